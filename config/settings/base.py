@@ -1,0 +1,143 @@
+"""Settings every form of the service shares. Each of ours has its unit and its reason."""
+
+import os
+from pathlib import Path
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+
+# Everything the service writes lies below it.
+STRATA_DATA_DIR = Path(os.environ.get("STRATA_DATA_DIR", BASE_DIR / "var")).resolve()
+STRATA_SPECS_DIR = Path(os.environ.get("STRATA_SPECS_DIR", BASE_DIR / "specs")).resolve()
+
+INSTALLED_APPS = [
+    "config.apps.ConfigConfig",
+    "access.apps.AccessConfig",
+    "documents.apps.DocumentsConfig",
+    "indexing.apps.IndexingConfig",
+    "retrieval.apps.RetrievalConfig",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+ASGI_APPLICATION = "config.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = STRATA_DATA_DIR / "static"
+WHITENOISE_USE_FINDERS = True  # nothing has to be collected before the first start
+WHITENOISE_AUTOREFRESH = False
+
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Documents -------------------------------------------------------------------------------
+
+STRATA_FILES_DIR = STRATA_DATA_DIR / "files"  # originals, by their hash
+STRATA_MAX_UPLOAD_BYTES = int(os.environ.get("STRATA_MAX_UPLOAD_BYTES", 200 * 2**20))
+STRATA_MAX_JSON_BYTES = 32 * 2**20  # one JSON document, or one line of a batch
+
+# A parser runs in a child process that may use this much and no more.
+STRATA_PARSE_SECONDS = int(os.environ.get("STRATA_PARSE_SECONDS", 120))  # wall clock, a file
+STRATA_PARSE_MEMORY_BYTES = int(os.environ.get("STRATA_PARSE_MEMORY_BYTES", 2 * 2**30))
+STRATA_PARSE_MAX_PAGES = 10_000
+STRATA_PARSE_MAX_EXPANDED_BYTES = 100 * 2**20  # all a file's archive members, unpacked
+STRATA_PARSE_MAX_TEXT_CHARS = 50_000_000
+
+# --- Indexing --------------------------------------------------------------------------------
+
+STRATA_VECTORS_DIR = STRATA_DATA_DIR / "vectors"  # the embedded engine's collections
+STRATA_MODELS_DIR = STRATA_DATA_DIR / "models"  # converted and downloaded weights
+STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or None  # all cores
+STRATA_SETTLE_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
+STRATA_LEASE_SECONDS = 120  # a claim not finished by then is open to others
+STRATA_MAX_ATTEMPTS = 5
+STRATA_MIN_FREE_BYTES = 256 * 2**20  # the engine dies on a full disk, so writes stop before it
+STRATA_SWEEP_SECONDS = 60
+STRATA_AUDIT_SOURCES = 500  # sources whose text each sweep hashes again
+
+# An OpenAI-compatible endpoint for ``provider: openai``.
+STRATA_OPENAI_BASE_URL = os.environ.get("STRATA_OPENAI_BASE_URL", "https://api.openai.com/v1")
+STRATA_OPENAI_API_KEY = os.environ.get("STRATA_OPENAI_API_KEY", "")
+
+# --- API -------------------------------------------------------------------------------------
+
+STRATA_ADMIN_KEY = os.environ.get("STRATA_ADMIN_KEY", "")  # the first admin key, for scripts
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "access.authentication.KeyAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "config.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Strata",
+    "DESCRIPTION": "Documents in, hits that prove themselves out.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
+
+# --- Work ------------------------------------------------------------------------------------
+
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": os.environ.get("STRATA_LOG_LEVEL", "WARNING")},
+}

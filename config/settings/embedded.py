@@ -1,0 +1,50 @@
+"""One process, nothing to install: SQLite, the embedded vector engine, messages in memory."""
+
+import secrets
+
+from config.settings.base import *  # noqa: F403
+from config.settings.base import STRATA_DATA_DIR
+
+STRATA_DATA_DIR.mkdir(parents=True, exist_ok=True)
+
+
+def _kept_secret() -> str:
+    """Sessions must outlive a restart, so the first start's secret is kept beside the data."""
+    path = STRATA_DATA_DIR / "secret_key"
+    try:
+        with path.open("x", encoding="ascii") as file:
+            path.chmod(0o600)
+            file.write(secrets.token_urlsafe(50))
+    except FileExistsError:
+        pass
+    return path.read_text(encoding="ascii")
+
+
+SECRET_KEY = _kept_secret()
+DEBUG = False
+ALLOWED_HOSTS = ["*"]  # it listens on loopback unless told otherwise
+
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": STRATA_DATA_DIR / "strata.sqlite3",
+        "OPTIONS": {
+            "timeout": 30,  # seconds a writer waits for another
+            # A deferred transaction that turns into a writer fails at once when another one
+            # has written; an immediate one waits its turn.
+            "transaction_mode": "IMMEDIATE",
+            "init_command": (
+                "PRAGMA journal_mode=WAL;"
+                "PRAGMA synchronous=FULL;"  # what was acknowledged survives a power cut
+                "PRAGMA cache_size=-32000;"  # KiB
+                "PRAGMA mmap_size=268435456;"
+                "PRAGMA foreign_keys=ON;"
+            ),
+        },
+    }
+}
+
+STRATA_VECTOR_STORE = "embedded"
+
+CELERY_BROKER_URL = "memory://"
+CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}  # seconds; a whole one by default

@@ -1,0 +1,21 @@
+"""Settings of the test suite: the embedded form in a folder of its own, tasks run on the spot."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_data_dir = tempfile.mkdtemp(prefix="strata-test-")
+atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
+# The converted model is kept between runs: it depends on nothing but its checked weights.
+_kept_models = os.environ.get("STRATA_TEST_MODELS_DIR")
+os.environ["STRATA_DATA_DIR"] = _data_dir
+
+from config.settings.embedded import *  # noqa: E402, F403
+from config.settings.embedded import BASE_DIR, Path  # noqa: E402
+
+SECRET_KEY = "for tests only"
+STRATA_MODELS_DIR = Path(_kept_models or BASE_DIR / "var" / "models")
+CELERY_TASK_ALWAYS_EAGER = True
+CELERY_TASK_EAGER_PROPAGATES = True
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,78 @@
+"""Conditions a caller can meet, and the base they all share.
+
+The class docstring is the message where no other is given. ``code`` is stable and
+meant for programs; ``fix`` tells a person what to do.
+"""
+
+from collections.abc import Iterable
+
+
+class StrataError(Exception):
+    """Something went wrong."""
+
+    code = "error"
+    is_retryable = False  # whether the same call may succeed later, unchanged
+
+    def __init__(
+        self,
+        detail: str | None = None,
+        *,
+        field: str | None = None,
+        allowed: Iterable[str] | None = None,
+        fix: str | None = None,
+    ) -> None:
+        self.detail = detail or (self.__doc__ or "").strip().splitlines()[0]
+        self.field = field
+        self.allowed = None if allowed is None else sorted(allowed)
+        self.fix = fix
+        super().__init__(self.detail)
+
+    def as_json(self) -> dict[str, object]:
+        """The error's public form: ``code``, ``detail`` and whichever of the rest is set."""
+        extras = {"field": self.field, "allowed": self.allowed, "fix": self.fix}
+        return {
+            "code": self.code,
+            "detail": self.detail,
+            **{name: value for name, value in extras.items() if value is not None},
+        }
+
+
+class InvalidInput(StrataError):
+    """The request holds a value that is not allowed."""
+
+    code = "invalid"
+
+
+class UnknownIndex(StrataError):
+    """There is no index of this name."""
+
+    code = "unknown_index"
+
+
+class UnknownArtifact(StrataError):
+    """There is no artifact with this id."""
+
+    code = "unknown_artifact"
+
+
+class ContentConflict(StrataError):
+    """Another artifact of this index already holds this identity."""
+
+    code = "content_conflict"
+
+
+class DiskFull(StrataError):
+    """There is too little free disk space to accept more."""
+
+    code = "disk_full"
+    is_retryable = True
+
+
+class Unparsable(StrataError):
+    """The file cannot be read as a document; trying again will not help."""
+
+    code = "unparsable"
+
+    def __init__(self, code: str, detail: str, *, fix: str | None = None) -> None:
+        super().__init__(detail, fix=fix)
+        self.code = code

@@ -1,0 +1,48 @@
+"""Conditions met while building and reading indexes."""
+
+from documents.exceptions import StrataError
+
+
+class InvalidSpec(StrataError):
+    """An index spec is not valid."""
+
+    code = "invalid_spec"
+
+
+class ModelUnavailable(StrataError):
+    """The embedding model's files are missing or are not the ones expected."""
+
+    code = "model_unavailable"
+
+
+class EmbeddingUnavailable(StrataError):
+    """The embedding provider did not answer; safe to retry."""
+
+    code = "embedding_unavailable"
+    is_retryable = True
+
+
+class EmbeddingMismatch(StrataError):
+    """The model's vectors do not have the dimension the spec states."""
+
+    code = "embedding_mismatch"
+
+
+class StoreUnavailable(StrataError):
+    """The vector store did not answer; safe to retry."""
+
+    code = "store_unavailable"
+    is_retryable = True
+
+
+class StoreOwned(StrataError):
+    """Another process owns the embedded vector store."""
+
+    code = "store_owned"
+
+
+class LeaseLost(StrataError):
+    """The claim on these nodes ran out before the work was done."""
+
+    code = "lease_lost"
+    is_retryable = True

@@ -1,0 +1,189 @@
+"""The one interface to a vector store, in plain terms of ours.
+
+No Qdrant type crosses it. Every store keeps the promises tested in
+``tests/contracts/test_stores.py``.
+"""
+
+import abc
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+Payload = dict[str, Any]
+DenseVector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term weights by term id; ``indices`` are unique."""
+
+    indices: list[int]
+    values: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    id: UUID
+    dense: DenseVector | None
+    sparse: SparseVector | None
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPoint:
+    """A point as read back; the vectors only where they were asked for."""
+
+    id: UUID
+    payload: Payload
+    dense: DenseVector | None = None
+    sparse: SparseVector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPoint:
+    id: UUID
+    score: float
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSchema:
+    """What a collection must offer. ``fields``: payload field -> declared type, each indexed."""
+
+    dimension: int
+    fields: Mapping[str, str]
+    has_sparse: bool = True
+
+
+# Filters: a tree of these. Conditions on fields with many values hold if any value matches.
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The field equals one of ``values``."""
+
+    field: str
+    values: Sequence[str | int | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchText:
+    """Every word of ``text`` stands in the field (a ``text`` field)."""
+
+    field: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The field lies within the bounds given; datetimes as RFC 3339 strings."""
+
+    field: str
+    gte: float | str | None = None
+    gt: float | str | None = None
+    lte: float | str | None = None
+    lt: float | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    filters: Sequence["Filter"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    filters: Sequence["Filter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    filter: "Filter"
+
+
+Filter = Match | MatchText | Range | AllOf | AnyOf | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Reciprocal rank fusion: a point scores ``sum(weight / (k + rank))``, rank from 1."""
+
+    k: int = 60
+    dense_weight: float = 1.0
+    sparse_weight: float = 1.0
+    prefetch: int = 100  # candidates from each vector
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One search. Both vectors with a ``fusion``: hybrid; one of them: that one alone."""
+
+    dense: DenseVector | None = None
+    sparse: SparseVector | None = None
+    fusion: Fusion | None = None
+    filter: Filter | None = None
+    limit: int = 10
+    offset: int = 0
+    min_score: float | None = None
+
+
+class VectorStore(abc.ABC):
+    """Collections of points. Thread-safe.
+
+    Every method raises ``StoreUnavailable`` when the store cannot be reached or is broken for
+    the moment (retry helps), and ``DiskFull`` before a write that the disk could not hold.
+    """
+
+    @abc.abstractmethod
+    def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
+        """Create the collection and its payload indexes where missing; else change nothing."""
+
+    @abc.abstractmethod
+    def has_collection(self, name: str) -> bool: ...
+
+    @abc.abstractmethod
+    def drop_collection(self, name: str) -> None:
+        """Remove the collection and all it holds; fine where there is none."""
+
+    @abc.abstractmethod
+    def upsert(self, name: str, points: Sequence[Point]) -> None:
+        """Write points whole, replacing those of the same id; durable and visible on return."""
+
+    @abc.abstractmethod
+    def replace_payloads(self, name: str, payloads: Mapping[UUID, Payload]) -> None:
+        """Replace the payloads of existing points whole, keeping their vectors; ids without a
+        point are left out."""
+
+    @abc.abstractmethod
+    def delete(self, name: str, ids: Sequence[UUID]) -> None:
+        """Remove points; durable and visible on return. Ids without a point are fine."""
+
+    @abc.abstractmethod
+    def search(self, name: str, query: Query) -> list[ScoredPoint]:
+        """The best points, best first. One request to the store, hybrid or not. A collection
+        that does not exist gives an empty list."""
+
+    @abc.abstractmethod
+    def retrieve(
+        self, name: str, ids: Sequence[UUID], *, with_vectors: bool = False
+    ) -> dict[UUID, StoredPoint]:
+        """The points of these ids that exist."""
+
+    @abc.abstractmethod
+    def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
+        """Every point once, in ascending order of id, without vectors, in bounded memory."""
+
+    @abc.abstractmethod
+    def count(self, name: str, filter: Filter | None = None) -> int:
+        """Exactly how many points match."""
+
+    @abc.abstractmethod
+    def ping(self) -> None:
+        """Return if the store can serve; else raise ``StoreUnavailable``."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of files and connections; the store may not be used afterwards."""
