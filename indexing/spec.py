@@ -164,6 +164,11 @@ class IndexSpec(Frozen):
             field.pop("description")
         return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of node this recipe asks for."""
+        return ("chunk",)
+
     def collection_alias(self, kind: str) -> str:
         """The public name of the collection that holds nodes of ``kind``."""
         default = {"chunk": f"{self.name}.page_embeddings"}

@@ -1,0 +1,21 @@
+"""The Celery application: its queues, and what runs by the clock."""
+
+import os
+
+from celery import Celery
+from kombu import Queue
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+
+app = Celery("strata")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.task_queues = [
+    Queue("documents"),  # reading files, planning the ledger: short, many
+    Queue("indexing"),  # embedding and writing points: long, few
+]
+app.conf.task_default_queue = "documents"
+app.conf.beat_schedule = {
+    "sweep-documents": {"task": "documents.tasks.sweep_documents", "schedule": 60.0},
+    "sweep-indexes": {"task": "indexing.tasks.sweep_indexes", "schedule": 60.0},
+}
+app.autodiscover_tasks()

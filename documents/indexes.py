@@ -1,0 +1,64 @@
+"""What documents ask of whoever indexes them.
+
+Documents stand below indexes and never import them: the indexing app registers its
+catalog here when it starts.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from documents.models import Artifact
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCounts:
+    """How far an artifact's nodes have come in the live build of its index."""
+
+    pending: int = 0
+    settled: int = 0
+    failed: int = 0
+
+
+class IndexCatalog(Protocol):
+    def names(self) -> Collection[str]:
+        """Every index an artifact may be given to."""
+
+    def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
+        """The metadata as it is stored.
+
+        Raises:
+            InvalidInput: a declared field holds a value it may not hold.
+        """
+
+    def with_status(self, artifacts: QuerySet[Artifact]) -> QuerySet[Artifact]:
+        """Annotate ``status``: received, parsing, indexing, ready or failed."""
+
+    def count_nodes(self, artifact_ids: Iterable[UUID]) -> dict[UUID, NodeCounts]: ...
+
+    def node_error(self, artifact_id: UUID) -> str:
+        """Why the first failed node of an artifact failed; empty where none did."""
+
+    def remove_points(self, artifact_id: UUID) -> int:
+        """Remove the points of a deleted artifact and count those left, over all collections.
+
+        Raises:
+            StoreUnavailable: the points go later, by themselves.
+        """
+
+
+_catalog: IndexCatalog | None = None
+
+
+def register_catalog(catalog: IndexCatalog) -> None:
+    global _catalog  # noqa: PLW0603
+    _catalog = catalog
+
+
+def get_catalog() -> IndexCatalog:
+    if _catalog is None:
+        raise RuntimeError("No app has registered an index catalog.")
+    return _catalog

@@ -1,0 +1,158 @@
+"""What people give: artifacts, the pages they have, the sources the pages are cut into."""
+
+import hashlib
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+
+def hash_text(text: str) -> str:
+    """SHA-256 of a text's UTF-8 bytes, in hex."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class ArtifactQuerySet(models.QuerySet["Artifact"]):
+    def unparsed(self) -> "ArtifactQuerySet":
+        """Artifacts whose current content no one has read and no one is reading."""
+        return self.filter(
+            models.Q(state=Artifact.State.RECEIVED)
+            | models.Q(state=Artifact.State.PARSING, leased_until__lt=Now())
+        )
+
+
+class Artifact(models.Model):
+    """A document as its owner last sent it."""
+
+    class State(models.TextChoices):
+        RECEIVED = "received"
+        PARSING = "parsing"
+        PARSED = "parsed"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    index = models.CharField(max_length=63, help_text="Name of the index it belongs to.")
+    identity = models.CharField(
+        max_length=300, editable=False, help_text="What makes it the same document again."
+    )
+    external_id = models.CharField(
+        max_length=255, null=True, blank=True, help_text="Identifier in the owner's system."
+    )  # noqa: DJ001  (null: not given, which differs from every string)
+    title = models.CharField(max_length=1_000, blank=True)
+    file_name = models.CharField(max_length=500, blank=True)
+    url = models.CharField(max_length=2_000, blank=True)
+    media_type = models.CharField(max_length=150, blank=True)
+    encoding = models.CharField(max_length=40, blank=True, help_text="Of a text file, as detected.")
+    metadata = models.JSONField(default=dict, blank=True)
+    sha256 = models.CharField(max_length=64, editable=False, help_text="Of the content as given.")
+    byte_count = models.PositiveBigIntegerField(default=0, editable=False)
+    has_file = models.BooleanField(default=False, editable=False)
+    has_given_title = models.BooleanField(
+        default=False, editable=False, help_text="The owner named it; parsing must not."
+    )
+    label_hash = models.CharField(
+        max_length=64, editable=False, help_text="Of all it lends to the payloads of its nodes."
+    )
+    revision = models.PositiveIntegerField(default=1, editable=False)
+    state = models.CharField(max_length=10, choices=State, default=State.RECEIVED)
+    error_code = models.CharField(max_length=60, blank=True)
+    error_detail = models.TextField(blank=True)
+    warnings = models.JSONField(default=list, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0, editable=False)
+    lease_token = models.UUIDField(null=True, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ArtifactQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["index", "identity"], name="artifact_index_identity"),
+        ]
+        indexes = [
+            models.Index(fields=["index", "sha256"]),
+            models.Index(fields=["index", "created_at"]),
+            models.Index(
+                fields=["state"],
+                name="artifact_unparsed",
+                condition=models.Q(state__in=["received", "parsing"]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or self.file_name or self.external_id or str(self.pk)
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.label_hash = self.compute_label_hash()
+        update_fields = kwargs.get("update_fields")
+        if update_fields is not None:
+            kwargs["update_fields"] = {*update_fields, "label_hash", "updated_at"}
+        super().save(*args, **kwargs)
+
+    def compute_label_hash(self) -> str:
+        label = [
+            self.title, self.file_name, self.url, self.external_id, self.media_type, self.metadata,
+        ]  # fmt: skip
+        return hash_text(json.dumps(label, sort_keys=True))
+
+    @property
+    def file_path(self) -> Path:
+        """Where the original lies; artifacts with the same bytes share one."""
+        return Path(settings.STRATA_FILES_DIR) / self.sha256[:2] / self.sha256
+
+
+class Page(models.Model):
+    """A page, slide, sheet or top-level section of an artifact."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="pages")
+    index = models.PositiveIntegerField(help_text="Counted from 0.")
+    label = models.CharField(max_length=300, blank=True, help_text="Slide title, sheet, heading.")
+    text = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["artifact", "index"]
+        constraints = [
+            models.UniqueConstraint(fields=["artifact", "index"], name="page_artifact_index"),
+        ]
+
+    def __str__(self) -> str:
+        return f"page {self.index}"
+
+
+class Source(models.Model):
+    """A canonical passage of a page, about 500 to 1,500 words: what chunks are cut from."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="sources")
+    page = models.ForeignKey(Page, on_delete=models.CASCADE, related_name="sources")
+    ordinal = models.PositiveIntegerField(help_text="Within its artifact, counted from 0.")
+    start = models.PositiveIntegerField(help_text="First character, in its page's text.")
+    end = models.PositiveIntegerField(help_text="One past the last character.")
+    heading = models.CharField(max_length=300, blank=True)
+    text = models.TextField()
+    content_hash = models.CharField(  # noqa: DJ001  (null: not computed yet)
+        max_length=64, null=True, editable=False, help_text="SHA-256 of the text."
+    )
+
+    class Meta:
+        ordering = ["artifact", "ordinal"]
+        constraints = [
+            models.UniqueConstraint(fields=["artifact", "ordinal"], name="source_artifact_ordinal"),
+        ]
+
+    def __str__(self) -> str:
+        return f"source {self.ordinal}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.content_hash = hash_text(self.text)
+        update_fields = kwargs.get("update_fields")
+        if update_fields is not None:
+            kwargs["update_fields"] = {*update_fields, "content_hash"}
+        super().save(*args, **kwargs)

@@ -1,0 +1,441 @@
+"""Writes to documents: taking them in, reading them, changing and removing them.
+
+Nothing here enqueues work; ``signals.py`` does, once a change is committed.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from documents.exceptions import ContentConflict, DiskFull, InvalidInput, Unparsable
+from documents.indexes import get_catalog
+from documents.models import Artifact, Page, Source, hash_text
+from documents.parsing import ParsedPage, clean_text, parse_file
+from documents.sources import cut_sources
+
+logger = logging.getLogger(__name__)
+
+
+class Verdict(StrEnum):
+    """What giving a document to an index came to."""
+
+    ADDED = "added"
+    UNCHANGED = "unchanged"
+    REVISED = "revised"
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file that is already kept under its hash; parsed later, in a child process."""
+
+    file_name: str
+    sha256: str
+    byte_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent:
+    """Texts that need no parsing: one a page."""
+
+    pages: tuple[str, ...]
+
+    @property
+    def sha256(self) -> str:
+        return hash_text(json.dumps(self.pages))
+
+    @property
+    def byte_count(self) -> int:
+        return sum(len(page.encode()) for page in self.pages)
+
+
+Content = FileContent | TextContent
+
+
+def keep_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
+    """Write a file under its hash; on return it survives a power cut.
+
+    Raises:
+        DiskFull: writing it would leave less than the reserve.
+        InvalidInput: it is larger than an upload may be.
+    """
+    folder = Path(settings.STRATA_FILES_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    digest, byte_count = hashlib.sha256(), 0
+    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="incoming-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for chunk in chunks:
+                _require_disk(folder, len(chunk))
+                byte_count += len(chunk)
+                if byte_count > settings.STRATA_MAX_UPLOAD_BYTES:
+                    limit = settings.STRATA_MAX_UPLOAD_BYTES // 2**20
+                    raise InvalidInput(
+                        f"The file is larger than {limit} MiB.",
+                        field="file",
+                        fix="Split it, or raise STRATA_MAX_UPLOAD_BYTES.",
+                    )
+                digest.update(chunk)
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        content = FileContent(Path(file_name).name[:500], digest.hexdigest(), byte_count)
+        path = folder / content.sha256[:2] / content.sha256
+        path.parent.mkdir(exist_ok=True)
+        Path(temporary).replace(path)
+        _sync_folder(path.parent)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return content
+
+
+def add_artifact(
+    index: str,
+    content: Content,
+    *,
+    title: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    external_id: str | None = None,
+    url: str | None = None,
+) -> tuple[Artifact, Verdict]:
+    """Give a document to an index, once however often it is given.
+
+    A document is the same again if its ``external_id`` is, or, without one, if its bytes are
+    (a text without an ``external_id``: its pages, title and URL). Same content: nothing is
+    redone, but a title, URL or metadata that was given and differs is taken over. Other
+    content under the same ``external_id``: a new revision.
+
+    Raises:
+        InvalidInput: the metadata breaks the index's declaration.
+        DiskFull: there is too little room left.
+    """
+    _require_disk(Path(settings.STRATA_DATA_DIR), content.byte_count)
+    label = _clean_label(index, title=title, metadata=metadata, url=url)
+    identity = _identity(content, label, external_id)
+    for is_last_try in (False, True):
+        try:
+            with transaction.atomic():
+                existing = _find_same(index, identity, content, external_id)
+                if existing is None:
+                    artifact = Artifact(index=index, identity=identity, external_id=external_id)
+                    _apply_label(artifact, label)
+                    _take_content(artifact, content)
+                    return artifact, Verdict.ADDED
+                is_relabelled = _apply_label(existing, label)
+                if existing.sha256 != content.sha256:
+                    existing.revision += 1
+                    _take_content(existing, content)
+                    return existing, Verdict.REVISED
+                if is_relabelled:
+                    existing.save()
+                return existing, Verdict.UNCHANGED
+        except IntegrityError:
+            # Someone else added the same document between our look and our write: look again.
+            if is_last_try:
+                raise
+    raise AssertionError("unreachable")
+
+
+def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact, Verdict]:
+    """Give an artifact other content; its identity, title and metadata stay.
+
+    Raises:
+        ContentConflict: another artifact of the index is known by this very content.
+    """
+    _require_disk(Path(settings.STRATA_DATA_DIR), content.byte_count)
+    with transaction.atomic():
+        artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+        if artifact.sha256 == content.sha256:
+            return artifact, Verdict.UNCHANGED
+        if artifact.external_id is None:
+            label = {"title": artifact.title, "url": artifact.url}
+            identity = _identity(content, label, None)
+            others = Artifact.objects.exclude(pk=artifact.pk)
+            if others.filter(index=artifact.index, identity=identity).exists():
+                raise ContentConflict(
+                    "Another artifact of this index has this very content.",
+                    fix="Delete one of the two, or give them external ids.",
+                )
+            artifact.identity = identity
+        artifact.revision += 1
+        _take_content(artifact, content)
+    return artifact, Verdict.REVISED
+
+
+def relabel_artifact(
+    artifact_id: uuid.UUID,
+    *,
+    title: str | None = None,
+    metadata: dict[str, Any] | None = None,
+    url: str | None = None,
+) -> Artifact:
+    """Change title, URL or metadata; what is not given stays.
+
+    Raises:
+        InvalidInput: the metadata breaks the index's declaration.
+    """
+    with transaction.atomic():
+        artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+        label = _clean_label(artifact.index, title=title, metadata=metadata, url=url)
+        if _apply_label(artifact, label):
+            artifact.save()
+    return artifact
+
+
+def remove_artifact(artifact_id: uuid.UUID) -> None:
+    """Delete an artifact with its pages and sources, and its original if no other shares it."""
+    with transaction.atomic():
+        artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+        artifact.delete()
+        if artifact.has_file:
+            transaction.on_commit(lambda: _drop_file(artifact.file_path, artifact.sha256))
+
+
+def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
+    """Read an artifact's file into pages and sources.
+
+    The attempt is counted before the work starts, so a file that kills its worker is given up
+    after a few. None where there is nothing to do: parsed already, gone, or someone's at it.
+    """
+    token = uuid.uuid4()
+    lease = timedelta(seconds=settings.STRATA_PARSE_SECONDS + settings.STRATA_LEASE_SECONDS)
+    claimed = (
+        Artifact.objects.unparsed()
+        .filter(pk=artifact_id)
+        .update(
+            state=Artifact.State.PARSING,
+            attempts=F("attempts") + 1,
+            lease_token=token,
+            leased_until=Now() + lease,
+        )
+    )
+    if not claimed:
+        return None
+    artifact = Artifact.objects.get(pk=artifact_id)
+    try:
+        if artifact.attempts > settings.STRATA_MAX_ATTEMPTS:
+            raise Unparsable(
+                "gave_up",
+                f"Reading the file stopped its worker {settings.STRATA_MAX_ATTEMPTS} times.",
+                fix="Convert it to another format and give it again.",
+            )
+        parsed = parse_file(artifact.file_path, file_name=artifact.file_name)
+    except FileNotFoundError:
+        error = Unparsable("missing_file", "The original is gone from the data folder.")
+        return _finish_failed(artifact, token, error)
+    except Unparsable as error:
+        return _finish_failed(artifact, token, error)
+    with transaction.atomic():
+        current = _lock_claimed(artifact_id, token)
+        if current is None:
+            return None
+        replace_pages(current, parsed.pages)
+        current.media_type = parsed.media_type[:150]
+        current.encoding = (parsed.encoding or "")[:40]
+        current.warnings = [
+            {"code": warning.code, "detail": warning.detail} for warning in parsed.warnings
+        ]
+        if not current.has_given_title and parsed.title.strip():
+            current.title = clean_text(parsed.title).strip()[:1_000]
+        _finish(current, Artifact.State.PARSED)
+    return current
+
+
+def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
+    """Make an artifact's pages and sources those of ``pages``, inside the caller's transaction.
+
+    A page keeps its id by its index, a source by its text, so that whatever hangs on an
+    unchanged one stays.
+    """
+    page_rows, source_rows = [], []
+    occurrences: Counter[str] = Counter()
+    for index, page in enumerate(pages):
+        page_row = Page(
+            id=uuid.uuid5(artifact.pk, f"page {index}"),
+            artifact=artifact,
+            index=index,
+            label=page.label[:300],
+            text=page.text,
+        )
+        page_rows.append(page_row)
+        for span in cut_sources(page.text):
+            text = page.text[span.start : span.end]
+            content_hash = hash_text(text)
+            occurrences[content_hash] += 1
+            source_rows.append(
+                Source(
+                    id=uuid.uuid5(
+                        artifact.pk, f"source {content_hash} {occurrences[content_hash]}"
+                    ),
+                    artifact=artifact,
+                    page=page_row,
+                    ordinal=len(source_rows),
+                    start=span.start,
+                    end=span.end,
+                    heading=span.heading[:300],
+                    text=text,
+                    content_hash=content_hash,
+                )
+            )
+    if artifact.pages.exists():
+        kept_sources = {row.pk for row in source_rows}
+        vanished = [pk for pk in artifact.sources.values_list("pk", flat=True)
+                    if pk not in kept_sources]  # fmt: skip
+        Source.objects.filter(pk__in=vanished).delete()
+        artifact.pages.filter(index__gte=len(page_rows)).delete()
+        # Ordinals are unique, and about to be dealt out again: move the old ones out of the way.
+        artifact.sources.update(ordinal=F("ordinal") + 1_000_000_000)
+    Page.objects.bulk_create(
+        page_rows,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["index", "label", "text"],
+        batch_size=500,
+    )
+    Source.objects.bulk_create(
+        source_rows,
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=["page", "ordinal", "start", "end", "heading", "text", "content_hash"],
+        batch_size=500,
+    )
+
+
+def release_parse_leases() -> int:
+    """Let go of every parse claim. Only for the one process that owns all work."""
+    return Artifact.objects.filter(state=Artifact.State.PARSING).update(
+        state=Artifact.State.RECEIVED, lease_token=None, leased_until=None
+    )
+
+
+def _find_same(
+    index: str, identity: str, content: Content, external_id: str | None
+) -> Artifact | None:
+    artifacts = Artifact.objects.select_for_update().filter(index=index)
+    existing = artifacts.filter(identity=identity).first()
+    if existing is None and external_id is None and isinstance(content, FileContent):
+        existing = artifacts.filter(sha256=content.sha256, has_file=True).first()
+    return existing
+
+
+def _identity(content: Content, label: dict[str, Any], external_id: str | None) -> str:
+    if external_id is not None:
+        return f"id {external_id}"
+    if isinstance(content, FileContent):
+        return f"file {content.sha256}"
+    said = [content.sha256, label.get("title"), label.get("url")]
+    return f"text {hash_text(json.dumps(said))}"
+
+
+def _clean_label(
+    index: str, *, title: str | None, metadata: dict[str, Any] | None, url: str | None
+) -> dict[str, Any]:
+    """Only what was given, as it is stored."""
+    label: dict[str, Any] = {}
+    if title is not None:
+        label["title"] = clean_text(title).strip()
+    if url is not None:
+        label["url"] = url
+    if metadata is not None:
+        label["metadata"] = get_catalog().clean_metadata(index, metadata)
+    return label
+
+
+def _apply_label(artifact: Artifact, label: dict[str, Any]) -> bool:
+    changed = {name: value for name, value in label.items() if getattr(artifact, name) != value}
+    for name, value in changed.items():
+        setattr(artifact, name, value)
+    if label.get("title"):
+        artifact.has_given_title = True
+    return bool(changed)
+
+
+def _take_content(artifact: Artifact, content: Content) -> None:
+    artifact.sha256 = content.sha256
+    artifact.byte_count = content.byte_count
+    artifact.error_code = artifact.error_detail = ""
+    artifact.warnings = []
+    artifact.attempts = 0
+    artifact.lease_token = artifact.leased_until = None
+    if isinstance(content, FileContent):
+        artifact.has_file = True
+        artifact.file_name = content.file_name
+        artifact.state = Artifact.State.RECEIVED
+        if not artifact.title:
+            artifact.title = Path(content.file_name).stem
+        artifact.save()
+        return
+    artifact.has_file = False
+    artifact.media_type = "text/plain"
+    artifact.state = Artifact.State.PARSED
+    pages = [ParsedPage(text=clean_text(page), label="") for page in content.pages]
+    if not any(page.text.strip() for page in pages):
+        artifact.warnings = [{"code": "no_text", "detail": "There is no text in it to search."}]
+    artifact.save()  # the pages need the row; the receivers wait for the commit anyway
+    replace_pages(artifact, pages)
+
+
+def _lock_claimed(artifact_id: uuid.UUID, token: uuid.UUID) -> Artifact | None:
+    """The row, locked, if our claim still stands: not if it is gone, revised or claimed anew."""
+    return (
+        Artifact.objects.select_for_update().filter(pk=artifact_id, lease_token=token).first()
+    )
+
+
+def _finish_failed(artifact: Artifact, token: uuid.UUID, error: Unparsable) -> Artifact | None:
+    logger.info("%s cannot be parsed: %s", artifact.pk, error.code)
+    with transaction.atomic():
+        current = _lock_claimed(artifact.pk, token)
+        if current is None:
+            return None
+        replace_pages(current, [])
+        current.error_code = error.code[:60]
+        current.error_detail = f"{error.detail} {error.fix or ''}".strip()
+        _finish(current, Artifact.State.FAILED)
+    return current
+
+
+def _finish(artifact: Artifact, state: Artifact.State) -> None:
+    artifact.state = state
+    artifact.lease_token = artifact.leased_until = None
+    artifact.save()
+
+
+def _drop_file(path: Path, sha256: str) -> None:
+    if not Artifact.objects.filter(sha256=sha256, has_file=True).exists():
+        path.unlink(missing_ok=True)
+
+
+def _require_disk(folder: Path, byte_count: int) -> None:
+    free = shutil.disk_usage(folder if folder.exists() else folder.parent).free
+    if free - byte_count < settings.STRATA_MIN_FREE_BYTES:
+        raise DiskFull(
+            f"Only {free // 2**20} MiB of disk are free, and "
+            f"{settings.STRATA_MIN_FREE_BYTES // 2**20} MiB are kept in reserve.",
+            fix="Free some space in the data folder's file system; nothing given is lost.",
+        )
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable: the folder's own entry must reach the disk too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,24 @@
+"""Celery entry points for documents: ids in, one service call, nothing out."""
+
+from uuid import UUID
+
+from celery import shared_task
+
+from documents import services
+from documents.models import Artifact
+
+SWEEP_LIMIT = 1_000  # artifacts a sweep wakes
+
+
+@shared_task(queue="documents")
+def parse_artifact(*, artifact_id: str) -> None:
+    """Read one artifact's file; a no-op if that is done or under way."""
+    services.parse_artifact(UUID(artifact_id))
+
+
+@shared_task(queue="documents")
+def sweep_documents() -> None:
+    """Wake what no message woke: artifacts received, or left by a worker that died."""
+    waiting = Artifact.objects.unparsed().values_list("pk", flat=True)
+    for artifact_id in waiting[:SWEEP_LIMIT]:
+        parse_artifact.delay(artifact_id=str(artifact_id))

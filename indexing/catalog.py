@@ -1,0 +1,129 @@
+"""The indexes there are, and what they tell the documents below them."""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
+
+from documents.exceptions import InvalidInput
+from documents.indexes import NodeCounts
+from documents.models import Artifact, Source
+from indexing.models import Index, IndexBuild, Node
+from indexing.spec import FieldSpec, IndexSpec, load_specs
+
+
+def get_specs() -> dict[str, IndexSpec]:
+    """Every spec by name, read once per process.
+
+    Raises:
+        InvalidSpec: the first file that is not valid.
+    """
+    return _load(Path(settings.STRATA_SPECS_DIR))
+
+
+@lru_cache
+def _load(folder: Path) -> dict[str, IndexSpec]:
+    return load_specs(folder)
+
+
+class Catalog:
+    """What ``documents.indexes.IndexCatalog`` asks, answered from specs and ledger."""
+
+    def names(self) -> Collection[str]:
+        return set(Index.objects.values_list("name", flat=True))
+
+    def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
+        build = IndexBuild.objects.live().filter(index=index).first()
+        declared = build.spec.metadata if build else {}
+        return {
+            name: _clean(name, declared[name], value) if name in declared else value
+            for name, value in metadata.items()
+        }
+
+    def with_status(self, artifacts: QuerySet[Artifact]) -> QuerySet[Artifact]:
+        nodes = Node.objects.live().filter(artifact=OuterRef("pk"))
+        planned = Node.objects.live().filter(
+            source=OuterRef("pk"),
+            source_hash=OuterRef("content_hash"),
+            label_hash=OuterRef("artifact__label_hash"),
+        ).exclude(state=Node.State.DOOMED)  # fmt: skip
+        unplanned = Source.objects.filter(~Exists(planned), artifact=OuterRef("pk"))
+        is_parsed = Q(state=Artifact.State.PARSED)
+        return artifacts.annotate(
+            status=Case(
+                When(~is_parsed, then=F("state")),
+                When(Exists(nodes.filter(state=Node.State.PENDING)), then=Value("indexing")),
+                When(Exists(unplanned), then=Value("indexing")),
+                When(Exists(nodes.filter(state=Node.State.FAILED)), then=Value("failed")),
+                default=Value("ready"),
+                output_field=CharField(),
+            )
+        )
+
+    def count_nodes(self, artifact_ids: Iterable[UUID]) -> dict[UUID, NodeCounts]:
+        counted = (
+            Node.objects.live()
+            .filter(artifact__in=list(artifact_ids))
+            .values("artifact_id")
+            .annotate(
+                pending=Count("pk", filter=Q(state=Node.State.PENDING)),
+                settled=Count("pk", filter=Q(state=Node.State.SETTLED)),
+                failed=Count("pk", filter=Q(state=Node.State.FAILED)),
+            )
+        )
+        return {
+            row["artifact_id"]: NodeCounts(row["pending"], row["settled"], row["failed"])
+            for row in counted
+        }
+
+    def node_error(self, artifact_id: UUID) -> str:
+        failed = Node.objects.live().filter(artifact=artifact_id, state=Node.State.FAILED)
+        return failed.values_list("last_error", flat=True).first() or ""
+
+    def remove_points(self, artifact_id: UUID) -> int:
+        from indexing.removal import remove_points
+
+        return remove_points(artifact_id)
+
+
+def _clean(name: str, field: FieldSpec, value: Any) -> Any:
+    if field.many:
+        if not isinstance(value, list):
+            raise _wrong(name, field, "takes a list of")
+        return [_clean_one(name, field, each) for each in value]
+    return _clean_one(name, field, value)
+
+
+def _clean_one(name: str, field: FieldSpec, value: Any) -> Any:
+    types: dict[str, tuple[type, ...]] = {
+        "keyword": (str,), "text": (str,), "datetime": (str,),
+        "integer": (int,), "float": (int, float), "bool": (bool,),
+    }  # fmt: skip
+    is_bool = isinstance(value, bool)
+    if not isinstance(value, types[field.type]) or (is_bool and field.type != "bool"):
+        raise _wrong(name, field, "takes a value of type")
+    if field.type == "integer" and not -(2**63) <= value < 2**63:
+        raise _wrong(name, field, "takes, within 64 bits, a value of type")
+    if field.type == "datetime":
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            raise _wrong(name, field, "takes, written as in RFC 3339, a value of type") from None
+    if field.lowercase:
+        value = value.lower()
+    if field.values is not None and value not in field.values:
+        raise InvalidInput(
+            f"{value!r} is not one of the values metadata.{name} may take.",
+            field=f"metadata.{name}",
+            allowed=field.values,
+        )
+    return value
+
+
+def _wrong(name: str, field: FieldSpec, phrase: str) -> InvalidInput:
+    return InvalidInput(f"metadata.{name} {phrase} {field.type}.", field=f"metadata.{name}")

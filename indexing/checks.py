@@ -1,0 +1,57 @@
+"""System checks of what people write for indexing: specs and settings."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from indexing.exceptions import InvalidSpec
+from indexing.spec import IndexSpec, parse_spec
+
+
+@register
+def check_specs(**kwargs: Any) -> list[CheckMessage]:
+    """Every spec file is valid, and no two indexes share a collection."""
+    folder = Path(settings.STRATA_SPECS_DIR)
+    if not folder.is_dir():
+        return [
+            Error(
+                f"The folder of index specs, {folder}, does not exist.",
+                hint="Make it, or point STRATA_SPECS_DIR at the right one.",
+                id="indexing.E001",
+            )
+        ]
+    messages: list[CheckMessage] = []
+    specs: list[IndexSpec] = []
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            specs.append(parse_spec(path.stem, path.read_text(encoding="utf-8")))
+        except (InvalidSpec, UnicodeDecodeError) as error:
+            messages.append(Error(str(error), obj=str(path), id="indexing.E002"))
+    aliases = Counter(spec.collection_alias(kind) for spec in specs for kind in spec.kinds)
+    messages += [
+        Error(
+            f"{count} index specs name the collection {alias!r}.",
+            hint="Give each index its own under collections.",
+            id="indexing.E003",
+        )
+        for alias, count in aliases.items()
+        if count > 1
+    ]
+    return messages
+
+
+@register
+def check_lease(**kwargs: Any) -> list[CheckMessage]:
+    """A batch must fit well within its lease, or workers would steal each other's."""
+    if settings.STRATA_LEASE_SECONDS >= 30 and settings.STRATA_SETTLE_BATCH <= 2_000:
+        return []
+    return [
+        Error(
+            "A claim of STRATA_SETTLE_BATCH nodes would outlive STRATA_LEASE_SECONDS.",
+            hint="Keep the batch at 2000 or less and the lease at 30 seconds or more.",
+            id="indexing.E004",
+        )
+    ]

@@ -1,0 +1,94 @@
+"""The kind ``chunk``: passages cut from an artifact's sources."""
+
+import uuid
+from collections import Counter
+from functools import partial
+
+from documents.models import Artifact, Source, hash_text
+from indexing import embedding
+from indexing.chunking import cut_chunks, fit_context
+from indexing.models import IndexBuild, Node
+from indexing.spec import SemanticStrategy
+from indexing.stores.base import Payload
+
+
+class ChunkKind:
+    name = "chunk"
+
+    def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
+        """Every chunk of the artifact under each of the recipe's strategies.
+
+        A chunk's point id comes from its text, not its place: an edit that moves a chunk
+        leaves its point where it is and only its payload is written again.
+        """
+        spec = build.spec
+        embedder = embedding.get_embedder(spec.embedding)
+        count_tokens = embedder.count_tokens
+        window = spec.embedding.window
+        drafts: list[Node] = []
+        occurrences: Counter[tuple[str, str]] = Counter()
+        for source in artifact.sources.select_related("page"):
+            source_hash = hash_text(source.text)
+            context = fit_context(_context(artifact, source, build), window, count_tokens)
+            for strategy in spec.chunks.strategies:
+                embed = None
+                if isinstance(strategy, SemanticStrategy):
+                    embed = embedder.embed_documents
+                cut = partial(cut_chunks, source.text, strategy, context=context, window=window)
+                for chunk in cut(count_tokens=count_tokens, embed=embed):
+                    text_hash = hash_text(chunk.text)
+                    occurrences[strategy.name, text_hash] += 1
+                    occurrence = occurrences[strategy.name, text_hash]
+                    drafts.append(
+                        Node(
+                            build=build,
+                            kind=self.name,
+                            point_id=uuid.uuid5(
+                                artifact.pk, f"chunk {strategy.name} {text_hash} {occurrence}"
+                            ),
+                            artifact=artifact,
+                            page=source.page,
+                            source=source,
+                            strategy=strategy.name,
+                            chunk_index=chunk.index,
+                            start_offset=chunk.start,
+                            end_offset=chunk.end,
+                            text=chunk.text,
+                            context=context,
+                            text_hash=text_hash,
+                            source_hash=source_hash,
+                            token_count=chunk.token_count,
+                        )
+                    )
+        return drafts
+
+    def payload(self, node: Node) -> Payload:
+        artifact, page, source = node.artifact, node.page, node.source
+        declared = node.build.spec.metadata
+        fields = {name: artifact.metadata[name] for name in declared if name in artifact.metadata}
+        return fields | {
+            "kind": self.name,
+            "artifact_id": str(node.artifact_id),
+            "artifact_title": artifact.title,
+            "external_id": artifact.external_id,
+            "media_type": artifact.media_type,
+            "page_id": str(node.page_id),
+            "page_index": page.index if page else None,
+            "source_id": str(node.source_id),
+            "source_ordinal": source.ordinal if source else None,
+            "strategy": node.strategy,
+            "chunk_index": node.chunk_index,
+            "start_offset": node.start_offset,
+            "end_offset": node.end_offset,
+            "text": node.text,
+            "text_hash": node.text_hash,
+            "source_hash": node.source_hash,
+            "metadata": artifact.metadata,
+        }
+
+
+def _context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
+    parts = {"title": artifact.title, "heading": source.heading}
+    wanted = [parts[name] for name in build.spec.chunks.context]
+    # A heading that repeats the title would only spend the window twice.
+    return "\n".join(dict.fromkeys(part for part in wanted if part))

@@ -1,0 +1,45 @@
+"""Changes that reach an index. The second half of the flow:
+
+    Artifact saved   -> commit -> tasks.plan_nodes     ledger: new rows pending, vanished doomed
+    Artifact deleted -> commit -> tasks.plan_nodes     ledger: all its rows doomed
+    Source saved     -> commit -> tasks.plan_nodes
+    pending rows               -> tasks.settle         claim -> embed -> upsert -> settled;
+                                                       then the doomed points go, then their rows
+    each minute (beat)         -> tasks.sweep_indexes  whatever no signal woke
+
+Parsing writes pages and sources in bulk, without signals, and saves the artifact last.
+"""
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import receiver
+
+from documents.models import Artifact, Source
+from indexing import tasks
+
+
+@receiver(post_save, sender=Artifact, dispatch_uid="indexing.artifact_saved")
+def enqueue_planning(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
+    if raw or instance.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
+        return
+    _enqueue(instance.pk)
+
+
+@receiver(post_delete, sender=Artifact, dispatch_uid="indexing.artifact_deleted")
+def enqueue_dooming(instance: Artifact, **kwargs: Any) -> None:
+    _enqueue(instance.pk)
+
+
+@receiver(post_save, sender=Source, dispatch_uid="indexing.source_saved")
+def enqueue_replanning(instance: Source, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw:
+        _enqueue(instance.artifact_id)
+
+
+def _enqueue(artifact_id: UUID) -> None:
+    wake = partial(tasks.plan_nodes.delay, artifact_id=str(artifact_id))
+    transaction.on_commit(wake, robust=True)

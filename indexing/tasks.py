@@ -1,0 +1,89 @@
+"""Celery entry points for indexing: ids in, service calls, nothing out.
+
+Every task may run twice, late, or after what it names is gone.
+"""
+
+import logging
+import threading
+from uuid import UUID
+
+from celery import shared_task
+
+from documents.exceptions import StrataError
+from indexing import services
+from indexing.models import IndexBuild, Node, unplanned_artifacts
+
+logger = logging.getLogger(__name__)
+
+SWEEP_LIMIT = 1_000  # artifacts a sweep wakes, per build
+
+
+class SettlingRound:
+    """Settles builds turn by turn, one batch each, by one thread of the process at a time.
+
+    A second thread would only fight the first for the same cores; it leaves its build in the
+    round and goes. A stop request ends the round between two batches, or slices of one.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[int] = []
+        self._settling = threading.Lock()
+        self.is_stopping = threading.Event()
+
+    def settle(self, build_id: int) -> None:
+        if build_id not in self._waiting:
+            self._waiting.append(build_id)
+        # Looked at again after letting go: a build that joined in between is not left behind.
+        while self._waiting and not self.is_stopping.is_set():
+            if not self._settling.acquire(blocking=False):
+                return
+            try:
+                self._settle_waiting()
+            finally:
+                self._settling.release()
+
+    def _settle_waiting(self) -> None:
+        while self._waiting and not self.is_stopping.is_set():
+            build_id = self._waiting.pop(0)
+            build = IndexBuild.objects.receiving().filter(pk=build_id).first()
+            if build is None:
+                continue
+            try:
+                count = services.settle_nodes(build, should_stop=self.is_stopping.is_set)
+            except StrataError as error:
+                # The rows are as they were; the sweep asks for them again.
+                logger.warning("Settling %s waits: %s", build, error)
+                continue
+            if count and build_id not in self._waiting:
+                self._waiting.append(build_id)
+
+
+settling = SettlingRound()
+
+
+@shared_task(queue="documents")
+def plan_nodes(*, artifact_id: str) -> None:
+    """Bring the ledger of every receiving build up to date with one artifact."""
+    for build in IndexBuild.objects.receiving():
+        services.plan_nodes(UUID(artifact_id), build)
+        if Node.objects.filter(build=build, artifact=artifact_id).exclude(
+            state=Node.State.SETTLED
+        ).exists():
+            settle.delay(build_id=build.pk)
+
+
+@shared_task(queue="indexing")
+def settle(*, build_id: int) -> None:
+    """Settle a build until nothing is left."""
+    settling.settle(build_id)
+
+
+@shared_task(queue="documents")
+def sweep_indexes() -> None:
+    """Wake whatever the rows say is not settled: lost messages, bulk writes, dead workers."""
+    for build in IndexBuild.objects.receiving():
+        unplanned = unplanned_artifacts(build).values_list("pk", flat=True)[:SWEEP_LIMIT]
+        for artifact_id in {*unplanned, *services.audit_documents(build)}:
+            plan_nodes.delay(artifact_id=str(artifact_id))
+        if Node.objects.unsettled(build).exists() or Node.objects.removable(build).exists():
+            settle.delay(build_id=build.pk)
