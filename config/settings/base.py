@@ -39,6 +39,8 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
+FILE_UPLOAD_TEMP_DIR = STRATA_DATA_DIR / "uploads"
+DATA_UPLOAD_MAX_MEMORY_SIZE = None  # the views bound what they read
 
 TEMPLATES = [
     {
@@ -83,7 +85,7 @@ STRATA_PARSE_MAX_TEXT_CHARS = 50_000_000
 # --- Indexing --------------------------------------------------------------------------------
 
 STRATA_VECTORS_DIR = STRATA_DATA_DIR / "vectors"  # the embedded engine's collections
-STRATA_MODELS_DIR = STRATA_DATA_DIR / "models"  # converted and downloaded weights
+STRATA_MODELS_DIR = Path(os.environ.get("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models"))  # converted and downloaded weights
 STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or None  # all cores
 STRATA_SETTLE_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
 STRATA_LEASE_SECONDS = 120  # a claim not finished by then is open to others

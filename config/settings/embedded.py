@@ -3,9 +3,10 @@
 import secrets
 
 from config.settings.base import *  # noqa: F403
-from config.settings.base import STRATA_DATA_DIR
+from config.settings.base import FILE_UPLOAD_TEMP_DIR, STRATA_DATA_DIR
 
 STRATA_DATA_DIR.mkdir(parents=True, exist_ok=True)
+FILE_UPLOAD_TEMP_DIR.mkdir(exist_ok=True)
 
 
 def _kept_secret() -> str:
@@ -28,6 +29,7 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": STRATA_DATA_DIR / "strata.sqlite3",
+        "CONN_MAX_AGE": None,  # the server's threads keep theirs: opening one costs a search
         "OPTIONS": {
             "timeout": 30,  # seconds a writer waits for another
             # A deferred transaction that turns into a writer fails at once when another one

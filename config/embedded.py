@@ -1,0 +1,110 @@
+"""The embedded form: this process works the ledger off, and owns the vector engine for it.
+
+``serve`` runs it beside the web server; commands run it by themselves when no server does.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from celery import beat
+from celery.worker import state as worker_state
+from django.db import connection, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from config.celery import app
+from documents import services as documents
+from documents.parsing import close_children
+from documents.tasks import sweep_documents
+from indexing import services as indexing
+from indexing.stores import close_store, get_store
+from indexing.tasks import settling, sweep_indexes
+
+logger = logging.getLogger(__name__)
+
+WORKER_THREADS = 3  # one settles, the others read files and plan meanwhile
+DRAIN_SECONDS = 3.0  # what is under way may finish; what does not is taken up at the next start
+
+
+class Workers:
+    """Celery's worker and beat in threads of this process."""
+
+    def __init__(self) -> None:
+        self._worker = app.Worker(
+            pool="threads",
+            concurrency=WORKER_THREADS,
+            queues=[queue.name for queue in app.conf.task_queues],
+            loglevel="WARNING",
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+            quiet=True,
+        )
+        self._beat = beat.EmbeddedService(app, thread=True, scheduler_cls="celery.beat:Scheduler")
+        self._thread = threading.Thread(target=self._worker.start, name="worker", daemon=True)
+        self._beat.daemon = True
+
+    def start(self) -> None:
+        self._thread.start()
+        self._beat.start()
+
+    def stop(self) -> None:
+        self._beat.stop()
+        worker_state.should_stop = 0  # the exit status Celery's loop leaves with
+        self._thread.join(timeout=DRAIN_SECONDS)
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """Own the engine and work the ledger off until the block ends.
+
+    Raises:
+        StoreOwned: another process of this data folder does so already.
+    """
+    get_store()
+    # Whoever held a lease is dead: this process owns all the work there is.
+    documents.release_parse_leases()
+    indexing.release_leases()
+    settling.is_stopping.clear()
+    workers = Workers()
+    workers.start()
+    sweep()
+    try:
+        yield
+    finally:
+        settling.is_stopping.set()
+        deadline = time.monotonic() + DRAIN_SECONDS
+        workers.stop()
+        settling.wait_idle(max(0.0, deadline - time.monotonic()))
+        close_children()
+        close_store()
+        connections.close_all()
+
+
+def sweep() -> None:
+    """Ask for all that the rows say is undone."""
+    sweep_documents.delay()
+    sweep_indexes.delay()
+
+
+def is_migrated() -> bool:
+    executor = MigrationExecutor(connection)
+    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+
+
+def web_server(host: str, port: int) -> uvicorn.Server:
+    """The web server, to be run in the main thread, where it may catch Ctrl-C."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            "config.asgi:application",
+            host=host,
+            port=port,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=2,  # seconds
+        )
+    )

@@ -1,0 +1,24 @@
+"""Every URL of the service."""
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from config import views
+
+urlpatterns = [
+    path("", views.search_page, name="search-page"),
+    path("health/live", views.live, name="live"),
+    path("health/ready", views.ready, name="ready"),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/v1/", include("documents.urls")),
+    path("api/v1/", include("indexing.urls")),
+    path("api/v1/", include("retrieval.urls")),
+    path("admin/", admin.site.urls),
+]
+
+handler400 = "config.errors.handler400"
+handler403 = "config.errors.handler403"
+handler404 = "config.errors.handler404"
+handler500 = "config.errors.handler500"

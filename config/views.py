@@ -1,0 +1,41 @@
+"""The search page and the two health checks."""
+
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.http import require_safe
+
+from documents.exceptions import StrataError
+from indexing.stores import get_store
+
+
+@require_safe
+@ensure_csrf_cookie
+def search_page(request: HttpRequest) -> HttpResponse:
+    """The page holds no data: its script asks the API, with the reader's key or session."""
+    return render(request, "search.html")
+
+
+@require_safe
+def live(request: HttpRequest) -> HttpResponse:
+    """The process answers."""
+    return JsonResponse({"status": "live"})
+
+
+@require_safe
+def ready(request: HttpRequest) -> HttpResponse:
+    """Database and vector store answer, so searches will."""
+    checks = {"database": "ok", "vectors": "ok"}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        checks["database"] = str(error)
+    try:
+        get_store().ping()
+    except StrataError as error:
+        checks["vectors"] = str(error)
+    is_ready = set(checks.values()) == {"ok"}
+    body = {"status": "ready" if is_ready else "unavailable", "checks": checks}
+    return JsonResponse(body, status=200 if is_ready else 503)

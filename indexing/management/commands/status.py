@@ -1,0 +1,41 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rich.console import Console
+from rich.table import Table
+
+from indexing.progress import index_progress
+
+
+class Command(BaseCommand):
+    help = "How far each index has come."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--index", help="One index only.")
+
+    def handle(self, *, index: str | None, **options: Any) -> None:
+        found = index_progress(index)
+        if index is not None and not found:
+            known = ", ".join(progress.name for progress in index_progress())
+            raise CommandError(f"There is no index named {index!r}; there are: {known}.")
+        table = Table(box=None, pad_edge=False)
+        table.add_column("index")
+        for column in ["artifacts", "waiting", "failed", "pending", "settled", "failed", "doomed"]:
+            table.add_column(column, justify="right")
+        for progress in found:
+            table.add_row(
+                progress.name,
+                *(
+                    f"{count:,}"
+                    for count in (
+                        progress.artifact_count,
+                        progress.waiting_count,
+                        progress.failed_artifact_count,
+                        progress.pending,
+                        progress.settled,
+                        progress.failed,
+                        progress.doomed,
+                    )
+                ),
+            )
+        Console(file=self.stdout, highlight=False, soft_wrap=True).print(table)

@@ -1,0 +1,59 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from access.server import find_server
+from documents.exceptions import UnknownIndex
+from indexing.models import Index, IndexBuild
+from indexing.verification import FINDINGS, verify_build
+
+
+class Command(BaseCommand):
+    help = (
+        "Compare documents, ledger and vector store in both directions. "
+        "Exits with 0 only if they agree."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--index", help="One index only.")
+        parser.add_argument(
+            "--repair", action="store_true", help="Make due, or remove, whatever differs."
+        )
+
+    def handle(self, *, index: str | None, repair: bool, **options: Any) -> None:
+        names = list(Index.objects.values_list("name", flat=True))
+        if index is not None and index not in names:
+            raise CommandError(str(UnknownIndex(f"There is no index named {index!r}.")))
+        chosen = names if index is None else [index]
+        # A running server owns the vector engine: it has to look for us.
+        if server := find_server():
+            reports = [
+                server.request(
+                    "POST", f"/api/v1/indexes/{name}/verify/", json={"repair": repair}, timeout=600
+                ).json()
+                for name in chosen
+            ]
+        else:
+            builds = IndexBuild.objects.receiving().filter(index__in=chosen)
+            reports = [verify_build(build, repair=repair).as_json() for build in builds]
+        for report in reports:
+            self._print(report)
+        if not all(report["is_sound"] for report in reports):
+            self.stderr.write(
+                "Not everything agrees. What is being indexed settles by itself; for the rest, "
+                "run verify --repair."
+            )
+            raise SystemExit(1)
+
+    def _print(self, report: dict[str, Any]) -> None:
+        self.stdout.write(
+            f"{report['index']} #{report['build']}: {report['artifact_count']} artifacts, "
+            f"{report['node_count']} nodes ({report['failed_count']} failed), "
+            f"{report['point_count']} points"
+        )
+        for sort, count in report["findings"].items():
+            invariant, meaning = FINDINGS[sort]
+            examples = ", ".join(report["examples"][sort])
+            self.stdout.write(f"  {invariant} {count} {meaning}: {examples}")
+        if report["repaired_count"]:
+            self.stdout.write(f"  repaired: {report['repaired_count']}")

@@ -1,0 +1,99 @@
+"""How far each index has come: the figures behind ``status``, the API and the progress bars."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Min
+from django.utils import timezone
+
+from documents.models import Artifact
+from indexing.models import IndexBuild, Node, unplanned_artifacts
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    name: str
+    title: str
+    description: str
+    build: int
+    artifact_count: int
+    waiting_count: int  # artifacts not read yet
+    failed_artifact_count: int
+    pending: int
+    settled: int
+    failed: int
+    doomed: int
+    oldest_pending_seconds: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "build": self.build,
+            "nodes": {
+                "pending": self.pending,
+                "settled": self.settled,
+                "failed": self.failed,
+                "doomed": self.doomed,
+            },
+            "artifacts": self.artifact_count,
+            "artifacts_waiting": self.waiting_count,
+            "artifacts_failed": self.failed_artifact_count,
+            "oldest_pending_seconds": self.oldest_pending_seconds,
+        }
+
+
+def index_progress(name: str | None = None) -> list[IndexProgress]:
+    """The progress of one index, or of all by name: three grouped queries however many."""
+    builds = IndexBuild.objects.live()
+    if name is not None:
+        builds = builds.filter(index=name)
+    builds = builds.order_by("index")
+    live = [build.pk for build in builds]
+    nodes: dict[tuple[int, str], int] = {
+        (row["build"], row["state"]): row["count"]
+        for row in Node.objects.filter(build__in=live)
+        .values("build", "state")
+        .annotate(count=Count("pk"))
+    }
+    oldest = dict(
+        Node.objects.filter(build__in=live, state=Node.State.PENDING)
+        .values_list("build")
+        .annotate(Min("planned_at"))
+    )
+    artifacts: dict[tuple[str, str], int] = {
+        (row["index"], row["state"]): row["count"]
+        for row in Artifact.objects.filter(index__in=[build.index_id for build in builds])
+        .values("index", "state")
+        .annotate(count=Count("pk"))
+    }
+    now = timezone.now()
+    return [
+        IndexProgress(
+            name=build.index_id,
+            title=build.spec.title or build.index_id,
+            description=build.spec.description,
+            build=build.number,
+            artifact_count=sum(artifacts.get((build.index_id, s), 0) for s in Artifact.State),
+            waiting_count=sum(artifacts.get((build.index_id, s), 0) for s in ("received", "parsing")),
+            failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),
+            pending=nodes.get((build.pk, "pending"), 0),
+            settled=nodes.get((build.pk, "settled"), 0),
+            failed=nodes.get((build.pk, "failed"), 0),
+            doomed=nodes.get((build.pk, "doomed"), 0),
+            oldest_pending_seconds=(
+                round((now - oldest[build.pk]).total_seconds(), 1) if build.pk in oldest else None
+            ),
+        )
+        for build in builds
+    ]
+
+
+def unfinished_count() -> int:
+    """Whatever stands between now and an agreement of store and documents: artifacts to read
+    or plan, nodes to write or remove."""
+    waiting = Artifact.objects.filter(state__in=["received", "parsing"]).count()
+    open_nodes = Node.objects.filter(state__in=["pending", "doomed"]).count()
+    unplanned = sum(unplanned_artifacts(build).count() for build in IndexBuild.objects.receiving())
+    return waiting + open_nodes + unplanned

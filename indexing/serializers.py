@@ -1,0 +1,46 @@
+"""Shapes of the index endpoints, for the OpenAPI document and for checking input."""
+
+from rest_framework import serializers
+
+
+class NodeCountsSerializer(serializers.Serializer):
+    pending = serializers.IntegerField()
+    settled = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    doomed = serializers.IntegerField()
+
+
+class IndexSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    build = serializers.IntegerField()
+    nodes = NodeCountsSerializer()
+    artifacts = serializers.IntegerField()
+    artifacts_waiting = serializers.IntegerField()
+    artifacts_failed = serializers.IntegerField()
+    oldest_pending_seconds = serializers.FloatField(allow_null=True)
+
+
+class IndexListSerializer(serializers.Serializer):
+    count = serializers.IntegerField()
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    results = IndexSerializer(many=True)
+
+
+class ReportSerializer(serializers.Serializer):
+    index = serializers.CharField()
+    build = serializers.IntegerField()
+    is_sound = serializers.BooleanField()
+    artifact_count = serializers.IntegerField()
+    node_count = serializers.IntegerField()
+    point_count = serializers.IntegerField()
+    failed_count = serializers.IntegerField()
+    repaired_count = serializers.IntegerField()
+    findings = serializers.DictField(child=serializers.IntegerField())
+    examples = serializers.DictField(child=serializers.ListField(child=serializers.CharField()))
+
+
+class VerifyAnswerSerializer(serializers.Serializer):
+    reports = ReportSerializer(many=True)
