@@ -1,0 +1,9 @@
+"""Text into vectors: the only place that loads an embedding model.
+
+One module per provider, imported when a spec first names it: importing this package costs
+neither LlamaIndex nor an inference runtime.
+"""
+
+from indexing.embedding.embedder import Embedder, get_embedder
+
+__all__ = ["Embedder", "get_embedder"]

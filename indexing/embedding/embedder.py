@@ -1,0 +1,171 @@
+"""What every provider's model has in common: order, batches, prefixes, the check of sizes."""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexing.exceptions import EmbeddingMismatch
+from indexing.spec import EmbeddingSpec
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+Vectors = NDArray[np.float32]
+
+
+class LoadedModel(Protocol):
+    """A provider's model, ready; its methods may run in several threads at once."""
+
+    batch_texts: int  # most texts of one call
+    batch_tokens: int  # most tokens of one call, padding included; one text may exceed it
+
+    @property
+    def llama_index(self) -> "BaseEmbedding":
+        """The LlamaIndex embedding it was loaded through."""
+        ...
+
+    def embed_batch(self, texts: list[str]) -> Vectors:
+        """(texts, dimension), in the given order; one call of the runtime or provider."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """(dimension,)"""
+        ...
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        """Special tokens included, not truncated."""
+        ...
+
+
+class Embedder:
+    """One embedding spec at work. Share it: it may be called from several threads at once.
+
+    Whatever the runtime raises about a text passes through as it is. Only a provider that does
+    not answer raises ``EmbeddingUnavailable`` (retry), only one that cannot be used as the
+    spec says raises ``ModelUnavailable``.
+
+    With ``precision: int8`` a vector depends in its third decimal on the texts it shares a
+    batch with, since the activations of a batch are scaled together.
+    """
+
+    def __init__(self, spec: EmbeddingSpec, model: LoadedModel) -> None:
+        self.spec = spec
+        self._model = model
+
+    @property
+    def llama_index(self) -> "BaseEmbedding":
+        """The same model for LlamaIndex's own parts, the spec's prefixes included."""
+        if not (self.spec.document_prefix or self.spec.query_prefix):
+            return self._model.llama_index
+        from indexing.embedding.prefixed import PrefixedEmbedding
+
+        return PrefixedEmbedding(self)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(texts, dimension), in the given order.
+
+        A batch is padded to its longest text, so texts of like length go together.
+
+        Raises:
+            EmbeddingUnavailable: the provider did not answer; safe to retry.
+            EmbeddingMismatch: the vectors do not have the spec's dimension.
+        """
+        return self._embed([self.spec.document_prefix + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """(texts, dimension), in the given order; raises as ``embed_documents``."""
+        return self._embed([self.spec.query_prefix + text for text in texts])
+
+    def embed_query(self, text: str) -> Vectors:
+        """(dimension,); raises as ``embed_documents``."""
+        vector = self._model.embed_query(self.spec.query_prefix + text)
+        self._check_dimension(vector)
+        return vector
+
+    async def aembed_documents(self, texts: Sequence[str]) -> Vectors:
+        """``embed_documents`` off the event loop."""
+        return await asyncio.to_thread(self.embed_documents, texts)
+
+    async def aembed_query(self, text: str) -> Vectors:
+        """``embed_query`` off the event loop."""
+        return await asyncio.to_thread(self.embed_query, text)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens each text takes of the window as a document: its prefix and the special
+        tokens included, nothing cut off."""
+        return self._model.count_tokens([self.spec.document_prefix + text for text in texts])
+
+    def _embed(self, texts: list[str]) -> Vectors:
+        vectors = np.empty((len(texts), self.spec.dimension), np.float32)
+        for rows in self._batches(texts):
+            batch = self._model.embed_batch([texts[row] for row in rows])
+            self._check_dimension(batch)
+            vectors[rows] = batch
+        return vectors
+
+    def _batches(self, texts: list[str]) -> Iterator[list[int]]:
+        """Positions in ``texts``, shortest text first, as many as a batch may hold."""
+        window = self.spec.window
+        lengths = [min(length, window) for length in self._model.count_tokens(texts)]
+        rows: list[int] = []
+        for row in sorted(range(len(texts)), key=lengths.__getitem__):
+            # Sorted, the newcomer is the longest: all of the batch is padded to it.
+            tokens = lengths[row] * (len(rows) + 1)
+            if rows and (len(rows) == self._model.batch_texts or tokens > self._model.batch_tokens):
+                yield rows
+                rows = []
+            rows.append(row)
+        if rows:
+            yield rows
+
+    def _check_dimension(self, vectors: Vectors) -> None:
+        if vectors.shape[-1] != self.spec.dimension:
+            raise EmbeddingMismatch(
+                f"{self.spec.model} gives {vectors.shape[-1]} dimensions, "
+                f"the spec says {self.spec.dimension}.",
+                field="embedding.dimension",
+                fix=f"Set embedding.dimension to {vectors.shape[-1]}.",
+            )
+
+
+_embedders: dict[EmbeddingSpec, Embedder] = {}
+_models: dict[EmbeddingSpec, LoadedModel] = {}
+_loading = threading.Lock()
+
+
+def get_embedder(spec: EmbeddingSpec) -> Embedder:
+    """The process's embedder for ``spec``; the first call loads the model (seconds).
+
+    Specs that differ in nothing but their prefixes share one model. Call it after
+    a fork and not before: the runtime's threads do not survive one.
+
+    Raises:
+        ModelUnavailable: the model is unknown, or its files or package are missing.
+        InvalidSpec: the spec asks for what the model cannot do.
+    """
+    embedder = _embedders.get(spec)
+    if embedder is None:
+        with _loading:
+            bare = spec.model_copy(update={"document_prefix": "", "query_prefix": ""})
+            if bare not in _models:
+                _models[bare] = _load_model(bare)
+            embedder = _embedders.setdefault(spec, Embedder(spec, _models[bare]))
+    return embedder
+
+
+def _load_model(spec: EmbeddingSpec) -> LoadedModel:
+    if spec.provider == "huggingface":
+        from indexing.embedding.huggingface_model import load_huggingface
+
+        return load_huggingface(spec)
+    if spec.provider == "openai":
+        from indexing.embedding.openai_model import load_openai
+
+        return load_openai(spec)
+    from indexing.embedding.fastembed_model import load_fastembed
+
+    return load_fastembed(spec)

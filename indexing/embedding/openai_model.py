@@ -1,0 +1,143 @@
+"""Any endpoint that speaks OpenAI's ``POST /embeddings``: OpenAI's own, vLLM, Ollama, …
+
+On httpx and not LlamaIndex's OpenAI package: that one needs a large SDK, retries inside the
+call, and replaces line breaks in what it embeds.
+"""
+
+from typing import Any, Final
+
+import httpx
+import numpy as np
+from django.conf import settings
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.utils import get_tokenizer
+from numpy.typing import NDArray
+
+from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
+from indexing.spec import EmbeddingSpec
+
+TIMEOUT: Final = httpx.Timeout(60, connect=10)  # seconds; a full batch on a slow server
+TOO_MANY_REQUESTS: Final = 429
+REQUEST_TIMEOUT: Final = 408
+REFUSALS: Final = {400, 413, 422}  # of what was sent, perhaps of one text in it
+
+
+class RefusedText(ValueError):
+    """The provider refuses the text and not the caller; another text may pass."""
+
+
+class OpenAICompatibleEmbedding(BaseEmbedding):
+    """LlamaIndex's interface to the endpoint of the settings."""
+
+    _client: httpx.Client = PrivateAttr()
+    _dimensions: int | None = PrivateAttr()
+
+    def __init__(self, model_name: str, base_url: str, api_key: str, dimension: int) -> None:
+        super().__init__(model_name=model_name, embed_batch_size=OpenAIModel.batch_texts)
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        # The slash at the end keeps the address's own path when one is joined to it.
+        self._client = httpx.Client(
+            base_url=base_url.rstrip("/") + "/", headers=headers, timeout=TIMEOUT
+        )
+        # The one family that is asked for its size; other servers refuse the question.
+        is_sizable = model_name.startswith("text-embedding-3")
+        self._dimensions = dimension if is_sizable else None
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        """(texts, dimension), in the given order.
+
+        Raises:
+            EmbeddingUnavailable: no answer, an overloaded server, or an answer cut short.
+            ModelUnavailable: the endpoint refuses the key, the model or any text at all.
+            RefusedText: it refuses these texts but not others.
+        """
+        response = self._post(texts)
+        status = response.status_code
+        if status in REFUSALS and self._post(["ok"]).is_success:
+            raise RefusedText(f"The embedding provider refuses the text: {_reason(response)}")
+        if status in {REQUEST_TIMEOUT, TOO_MANY_REQUESTS} or status >= 500:
+            raise EmbeddingUnavailable(f"The embedding provider answered {_reason(response)}")
+        if not response.is_success:
+            raise ModelUnavailable(
+                f"The embedding provider answered {_reason(response)}",
+                fix="Check STRATA_OPENAI_BASE_URL, STRATA_OPENAI_API_KEY and embedding.model.",
+            )
+        try:
+            rows = sorted(response.json()["data"], key=lambda row: row["index"])
+            vectors = np.array([row["embedding"] for row in rows], np.float32)
+        except (ValueError, KeyError, TypeError) as error:
+            raise EmbeddingUnavailable("The embedding provider's answer is no answer.") from error
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise EmbeddingUnavailable(
+                f"The embedding provider gave {len(vectors)} vectors for {len(texts)} texts."
+            )
+        return vectors
+
+    def _post(self, texts: list[str]) -> httpx.Response:
+        body: dict[str, Any] = {
+            "model": self.model_name,
+            "input": texts,
+            "encoding_format": "float",
+        }
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
+        try:
+            return self._client.post("embeddings", json=body)
+        except httpx.TransportError as error:
+            raise EmbeddingUnavailable(
+                f"The embedding provider did not answer: {error!r}"
+            ) from error
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self.embed([query])[0].tolist()
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        import asyncio
+
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self.embed([text])[0].tolist()
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self.embed(texts).tolist()
+
+
+class OpenAIModel:
+    """The endpoint behind an embedder."""
+
+    batch_texts = 128
+    batch_tokens = 32_768  # OpenAI allows 300,000; servers of one's own less
+
+    def __init__(self, embedding: OpenAICompatibleEmbedding) -> None:
+        self.llama_index = embedding
+        self._encode = get_tokenizer()
+
+    def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        return self.llama_index.embed(texts)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        return np.asarray(self.llama_index.embed([text])[0], np.float32)
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        """Exact for OpenAI's models (cl100k); an estimate for any other, whose tokenizer the
+        endpoint does not tell."""
+        return [len(self._encode(text)) for text in texts]
+
+
+def load_openai(spec: EmbeddingSpec) -> OpenAIModel:
+    """Nothing is sent yet: a wrong address or key shows at the first text."""
+    return OpenAIModel(
+        OpenAICompatibleEmbedding(
+            spec.model,
+            settings.STRATA_OPENAI_BASE_URL,
+            settings.STRATA_OPENAI_API_KEY,
+            spec.dimension,
+        )
+    )
+
+
+def _reason(response: httpx.Response) -> str:
+    """Status and the beginning of the body, which is where such servers say why."""
+    return f"{response.status_code}: {' '.join(response.text.split())[:200]}"
