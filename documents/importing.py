@@ -1,0 +1,76 @@
+"""Files, folders and JSON Lines from this machine, given to an index one by one."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from documents.exceptions import InvalidInput, StrataError
+from documents.services import TextContent, Verdict, add_artifact, keep_file
+
+READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What became of one file, or of one line of a JSON Lines file."""
+
+    name: str
+    artifact_id: UUID | None = None
+    verdict: Verdict | None = None
+    error: StrataError | None = None
+
+
+def iter_files(paths: list[Path]) -> Iterator[Path]:
+    """Every regular file below ``paths``, in order; hidden files and folders are passed over."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
+
+
+def add_file(index: str, path: Path) -> Iterator[Given]:
+    """Give one file; a ``.jsonl`` whose lines are documents is given line by line."""
+    try:
+        if path.suffix.lower() == ".jsonl" and _holds_documents(path):
+            yield from _add_lines(index, path)
+            return
+        with path.open("rb") as file:
+            content = keep_file(path.name, iter(lambda: file.read(READ_BYTES), b""))
+        artifact, verdict = add_artifact(index, content)
+    except StrataError as error:
+        yield Given(str(path), error=error)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        yield Given(str(path), error=InvalidInput(f"The file cannot be read: {reason}."))
+    else:
+        yield Given(str(path), artifact.pk, verdict)
+
+
+def _holds_documents(path: Path) -> bool:
+    """Whether the first line is a document: an object with ``text`` or ``pages``."""
+    with path.open("rb") as file:
+        try:
+            first = json.loads(file.readline(READ_BYTES))
+        except ValueError:
+            return False
+    return isinstance(first, dict) and ("text" in first or "pages" in first)
+
+
+def _add_lines(index: str, path: Path) -> Iterator[Given]:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            name = f"{path}:{number}"
+            try:
+                artifact, verdict = _add_line(index, line)
+            except StrataError as error:
+                yield Given(name, error=error)
+            else:
+                yield Given(name, artifact.pk, verdict)
