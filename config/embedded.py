@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import uvicorn
 from celery import beat
 from celery.worker import state as worker_state
-from django.db import connection, connections
-from django.db.migrations.executor import MigrationExecutor
+from django.conf import settings
+from django.db import connections
 
 from config.celery import app
 from documents import services as documents
@@ -57,15 +57,30 @@ class Workers:
         self._thread.join(timeout=DRAIN_SECONDS)
 
 
+def is_embedded() -> bool:
+    """Whether these settings keep the vectors in the process that does the work."""
+    return settings.STRATA_VECTOR_STORE == "embedded"
+
+
 @contextmanager
-def working() -> Iterator[None]:
-    """Own the engine and work the ledger off until the block ends.
+def owning_store() -> Iterator[None]:
+    """Own the vector engine of this data folder, and with it the right to do its work.
 
     Raises:
-        StoreOwned: another process of this data folder does so already.
+        StoreOwned: another process does.
     """
     get_store()
-    # Whoever held a lease is dead: this process owns all the work there is.
+    try:
+        yield
+    finally:
+        close_store()
+        connections.close_all()
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """Work the ledger off, in threads, until the block ends. The store must be ours."""
+    # Whoever held a lease is dead: the engine's owner does all the work there is.
     documents.release_parse_leases()
     indexing.release_leases()
     settling.is_stopping.clear()
@@ -77,22 +92,15 @@ def working() -> Iterator[None]:
     finally:
         settling.is_stopping.set()
         deadline = time.monotonic() + DRAIN_SECONDS
+        close_children()  # a parser at work gives its file back at the next start
         workers.stop()
         settling.wait_idle(max(0.0, deadline - time.monotonic()))
-        close_children()
-        close_store()
-        connections.close_all()
 
 
 def sweep() -> None:
     """Ask for all that the rows say is undone."""
     sweep_documents.delay()
     sweep_indexes.delay()
-
-
-def is_migrated() -> bool:
-    executor = MigrationExecutor(connection)
-    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
 def web_server(host: str, port: int) -> uvicorn.Server:

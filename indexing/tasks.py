@@ -42,6 +42,13 @@ class SettlingRound:
             finally:
                 self._settling.release()
 
+    def wait_idle(self, timeout: float) -> bool:
+        """Whether the batch under way was finished, or given back, within ``timeout`` seconds."""
+        if not self._settling.acquire(timeout=timeout):
+            return False
+        self._settling.release()
+        return True
+
     def _settle_waiting(self) -> None:
         while self._waiting and not self.is_stopping.is_set():
             build_id = self._waiting.pop(0)

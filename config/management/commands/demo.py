@@ -1,0 +1,42 @@
+from pathlib import Path
+from pydoc_data.topics import topics
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from access.server import find_server
+from config import embedded
+from documents.importing import add_file, iter_files
+from documents.services import TextContent, add_artifact
+from indexing.models import Index
+
+LIBRARY = Path(settings.BASE_DIR) / "demo" / "library"
+
+
+class Command(BaseCommand):
+    help = (
+        "Add the demo documents: the running Python's language reference, and a small library "
+        "of files in many formats. Adding them again changes nothing."
+    )
+
+    def handle(self, **options: Any) -> None:
+        missing = {"python-reference", "library"} - set(
+            Index.objects.values_list("name", flat=True)
+        )
+        if missing:
+            raise CommandError(f"specs/{missing.pop()}.yaml, which the demo fills, is missing.")
+        for path in iter_files([LIBRARY]):
+            for _ in add_file("library", path):
+                pass
+        for name, text in topics.items():
+            add_artifact(
+                "python-reference",
+                TextContent((text.strip(),)),
+                title=f"Python: {name}",
+                external_id=name,
+            )
+        if server := find_server():
+            server.request("POST", "/api/v1/sweep/")
+        elif embedded.is_embedded() and options["verbosity"]:
+            self.stdout.write("Added; manage.py serve indexes it.")

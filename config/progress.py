@@ -1,0 +1,135 @@
+"""Progress on stderr: bars where it is a terminal, a line now and then where it is not."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from django.db import DatabaseError, connections
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from documents.indexes import get_catalog
+from documents.models import Artifact
+from indexing.progress import IndexProgress, index_progress
+
+POLL_SECONDS = 1.0
+FOLLOW_SECONDS = 0.2
+IDS_PER_QUERY = 500
+LINE_SECONDS = 10.0  # between two lines where there is no terminal
+
+
+def watch_progress(is_over: threading.Event) -> None:
+    """Show what is being indexed, with an estimate of the time left, until ``is_over``."""
+    console = Console(file=sys.stderr)
+    try:
+        if console.is_terminal:
+            _draw_bars(console, is_over)
+        else:
+            _write_lines(is_over)
+    finally:
+        connections.close_all()
+
+
+@contextmanager
+def progress_bar(description: str, total: int | None) -> Iterator[Callable[[], None]]:
+    """A bar that the yielded function moves by one; nothing where stderr is no terminal."""
+    console = Console(file=sys.stderr)
+    with _bars(console) as bars:
+        task = bars.add_task(description, total=total)
+        yield lambda: bars.advance(task)
+
+
+def follow_artifacts(artifact_ids: set[UUID]) -> None:
+    """Return when every one of these artifacts is ready or failed, or gone."""
+    remaining = sorted(artifact_ids)
+    with progress_bar("Indexing", len(remaining)) as advance:
+        while remaining:
+            head = remaining[:IDS_PER_QUERY]
+            artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=head))
+            unfinished = artifacts.filter(status__in=["received", "parsing", "indexing"])
+            open_ids = set(unfinished.values_list("pk", flat=True))
+            for _ in range(len(head) - len(open_ids)):
+                advance()
+            remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
+            if open_ids:
+                time.sleep(FOLLOW_SECONDS)
+
+
+def _bars(console: Console) -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _draw_bars(console: Console, is_over: threading.Event) -> None:
+    bars = _bars(console)
+    shown: dict[str, TaskID] = {}
+    while not is_over.wait(POLL_SECONDS):
+        unfinished = {progress.name: progress for progress in _unfinished()}
+        for name in [*shown]:
+            if name not in unfinished:
+                bars.remove_task(shown.pop(name))
+        for name, progress in unfinished.items():
+            if name not in shown:
+                shown[name] = bars.add_task(f"Indexing {name}")
+            total = progress.settled + progress.pending
+            bars.update(shown[name], completed=progress.settled, total=total)
+        if shown:
+            bars.start()
+        else:
+            bars.stop()
+    bars.stop()
+
+
+def _write_lines(is_over: threading.Event) -> None:
+    started_at: float | None = None
+    settled_before = 0
+    last_line_at = 0.0
+    while not is_over.wait(POLL_SECONDS):
+        unfinished = _unfinished()
+        now = time.monotonic()
+        if not unfinished:
+            if started_at is not None:
+                print("Indexed: everything is settled.", file=sys.stderr, flush=True)  # noqa: T201
+            started_at = None
+            continue
+        settled = sum(progress.settled for progress in unfinished)
+        if started_at is None or settled < settled_before:
+            started_at, settled_before = now, settled
+        if now - last_line_at < LINE_SECONDS:
+            continue
+        last_line_at = now
+        pending = sum(progress.pending for progress in unfinished)
+        rate = (settled - settled_before) / max(now - started_at, 0.001)
+        left = f", about {pending / rate:.0f} s left" if rate > 0 else ""
+        print(  # noqa: T201
+            f"Indexing: {settled} nodes settled, {pending} to go{left}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _unfinished() -> list[IndexProgress]:
+    try:
+        every = index_progress()
+    except DatabaseError:  # busy for a moment: look again at the next tick
+        return []
+    return [progress for progress in every if progress.pending or progress.waiting_count]
