@@ -1,0 +1,29 @@
+"""Files in, pages of clean text out.
+
+``parse_file`` is the door. Readers (one module a format) meet hostile files, so they run in
+child processes under limits and never in the caller's. Nothing here knows a database; cutting
+pages into sources is ``documents.sources``.
+"""
+
+from documents.parsing.children import close_children, parse_file
+from documents.parsing.document import (
+    Limits,
+    ParsedDocument,
+    ParsedPage,
+    ParseWarning,
+    clean_text,
+)
+from documents.parsing.formats import FORMATS, SUPPORTED_SUFFIXES, Format
+
+__all__ = [
+    "FORMATS",
+    "SUPPORTED_SUFFIXES",
+    "Format",
+    "Limits",
+    "ParseWarning",
+    "ParsedDocument",
+    "ParsedPage",
+    "clean_text",
+    "close_children",
+    "parse_file",
+]

@@ -1,0 +1,84 @@
+"""Opening ZIP-based documents without being blown up by them."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+from xml.parsers import expat
+
+from documents.exceptions import Unparsable
+from documents.parsing.document import Limits
+
+MAX_MEMBERS = 50_000
+
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
+          OSError, ValueError, UnicodeError)  # fmt: skip
+
+
+class _PrologEnded(Exception):
+    """The root element came, so no DTD can follow."""
+
+
+@contextmanager
+def open_archive(path: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
+    """The archive, once its declared sizes are within the limits.
+
+    ``zipfile`` never yields more of a member than its declared size, so what is checked
+    here also holds while unpacking.
+
+    Raises:
+        Unparsable: ``too_large``, ``encrypted_file``, ``damaged_file``.
+    """
+    try:
+        archive = zipfile.ZipFile(path)
+    except DAMAGE as error:
+        raise Unparsable("damaged_file", "The file is damaged: its archive is broken.") from error
+    with archive:
+        members = archive.infolist()
+        expanded_bytes = sum(member.file_size for member in members)
+        if expanded_bytes > limits.max_expanded_bytes or len(members) > MAX_MEMBERS:
+            raise Unparsable(
+                "too_large",
+                f"The file expands to {expanded_bytes:,} bytes in {len(members):,} parts; "
+                f"the limit is {limits.max_expanded_bytes:,} bytes in {MAX_MEMBERS:,} parts.",
+                fix="Split it, or take out large pictures and media.",
+            )
+        if any(member.flag_bits & 0x1 for member in members):
+            raise Unparsable(
+                "encrypted_file",
+                "The file is protected by a password.",
+                fix="Save it without a password and try again.",
+            )
+        yield archive
+
+
+def check_office_archive(path: Path, limits: Limits) -> None:
+    """Refuse an Office archive that is too large or whose XML declares a DTD.
+
+    The format forbids DTDs (ECMA-376 part 2, 8.1.4), and without one there are no entities to
+    expand: whichever XML parser a library uses, it is safe after this.
+    """
+    with open_archive(path, limits) as archive:
+        for member in archive.infolist():
+            if member.filename.lower().endswith((".xml", ".rels", ".vml")):
+                with archive.open(member) as stream:
+                    _refuse_doctype(stream)
+
+
+def _refuse_doctype(stream: IO[bytes]) -> None:
+    def found_doctype(*_: object) -> None:
+        raise Unparsable("damaged_file", "The file holds XML with a DTD, which is not allowed.")
+
+    def found_root(*_: object) -> None:
+        raise _PrologEnded
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = found_doctype
+    parser.StartElementHandler = found_root
+    try:
+        while block := stream.read(4096):
+            parser.Parse(block)
+    except (_PrologEnded, expat.ExpatError):
+        return  # what is not XML is for the reader to judge: it stops where expat stopped

@@ -1,0 +1,206 @@
+"""Child processes that read files, kept warm between files, thrown away after any failure.
+
+Fresh processes, never forks: the embedded engine of the calling process survives no ``fork``.
+"""
+
+import atexit
+import json
+import logging
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from documents.exceptions import Unparsable
+from documents.parsing.document import Limits, ParsedDocument, ParsedPage, ParseWarning
+
+logger = logging.getLogger(__name__)
+
+MAX_IDLE = 4  # children kept warm; each is some 60 MB
+# Secrets of the service are none of a parser's business.
+_PASSED_ON = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL")
+_ROOT = Path(__file__).resolve().parents[2]
+_BYTES_PER_CHAR = 6  # at most, in JSON
+
+_idle: deque["_Child"] = deque()
+
+
+class _Ended(Exception):
+    """The child ended without an answer."""
+
+    def __init__(self, return_code: int) -> None:
+        super().__init__(return_code)
+        self.return_code = return_code
+
+
+class _TimedOut(Exception):
+    """The child did not answer in time."""
+
+
+def parse_file(path: Path, *, file_name: str, limits: Limits | None = None) -> ParsedDocument:
+    """Read a file in a child process; safe to call from many threads at once.
+
+    Args:
+        path: where the bytes are.
+        file_name: what the user calls it; its suffix proposes the format, nothing else is used.
+        limits: the settings' by default.
+
+    Raises:
+        Unparsable: the file cannot be read, for good; ``code`` says why. Among them are
+            ``parse_timeout``, ``parse_memory`` and ``parser_crashed``.
+        OSError: the file is not there or cannot be opened; another try may succeed.
+    """
+    limits = limits or Limits.from_settings()
+    request = {"path": str(path.absolute()), "file_name": file_name, "limits": asdict(limits)}
+    reply = _ask(json.dumps(request).encode() + b"\n", limits)
+    if "os_error" in reply:
+        raise OSError(*reply["os_error"], str(path))
+    if "error" in reply:
+        error = reply["error"]
+        raise Unparsable(error["code"], error["detail"], fix=error["fix"])
+    document = reply["document"]
+    return ParsedDocument(
+        media_type=document["media_type"],
+        pages=tuple(ParsedPage(**page) for page in document["pages"]),
+        title=document["title"],
+        encoding=document["encoding"],
+        warnings=tuple(ParseWarning(**warning) for warning in document["warnings"]),
+    )
+
+
+def close_children() -> None:
+    """End the warm children; new ones start when needed."""
+    while _idle:
+        _idle.pop().close()
+
+
+def _forget_children() -> None:
+    """In a forked process the children are the parent's: their pipes must not be shared."""
+    _idle.clear()
+
+
+atexit.register(close_children)
+os.register_at_fork(after_in_child=_forget_children)
+
+
+def _ask(request: bytes, limits: Limits) -> dict[str, Any]:
+    """A child's reply, or ``Unparsable`` for the way it ended."""
+    while True:
+        child, is_fresh = _take()
+        is_reusable = False
+        try:
+            reply = child.ask(request, limits)
+            is_reusable = not reply["is_spent"]
+            return reply
+        except _TimedOut:
+            raise _timeout(limits) from None
+        except _Ended as ended:
+            if ended.return_code == 0 and not is_fresh:
+                continue  # it had retired just then
+            if ended.return_code == -signal.SIGXCPU:
+                raise _timeout(limits) from None
+            raise Unparsable(
+                "parser_crashed",
+                "The reader crashed on this file; the file may be damaged or too complex.",
+                fix="Save or export it again, or split it.",
+            ) from None
+        finally:
+            child.log_stderr()
+            if is_reusable and len(_idle) < MAX_IDLE:
+                _idle.append(child)
+            else:
+                child.close()
+
+
+def _take() -> tuple["_Child", bool]:
+    while True:
+        try:
+            child = _idle.pop()
+        except IndexError:
+            return _Child(), True
+        if child.is_alive():
+            return child, False
+        child.close()
+
+
+def _timeout(limits: Limits) -> Unparsable:
+    return Unparsable(
+        "parse_timeout",
+        f"Reading the file takes longer than the {limits.seconds:g} seconds allowed.",
+        fix="Split it into several files.",
+    )
+
+
+class _Child:
+    def __init__(self) -> None:
+        # A file, not a pipe: nobody has to read it while waiting for the answer.
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
+        self._process = subprocess.Popen(
+            [sys.executable, "-X", "utf8", "-W", "ignore", "-m", "documents.parsing.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            bufsize=0,
+            cwd=_ROOT,  # where ``-m`` looks first
+            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            process_group=0,
+        )
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, request: bytes, limits: Limits) -> dict[str, Any]:
+        """One request, one reply; raises ``_Ended`` or ``_TimedOut``, and is of no use then."""
+        deadline = time.monotonic() + limits.seconds
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(request)  # far below what a pipe holds: never blocks
+        except BrokenPipeError:
+            raise _Ended(self._process.wait()) from None
+        length = int.from_bytes(self._receive(8, deadline), "big")
+        if length > limits.max_text_chars * _BYTES_PER_CHAR + limits.max_pages * 4096 + 2**20:
+            raise _Ended(-signal.SIGABRT)  # no reply of ours is that long
+        reply = json.loads(self._receive(length, deadline))
+        if not isinstance(reply, dict):
+            raise _Ended(-signal.SIGABRT)
+        return reply
+
+    def _receive(self, length: int, deadline: float) -> bytes:
+        assert self._process.stdout is not None
+        fd = self._process.stdout.fileno()
+        poll = select.poll()  # unlike select, knows no highest descriptor
+        poll.register(fd, select.POLLIN)
+        data = bytearray()
+        while len(data) < length:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise _TimedOut
+            if not poll.poll(remaining * 1000):
+                continue
+            block = os.read(fd, min(length - len(data), 2**20))
+            if not block:
+                raise _Ended(self._process.wait())
+            data += block
+        return bytes(data)
+
+    def log_stderr(self) -> None:
+        """What the child printed is for developers only."""
+        if logger.isEnabledFor(logging.DEBUG):
+            self._stderr.seek(0)
+            if text := self._stderr.read(16_384):
+                logger.debug("A parsing child printed: %s", text.decode("utf-8", "replace"))
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._stderr):
+            if stream is not None:
+                stream.close()

@@ -1,0 +1,30 @@
+"""CSV and its kin: one page, a line a row, cells parted as in other tables."""
+
+import csv
+import io
+from pathlib import Path
+
+from documents.parsing.document import Draft
+from documents.parsing.text import read_text
+
+_DELIMITERS = ",;\t|"
+
+
+def read(path: Path, draft: Draft) -> None:
+    text = read_text(path, draft)
+    csv.field_size_limit(max(len(text), 1))  # the file is bounded already
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    lines = (" | ".join(" ".join(cell.split()) for cell in row) for row in rows)
+    draft.add_page("\n".join(line for line in lines if line.strip(" |")))
+
+
+def _delimiter(text: str) -> str:
+    """The one found equally often in most of the first lines; a comma if none is."""
+    lines = [line for line in text[:65_536].splitlines()[:50] if line.strip()][:-1] or [text[:4096]]
+
+    def agreement(delimiter: str) -> tuple[int, int]:
+        counts = [line.count(delimiter) for line in lines]
+        expected = counts[0]
+        return (sum(count == expected for count in counts) if expected else 0, expected)
+
+    return max(_DELIMITERS, key=agreement)

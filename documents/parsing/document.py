@@ -1,0 +1,146 @@
+"""What a reader produces, and the limits it works under.
+
+``Draft`` is the one place where text is cleaned and counted, so that no reader can forget to.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+
+from documents.exceptions import Unparsable
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+MAX_LABEL_CHARS = 500
+# What programs write where the author gave no title.
+_NO_TITLES = {"untitled", "presentation", "powerpoint presentation", "word document", "unknown"}
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class ParseWarning:
+    """Something a person should know about a document that was read all the same."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """One page, in the format's own sense: page, slide, sheet, chapter or section.
+
+    ``label`` is what people call it ("Slide 3: Results", a sheet's name, a heading); may be empty.
+    """
+
+    text: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """A file's pages, in order; a page's position is its index.
+
+    ``title`` is the document's own (properties, or its first heading), empty where it has none.
+    ``encoding`` is set for text formats. Without any visible text there is a ``no_text`` warning.
+    """
+
+    media_type: str
+    pages: tuple[ParsedPage, ...]
+    title: str = ""
+    encoding: str | None = None
+    warnings: tuple[ParseWarning, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one file may cost. ``max_expanded_bytes`` counts all members of an archive."""
+
+    seconds: float  # wall clock
+    memory_bytes: int  # address space of the child process
+    max_pages: int
+    max_expanded_bytes: int
+    max_text_chars: int
+
+    @classmethod
+    def from_settings(cls) -> "Limits":
+        from django.conf import settings  # here, because child processes do without Django
+
+        return cls(
+            seconds=settings.STRATA_PARSE_SECONDS,
+            memory_bytes=settings.STRATA_PARSE_MEMORY_BYTES,
+            max_pages=settings.STRATA_PARSE_MAX_PAGES,
+            max_expanded_bytes=settings.STRATA_PARSE_MAX_EXPANDED_BYTES,
+            max_text_chars=settings.STRATA_PARSE_MAX_TEXT_CHARS,
+        )
+
+
+def clean_text(text: str) -> str:
+    """The text in NFC, with what cannot be stored shown as U+FFFD.
+
+    PostgreSQL refuses NUL and UTF-8 has no lone surrogates; nothing else changes.
+    """
+    return unicodedata.normalize("NFC", _UNSTORABLE.sub(REPLACEMENT, text))
+
+
+def clean_label(text: str) -> str:
+    return " ".join(clean_text(text).split())[:MAX_LABEL_CHARS]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A document while its reader fills it in."""
+
+    limits: Limits
+    pages: list[ParsedPage] = field(default_factory=list)
+    warnings: list[ParseWarning] = field(default_factory=list)
+    title: str = ""
+    encoding: str | None = None
+    char_count: int = 0
+
+    def add_page(self, text: str, label: str = "") -> None:
+        """Append a page; raises ``Unparsable`` once the document is over its limits."""
+        self.check_page_count(len(self.pages) + 1)
+        self.check_char_count(self.char_count + len(text))
+        page = ParsedPage(clean_text(text), clean_label(label))
+        self.char_count += len(page.text)
+        self.pages.append(page)
+
+    def warn(self, code: str, detail: str) -> None:
+        """Add a warning; a code is given once, with the first detail."""
+        if all(warning.code != code for warning in self.warnings):
+            self.warnings.append(ParseWarning(code, clean_label(detail)))
+
+    def check_page_count(self, page_count: int) -> None:
+        """Raise ``Unparsable`` if a document of so many pages is too long."""
+        if page_count > self.limits.max_pages:
+            raise Unparsable(
+                "too_many_pages",
+                f"The file has more than {self.limits.max_pages:,} pages.",
+                fix="Split it into several files.",
+            )
+
+    def check_char_count(self, char_count: int) -> None:
+        """Raise ``Unparsable`` if a document with so much text is too long."""
+        if char_count > self.limits.max_text_chars:
+            raise Unparsable(
+                "too_large",
+                f"The file holds more than {self.limits.max_text_chars:,} characters of text.",
+                fix="Split it into several files.",
+            )
+
+    def propose_title(self, title: str | None) -> None:
+        """Take the title, unless there is one already or it says nothing."""
+        title = clean_label(title or "")
+        if not self.title and title.lower() not in _NO_TITLES:
+            self.title = title
+
+    def finish(self, media_type: str) -> ParsedDocument:
+        if not any(page.text.strip() for page in self.pages):
+            self.warn("no_text", "The file holds no text; a scan would need OCR first.")
+        return ParsedDocument(
+            media_type=media_type,
+            pages=tuple(self.pages),
+            title=self.title,
+            encoding=self.encoding,
+            warnings=tuple(self.warnings),
+        )

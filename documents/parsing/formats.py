@@ -1,0 +1,185 @@
+"""The formats there are, and which of them a file is: its name proposes, its content decides."""
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from documents.exceptions import Unparsable
+from documents.parsing import archives
+
+HEAD_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """``module`` is the reader's name in this package; ``container`` what its bytes must be."""
+
+    name: str
+    module: str
+    media_type: str
+    suffixes: tuple[str, ...]
+    container: str = "text"  # text, pdf, or zip
+
+
+FORMATS = (
+    Format("PDF", "pdf", "application/pdf", (".pdf",), "pdf"),
+    Format(
+        "Word",
+        "docx",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        (".docx",),
+        "zip",
+    ),
+    Format(
+        "PowerPoint",
+        "pptx",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        (".pptx",),
+        "zip",
+    ),
+    Format(
+        "Excel",
+        "xlsx",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        (".xlsx",),
+        "zip",
+    ),
+    Format("EPUB", "epub", "application/epub+zip", (".epub",), "zip"),
+    Format("HTML", "html", "text/html", (".html", ".htm", ".xhtml")),
+    Format("Markdown", "markdown", "text/markdown", (".md", ".markdown")),
+    Format("CSV", "csv", "text/csv", (".csv",)),
+    Format("TSV", "csv", "text/tab-separated-values", (".tsv",)),
+    Format("JSON", "json", "application/json", (".json",)),
+    Format("JSON Lines", "jsonl", "application/jsonl", (".jsonl", ".ndjson")),
+    Format("e-mail", "eml", "message/rfc822", (".eml",)),
+    Format("plain text", "text", "text/plain", (".txt", ".text", ".log", "")),
+)
+
+_BY_SUFFIX = {suffix: format_ for format_ in FORMATS for suffix in format_.suffixes}
+_BY_MODULE = {format_.module: format_ for format_ in FORMATS}
+SUPPORTED_SUFFIXES = tuple(sorted(suffix for suffix in _BY_SUFFIX if suffix))
+
+# First bytes of what people most often misname; only for a better sentence.
+_FOREIGN_MAGIC = {
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a legacy or protected Office file",
+    b"{\\rtf": "an RTF document",
+    b"\x89PNG\r\n": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF8": "a GIF image",
+    b"\x1f\x8b": "a gzip archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
+    b"\x7fELF": "a program",
+}
+_MAIN_PARTS = {
+    "docx": b"wordprocessingml.document.main+xml",
+    "pptx": b"presentationml.presentation.main+xml",
+    "xlsx": b"spreadsheetml.sheet.main+xml",
+}
+
+
+def detect_format(path: Path, file_name: str) -> Format:
+    """The format ``path`` is read as.
+
+    A known suffix must agree with the content. Under an unknown suffix only formats that
+    identify themselves are accepted: calling arbitrary bytes text would index noise.
+
+    Raises:
+        Unparsable: ``unsupported_format``, ``wrong_format``, ``encrypted_file``.
+    """
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+    suffix = PurePath(file_name).suffix.lower()
+    named = _BY_SUFFIX.get(suffix)
+    if not head:
+        return _detect_empty(named, suffix)
+
+    held_format, held = _identify(path, head)
+    if named is None:
+        if held_format is None:
+            raise _unsupported(suffix)
+        return held_format
+    if named.container == "text" and held_format is None and held == "":
+        return named
+    if suffix == "" and held_format is not None:
+        return held_format
+    if named is held_format:
+        return named
+    if named.container == "zip" and head.startswith(b"\xd0\xcf\x11\xe0") and _is_encrypted(path):
+        raise Unparsable(
+            "encrypted_file",
+            "The file is protected by a password.",
+            fix="Save it without a password and try again.",
+        )
+    holds = held_format.name if held_format else held or _text_kind(head)
+    raise Unparsable(
+        "wrong_format",
+        f"The file is named {suffix or 'as text'} but its content is {holds}.",
+        fix="Give the file the name that fits its content.",
+    )
+
+
+def _detect_empty(named: Format | None, suffix: str) -> Format:
+    if named is None:
+        raise _unsupported(suffix)
+    if named.container != "text":
+        raise Unparsable("empty_file", "The file is empty (0 bytes).")
+    return named
+
+
+def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
+    """The format the bytes announce, else words for what they are ("" for maybe text)."""
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        module = _identify_zip(path)
+        return (_BY_MODULE[module], "") if module else (None, "a ZIP archive")
+    for magic, words in _FOREIGN_MAGIC.items():
+        if head.startswith(magic):
+            return None, words
+    # PDF readers accept junk before the header; text that merely mentions it is still text.
+    at = head[:1024].find(b"%PDF-")
+    if at == 0 or (at > 0 and b"\nendobj" in head.replace(b"\r", b"\n")):
+        return _BY_MODULE["pdf"], ""
+    return None, ""
+
+
+def _identify_zip(path: Path) -> str | None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            if "mimetype" in names:
+                with archive.open("mimetype") as stream:
+                    if stream.read(64).strip() == b"application/epub+zip":
+                        return "epub"
+            if "META-INF/container.xml" in names:
+                return "epub"
+            if "[Content_Types].xml" not in names:
+                return None
+            with archive.open("[Content_Types].xml") as stream:
+                types = stream.read(2**20)
+    except archives.DAMAGE:
+        return None
+    return next((module for module, part in _MAIN_PARTS.items() if part in types), None)
+
+
+def _text_kind(head: bytes) -> str:
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:15].lower()
+    return "HTML" if start.startswith((b"<!doctype html", b"<html")) else "something else"
+
+
+def _is_encrypted(path: Path) -> bool:
+    """Whether an OLE file is Office's wrapping of an encrypted document ([MS-OFFCRYPTO] 2.3)."""
+    marker = "EncryptedPackage".encode("utf-16-le")
+    with path.open("rb") as stream:
+        tail = b""
+        while block := stream.read(2**20):
+            if marker in tail + block:
+                return True
+            tail = block[-len(marker) :]
+    return False
+
+
+def _unsupported(suffix: str) -> Unparsable:
+    return Unparsable(
+        "unsupported_format",
+        f"Files named {suffix} cannot be read." if suffix else "The file's format is not known.",
+        fix=f"Convert it to one of {', '.join(SUPPORTED_SUFFIXES)}.",
+    )

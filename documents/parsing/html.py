@@ -1,0 +1,154 @@
+"""HTML: the text a reader would see, its blocks as lines, a page for each top heading.
+
+Parsed by events, not into a tree: 100,000 nested elements are no deeper than one.
+"""
+
+import re
+from pathlib import Path
+
+from lxml import etree  # type: ignore[import-untyped]
+
+from documents.parsing.document import Draft
+from documents.parsing.sections import Block, add_sections
+from documents.parsing.text import read_text
+
+_UNSEEN = {
+    "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "audio", "video",
+    "canvas", "datalist",
+}  # fmt: skip
+_BLOCKS = {
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
+    "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header",
+    "hr", "html", "legend", "main", "menu", "nav", "ol", "optgroup", "option", "p", "pre",
+    "section", "select", "summary", "table", "tbody", "tfoot", "thead", "ul",
+}  # fmt: skip
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_SPACE = re.compile(r"[ \t\n\r\f]+")
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.I)
+_XML_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{2,40})["']""")
+_XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,500}\?>")
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+
+
+def read(path: Path, draft: Draft) -> None:
+    with path.open("rb") as stream:
+        declared = declared_encoding(stream.read(4096))
+    page = HtmlText.of(read_text(path, draft, declared=declared))
+    draft.propose_title(page.title)
+    add_sections(draft, page.blocks)
+
+
+def declared_encoding(head: bytes) -> str | None:
+    found = _XML_ENCODING.search(head) or _META_CHARSET.search(head)
+    return found.group(1).decode("ascii", "replace") if found else None
+
+
+class HtmlText:
+    """Collects blocks from parser events (``start``, ``end``, ``data`` are lxml's names)."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.title = ""
+        self._parts: list[str] = []
+        self._has_text = False  # among the parts
+        self._unseen_depth = 0  # of elements, inside one that is not shown
+        self._pre_depth = 0
+        self._cell_depth = 0
+        self._level = 0
+        self._is_point = False
+
+    @classmethod
+    def of(cls, source: str) -> "HtmlText":
+        collector = cls()
+        # Text is fed as UTF-8: a declaration inside would otherwise be believed over it.
+        parser = etree.HTMLParser(
+            target=collector, encoding="utf-8", recover=True, huge_tree=True, no_network=True
+        )
+        parser.feed(_XML_DECLARATION.sub("", source, count=1).encode("utf-8", "replace"))
+        parser.close()
+        return collector
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._unseen_depth:
+            self._unseen_depth += 1
+        elif tag in _UNSEEN or _is_hidden(attributes):
+            self._unseen_depth = 1
+        elif tag == "title":
+            self._flush()
+        elif tag in _HEADINGS:
+            self._flush()
+            self._level = _HEADINGS[tag]
+        elif tag == "br":
+            self._parts.append("\n")
+        elif tag in {"td", "th"}:
+            self._cell_depth += 1
+            if self._has_text:
+                self._parts.append(" | ")
+        elif tag in {"tr", "li"}:
+            self._end_block()
+            self._is_point = tag == "li"
+        elif tag in _BLOCKS:
+            self._end_block()
+            self._pre_depth += tag == "pre"
+
+    def end(self, tag: str) -> None:
+        if self._unseen_depth:
+            self._unseen_depth -= 1
+        elif tag == "title":
+            text = " ".join("".join(self._parts).split())
+            self.title = self.title or text
+            self._parts.clear()
+            self._has_text = False
+        elif tag in _HEADINGS:
+            self._flush()
+            self._level = 0
+        elif tag in {"td", "th"}:
+            self._cell_depth -= 1
+        elif tag == "tr":
+            self._flush(run="" if self._cell_depth else "table")
+        elif tag == "li":
+            self._end_block()
+            self._is_point = False
+        elif tag in _BLOCKS:
+            self._end_block()
+            self._pre_depth -= tag == "pre"
+
+    def data(self, data: str) -> None:
+        if not self._unseen_depth:
+            self._parts.append(data if self._pre_depth else _SPACE.sub(" ", data))
+            self._has_text = self._has_text or not data.isspace()
+
+    def comment(self, data: str) -> None:
+        """Comments are not shown."""
+
+    def close(self) -> None:
+        self._flush()
+
+    def _end_block(self) -> None:
+        """Inside a table's cell a block is a line of the cell, elsewhere one of its own."""
+        if self._cell_depth:
+            self._parts.append("\n")
+        else:
+            self._flush()
+
+    def _flush(self, run: str = "") -> None:
+        text = "".join(self._parts)
+        self._parts.clear()
+        self._has_text = False
+        if self._pre_depth:
+            text = text.strip("\n")
+        else:
+            lines = (_SPACE.sub(" ", line).strip(" |") for line in text.split("\n"))
+            text = "\n".join(line for line in lines if line)
+        if not text.strip():
+            return
+        if self._level:
+            self.blocks.append(Block(" ".join(text.split()), level=self._level))
+        elif self._is_point:
+            self.blocks.append(Block(f"- {text}", run="list"))
+        else:
+            self.blocks.append(Block(text, run=run))
+
+
+def _is_hidden(attributes: dict[str, str]) -> bool:
+    return "hidden" in attributes or bool(_HIDDEN_STYLE.search(attributes.get("style", "")))

@@ -1,0 +1,20 @@
+"""JSON Lines: one page, a paragraph a line."""
+
+from pathlib import Path
+
+from documents.parsing.document import Draft
+from documents.parsing.json import describe, load
+from documents.parsing.text import read_text
+
+
+def read(path: Path, draft: Draft) -> None:
+    paragraphs: list[str] = []
+    for number, line in enumerate(read_text(path, draft).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            paragraphs.append(describe(load(line), draft))
+        except ValueError:
+            draft.warn("invalid_line", f"Line {number} is not valid JSON; it was kept as written.")
+            paragraphs.append(line.strip())
+    draft.add_page("\n\n".join(paragraph for paragraph in paragraphs if paragraph))

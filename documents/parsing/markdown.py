@@ -1,0 +1,52 @@
+"""Markdown: the text as it is written, a page for each top heading.
+
+A CommonMark parser finds the headings, so ``#`` in a code fence is none.
+"""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from documents.parsing.document import Draft
+from documents.parsing.text import read_text
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\r?\n(?:(?!---|\.\.\.).*\r?\n){0,500}?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)"
+)
+_FRONT_TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t\r]*$", re.M)
+_MARKUP = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)|[*_`]{1,3}(\S(?:[^*_`]*\S)?)[*_`]{1,3}")
+
+
+def read(path: Path, draft: Draft) -> None:
+    text = read_text(path, draft)
+    front_matter = _FRONT_MATTER.match(text)
+    if front_matter and (found := _FRONT_TITLE.search(front_matter.group())):
+        draft.propose_title(found.group(1).strip("\"'"))
+    offsets = [match.start() for match in _LINE.finditer(text)]
+    headings = _headings(text, front_matter.end() if front_matter else 0)
+    top = min((level for _, level, _ in headings), default=0)
+    starts = [(offsets[line], label) for line, level, label in headings if level == top]
+    if starts:
+        draft.propose_title(starts[0][1])
+    if not starts or text[: starts[0][0]].strip():
+        starts.insert(0, (0, ""))
+    else:
+        starts[0] = (0, starts[0][1])
+    for (start, label), (end, _) in pairwise([*starts, (len(text), "")]):
+        draft.add_page(text[start:end], label)
+
+
+def _headings(text: str, skip_chars: int) -> list[tuple[int, int, str]]:
+    """Line, level and words of each heading that stands in no quote or list."""
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])  # inline markup costs most of the time
+    front_matter = "\n" * len(_LINE.findall(text[:skip_chars])[:-1]) if skip_chars else ""
+    tokens = parser.parse(front_matter + text[skip_chars:])
+    return [
+        (token.map[0], int(token.tag[1]), _MARKUP.sub(r"\1\2", inline.content))
+        for token, inline in pairwise(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.map
+    ]

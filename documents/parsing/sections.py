@@ -1,0 +1,53 @@
+"""Blocks of text (headings, paragraphs, list points, rows) to pages.
+
+Headings are written as Markdown writes them, so that sources and chunks can tell
+which heading they stand under whatever the format was.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from documents.parsing.document import Draft
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """``level`` is a heading's (1–6), 0 for others; equal ``run`` names stay close together."""
+
+    text: str
+    level: int = 0
+    run: str = ""  # "list" or "table"
+
+
+def join_blocks(blocks: Iterable[Block]) -> str:
+    parts: list[str] = []
+    run = ""
+    for block in blocks:
+        if parts:
+            parts.append("\n" if block.run and block.run == run else "\n\n")
+        run = block.run
+        parts.append(f"{'#' * block.level} {block.text}" if block.level else block.text)
+    return "".join(parts)
+
+
+def add_sections(draft: Draft, blocks: list[Block]) -> None:
+    """Add a page for each heading of the highest level there is; text before the first is one too.
+
+    The first such heading is the title where the document has none.
+    """
+    top = min((block.level for block in blocks if block.level), default=0)
+    section: list[Block] = []
+    for block in blocks:
+        if block.level and block.level == top:
+            if section:
+                _add_section(draft, section, top)
+            section = []
+        section.append(block)
+    if section:
+        _add_section(draft, section, top)
+
+
+def _add_section(draft: Draft, section: list[Block], top: int) -> None:
+    label = section[0].text if section[0].level and section[0].level == top else ""
+    draft.propose_title(label)
+    draft.add_page(join_blocks(section), label)

@@ -1,0 +1,48 @@
+"""Excel: one page a sheet, a line a row, the values as last calculated."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+
+from documents.parsing.archives import check_office_archive
+from documents.parsing.document import Draft
+
+
+def read(path: Path, draft: Draft) -> None:
+    check_office_archive(path, draft.limits)
+    # Given a path, openpyxl insists on its suffix; originals are stored without one.
+    with path.open("rb") as stream:
+        workbook = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+        draft.propose_title(workbook.properties.title)
+        draft.check_page_count(len(workbook.worksheets))
+        for sheet in workbook.worksheets:
+            draft.add_page(_sheet_text(sheet, draft), sheet.title)
+
+
+def _sheet_text(sheet: Any, draft: Draft) -> str:
+    sheet.reset_dimensions()  # what the file declares is often wrong, and rows get lost
+    lines: list[str] = []
+    char_count = draft.char_count
+    for row in sheet.iter_rows(values_only=True):
+        cells = [_cell_text(value) for value in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells:
+            lines.append(" | ".join(cells))
+            char_count += len(lines[-1])
+            draft.check_char_count(char_count)
+    return "\n".join(lines)
+
+
+def _cell_text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time.min:
+        return value.date().isoformat()
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    return " ".join(str(value).split())

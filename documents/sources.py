@@ -1,0 +1,192 @@
+"""Cutting a page into sources: canonical passages of about 500 to 1500 words."""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+MIN_WORDS = 500
+MAX_WORDS = 1_500
+MAX_CHARS = 12_000
+
+# Words are counted in quarters. Chinese and Japanese words are about 2 characters long, those of
+# the unspaced scripts of South-East Asia about 4.
+_QUARTERS = 4
+_QUARTERS_PER_CHAR = {"ideographs": 2, "syllables": 1}
+_WORD = re.compile(
+    r"(?P<ideographs>[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0003ffff]+)"
+    r"|(?P<syllables>[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df]+)"
+    r"|[^\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    r"\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df]+"
+)
+_PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
+_LINE = re.compile(r"\n\s*")
+_SPACE = re.compile(r"\s+")
+_SENTENCE = re.compile(
+    r"[.!?…][\"'”’»)\]]*\s+(?![\sa-z])"
+    r"|[。！？｡؟۔।॥][\"'”’」』）》]*\s*"
+)
+_HEADING_OR_FENCE = re.compile(
+    r"^ {0,3}(?:(?P<marks>#{1,6})[ \t]+(?P<title>\S[^\n]*)$|(?P<fence>`{3,}|~{3,}))", re.M
+)
+_CLOSING_HASHES = re.compile(r"[ \t]+#+[ \t\r]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpan:
+    """``page_text[start:end]`` is the passage; ``heading`` the nearest one above it, or empty."""
+
+    start: int
+    end: int
+    heading: str = ""
+
+
+def cut_sources(page_text: str) -> list[SourceSpan]:
+    """The page's passages: in order, apart, together all of its text but the space between them.
+
+    A page within both limits is one source. Longer ones are cut before a heading, else
+    between paragraphs, sentences, lines or words, each time leaving at least 500 words on both
+    sides where there is such a place; a longer token is cut between characters.
+    """
+    words = _Words(page_text)
+    places = _Places(page_text)
+    spans = []
+    start = _skip_space(page_text, 0)
+    while start < len(page_text):
+        cut = _next_cut(page_text, start, words, places)
+        end = start + len(page_text[start:cut].rstrip())
+        spans.append(SourceSpan(start, end, places.heading_at(start)))
+        start = _skip_space(page_text, cut)
+    return spans
+
+
+def count_words(text: str) -> int:
+    """Words as sources are measured: by spaces, or by characters in scripts without them."""
+    return -(-_Words(text).total // _QUARTERS)
+
+
+def _next_cut(text: str, start: int, words: "_Words", places: "_Places") -> int:
+    remaining = words.total - words.before(start)
+    if remaining <= MAX_WORDS * _QUARTERS and len(text) - start <= MAX_CHARS:
+        return len(text)
+    done = words.before(start)
+    most = MAX_WORDS * _QUARTERS
+    if remaining > most:
+        most = min(most, remaining - MIN_WORDS * _QUARTERS)
+    last = min(words.position(done + most), start + MAX_CHARS, len(text))
+    first = words.position(done + MIN_WORDS * _QUARTERS)
+    for lowest in (first, start + 1):
+        for ranked in places.by_rank:
+            at = bisect_right(ranked, last) - 1
+            if at >= 0 and ranked[at] >= lowest and ranked[at] > start:
+                return ranked[at]
+    return _between_characters(text, start, last)
+
+
+def _between_characters(text: str, start: int, cut: int) -> int:
+    """The last place up to ``cut`` that parts no character from its combining marks.
+
+    If marks fill the whole source, the limit counts for more.
+    """
+    place = cut
+    while place > start + 1 and _continues(text, place):
+        place -= 1
+    return cut if place <= start + 1 and _continues(text, place) else place
+
+
+def _continues(text: str, place: int) -> bool:
+    if place >= len(text):
+        return False
+    joined = text[place - 1] == "\u200d" or text[place] == "\u200d"
+    return joined or unicodedata.category(text[place]).startswith("M")
+
+
+def _skip_space(text: str, start: int) -> int:
+    found = _SPACE.match(text, start)
+    return found.end() if found else start
+
+
+class _Words:
+    """Running counts of quarter words, by position."""
+
+    def __init__(self, text: str) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._counts: list[int] = []  # before each run
+        self._per_char: list[int] = []  # 0 for a run that is one word
+        self.total = 0
+        for match in _WORD.finditer(text):
+            start, end = match.span()
+            per_char = _QUARTERS_PER_CHAR.get(match.lastgroup or "", 0)
+            self._starts.append(start)
+            self._ends.append(end)
+            self._counts.append(self.total)
+            self._per_char.append(per_char)
+            self.total += per_char * (end - start) if per_char else _QUARTERS
+
+    def before(self, position: int) -> int:
+        """Quarters before a position; a word counts once it has begun."""
+        at = bisect_left(self._starts, position) - 1
+        if at < 0:
+            return 0
+        if per_char := self._per_char[at]:
+            return self._counts[at] + per_char * (min(position, self._ends[at]) - self._starts[at])
+        return self._counts[at] + _QUARTERS
+
+    def position(self, quarters: int) -> int:
+        """The furthest position with no more than so many quarters before it."""
+        if quarters >= self.total:
+            return self._ends[-1] if self._ends else 0
+        at = bisect_right(self._counts, quarters) - 1
+        if per_char := self._per_char[at]:
+            return self._starts[at] + (quarters - self._counts[at]) // per_char
+        return self._starts[at]
+
+
+class _Places:
+    """Where a page may be cut, the best kind first, and its headings."""
+
+    def __init__(self, text: str) -> None:
+        found = _headings(text)
+        self._headings = found
+        self._heading_starts = [match.start("marks") for match in found]
+        # A heading stays with what it opens, be that its text or the next heading.
+        opens = [_skip_space(text, match.end()) for match in found]
+        opened = set(opens)
+        # A passage that begins with several headings stands under the last of them.
+        self._lowest = list(range(len(found)))
+        for at in range(len(found) - 2, -1, -1):
+            if opens[at] == self._heading_starts[at + 1]:
+                self._lowest[at] = self._lowest[at + 1]
+        self.by_rank = [
+            [start for start in self._heading_starts if start not in opened],
+            *(
+                [match.end() for match in pattern.finditer(text) if match.end() not in opened]
+                for pattern in (_PARAGRAPH, _SENTENCE, _LINE)
+            ),
+            [match.end() for match in _SPACE.finditer(text)],
+        ]
+
+    def heading_at(self, position: int) -> str:
+        at = bisect_right(self._heading_starts, position) - 1
+        if at < 0:
+            return ""
+        if self._heading_starts[at] == position:
+            at = self._lowest[at]
+        return _CLOSING_HASHES.sub("", self._headings[at].group("title")).strip()
+
+
+def _headings(text: str) -> list[re.Match[str]]:
+    """Heading lines that stand in no fenced code; a fence that is not closed runs to the end."""
+    headings = []
+    fence = ""
+    for line in _HEADING_OR_FENCE.finditer(text):
+        if line["marks"]:
+            if not fence:
+                headings.append(line)
+        elif not fence:
+            fence = line["fence"]
+        elif line["fence"].startswith(fence):
+            fence = ""
+    return headings

@@ -1,0 +1,124 @@
+"""Small documents, made as their own programs would."""
+
+import io
+import zipfile
+from collections.abc import Mapping
+
+import docx
+import openpyxl
+import pptx
+from pptx.util import Inches
+from reportlab.lib.pagesizes import A5
+from reportlab.pdfgen.canvas import Canvas
+
+
+def make_pdf(*pages: str, title: str = "", password: str | None = None) -> bytes:
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=A5, encrypt=password)
+    canvas.setTitle(title)
+    for text in pages:
+        if text:
+            canvas.bookmarkPage(text)
+            canvas.addOutlineEntry(f"On {text}", text)
+            canvas.drawString(50, 500, text)
+        canvas.showPage()
+    canvas.save()
+    return stream.getvalue()
+
+
+def make_pptx() -> bytes:
+    presentation = pptx.Presentation()
+    presentation.core_properties.title = "The deck"
+    first = presentation.slides.add_slide(presentation.slide_layouts[1])
+    first.shapes.title.text = "Results"
+    first.placeholders[1].text = "first point\nsecond point"
+    first.notes_slide.notes_text_frame.text = "said aloud"
+    second = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = second.shapes.add_table(2, 2, Inches(1), Inches(1), Inches(4), Inches(1)).table
+    for row in range(2):
+        for column in range(2):
+            table.cell(row, column).text = f"r{row}c{column}"
+    outer = second.shapes.add_group_shape()
+    inner = outer.shapes.add_group_shape()
+    inner.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = "deep in a group"
+    return _saved(presentation)
+
+
+def make_docx(paragraph_count: int = 0) -> bytes:
+    document = docx.Document()
+    document.add_paragraph("Before all headings.")
+    document.add_heading("One", level=1)
+    document.add_paragraph("Under one.")
+    table = document.add_table(2, 2)
+    for row in range(2):
+        for column in range(2):
+            table.cell(row, column).text = f"r{row}c{column}"
+    document.add_paragraph("After the table.")
+    document.add_heading("Detail", level=2)
+    document.add_paragraph("a point", style="List Bullet")
+    document.add_heading("Two", level=1)
+    document.add_paragraph("Under two.")
+    for number in range(paragraph_count):
+        document.add_paragraph(f"Paragraph {number}.")
+    return _saved(document)
+
+
+def make_xlsx() -> bytes:
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    sheet.title = "Prices"
+    sheet.append(["name", "price", "sold"])
+    sheet.append(["pear", 2, True])
+    sheet["C9"] = "far below"
+    workbook.create_sheet("Empty")
+    return _saved(workbook)
+
+
+def make_zip(members: Mapping[str, str | bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def replace_member(content: bytes, name: str, change: tuple[bytes, bytes]) -> bytes:
+    """The archive with one replacement made in one of its members."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {member: archive.read(member) for member in archive.namelist()}
+    assert change[0] in members[name]
+    return make_zip({**members, name: members[name].replace(*change, 1)})
+
+
+def make_epub(chapter: str = "<html><body><h1>Own</h1><p>First text.</p></body></html>") -> bytes:
+    return make_zip(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": (
+                '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+                '<rootfile full-path="book/package.opf"/></rootfiles></container>'
+            ),
+            "book/package.opf": (
+                '<package xmlns="http://www.idpf.org/2007/opf">'
+                '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+                "<dc:title>The book</dc:title></metadata><manifest>"
+                '<item id="n" href="nav.xhtml" properties="nav"/>'
+                '<item id="b" href="two.xhtml"/><item id="a" href="one%201.xhtml"/>'
+                '<item id="c" href="gone.xhtml"/></manifest>'
+                '<spine><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/></spine>'
+                "</package>"
+            ),
+            "book/nav.xhtml": (
+                '<html xmlns="http://www.w3.org/1999/xhtml"><body><nav><ol><li>'
+                '<a href="two.xhtml#x">Named in the contents</a></li></ol></nav></body></html>'
+            ),
+            "book/one 1.xhtml": chapter,
+            "book/two.xhtml": "<html><body><p>Second text.</p></body></html>",
+        }
+    )
+
+
+def _saved(document: object) -> bytes:
+    stream = io.BytesIO()
+    document.save(stream)  # type: ignore[attr-defined]
+    return stream.getvalue()

@@ -1,0 +1,210 @@
+"""Limits, crashes, and what becomes of the processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from documents.exceptions import Unparsable
+from documents.parsing import Limits, children, close_children, parse_file
+from tests.documents.parsing.conftest import LIMITS, MIB
+from tests.documents.parsing.makers import make_docx, make_pdf, make_zip, replace_member
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def fresh():
+    close_children()
+    yield
+    close_children()
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """A path whose reading never ends: a pipe nobody writes to."""
+    path = tmp_path / "endless"
+    os.mkfifo(path)
+    return path
+
+
+def _is_running(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+class TestLimits:
+    def test_come_from_the_settings(self, settings):
+        settings.STRATA_PARSE_SECONDS = 7
+
+        assert Limits.from_settings().seconds == 7
+
+    def test_stop_a_file_with_too_many_pages(self, refusal, limits):
+        content = make_pdf("one", "two", "three")
+
+        assert refusal(content, "a.pdf", limits=limits(max_pages=2)) == "too_many_pages"
+
+    def test_stop_a_file_with_too_much_text(self, refusal, limits):
+        assert refusal("x" * 101, "a.txt", limits=limits(max_text_chars=100)) == "too_large"
+
+    def test_stop_an_archive_that_expands_too_far(self, refusal, limits):
+        content = replace_member(
+            make_docx(), "word/document.xml", (b"<w:body>", b"<w:body>" + b" " * 5 * MIB)
+        )
+
+        assert len(content) < MIB
+        assert refusal(content, "a.docx", limits=limits(max_expanded_bytes=4 * MIB)) == "too_large"
+
+    def test_hold_for_an_archive_that_lies_about_its_size(self, refusal, limits):
+        content = make_zip(
+            {"mimetype": "application/epub+zip", "META-INF/container.xml": " " * 9_999}
+        )
+        lie = content.replace((9_999).to_bytes(4, "little"), (99).to_bytes(4, "little"))
+
+        assert lie != content
+        assert refusal(lie, "a.epub", limits=limits(max_expanded_bytes=9_000)) == "damaged_file"
+
+    def test_stop_a_file_that_takes_too_long(self, fresh, endless, limits):
+        started = time.monotonic()
+
+        with pytest.raises(Unparsable) as refused:
+            parse_file(endless, file_name="a.txt", limits=limits(seconds=0.7))
+
+        assert refused.value.code == "parse_timeout"
+        assert time.monotonic() - started < 3
+        assert not children._idle
+
+    def test_stop_a_file_that_takes_too_much_memory(self, refusal, limits):
+        content = json.dumps([[]] * 3_000_000)
+
+        assert refusal(content, "a.json", limits=limits(memory_bytes=160 * MIB)) == "parse_memory"
+
+    def test_do_not_outlast_their_file(self, parse, refusal, limits):
+        content = json.dumps([[]] * 3_000_000)
+        refusal(content, "a.json", limits=limits(memory_bytes=160 * MIB))
+
+        assert parse(make_pdf("fine"), "a.pdf").pages
+
+
+class TestChildren:
+    def test_are_reused(self, fresh, parse):
+        parse("one", "a.txt")
+        [child] = children._idle
+
+        parse("two", "a.txt")
+
+        assert list(children._idle) == [child]
+
+    def test_are_kept_after_a_plain_refusal(self, fresh, refusal):
+        refusal(b"", "a.pdf")
+
+        assert len(children._idle) == 1
+
+    def test_are_replaced_when_they_died_idle(self, fresh, parse):
+        parse("one", "a.txt")
+        os.kill(children._idle[0]._process.pid, signal.SIGKILL)
+        children._idle[0]._process.wait()
+
+        assert parse("two", "a.txt").pages[0].text == "two"
+
+    @pytest.mark.parametrize(
+        ("signal_number", "code"),
+        [(signal.SIGSEGV, "parser_crashed"), (signal.SIGXCPU, "parse_timeout")],
+    )
+    def test_that_crash_are_reported_and_thrown_away(
+        self, fresh, endless, limits, signal_number, code
+    ):
+        killer = threading.Timer(0.5, _kill_readers, [signal_number])
+        killer.start()
+
+        with pytest.raises(Unparsable) as refused:
+            parse_file(endless, file_name="a.txt", limits=limits(seconds=20))
+
+        killer.join()
+        assert refused.value.code == code
+        assert not children._idle
+
+    def test_serve_threads_side_by_side(self, fresh, tmp_path):
+        path = tmp_path / "a.txt"
+        path.write_text("words")
+
+        def read(number):
+            return parse_file(path, file_name=f"{number}.txt", limits=LIMITS).pages[0].text
+
+        with ThreadPoolExecutor(4) as threads:
+            assert set(threads.map(read, range(200))) == {"words"}
+        assert 1 <= len(children._idle) <= children.MAX_IDLE
+
+    def test_return_megabytes_without_a_deadlock(self, parse):
+        text = 'é"\\' * 2_000_000
+
+        assert parse(text, "a.txt").pages[0].text == text
+
+    def test_end_with_their_parent(self, endless):
+        program = (
+            "import sys\n"
+            "from pathlib import Path\n"
+            "from documents.parsing import Limits, children, parse_file\n"
+            "class Child(children._Child):\n"
+            "    def __init__(self):\n"
+            "        super().__init__()\n"
+            "        print(self._process.pid, flush=True)\n"
+            "children._Child = Child\n"
+            f"parse_file(Path(sys.argv[1]), file_name='a.txt', limits={LIMITS!r})\n"
+        )
+        parent = subprocess.Popen(
+            [sys.executable, "-c", program, endless], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        pid = int(parent.stdout.readline())
+        time.sleep(1)
+        assert _is_running(pid)
+
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
+
+        deadline = time.monotonic() + 5
+        while _is_running(pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not _is_running(pid)
+
+    def test_load_neither_django_nor_numpy_nor_see_secrets(self, fresh, parse, monkeypatch):
+        monkeypatch.setenv("STRATA_ADMIN_KEY", "secret")
+        parse(make_docx(), "a.docx")
+        pid = children._idle[0]._process.pid
+
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        libraries = Path(f"/proc/{pid}/maps").read_text()
+
+        assert b"secret" not in environment
+        assert "lxml" in libraries
+        assert "numpy" not in libraries
+
+    def test_report_a_missing_file_as_such(self, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            parse_file(tmp_path / "gone.txt", file_name="gone.txt", limits=LIMITS)
+
+
+def _kill_readers(signal_number):
+    own = os.getpid()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid = int(status.parent.name)
+        is_reader = int(fields[1]) == own and (
+            b"documents.parsing.child" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
+        if is_reader:
+            os.kill(pid, signal_number)

@@ -1,0 +1,322 @@
+"""What each format's reader makes of a small document."""
+
+import json
+
+import pytest
+
+from documents.parsing import clean_text
+from tests.documents.parsing.makers import (
+    make_docx,
+    make_epub,
+    make_pdf,
+    make_pptx,
+    make_xlsx,
+    make_zip,
+    replace_member,
+)
+
+
+def texts(document):
+    return [page.text for page in document.pages]
+
+
+def labels(document):
+    return [page.label for page in document.pages]
+
+
+def warning_codes(document):
+    return [warning.code for warning in document.warnings]
+
+
+class TestPdf:
+    def test_keeps_an_empty_page_so_that_the_next_keeps_its_index(self, parse):
+        document = parse(make_pdf("first", "", "third", title="The title"), "a.pdf")
+
+        assert [text.strip() for text in texts(document)] == ["first", "", "third"]
+        assert labels(document) == ["On first", "On first", "On third"]
+        assert document.title == "The title"
+        assert document.media_type == "application/pdf"
+
+    def test_refuses_one_that_needs_a_password(self, parse, refusal):
+        assert refusal(make_pdf("secret", password="open sesame"), "a.pdf") == "encrypted_pdf"
+
+    def test_opens_one_whose_password_is_empty(self, parse):
+        assert "secret" in parse(make_pdf("secret", password=""), "a.pdf").pages[0].text
+
+    def test_refuses_a_broken_one(self, refusal):
+        assert refusal(b"%PDF-1.7\nnothing of the kind", "a.pdf") == "damaged_file"
+
+
+class TestPptx:
+    def test_reads_title_body_tables_groups_and_notes(self, parse):
+        document = parse(make_pptx(), "deck.PPTX")
+
+        assert texts(document) == [
+            "Results\n\nfirst point\nsecond point\n\nsaid aloud",
+            "r0c0 | r0c1\nr1c0 | r1c1\n\ndeep in a group",
+        ]
+        assert labels(document) == ["Slide 1: Results", "Slide 2"]
+        assert document.title == "The deck"
+
+
+class TestDocx:
+    def test_makes_a_page_of_each_top_heading_with_everything_in_order(self, parse):
+        document = parse(make_docx(), "a.docx")
+
+        assert labels(document) == ["", "One", "Two"]
+        assert texts(document)[0] == "Before all headings."
+        assert texts(document)[1] == (
+            "# One\n\nUnder one.\n\nr0c0 | r0c1\nr1c0 | r1c1\n\nAfter the table."
+            "\n\n## Detail\n\n- a point"
+        )
+
+    def test_reads_content_controls_and_insertions_but_not_deletions(self, parse):
+        marked_up = (
+            b"<w:sdt><w:sdtContent><w:p><w:ins><w:r><w:t>inserted</w:t></w:r></w:ins>"
+            b"<w:del><w:r><w:delText>deleted</w:delText></w:r></w:del></w:p>"
+            b"</w:sdtContent></w:sdt><w:p"
+        )
+        content = replace_member(make_docx(), "word/document.xml", (b"<w:p", marked_up))
+
+        first = parse(content, "a.docx").pages[0].text
+
+        assert first == "inserted\n\nBefore all headings."
+
+    def test_refuses_a_dtd(self, refusal):
+        bomb = b'<!DOCTYPE w [<!ENTITY a "aaaa">]><w:document'
+        content = replace_member(make_docx(), "word/document.xml", (b"<w:document", bomb))
+
+        assert refusal(content, "a.docx") == "damaged_file"
+
+    def test_refuses_a_legacy_file_and_says_what_is_allowed(self, refusal):
+        assert refusal(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512, "a.doc") == (
+            "unsupported_format"
+        )
+
+    def test_knows_a_document_with_a_password(self, refusal):
+        content = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
+
+        assert refusal(content, "a.docx") == "encrypted_file"
+
+
+class TestXlsx:
+    def test_makes_a_page_of_each_sheet_and_a_line_of_each_row(self, parse):
+        document = parse(make_xlsx(), "a.xlsx")
+
+        assert texts(document) == ["name | price | sold\npear | 2 | TRUE\n |  | far below", ""]
+        assert labels(document) == ["Prices", "Empty"]
+
+    def test_refuses_a_dtd(self, refusal):
+        bomb = b'<!DOCTYPE x [<!ENTITY a "aaaa">]><worksheet'
+        content = replace_member(make_xlsx(), "xl/worksheets/sheet1.xml", (b"<worksheet", bomb))
+
+        assert refusal(content, "a.xlsx") == "damaged_file"
+
+
+class TestHtml:
+    def test_keeps_what_is_shown_and_its_blocks(self, parse):
+        document = parse(
+            "<title>The\n title</title><h1>One</h1><p>Some <i>text</i>\nhere<br>and there"
+            "<ul><li>a<li>b</ul><table><tr><th>x<th>y<tr><td>1<td>2</table>"
+            "<pre>  kept\n   so</pre><h2>Sub</h2><div>more</div>"
+            "<script>no()</script><style>no</style><template>no</template><!-- no -->"
+            "<p hidden>no</p><p style='display: none'>no</p><h1>Two</h1><p>end",
+            "a.html",
+        )
+
+        assert texts(document) == [
+            "# One\n\nSome text here\nand there\n\n- a\n- b\n\nx | y\n1 | 2\n\n  kept\n   so"
+            "\n\n## Sub\n\nmore",
+            "# Two\n\nend",
+        ]
+        assert labels(document) == ["One", "Two"]
+        assert document.title == "The title"
+
+    def test_believes_a_declared_encoding_where_it_is_not_utf_8(self, parse):
+        source = '<meta charset="windows-1251"><p>Кот'
+
+        document = parse(source, "a.html", encoding="cp1251")
+
+        assert texts(document) == ["Кот"]
+        assert document.encoding == "cp1251"
+
+    def test_reads_utf_8_whatever_is_declared(self, parse):
+        assert texts(parse('<meta charset="iso-8859-1"><p>Größe', "a.htm")) == ["Größe"]
+
+    def test_survives_any_depth(self, parse):
+        assert texts(parse("<div><b>" * 50_000 + "deep", "a.html")) == ["deep"]
+
+    def test_takes_linear_time_for_a_row_of_any_length(self, parse, limits):
+        source = "<table><tr>" + "<td> </td>" * 60_000 + "<td>end</table>"
+
+        assert texts(parse(source, "a.html", limits=limits(seconds=10))) == ["end"]
+
+    def test_expands_no_entities_of_its_own(self, parse):
+        bomb = '<!DOCTYPE html [<!ENTITY a "boom">]><html><p>&a; &amp; &eacute;</html>'
+
+        assert "boom" not in parse(bomb, "a.xhtml").pages[0].text.split("\n")[-1]
+
+
+class TestMarkdown:
+    def test_cuts_pages_at_top_headings_and_changes_nothing(self, parse):
+        source = (
+            "intro\r\n\r\n# One *fine* [day](http://x)\r\n```\n# no heading\n```\n"
+            "## Sub\r\n> # quoted\n\nTwo\n===\nend"
+        )
+
+        document = parse(source, "a.md")
+
+        assert "".join(texts(document)) == source
+        assert labels(document) == ["", "One fine day", "Two"]
+        assert document.title == "One fine day"
+
+    def test_takes_the_title_from_front_matter(self, parse):
+        document = parse('---\ntitle: "Given"\nother: x\n---\n# One\ntext', "a.markdown")
+
+        assert document.title == "Given"
+        assert labels(document) == ["", "One"]
+
+    def test_reads_a_megabyte_in_seconds(self, parse):
+        assert len(parse("# Head\n\nSome *words* and more.\n\n" * 5_000, "a.md").pages) == 5_000
+
+
+class TestCsv:
+    @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+    def test_finds_the_delimiter(self, parse, delimiter):
+        rows = ["name", "note"], ["pear", '"two\nlines"'], ["fig", "x"]
+
+        document = parse("\n".join(delimiter.join(row) for row in rows), "a.csv")
+
+        assert texts(document) == ["name | note\npear | two lines\nfig | x"]
+
+
+class TestJson:
+    def test_writes_a_line_for_each_value_as_it_stands(self, parse):
+        document = parse('{"title": "T", "a": [{"b": 1.50}, true, null]}', "a.json")
+
+        assert texts(document) == ["title: T\na[0].b: 1.50\na[1]: true"]
+        assert document.title == "T"
+
+    def test_refuses_what_is_not_json(self, refusal):
+        assert refusal("{oops", "a.json") == "wrong_format"
+
+    def test_refuses_what_is_nested_too_deeply(self, refusal):
+        assert refusal("[" * 200_000 + "]" * 200_000, "a.json") == "too_deep"
+
+    def test_refuses_to_multiply_long_paths(self, refusal, limits):
+        content = json.dumps({"k" * 100_000: list(range(1_000))})
+
+        assert refusal(content, "a.json", limits=limits(max_text_chars=1_000_000)) == "too_large"
+
+    def test_makes_a_paragraph_of_each_line_of_json_lines(self, parse):
+        document = parse('{"a": 1}\n\nnot json\n{"b": "x"}\n', "a.jsonl")
+
+        assert texts(document) == ["a: 1\n\nnot json\n\nb: x"]
+        assert warning_codes(document) == ["invalid_line"]
+
+
+class TestEml:
+    def test_reads_headers_and_body_and_names_attachments(self, parse):
+        document = parse(
+            "From: Ann <a@x.org>\r\nTo: b@x.org\r\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n"
+            'MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="B"\r\n\r\n'
+            "--B\r\nContent-Type: text/html; charset=iso-8859-1\r\n"
+            "Content-Transfer-Encoding: quoted-printable\r\n\r\n<p>K=E4se<p>zwei\r\n"
+            '--B\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename="n.txt"'
+            "\r\n\r\nunread\r\n--B--\r\n",
+            "a.eml",
+        )
+
+        assert texts(document) == [
+            "Subject: Grüße\nFrom: Ann <a@x.org>\nTo: b@x.org\nAttachments: n.txt\n\nKäse\n\nzwei"
+        ]
+        assert document.title == "Grüße"
+
+    def test_refuses_what_has_no_headers(self, refusal):
+        assert refusal("just some text\nand more", "a.eml") == "wrong_format"
+
+
+class TestEpub:
+    def test_makes_a_page_of_each_part_of_the_spine(self, parse):
+        document = parse(make_epub(), "a.epub")
+
+        assert texts(document) == ["# Own\n\nFirst text.", "Second text.", ""]
+        assert labels(document) == ["Own", "Named in the contents", ""]
+        assert document.title == "The book"
+        assert warning_codes(document) == ["missing_part"]
+
+    def test_expands_no_entities(self, parse, refusal):
+        bomb = (b"<package", b'<!DOCTYPE p [<!ENTITY t "boom">]><package')
+        content = replace_member(make_epub(), "book/package.opf", bomb)
+        content = replace_member(content, "book/package.opf", (b"The book", b"The &t;"))
+
+        assert "boom" not in parse(content, "a.epub").title
+
+
+class TestText:
+    @pytest.mark.parametrize(
+        ("text", "encoding"),
+        [
+            ("Größe, Müller und Straße", "cp1252"),
+            ("Café — l’été déjà", "cp1252"),
+            ("Съешь же ещё этих мягких французских булок, да выпей чаю. " * 5, "koi8-r"),
+            ("Съешь же ещё этих мягких французских булок, да выпей чаю.", "cp1251"),
+            ("Příliš žluťoučký kůň úpěl ďábelské ódy, a to je všechno. " * 5, "cp1250"),
+            ("黑豹队的防守只丢了三百零八分，在联赛中排名第六。" * 5, "gb18030"),
+            ("こんにちは世界。これは日本語の文章です。" * 5, "shift_jis"),
+            ("こんにちは世界。これは日本語の文章です。", "iso2022_jp"),
+            ("plain with ünïcode 文", "utf-8-sig"),
+            ("plain with ünïcode 文", "utf-16"),
+            ("plain with ünïcode 文", "utf-32"),
+            ("no mark, mostly Latin", "utf-16-le"),
+            ("no mark, mostly Latin", "utf-16-be"),
+        ],
+    )
+    def test_tells_the_encoding(self, parse, text, encoding):
+        assert texts(parse(text, "a.txt", encoding=encoding)) == [text]
+
+    def test_shows_and_reports_what_is_not_valid(self, parse):
+        document = parse("Größe über alles: ".encode() + b"\xff." + "äöü".encode(), "a.txt")
+
+        assert texts(document) == ["Größe über alles: \ufffd.äöü"]
+        assert warning_codes(document) == ["invalid_bytes"]
+
+    def test_refuses_binary_data(self, refusal):
+        assert refusal(bytes(range(256)) * 40, "a.txt") == "binary_file"
+
+    @pytest.mark.parametrize("content", ["", " \n\t\r\n"])
+    def test_warns_of_a_file_without_text(self, parse, content):
+        assert warning_codes(parse(content, "a.txt")) == ["no_text"]
+
+
+class TestFormats:
+    def test_refuses_empty_files_of_formats_that_cannot_be_empty(self, refusal):
+        assert {refusal(b"", f"a.{suffix}") for suffix in ("pdf", "docx", "epub")} == {"empty_file"}
+
+    @pytest.mark.parametrize(
+        ("content", "file_name"),
+        [
+            (make_pdf("x"), "a.txt"),
+            (make_pdf("x"), "a.docx"),
+            (make_docx(), "a.pptx"),
+            (make_docx(), "a.md"),
+            (make_zip({"hello.txt": "x"}), "a.docx"),
+            ("<html><p>x", "a.pdf"),
+            (b"\x89PNG\r\n\x1a\n", "a.txt"),
+        ],
+    )
+    def test_refuses_a_name_that_lies(self, refusal, content, file_name):
+        assert refusal(content, file_name) == "wrong_format"
+
+    def test_knows_a_file_without_a_name_by_its_content(self, parse):
+        assert parse(make_pdf("x"), "upload").media_type == "application/pdf"
+        assert parse(make_docx(), "upload.tmp").media_type.endswith("wordprocessingml.document")
+        assert parse("words", "README").media_type == "text/plain"
+
+    def test_refuses_text_under_an_unknown_suffix(self, refusal):
+        assert refusal("words", "a.xyz") == "unsupported_format"
+
+
+class TestCleanText:
+    def test_changes_only_what_cannot_be_stored_and_composes(self):
+        assert clean_text("e\u0301\r\n\0 \ud800 \x07") == "\u00e9\r\n\ufffd \ufffd \x07"

@@ -1,0 +1,123 @@
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from documents.sources import MAX_CHARS, MAX_WORDS, MIN_WORDS, count_words, cut_sources
+
+FRAGMENTS = st.sampled_from(
+    [
+        "word ", "Sentence ends. ", "\n", "\n\n", "\r\n", "# Head\n", "## Sub #\n\n", "```\n",
+        "文字", "。", "ไทย", "e\u0301", "\u0301", "\u200d", "\u3000", "\x1c", "\ufffd", " ",
+        "long" * 4_000, "文" * 3_500, "a " * 1_700, "\u0301" * 13_000, "A line of it\n" * 400,
+    ]
+)  # fmt: skip
+
+
+def words(count, word="word"):
+    return " ".join([word] * count)
+
+
+def passages(text):
+    return [text[span.start : span.end] for span in cut_sources(text)]
+
+
+def assert_keeps_its_promises(text):
+    spans = cut_sources(text)
+    end = 0
+    for span in spans:
+        passage = text[span.start : span.end]
+        assert text[end : span.start].strip() == ""
+        assert passage == passage.strip() != ""
+        assert len(passage) <= MAX_CHARS
+        assert count_words(passage) <= MAX_WORDS
+        end = span.end
+    assert text[end:].strip() == ""
+
+
+class TestCutSources:
+    @given(st.lists(FRAGMENTS | st.text(max_size=20), max_size=40).map("".join))
+    def test_covers_all_text_in_order_within_its_bounds(self, text):
+        assert_keeps_its_promises(text)
+
+    @pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\x1c"])
+    def test_makes_nothing_of_white_space(self, text):
+        assert cut_sources(text) == []
+
+    def test_leaves_a_short_page_whole(self):
+        text = "  # Head\n\n" + words(1_400) + "\n"
+
+        assert passages(text) == [text.strip()]
+
+    def test_cuts_before_a_heading_first(self):
+        text = "\n\n".join([words(700), words(200), "## Next", words(300), words(700)])
+
+        assert passages(text)[1].startswith("## Next")
+
+    def test_cuts_between_paragraphs_next(self):
+        text = "\n\n".join(["One. " * 900, "Two. " * 900])
+
+        assert passages(text) == ["One. " * 899 + "One.", "Two. " * 899 + "Two."]
+
+    def test_cuts_between_sentences_next(self):
+        text = "Five words make a sentence. " * 500
+
+        assert all(passage.endswith("sentence.") for passage in passages(text))
+
+    def test_leaves_no_crumb_at_the_end(self):
+        text = "Five words make a sentence. " * 320
+
+        assert all(count_words(passage) >= MIN_WORDS for passage in passages(text))
+
+    def test_never_leaves_a_heading_behind(self):
+        text = words(1_200) + "\n\n## Next\n\n" + words(1_200)
+
+        assert passages(text)[0].endswith("word")
+
+    def test_cuts_chinese_and_thai_by_their_characters(self):
+        assert len(passages("这是一个句子。" * 1_000)) == 3
+        assert len(passages("ภาษาไทย" * 1_000)) == 2
+        assert all(passage.endswith("。") for passage in passages("这是一个句子。" * 1_000))
+
+    def test_never_parts_a_character_from_its_marks(self):
+        text = "a" + "e\u0301\u0302" * 20_000
+
+        for passage in passages(text):
+            assert not unicodedata.combining(passage[0])
+
+    def test_cuts_marks_without_end_all_the_same(self):
+        assert_keeps_its_promises("e" + "\u0301" * 50_000)
+
+    @pytest.mark.parametrize(
+        "unit",
+        [
+            "a",
+            "word ",
+            "文",
+            "\n",
+            "\n \n",
+            "# h\n",
+            "e\u0301",
+            "```\n# x\n",
+            ". ",
+            "a\n\n",
+            " \r\n",
+        ],
+        ids=repr,
+    )
+    def test_takes_linear_time(self, unit):
+        text = unit * (2_000_000 // len(unit.encode()))
+        started = time.process_time()
+
+        cut_sources(text)
+
+        assert time.process_time() - started < 5  # about 1 s; quadratic would be minutes
+
+    def test_names_the_heading_each_source_stands_under(self):
+        text = "\n\n".join(
+            [words(600), "# A", "## B ##", words(900), words(900), "```", "# code", "```"]
+        )
+
+        assert [span.heading for span in cut_sources(text)] == ["", "B", "B"]
