@@ -122,19 +122,23 @@ class Node(models.Model):
         DOOMED = "doomed"
         FAILED = "failed"
 
-    build = models.ForeignKey(IndexBuild, on_delete=models.CASCADE, related_name="nodes")
+    build = models.ForeignKey(
+        IndexBuild, on_delete=models.CASCADE, related_name="nodes", db_index=False
+    )
     point_id = models.UUIDField()
     kind = models.CharField(max_length=20)
     artifact = models.ForeignKey(
-        Artifact, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
-    )
-    page = models.ForeignKey(
-        "documents.Page", null=True, on_delete=models.DO_NOTHING, db_constraint=False,
+        Artifact, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False,
         related_name="+",
     )  # fmt: skip
+    page = models.ForeignKey(
+        "documents.Page", null=True, on_delete=models.DO_NOTHING, db_constraint=False,
+        db_index=False, related_name="+",
+    )  # fmt: skip
     source = models.ForeignKey(
-        Source, null=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
-    )
+        Source, null=True, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False,
+        related_name="+",
+    )  # fmt: skip
     strategy = models.CharField(max_length=20, blank=True)
     chunk_index = models.PositiveIntegerField(null=True)
     start_offset = models.PositiveIntegerField(null=True)
@@ -173,8 +177,8 @@ class Node(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["build", "artifact", "state"]),
-            models.Index(fields=["build", "source"]),
+            models.Index(fields=["artifact", "build", "state"], name="node_artifact"),
+            models.Index(fields=["source", "build"], name="node_source"),
             models.Index(
                 fields=["build", "state", "attempts"],
                 name="node_unsettled",
