@@ -67,10 +67,10 @@ def count_words(text: str) -> int:
 
 
 def _next_cut(text: str, start: int, words: "_Words", places: "_Places") -> int:
-    remaining = words.total - words.before(start)
+    done = words.before(start)
+    remaining = words.total - done
     if remaining <= MAX_WORDS * _QUARTERS and len(text) - start <= MAX_CHARS:
         return len(text)
-    done = words.before(start)
     most = MAX_WORDS * _QUARTERS
     if remaining > most:
         most = min(most, remaining - MIN_WORDS * _QUARTERS)
@@ -126,13 +126,13 @@ class _Words:
             self.total += per_char * (end - start) if per_char else _QUARTERS
 
     def before(self, position: int) -> int:
-        """Quarters before a position; a word counts once it has begun."""
+        """Quarters before a position; a word it stands in counts for what follows."""
         at = bisect_left(self._starts, position) - 1
         if at < 0:
             return 0
         if per_char := self._per_char[at]:
             return self._counts[at] + per_char * (min(position, self._ends[at]) - self._starts[at])
-        return self._counts[at] + _QUARTERS
+        return self._counts[at] + (_QUARTERS if position >= self._ends[at] else 0)
 
     def position(self, quarters: int) -> int:
         """The furthest position with no more than so many quarters before it."""

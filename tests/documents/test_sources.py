@@ -115,6 +115,9 @@ class TestCutSources:
 
         assert time.process_time() - started < 5  # about 1 s; quadratic would be minutes
 
+    def test_counts_a_parted_word_on_both_sides(self):
+        assert_keeps_its_promises("文" * 3_000 + "。0" + "文" * 5_000)
+
     def test_names_the_heading_each_source_stands_under(self):
         text = "\n\n".join(
             [words(600), "# A", "## B ##", words(900), words(900), "```", "# code", "```"]
