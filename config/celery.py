@@ -14,6 +14,7 @@ app.conf.task_queues = [
     Queue("indexing"),  # embedding and writing points: long, few
 ]
 app.conf.task_default_queue = "documents"
+app.conf.task_routes = {"indexing.tasks.settle": {"queue": "indexing"}}
 app.conf.beat_schedule = {
     "sweep-documents": {"task": "documents.tasks.sweep_documents", "schedule": 60.0},
     "sweep-indexes": {"task": "indexing.tasks.sweep_indexes", "schedule": 60.0},

@@ -10,13 +10,13 @@ from documents.models import Artifact
 SWEEP_LIMIT = 1_000  # artifacts a sweep wakes
 
 
-@shared_task(queue="documents")
+@shared_task
 def parse_artifact(*, artifact_id: str) -> None:
     """Read one artifact's file; a no-op if that is done or under way."""
     services.parse_artifact(UUID(artifact_id))
 
 
-@shared_task(queue="documents")
+@shared_task
 def sweep_documents() -> None:
     """Wake what no message woke: artifacts received, or left by a worker that died."""
     waiting = Artifact.objects.unparsed().values_list("pk", flat=True)

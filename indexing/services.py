@@ -202,11 +202,10 @@ def _write_plan(build: IndexBuild, artifact_id: UUID, drafts: Sequence[Node]) ->
 
 
 def _differs(row: Node, draft: Node) -> bool:
-    """Whether the row must be settled again; the payload's hash covers every place."""
-    return (row.label_hash, row.input_hash, row.payload_hash) != (
-        draft.label_hash,
-        draft.input_hash,
-        draft.payload_hash,
+    """Whether the row must be settled again; the payload's hash covers its place."""
+    return any(
+        getattr(row, name) != getattr(draft, name)
+        for name in ("text_hash", "source_hash", "label_hash", "input_hash", "payload_hash")
     )
 
 

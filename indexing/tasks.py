@@ -68,7 +68,7 @@ class SettlingRound:
 settling = SettlingRound()
 
 
-@shared_task(queue="documents")
+@shared_task
 def plan_nodes(*, artifact_id: str) -> None:
     """Bring the ledger of every receiving build up to date with one artifact."""
     for build in IndexBuild.objects.receiving():
@@ -79,13 +79,13 @@ def plan_nodes(*, artifact_id: str) -> None:
             settle.delay(build_id=build.pk)
 
 
-@shared_task(queue="indexing")
+@shared_task
 def settle(*, build_id: int) -> None:
     """Settle a build until nothing is left."""
     settling.settle(build_id)
 
 
-@shared_task(queue="documents")
+@shared_task
 def sweep_indexes() -> None:
     """Wake whatever the rows say is not settled: lost messages, bulk writes, dead workers."""
     for build in IndexBuild.objects.receiving():

@@ -1,0 +1,31 @@
+"""Documents for tests, made the way users make them."""
+
+from typing import Any
+
+from documents.models import Artifact
+from documents.services import TextContent, add_artifact
+from indexing.models import IndexBuild
+from indexing.services import plan_nodes, settle_nodes
+
+PARAGRAPHS = [
+    "The heron stands in the shallows at dawn. It waits for fish without moving.",
+    "Granite cools slowly under the ground. Its crystals have time to grow large.",
+    "A ledger with two columns keeps merchants honest. Every debit has its credit.",
+    "Bread rises because yeast breathes. The dough traps what it breathes out.",
+]
+
+
+def give(
+    text: str = "\n\n".join(PARAGRAPHS), *, index: str = "plain", **given: Any
+) -> Artifact:
+    """Add a text of one page; a ``title`` is made up where none is given."""
+    given.setdefault("title", "Field notes")
+    return add_artifact(index, TextContent((text,)), **given)[0]
+
+
+def settle(build: IndexBuild, *artifacts: Artifact) -> None:
+    """Plan these artifacts and settle the build to its end."""
+    for artifact in artifacts:
+        plan_nodes(artifact.pk, build)
+    while settle_nodes(build):
+        pass

@@ -1,0 +1,367 @@
+from uuid import UUID, uuid4
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from documents import services as documents
+from documents.models import Artifact, Source
+from documents.services import TextContent, add_artifact
+from indexing import services
+from indexing.exceptions import StoreUnavailable
+from indexing.models import IndexBuild, Node, unplanned_artifacts
+from indexing.stores.base import Match
+from indexing.verification import verify_build
+from tests.factories import PARAGRAPHS, give, settle
+
+
+def point_ids(store, build: IndexBuild) -> set[UUID]:
+    return {point.id for batch in store.scroll(build.collection("chunk")) for point in batch}
+
+
+def long_text(start: int = 0, stop: int = 60) -> str:
+    return "\n\n".join(
+        f"Observation {n}. {PARAGRAPHS[n % 4]} {PARAGRAPHS[(n + 1) % 4]} {PARAGRAPHS[(n + 2) % 4]}"
+        for n in range(start, stop)
+    )
+
+
+class TestPlanNodes:
+    def test_makes_a_row_for_every_chunk(self, build):
+        artifact = give(long_text())
+
+        services.plan_nodes(artifact.pk, build)
+
+        rows = Node.objects.filter(build=build, artifact=artifact)
+        sources = {source.pk: source for source in artifact.sources.all()}
+        assert rows.count() > len(sources) > 0
+        for row in rows:
+            text = sources[row.source_id].text
+            assert text[row.start_offset : row.end_offset] == row.text
+        assert not unplanned_artifacts(build).exists()
+
+    def test_changes_nothing_when_run_again(self, build):
+        artifact = give(long_text())
+        services.plan_nodes(artifact.pk, build)
+        before = list(Node.objects.order_by("pk").values())
+
+        services.plan_nodes(artifact.pk, build)
+
+        assert list(Node.objects.order_by("pk").values()) == before
+
+    def test_dooms_the_rows_of_an_artifact_that_is_gone(self, build):
+        artifact = give()
+        services.plan_nodes(artifact.pk, build)
+        artifact_id = artifact.pk
+        artifact.delete()
+
+        services.plan_nodes(artifact_id, build)
+
+        assert set(Node.objects.values_list("state", flat=True)) == {Node.State.DOOMED}
+
+    def test_keeps_the_rows_while_a_new_revision_is_being_read(self, build):
+        artifact = give()
+        settle(build, artifact)
+        Artifact.objects.filter(pk=artifact.pk).update(state=Artifact.State.PARSING)
+
+        services.plan_nodes(artifact.pk, build)
+
+        assert set(Node.objects.values_list("state", flat=True)) == {Node.State.SETTLED}
+
+
+class TestSettleNodes:
+    def test_writes_one_point_per_row(self, build, store):
+        artifact = give(long_text())
+
+        settle(build, artifact)
+
+        assert point_ids(store, build) == set(Node.objects.values_list("point_id", flat=True))
+        assert verify_build(build).is_sound
+
+    def test_embeds_only_what_an_edit_changed(self, build, store, embedder):
+        artifact = give(long_text(), external_id="notes")
+        settle(build, artifact)
+        embedder.embedded.clear()
+        edited = long_text().replace("Observation 30.", "Observation thirty, corrected.")
+
+        settle(build, give(edited, external_id="notes"))
+
+        assert 1 <= len(embedder.embedded) <= 4
+        assert verify_build(build).is_sound
+
+    def test_embeds_nothing_that_only_moved(self, build, store, embedder):
+        pages = (long_text(0, 20), long_text(20, 40))
+        settle(build, add_artifact("plain", TextContent(pages), external_id="notes")[0])
+        embedder.embedded.clear()
+
+        pages = ("A new first page.", *pages)
+        settle(build, add_artifact("plain", TextContent(pages), external_id="notes")[0])
+
+        assert embedder.embedded == ["A new first page."]
+        assert verify_build(build).is_sound
+
+    def test_embeds_nothing_when_metadata_changes(self, build, store, embedder):
+        artifact = give(metadata={"venue": "ACL"})
+        settle(build, artifact)
+        embedder.embedded.clear()
+
+        documents.relabel_artifact(artifact.pk, metadata={"venue": "EMNLP"})
+        settle(build, artifact)
+
+        assert embedder.embedded == []
+        [batch] = store.scroll(build.collection("chunk"))
+        assert {point.payload["metadata"]["venue"] for point in batch} == {"EMNLP"}
+        assert verify_build(build).is_sound
+
+    def test_embeds_again_when_the_title_is_context_and_changes(self, build, embedder):
+        artifact = give()
+        settle(build, artifact)
+        embedder.embedded.clear()
+
+        documents.relabel_artifact(artifact.pk, title="Renamed")
+        settle(build, artifact)
+
+        assert embedder.embedded
+        assert all(text.startswith("Renamed") for text in embedder.embedded)
+
+    def test_removes_what_vanished_only_after_the_new_is_written(self, build, store):
+        settle(build, give("Old words only.", external_id="notes"))
+        old = point_ids(store, build)
+        artifact = give("Entirely different sentences.", external_id="notes")
+        services.plan_nodes(artifact.pk, build)
+
+        assert not Node.objects.removable(build).exists()
+        settle(build)
+
+        assert point_ids(store, build).isdisjoint(old)
+        assert len(point_ids(store, build)) == 1
+
+    def test_gives_the_attempt_back_when_the_store_is_away(self, build, store, monkeypatch):
+        services.plan_nodes(give().pk, build)
+
+        def refuse(*args: object) -> None:
+            raise StoreUnavailable("The store is down.")
+
+        monkeypatch.setattr(store, "upsert", refuse)
+        with pytest.raises(StoreUnavailable):
+            services.settle_nodes(build)
+
+        node = Node.objects.first()
+        assert (node.attempts, node.state, node.lease_token) == (0, Node.State.PENDING, None)
+        assert node.last_error == "The store is down."
+
+    def test_contains_poison_in_its_own_row(self, build, store, embedder, monkeypatch):
+        whole = embedder.embed_documents
+        poison = give("The poison stands here.", title="Poison")
+        healthy = [give(f"Harmless text number {n}.", title=f"Harmless {n}") for n in range(5)]
+
+        def embed(texts):
+            if any("poison" in text for text in texts):
+                raise ZeroDivisionError("cannot embed this")
+            return whole(texts)
+
+        monkeypatch.setattr(embedder, "embed_documents", embed)
+        settle(build, poison, *healthy)
+
+        failed = Node.objects.get(state=Node.State.FAILED)
+        assert failed.artifact_id == poison.pk
+        assert "cannot embed this" in failed.last_error
+        assert Node.objects.filter(state=Node.State.SETTLED).count() == 5
+        assert verify_build(build).is_sound
+
+    def test_fails_a_node_whose_worker_died_each_time(self, build, settings):
+        services.plan_nodes(give("One.").pk, build)
+        Node.objects.update(attempts=settings.STRATA_MAX_ATTEMPTS)
+
+        settle(build)
+
+        assert Node.objects.get().state == Node.State.FAILED
+
+    def test_stops_between_slices_and_gives_everything_back(self, build):
+        services.plan_nodes(give(long_text()).pk, build)
+
+        assert services.settle_nodes(build, should_stop=lambda: True) == 0
+
+        held = Node.objects.exclude(attempts=0) | Node.objects.exclude(lease_token=None)
+        assert not held.exists()
+
+
+class TestAnOvertakenClaim:
+    """A worker that froze past its lease and woke must leave nothing wrong behind."""
+
+    def test_writes_nothing_once_its_lease_ran_out(self, build, store):
+        services.plan_nodes(give("One.").pk, build)
+        claim = services.claim_nodes(build, 10)
+        Node.objects.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
+
+        services._settle_claim(build, claim, lambda: False)
+
+        assert point_ids(store, build) == set()
+
+    def test_has_its_point_written_again_when_replanned_during_the_write(
+        self, build, store, monkeypatch
+    ):
+        artifact = give("First words.", external_id="a")
+        services.plan_nodes(artifact.pk, build)
+        upsert = store.upsert
+
+        def replan_meanwhile(name, points):
+            upsert(name, points)
+            if Node.objects.filter(attempts=1, lease_token__isnull=False).exists():
+                documents.relabel_artifact(artifact.pk, title="Renamed meanwhile")
+                services.plan_nodes(artifact.pk, build)
+
+        monkeypatch.setattr(store, "upsert", replan_meanwhile)
+        services.settle_nodes(build)
+        assert Node.objects.get().state == Node.State.PENDING
+        monkeypatch.setattr(store, "upsert", upsert)
+        settle(build)
+
+        assert verify_build(build).is_sound
+        [[point]] = store.scroll(build.collection("chunk"))
+        assert point.payload["artifact_title"] == "Renamed meanwhile"
+
+    def test_leaves_no_point_when_deleted_during_the_write(self, build, store, monkeypatch):
+        artifact = give("One.")
+        services.plan_nodes(artifact.pk, build)
+        upsert = store.upsert
+
+        def delete_meanwhile(name, points):
+            upsert(name, points)
+            Artifact.objects.filter(pk=artifact.pk).delete()
+            Node.objects.all().delete()
+
+        monkeypatch.setattr(store, "upsert", delete_meanwhile)
+        services.settle_nodes(build)
+
+        assert point_ids(store, build) == set()
+
+
+class TestRemoveDoomed:
+    def test_writes_again_what_was_wanted_back_during_the_removal(
+        self, build, store, monkeypatch
+    ):
+        settle(build, give("Kept words.", external_id="a"))
+        settled = Node.objects.get()
+        Node.objects.update(state=Node.State.DOOMED)
+        delete = store.delete
+
+        def want_back_meanwhile(name, ids):
+            services.plan_nodes(settled.artifact_id, build)
+            delete(name, ids)
+
+        monkeypatch.setattr(store, "delete", want_back_meanwhile)
+        services.remove_doomed(build)
+        monkeypatch.setattr(store, "delete", delete)
+        settle(build)
+
+        assert point_ids(store, build) == {settled.point_id}
+        assert verify_build(build).is_sound
+
+
+class TestAuditDocuments:
+    def test_finds_a_text_changed_behind_our_back(self, build):
+        artifact = give("Old words.")
+        settle(build, artifact)
+        Source.objects.update(text="New words.")
+
+        assert services.audit_documents(build) == [artifact.pk]
+
+        settle(build, artifact)
+        assert Node.objects.get().text == "New words."
+        assert verify_build(build).is_sound
+
+    def test_finds_a_title_changed_behind_our_back(self, build):
+        artifact = give()
+        settle(build, artifact)
+        Artifact.objects.update(title="Other")
+
+        assert services.audit_documents(build) == [artifact.pk]
+
+    def test_finds_rows_whose_artifact_is_gone(self, build):
+        artifact = give()
+        settle(build, artifact)
+        Source.objects.all()._raw_delete("default")
+
+        assert services.audit_documents(build) == [artifact.pk]
+
+    def test_comes_by_every_artifact_in_turn(self, build, settings):
+        settings.STRATA_AUDIT_SOURCES = 2
+        artifacts = [give(f"Text {n}.", title=f"T{n}") for n in range(5)]
+        settle(build, *artifacts)
+        Source.objects.update(text="Changed.")
+
+        found: set[UUID] = set()
+        for _ in range(4):
+            build.refresh_from_db()
+            found.update(services.audit_documents(build))
+
+        assert found == {artifact.pk for artifact in artifacts}
+
+
+class TestRows:
+    def test_without_hashes_fail_nothing_and_are_cured_by_planning(self, build):
+        artifact = give()
+        settle(build, artifact)
+        Node.objects.update(text_hash=None, source_hash=None)
+        Source.objects.update(content_hash=None)
+
+        assert list(unplanned_artifacts(build)) == [artifact]
+        settle(build, artifact)
+
+        assert not Node.objects.filter(source_hash=None).exists()
+        assert verify_build(build).is_sound
+
+
+class TestVerifyBuild:
+    def test_finds_and_repairs_each_sort_of_disagreement(self, build, store):
+        artifacts = [give(f"Text number {n}.", title=f"T{n}") for n in range(4)]
+        settle(build, *artifacts)
+        collection = build.collection("chunk")
+        nodes = {node.artifact_id: node for node in Node.objects.all()}
+        missing, outdated, stale, healthy = (nodes[artifact.pk] for artifact in artifacts)
+        store.delete(collection, [missing.point_id])
+        store.replace_payloads(collection, {outdated.point_id: {"text": "someone else's"}})
+        Source.objects.filter(artifact=stale.artifact_id).update(text="Moved on.")
+        orphan = store.retrieve(collection, [healthy.point_id], with_vectors=True)
+        [point] = orphan.values()
+        store.upsert(
+            collection,
+            [services.Point(uuid4(), point.dense, point.sparse, point.payload)],
+        )
+
+        report = verify_build(build, repair=True)
+
+        assert report.findings == {"unplanned": 1, "missing": 1, "outdated": 1, "orphan": 1, **(
+            {"pending": 1} if "pending" in report.findings else {}
+        ), **({"doomed": 1} if "doomed" in report.findings else {})}  # fmt: skip
+        settle(build)
+        assert verify_build(build).is_sound
+        assert store.count(collection, Match("kind", ["chunk"])) == 4
+
+    def test_reports_what_is_not_settled_yet(self, build):
+        services.plan_nodes(give().pk, build)
+
+        report = verify_build(build)
+
+        assert set(report.findings) == {"pending"}
+        assert not report.is_sound
+
+    def test_finds_a_chunk_that_does_not_stand_at_its_offsets(self, build):
+        settle(build, give())
+        Node.objects.update(start_offset=F("start_offset") + 1)
+
+        assert "misplaced" in verify_build(build).findings
+
+
+class TestAddArtifact:
+    def test_same_content_under_the_same_id_changes_nothing(self, build, embedder):
+        artifact, _ = documents.add_artifact("plain", TextContent(("A.",)), external_id="x")
+        settle(build, artifact)
+        embedder.embedded.clear()
+
+        again, verdict = documents.add_artifact("plain", TextContent(("A.",)), external_id="x")
+        settle(build, again)
+
+        assert (again.pk, verdict) == (artifact.pk, documents.Verdict.UNCHANGED)
+        assert embedder.embedded == []
