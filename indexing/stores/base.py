@@ -64,15 +64,18 @@ class CollectionSchema:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The field equals one of ``values``."""
+    """The field equals one of ``values``; nothing matches no values.
+
+    Types are kept apart: ``1`` matches neither ``True`` nor ``1.0``. A float field wants floats.
+    """
 
     field: str
-    values: Sequence[str | int | bool]
+    values: Sequence[str | int | float | bool]
 
 
 @dataclass(frozen=True, slots=True)
 class MatchText:
-    """Every word of ``text`` stands in the field (a ``text`` field)."""
+    """Every word of ``text`` stands in the field (a ``text`` field), in any order or case."""
 
     field: str
     text: str
@@ -91,11 +94,15 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
+    """Every filter holds; with none, everything matches."""
+
     filters: Sequence["Filter"]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
+    """At least one filter holds; with none, nothing matches."""
+
     filters: Sequence["Filter"]
 
 
@@ -109,7 +116,10 @@ Filter = Match | MatchText | Range | AllOf | AnyOf | Not
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Reciprocal rank fusion: a point scores ``sum(weight / (k + rank))``, rank from 1."""
+    """Reciprocal rank fusion: a point scores ``sum(weight / (k + rank))``, rank from 1.
+
+    A vector of weight 0 takes no part: it brings in no candidates.
+    """
 
     k: int = 60
     dense_weight: float = 1.0
@@ -119,7 +129,12 @@ class Fusion:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search. Both vectors with a ``fusion``: hybrid; one of them: that one alone."""
+    """One search. With a ``fusion``: hybrid; without: the one vector given, alone.
+
+    A sparse vector without terms is as good as none: a hybrid search then fuses the dense
+    ranking alone, so that its scores stay reciprocal ranks, and a sparse one finds nothing.
+    The filter holds for the candidates of both vectors; ``min_score`` is for the final score.
+    """
 
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
@@ -135,6 +150,7 @@ class VectorStore(abc.ABC):
 
     Every method raises ``StoreUnavailable`` when the store cannot be reached or is broken for
     the moment (retry helps), and ``DiskFull`` before a write that the disk could not hold.
+    Whoever reads a collection that does not exist finds nothing in it.
     """
 
     @abc.abstractmethod
@@ -150,7 +166,11 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def upsert(self, name: str, points: Sequence[Point]) -> None:
-        """Write points whole, replacing those of the same id; durable and visible on return."""
+        """Write points whole, replacing those of the same id; durable and visible on return.
+
+        Raises:
+            LookupError: there is no such collection.
+        """
 
     @abc.abstractmethod
     def replace_payloads(self, name: str, payloads: Mapping[UUID, Payload]) -> None:
@@ -163,8 +183,8 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def search(self, name: str, query: Query) -> list[ScoredPoint]:
-        """The best points, best first. One request to the store, hybrid or not. A collection
-        that does not exist gives an empty list."""
+        """The best points, best first, ties by id. One request to the store, hybrid or not. A
+        collection that does not exist gives an empty list."""
 
     @abc.abstractmethod
     def retrieve(

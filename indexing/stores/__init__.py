@@ -1,0 +1,113 @@
+"""The vector store: one interface, two engines, and the sparse encoder both share.
+
+Nothing here imports an engine before it is used.
+"""
+
+import threading
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from indexing.stores.base import (
+    AllOf,
+    AnyOf,
+    CollectionSchema,
+    DenseVector,
+    Filter,
+    Fusion,
+    Match,
+    MatchText,
+    Not,
+    Payload,
+    Point,
+    Query,
+    Range,
+    ScoredPoint,
+    SparseVector,
+    StoredPoint,
+    VectorStore,
+)
+
+if TYPE_CHECKING:
+    from indexing.spec import SparseSpec
+    from indexing.stores.sparse import Bm25Encoder
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "CollectionSchema",
+    "DenseVector",
+    "Filter",
+    "Fusion",
+    "Match",
+    "MatchText",
+    "Not",
+    "Payload",
+    "Point",
+    "Query",
+    "Range",
+    "ScoredPoint",
+    "SparseVector",
+    "StoredPoint",
+    "VectorStore",
+    "close_store",
+    "encode_query",
+    "get_bm25",
+    "get_store",
+]
+
+_making = threading.Lock()
+_store: VectorStore | None = None
+
+
+def get_store() -> VectorStore:
+    """The store of this process, made on first use as ``STRATA_VECTOR_STORE`` says.
+
+    Raises:
+        StoreOwned: the embedded store's folder belongs to another process.
+    """
+    global _store
+    with _making:
+        if _store is None:
+            _store = _make_store(settings.STRATA_VECTOR_STORE)
+        return _store
+
+
+def close_store() -> None:
+    """Close the store of this process, if one was made; the next ``get_store`` makes another."""
+    global _store
+    with _making:
+        if _store is not None:
+            _store.close()
+            _store = None
+
+
+def get_bm25(spec: "SparseSpec") -> "Bm25Encoder":
+    """The encoder of this spec, made once.
+
+    Raises:
+        InvalidSpec: the language is not one the encoder knows.
+    """
+    from indexing.stores import sparse
+
+    return sparse.get_bm25(spec)
+
+
+def encode_query(spec: "SparseSpec", text: str) -> SparseVector:
+    """The query's terms; without any where it holds nothing but stop words and punctuation."""
+    return get_bm25(spec).encode_query(text)
+
+
+def _make_store(kind: str) -> VectorStore:
+    if kind == "embedded":
+        from indexing.stores.embedded import EmbeddedStore
+
+        return EmbeddedStore(settings.STRATA_VECTORS_DIR, settings.STRATA_MIN_FREE_BYTES)
+    from indexing.stores.qdrant import QdrantStore
+
+    if kind == "qdrant":
+        # The two are settings of production alone.
+        return QdrantStore.connect(settings.QDRANT_URL, settings.QDRANT_API_KEY)  # type: ignore[misc]
+    if kind == "memory":
+        return QdrantStore.in_memory()
+    raise ValueError(f"STRATA_VECTOR_STORE is {kind!r}; it may be embedded, qdrant or memory.")

@@ -1,0 +1,334 @@
+"""A Qdrant server or cluster; in tests, the client's in-memory mode."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Self
+from uuid import UUID
+
+import numpy as np
+from qdrant_client import QdrantClient, models
+from qdrant_client.common.client_exceptions import QdrantException
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+from qdrant_client.local.qdrant_local import QdrantLocal
+
+from indexing.exceptions import StoreUnavailable
+from indexing.stores.base import (
+    CollectionSchema,
+    Filter,
+    Payload,
+    Point,
+    Query,
+    ScoredPoint,
+    SparseVector,
+    StoredPoint,
+    VectorStore,
+)
+from indexing.stores.engine import (
+    DENSE,
+    SPARSE,
+    UPSERT_BATCH,
+    FilterTypes,
+    Ranking,
+    cut_page,
+    fetch_limit,
+    has_equal_weights,
+    native_rrf_k,
+    rankings_of,
+)
+
+TIMEOUT = 30  # seconds a request may take
+
+FILTERS = FilterTypes(
+    filter=models.Filter,
+    field=models.FieldCondition,
+    value=models.MatchValue,
+    any_value=models.MatchAny,
+    text=models.MatchText,
+    number_range=models.Range,
+    datetime_range=models.DatetimeRange,
+)
+
+FIELD_INDEXES: dict[str, Any] = {
+    "keyword": models.PayloadSchemaType.KEYWORD,
+    "integer": models.PayloadSchemaType.INTEGER,
+    "float": models.PayloadSchemaType.FLOAT,
+    "bool": models.PayloadSchemaType.BOOL,
+    "datetime": models.PayloadSchemaType.DATETIME,
+    # The default tokenizer takes a whole Chinese or Thai sentence for one word.
+    "text": models.TextIndexParams(
+        type=models.TextIndexType.TEXT, tokenizer=models.TokenizerType.MULTILINGUAL, lowercase=True
+    ),
+}
+
+
+class QdrantStore(VectorStore):
+    """Collections on a Qdrant server, readable by other Qdrant users.
+
+    A payload's ``text`` is also written as ``content``, the key that Haystack reads and cannot
+    be told to change; it is taken off again on the way back.
+
+    With weights other than 1, a collection of several shards counts ranks within each shard:
+    the server fuses over all shards only where the fusion is its own.
+    """
+
+    def __init__(self, client: QdrantClient) -> None:
+        self._client = client
+        # The in-memory mode is plain Python lists and not safe to share.
+        self._is_local = isinstance(client._client, QdrantLocal)
+        self._turn: AbstractContextManager[object] = (
+            threading.RLock() if self._is_local else nullcontext()
+        )
+
+    @classmethod
+    def connect(cls, url: str, api_key: str = "") -> Self:
+        """A store on the server at ``url``; nothing is asked of it yet."""
+        return cls(
+            QdrantClient(
+                url=url, api_key=api_key or None, timeout=TIMEOUT, check_compatibility=False
+            )
+        )
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """A store that holds little, forgets all, and needs no server."""
+        return cls(QdrantClient(":memory:"))
+
+    def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
+        if not self.has_collection(name):
+            try:
+                self._create(name, schema)
+            except UnexpectedResponse as error:
+                if error.status_code != 409:  # another process was faster
+                    raise
+        if self._is_local:
+            return  # it has no payload indexes and would warn
+        with self._reaching() as client:
+            indexed = client.get_collection(name).payload_schema
+            for field, kind in schema.fields.items():
+                if field not in indexed:
+                    client.create_payload_index(name, field, FIELD_INDEXES[kind], wait=True)
+
+    def has_collection(self, name: str) -> bool:
+        with self._reaching() as client:
+            return client.collection_exists(name)
+
+    def drop_collection(self, name: str) -> None:
+        with self._reaching() as client:
+            client.delete_collection(name)
+
+    def upsert(self, name: str, points: Sequence[Point]) -> None:
+        try:
+            for start in range(0, len(points), UPSERT_BATCH):
+                written = [_point_struct(point) for point in points[start : start + UPSERT_BATCH]]
+                with self._reaching() as client:
+                    client.upsert(name, written, wait=True)
+        except (UnexpectedResponse, ValueError) as error:
+            if not _says_missing(error):
+                raise
+            raise LookupError(f"There is no collection {name!r}.") from None
+
+    def replace_payloads(self, name: str, payloads: Mapping[UUID, Payload]) -> None:
+        operations = [
+            models.OverwritePayloadOperation(
+                overwrite_payload=models.SetPayload(
+                    payload=_stored_payload(payload),
+                    # Named by filter, a point that is missing is left out; by id, it is an error.
+                    filter=models.Filter(must=[models.HasIdCondition(has_id=[str(point_id)])]),
+                )
+            )
+            for point_id, payload in payloads.items()
+        ]
+        for start in range(0, len(operations), UPSERT_BATCH):
+            batch = operations[start : start + UPSERT_BATCH]
+            with self._reaching(name) as client:
+                client.batch_update_points(name, batch, wait=True)
+
+    def delete(self, name: str, ids: Sequence[UUID]) -> None:
+        if not ids:
+            return
+        selector = models.PointIdsList(points=[str(point_id) for point_id in ids])
+        with self._reaching(name) as client:
+            client.delete(name, selector, wait=True)
+
+    def search(self, name: str, query: Query) -> list[ScoredPoint]:
+        rankings = rankings_of(query)
+        if not rankings or query.limit < 1:
+            return []
+        request = _request(query, rankings)
+        found: list[models.ScoredPoint] = []
+        with self._reaching(name) as client:
+            found = client.query_points(
+                name, **request, limit=fetch_limit(query), with_payload=True
+            ).points
+        return cut_page(
+            (ScoredPoint(UUID(str(hit.id)), hit.score, _payload(hit)) for hit in found), query
+        )
+
+    def retrieve(
+        self, name: str, ids: Sequence[UUID], *, with_vectors: bool = False
+    ) -> dict[UUID, StoredPoint]:
+        records: list[models.Record] = []
+        if ids:
+            with self._reaching(name) as client:
+                records = client.retrieve(
+                    name,
+                    [str(point_id) for point_id in ids],
+                    with_payload=True,
+                    with_vectors=with_vectors,
+                )
+        return {UUID(str(record.id)): _stored_point(record) for record in records}
+
+    def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
+        offset: Any = None
+        while True:
+            records: list[models.Record] = []
+            with self._reaching(name) as client:
+                records, offset = client.scroll(
+                    name, limit=batch, offset=offset, with_payload=True, with_vectors=False
+                )
+            if records:
+                yield [_stored_point(record) for record in records]
+            if not records or offset is None:
+                return
+
+    def count(self, name: str, filter: Filter | None = None) -> int:
+        with self._reaching(name) as client:
+            return client.count(name, count_filter=_filter(filter), exact=True).count
+        return 0
+
+    def ping(self) -> None:
+        with self._reaching() as client:
+            client.get_collections()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _create(self, name: str, schema: CollectionSchema) -> None:
+        sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        with self._reaching() as client:
+            client.create_collection(
+                name,
+                vectors_config={
+                    DENSE: models.VectorParams(
+                        size=schema.dimension, distance=models.Distance.COSINE
+                    )
+                },
+                sparse_vectors_config=sparse if schema.has_sparse else None,
+            )
+
+    @contextmanager
+    def _reaching(self, name: str | None = None) -> Iterator[QdrantClient]:
+        """Lend the client; connection and server errors become ``StoreUnavailable``.
+
+        With the ``name`` of a collection, that it is missing ends the block quietly.
+        """
+        try:
+            with self._turn:
+                yield self._client
+        except (ResponseHandlingException, QdrantException) as error:
+            raise StoreUnavailable(f"The vector store did not answer: {error}") from error
+        except UnexpectedResponse as error:
+            if name is not None and _says_missing(error):
+                return
+            if error.status_code is not None and error.status_code < 500:
+                raise
+            raise StoreUnavailable(f"The vector store failed: {error}") from error
+        except ValueError as error:
+            if name is None or not _says_missing(error):
+                raise
+        except RuntimeError as error:
+            if "closed" not in str(error):
+                raise
+            raise StoreUnavailable("The connection to the vector store is closed.") from error
+
+
+def _says_missing(error: Exception) -> bool:
+    """Whether a collection is missing: a 404 of the server, a sentence of the in-memory mode."""
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code == 404
+    return str(error).startswith("Collection ") and str(error).endswith(" not found")
+
+
+def _point_struct(point: Point) -> models.PointStruct:
+    vectors: dict[str, Any] = {}
+    if point.dense is not None:
+        vectors[DENSE] = np.asarray(point.dense).tolist()
+    if point.sparse is not None and point.sparse.indices:
+        vectors[SPARSE] = _sparse(point.sparse)
+    return models.PointStruct(
+        id=str(point.id), vector=vectors, payload=_stored_payload(point.payload)
+    )
+
+
+def _sparse(vector: SparseVector) -> models.SparseVector:
+    return models.SparseVector(indices=vector.indices, values=vector.values)
+
+
+def _stored_payload(payload: Payload) -> Payload:
+    return {**payload, "content": payload["text"]} if "text" in payload else payload
+
+
+def _payload(record: models.Record | models.ScoredPoint) -> Payload:
+    payload = dict(record.payload or {})
+    if "text" in payload:
+        payload.pop("content", None)
+    return payload
+
+
+def _stored_point(record: models.Record) -> StoredPoint:
+    vectors = record.vector if isinstance(record.vector, dict) else {}
+    dense, sparse = vectors.get(DENSE), vectors.get(SPARSE)
+    return StoredPoint(
+        id=UUID(str(record.id)),
+        payload=_payload(record),
+        dense=None if dense is None else np.asarray(dense, dtype=np.float32),
+        sparse=SparseVector(list(sparse.indices), list(sparse.values))
+        if isinstance(sparse, models.SparseVector)
+        else None,
+    )
+
+
+def _filter(filter: Filter | None) -> models.Filter | None:
+    return None if filter is None else FILTERS.translate(filter)
+
+
+def _request(query: Query, rankings: Sequence[Ranking]) -> dict[str, Any]:
+    """What tells one search from another, as arguments of ``query_points``."""
+    filter, fusion = _filter(query.filter), query.fusion
+    if fusion is None:
+        [ranking] = rankings
+        return {
+            "query": _nearest(ranking),
+            "using": ranking.using,
+            "query_filter": filter,
+        }
+    candidates = [
+        models.Prefetch(
+            query=_nearest(ranking), using=ranking.using, filter=filter, limit=fusion.prefetch
+        )
+        for ranking in rankings
+    ]
+    rrf = models.RrfQuery(rrf=models.Rrf(k=native_rrf_k(fusion.k)))
+    if has_equal_weights(rankings):
+        return {"prefetch": candidates, "query": rrf}
+    reciprocal_ranks = [
+        models.Prefetch(prefetch=[candidate], query=rrf, limit=fusion.prefetch)
+        for candidate in candidates
+    ]
+    scores = [f"$score[{number}]" for number in range(len(rankings))]
+    shares = [
+        models.MultExpression(mult=[float(ranking.weight), score])
+        for ranking, score in zip(rankings, scores, strict=True)
+    ]
+    formula = models.FormulaQuery(
+        formula=models.SumExpression(sum=list(shares)), defaults=dict.fromkeys(scores, 0.0)
+    )
+    return {"prefetch": reciprocal_ranks, "query": formula}
+
+
+def _nearest(ranking: Ranking) -> Any:
+    vector = ranking.vector
+    if isinstance(vector, SparseVector):
+        return _sparse(vector)
+    return np.asarray(vector).tolist()

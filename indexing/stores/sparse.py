@@ -1,0 +1,72 @@
+"""Text to BM25 term weights, for documents and queries, whichever store holds them.
+
+A document's weights carry the term frequencies, saturated and normalised for length; the store
+multiplies in the inverse document frequencies when it searches. Term ids are hashes of the
+stemmed words, so documents and queries must come from the same spec.
+
+Source:
+    Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
+"""
+
+from functools import lru_cache
+
+from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet, TokenizerType
+
+from indexing.exceptions import InvalidSpec
+from indexing.spec import SparseSpec
+from indexing.stores.base import SparseVector
+
+TOKENIZERS = {
+    "multilingual": TokenizerType.Multilingual,  # segments Chinese, Japanese, Thai … into words
+    "word": TokenizerType.Word,
+    "whitespace": TokenizerType.Whitespace,
+    "prefix": TokenizerType.Prefix,
+}
+
+# Those with stop words, a stemmer or both; Chinese, Thai and the like need neither and may be
+# indexed under any of them.
+LANGUAGES = frozenset(
+    "arabic azerbaijani basque bengali catalan chinese danish dutch english finnish french german "
+    "greek hebrew hinglish hungarian indonesian italian japanese kazakh nepali norwegian "
+    "portuguese romanian russian slovene spanish swedish tajik turkish".split()  # noqa: SIM905
+)
+
+
+class Bm25Encoder:
+    """One spec's encoder; threads may share it."""
+
+    def __init__(self, spec: SparseSpec) -> None:
+        self._model = Bm25(_model_config(spec))
+
+    def encode_document(self, text: str) -> SparseVector:
+        vector = self._model.embed_document(text)
+        return SparseVector(vector.indices, vector.values)
+
+    def encode_query(self, text: str) -> SparseVector:
+        """Each distinct term once, with weight 1."""
+        vector = self._model.embed_query(text)
+        return SparseVector(vector.indices, vector.values)
+
+
+@lru_cache(maxsize=64)
+def get_bm25(spec: SparseSpec) -> Bm25Encoder:
+    return Bm25Encoder(spec)
+
+
+def _model_config(spec: SparseSpec) -> Bm25Config:
+    is_neutral = spec.language == "none"
+    if not is_neutral and spec.language not in LANGUAGES:
+        raise InvalidSpec(
+            f"sparse.language: {spec.language!r} is not a language the encoder knows",
+            field="sparse.language",
+            allowed=[*LANGUAGES, "none"],
+        )
+    return Bm25Config(
+        tokenizer=TOKENIZERS[spec.tokenizer],
+        k=spec.k,
+        b=spec.b,
+        avg_len=spec.average_length,
+        language=None if is_neutral else spec.language,
+        stopwords=StopwordsSet() if is_neutral else None,  # None: those of the language
+        stemmer=DisabledStemmer() if is_neutral else None,
+    )

@@ -1,0 +1,662 @@
+"""Promises every vector store keeps. A new store joins by one line in STORES."""
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from indexing.stores import (
+    AllOf,
+    AnyOf,
+    CollectionSchema,
+    Fusion,
+    Match,
+    MatchText,
+    Not,
+    Point,
+    Query,
+    Range,
+    SparseVector,
+)
+
+NAME = f"library.page_embeddings.{uuid.uuid4().hex[:8]}"  # a server may hold others
+SCHEMA = CollectionSchema(
+    dimension=4,
+    fields={
+        "venue": "keyword",
+        "year": "integer",
+        "weight": "float",
+        "peer_reviewed": "bool",
+        "published": "datetime",
+        "title": "text",
+    },
+)
+
+
+def make_embedded(tmp_path):
+    from indexing.stores.embedded import EmbeddedStore
+
+    return EmbeddedStore(tmp_path / "vectors")
+
+
+def make_memory(tmp_path):
+    from indexing.stores.qdrant import QdrantStore
+
+    return QdrantStore.in_memory()
+
+
+def make_server(tmp_path):
+    from indexing.stores.qdrant import QdrantStore
+
+    if "QDRANT_URL" not in os.environ:
+        pytest.skip("QDRANT_URL names no Qdrant server")
+    return QdrantStore.connect(os.environ["QDRANT_URL"], os.environ.get("QDRANT_API_KEY", ""))
+
+
+STORES = {"embedded": make_embedded, "memory": make_memory, "server": make_server}
+
+
+@pytest.fixture(params=STORES)
+def store(request, tmp_path):
+    store = STORES[request.param](tmp_path)
+    yield store
+    store.drop_collection(NAME)
+    store.close()
+
+
+@pytest.fixture
+def collection(store):
+    store.ensure_collection(NAME, SCHEMA)
+    return NAME
+
+
+def point_id(number):
+    return uuid.UUID(int=number)
+
+
+def make_point(number, dense=(1, 0, 0, 0), sparse=None, **payload):
+    return Point(
+        point_id(number),
+        None if dense is None else np.array(dense, dtype=np.float32),
+        None if sparse is None else SparseVector(list(sparse), list(sparse.values())),
+        payload,
+    )
+
+
+def vector(*values):
+    return np.array(values, dtype=np.float32)
+
+
+def numbers(points):
+    return [point.id.int for point in points]
+
+
+def stored_numbers(store):
+    return [point.id.int for batch in store.scroll(NAME) for point in batch]
+
+
+class TestCollections:
+    def test_are_there_once_ensured(self, store):
+        assert not store.has_collection(NAME)
+
+        store.ensure_collection(NAME, SCHEMA)
+
+        assert store.has_collection(NAME)
+
+    def test_keep_their_points_when_ensured_again(self, store, collection):
+        store.upsert(collection, [make_point(1, year=2020)])
+
+        store.ensure_collection(collection, SCHEMA)
+
+        assert store.count(collection) == 1
+
+    def test_may_gain_fields(self, store, collection):
+        store.upsert(collection, [make_point(1, year=2020, pages=3)])
+        wider = CollectionSchema(4, {**SCHEMA.fields, "pages": "integer"})
+
+        store.ensure_collection(collection, wider)
+
+        assert store.count(collection, Match("pages", [3])) == 1
+
+    def test_are_gone_once_dropped(self, store, collection):
+        store.upsert(collection, [make_point(1)])
+
+        store.drop_collection(collection)
+
+        assert not store.has_collection(collection)
+        store.ensure_collection(collection, SCHEMA)
+        assert store.count(collection) == 0
+
+    def test_may_be_dropped_where_there_is_none(self, store):
+        store.drop_collection(NAME)
+
+    def test_may_do_without_sparse_vectors(self, store):
+        store.ensure_collection(NAME, CollectionSchema(4, {}, has_sparse=False))
+        store.upsert(NAME, [make_point(1)])
+
+        assert numbers(store.search(NAME, Query(dense=vector(1, 0, 0, 0)))) == [1]
+
+
+class TestMissingCollection:
+    def test_holds_nothing_for_readers(self, store):
+        dense, sparse = vector(1, 0, 0, 0), SparseVector([1], [1.0])
+
+        assert store.search(NAME, Query(dense=dense)) == []
+        assert store.search(NAME, Query(sparse=sparse)) == []
+        assert store.search(NAME, Query(dense=dense, sparse=sparse, fusion=Fusion())) == []
+        assert store.count(NAME) == 0
+        assert store.retrieve(NAME, [point_id(1)]) == {}
+        assert list(store.scroll(NAME)) == []
+
+    def test_has_nothing_to_delete_or_relabel(self, store):
+        store.delete(NAME, [point_id(1)])
+        store.replace_payloads(NAME, {point_id(1): {"venue": "ACL"}})
+
+    def test_refuses_points(self, store):
+        with pytest.raises(LookupError, match="no collection"):
+            store.upsert(NAME, [make_point(1)])
+
+
+class TestUpsert:
+    def test_replaces_points_whole(self, store, collection):
+        store.upsert(collection, [make_point(1, (1, 0, 0, 0), {5: 1.0}, venue="ACL", year=2019)])
+
+        store.upsert(collection, [make_point(1, (0, 1, 0, 0), venue="EMNLP")])
+
+        stored = store.retrieve(collection, [point_id(1)], with_vectors=True)[point_id(1)]
+        assert stored.payload == {"venue": "EMNLP"}
+        assert stored.dense == pytest.approx([0, 1, 0, 0])
+        assert stored.sparse is None
+        assert store.count(collection) == 1
+
+    def test_keeps_both_vectors(self, store, collection):
+        store.upsert(collection, [make_point(1, (0.6, 0.8, 0, 0), {7: 0.5, 3: 2.0})])
+
+        stored = store.retrieve(collection, [point_id(1)], with_vectors=True)[point_id(1)]
+
+        assert stored.dense == pytest.approx([0.6, 0.8, 0, 0])
+        assert stored.dense.dtype == np.float32
+        assert dict(zip(stored.sparse.indices, stored.sparse.values, strict=True)) == {7: 0.5, 3: 2}
+
+    def test_takes_payloads_as_they_are(self, store, collection):
+        payload = {
+            "text": "東京 is 'Tokyo' — ไทย 🧬 \u200b\n\"quoted\"",
+            "ключ": {"nested": [1, 2.5, None, True, "é"]},
+            "empty": "",
+            "large": 2**53 + 1,
+        }
+        store.upsert(collection, [make_point(1, **payload)])
+
+        [hit] = store.search(collection, Query(dense=vector(1, 0, 0, 0)))
+
+        assert store.retrieve(collection, [point_id(1)])[point_id(1)].payload == payload
+        assert hit.payload == payload
+
+    def test_takes_points_without_terms_and_without_vectors(self, store, collection):
+        store.upsert(collection, [make_point(1, sparse={}), make_point(2, dense=None)])
+
+        assert store.count(collection) == 2
+        assert store.search(collection, Query(sparse=SparseVector([1], [1.0]))) == []
+
+    def test_takes_nothing(self, store, collection):
+        store.upsert(collection, [])
+
+        assert store.count(collection) == 0
+
+    def test_takes_more_than_one_batch(self, store, collection):
+        store.upsert(collection, [make_point(number) for number in range(1, 1_202)])
+
+        assert store.count(collection) == 1_201
+
+    def test_refuses_vectors_of_another_dimension_as_a_bug(self, store, collection):
+        with pytest.raises(Exception, match="(?i)dim|shape|broadcast") as caught:
+            store.upsert(collection, [make_point(1, (1, 0))])
+
+        assert not getattr(caught.value, "is_retryable", False)
+
+
+class TestReplacePayloads:
+    def test_drops_old_keys_and_keeps_vectors(self, store, collection):
+        store.upsert(collection, [make_point(1, (0, 0, 1, 0), {5: 2.0}, venue="ACL", year=2019)])
+
+        store.replace_payloads(collection, {point_id(1): {"venue": "EMNLP"}})
+
+        stored = store.retrieve(collection, [point_id(1)], with_vectors=True)[point_id(1)]
+        assert stored.payload == {"venue": "EMNLP"}
+        assert stored.dense == pytest.approx([0, 0, 1, 0])
+        assert stored.sparse == SparseVector([5], [2.0])
+        assert store.count(collection, Match("venue", ["EMNLP"])) == 1
+        assert store.count(collection, Match("venue", ["ACL"])) == 0
+
+    def test_leaves_out_ids_without_a_point(self, store, collection):
+        store.upsert(collection, [make_point(1, year=1), make_point(3, year=3)])
+
+        store.replace_payloads(
+            collection, {point_id(number): {"year": number * 10} for number in (1, 2, 3)}
+        )
+
+        assert store.count(collection) == 2
+        assert store.count(collection, Match("year", [10, 20, 30])) == 2
+
+
+class TestDelete:
+    def test_removes_points(self, store, collection):
+        store.upsert(collection, [make_point(number) for number in (1, 2, 3)])
+
+        store.delete(collection, [point_id(1), point_id(3)])
+
+        assert stored_numbers(store) == [2]
+        assert numbers(store.search(collection, Query(dense=vector(1, 0, 0, 0)))) == [2]
+
+    def test_does_not_mind_ids_without_a_point(self, store, collection):
+        store.upsert(collection, [make_point(1)])
+
+        store.delete(collection, [point_id(2)])
+        store.delete(collection, [])
+
+        assert stored_numbers(store) == [1]
+
+
+class TestRetrieve:
+    def test_gives_the_points_that_exist_without_vectors(self, store, collection):
+        store.upsert(collection, [make_point(1, year=2020)])
+
+        found = store.retrieve(collection, [point_id(1), point_id(2)])
+
+        assert list(found) == [point_id(1)]
+        assert found[point_id(1)].payload == {"year": 2020}
+        assert found[point_id(1)].dense is None
+        assert store.retrieve(collection, []) == {}
+
+
+class TestScroll:
+    def test_gives_each_point_once_by_rising_id(self, store, collection):
+        rng = np.random.default_rng(7)
+        ids = [uuid.UUID(bytes=rng.bytes(16)) for _ in range(57)]
+        store.upsert(
+            collection,
+            [Point(each, vector(1, 0, 0, 0), None, {"year": i}) for i, each in enumerate(ids)],
+        )
+
+        batches = list(store.scroll(collection, batch=10))
+
+        assert [point.id for batch in batches for point in batch] == sorted(ids)
+        assert {len(batch) for batch in batches[:-1]} == {10}
+        assert all(point.payload and point.dense is None for batch in batches for point in batch)
+
+    def test_ends_where_a_batch_does(self, store, collection):
+        store.upsert(collection, [make_point(number) for number in range(1, 21)])
+
+        assert [len(batch) for batch in store.scroll(collection, batch=10)] == [10, 10]
+
+
+FILTERS = {
+    "keyword": (Match("venue", ["ACL"]), {1, 3}),
+    "any of keywords": (Match("venue", ["ACL", "EMNLP"]), {1, 2, 3}),
+    "no keyword": (Match("venue", []), set()),
+    "unknown keyword": (Match("venue", ["acl"]), set()),
+    "integer": (Match("year", [2020]), {2}),
+    "any of integers": (Match("year", [2019, 2020]), {1, 2}),
+    "float": (Match("weight", [0.5]), {1}),
+    "any of floats": (Match("weight", [0.5, 2.5]), {1, 3}),
+    "true": (Match("peer_reviewed", [True]), {1, 3}),
+    "false": (Match("peer_reviewed", [False]), {2}),
+    "either bool": (Match("peer_reviewed", [True, False]), {1, 2, 3}),
+    "bool is no integer": (Match("peer_reviewed", [1]), set()),
+    "text": (MatchText("title", "retrieval"), {1, 2}),
+    "all words of a text": (MatchText("title", "models RETRIEVAL"), {1}),
+    "a word that is missing": (MatchText("title", "retrieval absent"), set()),
+    "part of a word": (MatchText("title", "retriev"), set()),
+    "no word": (MatchText("title", ""), set()),
+    "integers from": (Range("year", gte=2020), {2, 3}),
+    "integers above": (Range("year", gt=2020), {3}),
+    "integers below": (Range("year", lt=2021), {1, 2}),
+    "integers between": (Range("year", gte=2020, lte=2020), {2}),
+    "floats between": (Range("weight", gt=0.5, lte=2.5), {2, 3}),
+    "dates from": (Range("published", gte="2020-06-01T00:00:00Z"), {2, 3}),
+    "days": (Range("published", gte="2019-01-01", lt="2020-01-01"), {1}),
+    "other time zones": (Range("published", gt="2020-06-01T02:00:00+02:00"), {3}),
+    "not": (Not(Match("venue", ["ACL"])), {2, 4}),
+    "all of": (AllOf([Match("venue", ["ACL"]), Match("year", [2021])]), {3}),
+    "any of": (AnyOf([Match("year", [2019]), Match("year", [2020])]), {1, 2}),
+    "all of nothing": (AllOf([]), {1, 2, 3, 4}),
+    "any of nothing": (AnyOf([]), set()),
+    "not any of nothing": (Not(AnyOf([])), {1, 2, 3, 4}),
+    "not all of nothing": (Not(AllOf([])), set()),
+    "nested": (
+        AllOf([AnyOf([Match("venue", ["EMNLP"]), Range("year", gte=2021)]), Not(Match("year", [2020]))]),
+        {3},
+    ),
+    "nothing beside something": (AnyOf([AnyOf([]), Match("year", [2019])]), {1}),
+    "field nobody has": (Match("nobody", ["x"]), set()),
+}  # fmt: skip
+
+
+class TestFilters:
+    @pytest.fixture
+    def collection(self, collection, store):
+        store.upsert(
+            collection,
+            [
+                make_point(
+                    1, (1, 0, 0, 0), {1: 1.0}, venue="ACL", year=2019, weight=0.5,
+                    peer_reviewed=True, published="2019-07-28T10:00:00Z",
+                    title="Retrieval for language models",
+                ),
+                make_point(
+                    2, (1, 1, 0, 0), {1: 1.0}, venue=["EMNLP", "NAACL"], year=2020, weight=1.5,
+                    peer_reviewed=False, published="2020-06-01T00:00:00Z",
+                    title="Dense-Retrieval, revisited",
+                ),
+                make_point(
+                    3, (1, 2, 0, 0), {1: 1.0}, venue=["ACL", "TACL"], year=[2021, 2022], weight=2.5,
+                    peer_reviewed=True, published="2021-01-01T00:00:00.5Z", title="Parsing",
+                ),
+                make_point(4, (1, 3, 0, 0), {1: 1.0}),
+            ],
+        )  # fmt: skip
+        return collection
+
+    @pytest.mark.parametrize(("filter", "expected"), FILTERS.values(), ids=FILTERS)
+    def test_hold_in_counts_and_searches_alike(self, store, collection, filter, expected):
+        dense, sparse = vector(1, 0, 0, 0), SparseVector([1], [1.0])
+
+        assert store.count(collection, filter) == len(expected)
+        for query in (
+            Query(dense=dense, filter=filter),
+            Query(sparse=sparse, filter=filter),
+            Query(dense=dense, sparse=sparse, fusion=Fusion(), filter=filter),
+            Query(dense=dense, sparse=sparse, fusion=Fusion(dense_weight=2), filter=filter),
+        ):
+            assert set(numbers(store.search(collection, query))) == expected
+
+    def test_choose_the_candidates_not_among_them(self, store, collection):
+        fusion = Fusion(prefetch=1)  # unfiltered, the one candidate would be point 1
+        query = Query(
+            dense=vector(1, 0, 0, 0),
+            sparse=SparseVector([1], [1.0]),
+            fusion=fusion,
+            filter=Match("venue", ["NAACL"]),
+        )
+
+        assert numbers(store.search(collection, query)) == [2]
+
+    def test_find_words_in_texts_without_spaces(self, store, collection):
+        if getattr(store, "_is_local", False):
+            pytest.skip("the in-memory mode has no text index and splits at spaces only")
+        store.upsert(collection, [make_point(5, title="东京是日本的首都"), make_point(6, title="大阪")])
+
+        assert store.count(collection, MatchText("title", "东京")) == 1
+        assert store.count(collection, MatchText("title", "首都 日本")) == 1
+        assert store.count(collection, MatchText("title", "东京 大阪")) == 0
+
+
+class TestSearch:
+    def test_ranks_by_cosine(self, store, collection):
+        store.upsert(
+            collection,
+            [make_point(1, (0, 5, 0, 0)), make_point(2, (3, 4, 0, 0)), make_point(3, (9, 0, 0, 0))],
+        )
+
+        hits = store.search(collection, Query(dense=vector(2, 0, 0, 0)))
+
+        assert numbers(hits) == [3, 2, 1]
+        assert [hit.score for hit in hits] == pytest.approx([1, 0.6, 0], abs=1e-6)
+
+    def test_weighs_terms_by_their_rarity(self, store, collection):
+        store.upsert(
+            collection,
+            [make_point(1, sparse={1: 1.0}), make_point(2, sparse={1: 1.0, 2: 1.0}),
+             make_point(3, sparse={1: 1.0})],
+        )  # fmt: skip
+
+        hits = store.search(collection, Query(sparse=SparseVector([1, 2], [1.0, 1.0])))
+
+        # ln((N - n + 0.5) / (n + 0.5) + 1) for a term in n of N points
+        common, rare = np.log(0.5 / 3.5 + 1), np.log(2.5 / 1.5 + 1)
+        assert numbers(hits) == [2, 1, 3]
+        assert [hit.score for hit in hits] == pytest.approx([common + rare, common, common])
+
+    def test_leaves_out_what_shares_no_term(self, store, collection):
+        store.upsert(collection, [make_point(1, sparse={1: 1.0}), make_point(2, sparse={2: 1.0})])
+
+        assert numbers(store.search(collection, Query(sparse=SparseVector([2], [1.0])))) == [2]
+
+    def test_finds_nothing_without_terms(self, store, collection):
+        store.upsert(collection, [make_point(1, sparse={1: 1.0})])
+
+        assert store.search(collection, Query(sparse=SparseVector([], []))) == []
+
+    def test_finds_nothing_without_vectors_or_room(self, store, collection):
+        store.upsert(collection, [make_point(1)])
+
+        assert store.search(collection, Query()) == []
+        assert store.search(collection, Query(dense=vector(1, 0, 0, 0), limit=0)) == []
+
+    def test_refuses_two_vectors_without_a_fusion(self, store, collection):
+        with pytest.raises(ValueError, match="fusion"):
+            store.search(
+                collection, Query(dense=vector(1, 0, 0, 0), sparse=SparseVector([1], [1.0]))
+            )
+
+    def test_breaks_ties_by_id(self, store, collection):
+        store.upsert(collection, [make_point(n, sparse={1: 1.0}) for n in (9, 4, 7, 2, 8, 1)])
+
+        for query in (Query(dense=vector(1, 0, 0, 0)), Query(sparse=SparseVector([1], [1.0]))):
+            assert numbers(store.search(collection, query)) == [1, 2, 4, 7, 8, 9]
+
+    def test_pages_without_gaps_or_repeats(self, store, collection):
+        store.upsert(
+            collection, [make_point(n, (1, n % 4, 0, 0), {1: 1.0 + n % 3}) for n in range(1, 31)]
+        )
+        whole = Query(
+            dense=vector(1, 0, 0, 0), sparse=SparseVector([1], [1.0]), fusion=Fusion(), limit=30
+        )
+        for query in (whole, Query(dense=whole.dense, limit=30)):
+            pages = [
+                store.search(
+                    collection, Query(query.dense, query.sparse, query.fusion, limit=7, offset=start)
+                )
+                for start in range(0, 35, 7)
+            ]
+            expected = store.search(collection, query)
+            assert numbers(hit for page in pages for hit in page) == numbers(expected)
+            assert len(expected) == 30
+
+    def test_keeps_to_the_least_score(self, store, collection):
+        store.upsert(collection, [make_point(1, (1, 0, 0, 0)), make_point(2, (0, 1, 0, 0))])
+
+        assert numbers(
+            store.search(collection, Query(dense=vector(1, 0, 0, 0), min_score=0.5))
+        ) == [1]
+
+
+class TestHybridSearch:
+    """Dense ranks 1, 2, 3, 4, 5; sparse ranks 5, 3, 6."""
+
+    DENSE, SPARSE = vector(1, 0, 0, 0), SparseVector([1], [1.0])
+    DENSE_RANKS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}
+    SPARSE_RANKS = {5: 1, 3: 2, 6: 3}
+
+    @pytest.fixture
+    def collection(self, collection, store):
+        store.upsert(
+            collection,
+            [
+                make_point(number, (10, number, 0, 0), sparse)
+                for number, sparse in ((1, None), (2, None), (3, {1: 2.0}), (4, None), (5, {1: 3.0}))
+            ]
+            + [make_point(6, dense=None, sparse={1: 1.0})],
+        )
+        return collection
+
+    def expected(self, k=60, dense_weight=1.0, sparse_weight=1.0):
+        scores = {
+            number: sum(
+                weight / (k + ranks[number])
+                for weight, ranks in (
+                    (dense_weight, self.DENSE_RANKS),
+                    (sparse_weight, self.SPARSE_RANKS),
+                )
+                if number in ranks and weight
+            )
+            for number in self.DENSE_RANKS | self.SPARSE_RANKS
+        }
+        ranked = sorted(scores, key=lambda number: (-scores[number], number))
+        return [(number, pytest.approx(scores[number])) for number in ranked if scores[number]]
+
+    @pytest.mark.parametrize(
+        "weights",
+        [
+            {},
+            {"k": 2},
+            {"k": 1, "dense_weight": 2.0, "sparse_weight": 2.0},
+            {"dense_weight": 2.0},
+            {"sparse_weight": 2.5, "dense_weight": 0.25},
+            {"dense_weight": 0.0},
+            {"sparse_weight": 0.0, "dense_weight": 3.0},
+        ],
+        ids=str,
+    )
+    def test_scores_by_reciprocal_rank(self, store, collection, weights):
+        query = Query(dense=self.DENSE, sparse=self.SPARSE, fusion=Fusion(**weights))
+
+        hits = store.search(collection, query)
+
+        assert [(hit.id.int, hit.score) for hit in hits] == self.expected(**weights)
+
+    def test_fuses_only_so_many_candidates_of_each(self, store, collection):
+        fusion = Fusion(prefetch=1)
+
+        hits = store.search(collection, Query(self.DENSE, self.SPARSE, fusion))
+
+        assert numbers(hits) == [1, 5]
+
+    def test_keeps_to_the_least_score(self, store, collection):
+        query = Query(self.DENSE, self.SPARSE, Fusion(), min_score=1 / 61 - 1e-6)
+
+        assert numbers(store.search(collection, query)) == [3, 5, 1]
+
+    def test_is_dense_alone_where_the_query_has_no_terms(self, store, collection):
+        for sparse in (None, SparseVector([], [])):
+            hits = store.search(collection, Query(self.DENSE, sparse, Fusion()))
+
+            assert numbers(hits) == [1, 2, 3, 4, 5]
+            assert hits[0].score == pytest.approx(1 / 61)
+
+    def test_finds_nothing_where_nothing_carries_weight(self, store, collection):
+        fusion = Fusion(dense_weight=0, sparse_weight=0)
+
+        assert store.search(collection, Query(self.DENSE, self.SPARSE, fusion)) == []
+
+    def test_answers_the_same_every_time(self, store, collection):
+        # Each point ranks once by its dense and once by its sparse vector: pairs of equal scores.
+        store.upsert(
+            collection,
+            [make_point(n, (1, n, 0, 0), {2: 1.0 + n}) for n in range(10, 50)],
+        )
+        query = Query(self.DENSE, SparseVector([2], [1.0]), Fusion(), limit=15)
+
+        answers = [store.search(collection, query) for _ in range(10)]
+
+        assert len({tuple(numbers(answer)) for answer in answers}) == 1
+        for better, worse in pairwise(answers[0]):
+            assert (-better.score, better.id) < (-worse.score, worse.id)
+
+
+class TestThreads:
+    def test_write_and_search_side_by_side(self, store, collection):
+        def write(start):
+            for number in range(start, start + 40, 4):
+                points = [make_point(n, (1, n, 0, 0), {1: 1.0}) for n in range(number, number + 4)]
+                store.upsert(collection, points)
+                assert set(store.retrieve(collection, [p.id for p in points])) == {
+                    p.id for p in points
+                }
+            return 0
+
+        def read(_):
+            for _ in range(20):
+                query = Query(vector(1, 0, 0, 0), SparseVector([1], [1.0]), Fusion(), limit=5)
+                hits = store.search(collection, query)
+                assert len(hits) <= 5
+            return 0
+
+        with ThreadPoolExecutor(6) as threads:
+            jobs = [threads.submit(write, start) for start in (1, 1_001, 2_001)]
+            jobs += [threads.submit(read, None) for _ in range(3)]
+            for job in jobs:
+                job.result(timeout=60)
+
+        assert store.count(collection) == 120
+
+    def test_may_all_ensure_one_collection(self, store):
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda _: store.ensure_collection(NAME, SCHEMA), range(4)))
+
+        assert store.has_collection(NAME)
+
+
+class TestAvailability:
+    def test_answers_a_ping(self, store):
+        store.ping()
+
+
+WRITER = """
+import sys, uuid
+from pathlib import Path
+import numpy as np
+from indexing.stores import CollectionSchema, Point
+from indexing.stores.embedded import EmbeddedStore
+
+store = EmbeddedStore(Path(sys.argv[1]))
+store.ensure_collection("a.b.1", CollectionSchema(4, {"year": "integer"}))
+for number in range(100_000):
+    point = Point(uuid.UUID(int=number), np.ones(4, dtype=np.float32), None, {"year": number})
+    store.upsert("a.b.1", [point])
+    print(number, flush=True)
+"""
+
+
+class TestEmbeddedDurability:
+    def test_survives_a_restart(self, tmp_path):
+        store = make_embedded(tmp_path)
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(n, sparse={1: 1.0}, year=n) for n in (1, 2, 3)])
+        store.replace_payloads(NAME, {point_id(2): {"year": 20}})
+        store.delete(NAME, [point_id(3)])
+        store.close()
+
+        store = make_embedded(tmp_path)
+
+        assert stored_numbers(store) == [1, 2]
+        assert store.count(NAME, Match("year", [20])) == 1
+        assert numbers(store.search(NAME, Query(sparse=SparseVector([1], [1.0])))) == [1, 2]
+        store.ensure_collection(NAME, SCHEMA)
+        assert store.count(NAME) == 2
+        store.close()
+
+    def test_keeps_all_it_acknowledged_when_killed(self, tmp_path):
+        from indexing.stores.embedded import EmbeddedStore
+
+        command = [sys.executable, "-c", WRITER, str(tmp_path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            for line in writer.stdout:
+                if int(line) == 40:
+                    writer.send_signal(signal.SIGKILL)
+                    break
+            acknowledged = {*range(41), *(int(line) for line in writer.stdout if line[-1] == "\n")}
+        assert writer.returncode == -signal.SIGKILL
+
+        store = EmbeddedStore(tmp_path)  # the lock died with its owner
+
+        held = {point.id.int for batch in store.scroll("a.b.1") for point in batch}
+        assert acknowledged <= held
+        assert store.count("a.b.1", Range("year", lte=max(acknowledged))) == len(acknowledged)
+        store.close()
