@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from documents.exceptions import Unparsable
-from documents.parsing import Limits, children, close_children, parse_file
+from documents.parsing import FORMATS, Limits, children, close_children, parse_file
 from tests.documents.parsing.conftest import LIMITS, MIB
-from tests.documents.parsing.makers import make_docx, make_pdf, make_zip, replace_member
+from tests.documents.parsing.makers import make_docx, make_pdf, make_xlsx, make_zip, replace_member
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -154,7 +154,7 @@ class TestChildren:
         program = (
             "import sys\n"
             "from pathlib import Path\n"
-            "from documents.parsing import Limits, children, parse_file\n"
+            "from documents.parsing import FORMATS, Limits, children, parse_file\n"
             "class Child(children._Child):\n"
             "    def __init__(self):\n"
             "        super().__init__()\n"
@@ -178,9 +178,10 @@ class TestChildren:
             time.sleep(0.05)
         assert not _is_running(pid)
 
-    def test_load_neither_django_nor_numpy_nor_see_secrets(self, fresh, parse, monkeypatch):
+    def test_load_no_numpy_and_see_no_secrets(self, fresh, parse, monkeypatch):
         monkeypatch.setenv("STRATA_ADMIN_KEY", "secret")
         parse(make_docx(), "a.docx")
+        parse(make_xlsx(), "a.xlsx")
         pid = children._idle[0]._process.pid
 
         environment = Path(f"/proc/{pid}/environ").read_bytes()
@@ -189,6 +190,16 @@ class TestChildren:
         assert b"secret" not in environment
         assert "lxml" in libraries
         assert "numpy" not in libraries
+
+    def test_do_without_django(self):
+        modules = sorted({f"documents.parsing.{format_.module}" for format_ in FORMATS})
+        program = (
+            f"import sys, importlib\nfor name in ['documents.parsing.child', *{modules}]:\n"
+            "    importlib.import_module(name)\n"
+            "sys.exit('django' in sys.modules or 'llama_index' in sys.modules)"
+        )
+
+        subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
     def test_report_a_missing_file_as_such(self, tmp_path):
         with pytest.raises(FileNotFoundError):
