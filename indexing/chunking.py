@@ -120,7 +120,7 @@ def _shorten(context: str, count: int, room: int, count_tokens: CountTokens) -> 
     length = min(len(context) - 1, len(context) * room * 3 // (count * 2) + 1)
     rungs = []
     while length:
-        cut = _find_cut(context, 0, len(context), length)
+        cut = _find_cut(context, 0, len(context), length, length)
         rungs.append(context[:cut].rstrip())
         length = length * 9 // 10
     counts = count_tokens([f"{rung}\n" for rung in rungs])
@@ -274,10 +274,13 @@ def _split(
 
     A grapheme longer than the limit is cut; with ``keep_graphemes`` only where it is all there is.
     """
-    if keep_graphemes:
-        keep_graphemes = _end_grapheme(text, start, end) < end
+    longest: int | None = limit
+    if keep_graphemes and _end_grapheme(text, start, end) < end:
+        longest = None
+    # Even parts, as few as will do: at the full limit the last could be a character or two.
+    limit = _divide_up(end - start, _divide_up(end - start, limit))
     while end - start > limit:
-        cut = _find_cut(text, start, end, limit, keep_graphemes=keep_graphemes)
+        cut = _find_cut(text, start, end, limit, longest)
         if cut >= end:
             break
         yield start, start + len(text[start:cut].rstrip())
@@ -285,10 +288,15 @@ def _split(
     yield start, end
 
 
-def _find_cut(text: str, start: int, end: int, limit: int, *, keep_graphemes: bool = False) -> int:
+def _divide_up(number: int, divisor: int) -> int:
+    return -(-number // divisor)
+
+
+def _find_cut(text: str, start: int, end: int, limit: int, longest: int | None) -> int:
     """The best end for a piece from ``start``, which is visible and has more than ``limit`` left.
 
-    Lines and clauses are heeded in the second half only, lest the pieces become small.
+    Lines and clauses are heeded in the second half only, lest the pieces become small. A grapheme
+    may exceed the limit, but not ``longest``.
     """
     stop = start + limit
     middle = start + limit // 2
@@ -305,7 +313,8 @@ def _find_cut(text: str, start: int, end: int, limit: int, *, keep_graphemes: bo
     graphemes = _GRAPHEME.finditer(text[start : stop + 1])
     ends = [past for grapheme in graphemes if (past := start + grapheme.end()) <= stop]
     if not ends:
-        return _end_grapheme(text, start, end) if keep_graphemes else stop
+        reach = end if longest is None else min(end, start + longest)
+        return _end_grapheme(text, start, reach)
     return next((cut for cut in reversed(ends) if not _joins(text, cut)), ends[-1])
 
 
@@ -543,10 +552,10 @@ def _divide(
             parts.append(sentence)
             sizes.append(weight)
             continue
-        limit = max(1, length * room // weight)
+        limit = max(1, _divide_up(length, _divide_up(weight, room)))
         for part in _split_graphemes_last(text, sentence, limit):
             parts.append(part)
-            sizes.append(-(-weight * (part.end - part.start) // length))
+            sizes.append(_divide_up(weight * (part.end - part.start), length))
     if len(parts) == 1:
         [part] = parts
         if part.end - part.start == 1:

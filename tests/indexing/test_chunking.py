@@ -187,6 +187,9 @@ class TestSentenceStrategy:
         assert_sound(text, chunks)
         assert {len(chunk.text) for chunk in chunks} == {500}
 
+    def test_cuts_text_without_spaces_evenly(self):
+        assert [len(chunk.text) for chunk in cut("x" * 1_002)] == [334, 334, 334]
+
     @pytest.mark.parametrize(
         "grapheme", [FAMILY, FLAG, "e\u0301\u0323", "한", "क्षि", "1️⃣", "👍🏽", "นี้"]
     )
@@ -201,13 +204,18 @@ class TestSentenceStrategy:
         assert not graphemes_cut(text, chunks)
         assert all(len(chunk.text) <= 50 for chunk in chunks)
 
+    def test_keeps_a_grapheme_that_fits_the_limit_beside_others(self):
+        text = "a" + "\u0301" * 44 + "b" + "\u0301" * 14
+
+        assert [len(chunk.text) for chunk in cut(text, SentenceStrategy(max_chars=50))] == [45, 15]
+
     def test_cuts_a_grapheme_longer_than_the_limit(self):
         text = "a" + "\u0301" * 200_000
 
         chunks = cut(text)
 
         assert_sound(text, chunks)
-        assert max(len(chunk.text) for chunk in chunks) == 500
+        assert {len(chunk.text) for chunk in chunks[1:-1]} == {500}
 
     def test_stays_fast_on_runs_of_flags_and_of_marks_on_spaces(self):
         for text in (FLAG * 20_000, " \u0301" * 20_000):
