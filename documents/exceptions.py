@@ -43,6 +43,18 @@ class InvalidInput(StrataError):
     code = "invalid"
 
 
+class Malformed(InvalidInput):
+    """The request's body cannot be read."""
+
+    code = "malformed"
+
+
+class TooLarge(InvalidInput):
+    """What was sent is larger than is accepted."""
+
+    code = "too_large"
+
+
 class UnknownIndex(StrataError):
     """There is no index of this name."""
 

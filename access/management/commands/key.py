@@ -1,0 +1,49 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from access.models import ApiKey
+
+
+class Command(BaseCommand):
+    help = "Create, list and revoke API keys."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        create = actions.add_parser("create", help="Make a key; its secret is shown this once.")
+        create.add_argument("name", help="Whose it is, or what it is for.")
+        actions.add_parser("list", help="Every key, the newest first.")
+        revoke = actions.add_parser("revoke", help="Close a key from the next request on.")
+        revoke.add_argument("prefix", help="As the list shows it.")
+
+    def handle(self, *, action: str, **options: Any) -> None:
+        if action == "create":
+            self._create(options["name"].strip())
+        elif action == "revoke":
+            self._revoke(options["prefix"])
+        else:
+            self._list()
+
+    def _create(self, name: str) -> None:
+        longest = ApiKey._meta.get_field("name").max_length or 0
+        if not 0 < len(name) <= longest:
+            raise CommandError(f"A name has 1 to {longest} characters.")
+        key, secret = ApiKey.issue(name)
+        self.stdout.write(secret)  # alone on stdout, so that a script can take it
+        self.stderr.write(f"{key} was made. Its secret is not kept: copy it now.")
+
+    def _list(self) -> None:
+        for key in ApiKey.objects.all():
+            revoked = f"revoked {key.revoked_at:%Y-%m-%d %H:%M}" if key.revoked_at else "active"
+            self.stdout.write(
+                f"{key.prefix:<16}  {key.created_at:%Y-%m-%d %H:%M}  {revoked:<24}  {key.name}"
+            )
+
+    def _revoke(self, prefix: str) -> None:
+        matching = ApiKey.objects.active().filter(prefix__startswith=prefix)
+        names = [str(key) for key in matching]
+        if len(names) != 1:
+            found = ", ".join(names) or "none"
+            raise CommandError(f"{prefix!r} must fit exactly one active key; it fits: {found}.")
+        matching.revoke()
+        self.stdout.write(f"{names[0]} is revoked.")

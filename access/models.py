@@ -1,0 +1,66 @@
+"""API keys: who may ask. Secrets are shown once and never kept."""
+
+import hashlib
+import secrets
+
+from django.db import models
+from django.db.models.functions import Now
+
+SECRET_BYTES = 32  # 256 random bits
+SHOWN_CHARS = 12  # of a secret we made: enough to tell keys apart, useless to guess the rest
+
+
+def hash_secret(secret: str) -> str:
+    """SHA-256, unsalted: 256 random bits cannot be guessed, so a slow hash would protect
+    nothing more, and every request would pay for it."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    def active(self) -> "ApiKeyQuerySet":
+        """Keys that open the API."""
+        return self.filter(revoked_at=None)
+
+    def opened_by(self, secret: str) -> "ApiKeyQuerySet":
+        """The key, at most one, whose secret this is."""
+        return self.filter(digest=hash_secret(secret))
+
+    def revoke(self) -> int:
+        """Close them from the next request on; how many were still open."""
+        return self.active().update(revoked_at=Now())
+
+
+class ApiKey(models.Model):
+    """Someone's way in. Revoked ones stay, so that it is known whom a prefix belonged to."""
+
+    name = models.CharField(max_length=100, help_text="Whose it is, or what it is for.")
+    prefix = models.CharField(max_length=16, editable=False, help_text="To tell keys apart.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "API key"
+        verbose_name_plural = "API keys"
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @classmethod
+    def issue(cls, name: str, *, secret: str | None = None) -> tuple["ApiKey", str]:
+        """Make a key; the secret is returned here and cannot be had again.
+
+        Args:
+            name: what it is called in lists.
+            secret: the owner's own instead of a random one; its length is the owner's affair.
+        """
+        if secret is None:
+            secret = f"strata_{secrets.token_urlsafe(SECRET_BYTES)}"
+            prefix = secret[:SHOWN_CHARS]
+        else:
+            # One that may be short or guessable: show nothing of it, only of its hash.
+            prefix = f"given_{hash_secret(secret)[:8]}"
+        return cls.objects.create(name=name, prefix=prefix, digest=hash_secret(secret)), secret

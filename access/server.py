@@ -1,0 +1,176 @@
+"""The running server of this data folder, if there is one, and how commands ask it.
+
+The server holds a lock for as long as it lives, which the kernel lets go of however it dies;
+the file beside the lock says where it listens. So a file left behind by a killed server is
+told from a true one, even where its process number has been dealt out again.
+"""
+
+import contextlib
+import fcntl
+import hmac
+import json
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import httpx
+from django.conf import settings
+
+ANSWER_SECONDS = 5.0  # a server that has just started, or is busy, gets this long
+TAKE_SECONDS = 1.0  # whoever only looks whether the lock is held, holds it for a moment
+POLL_SECONDS = 0.1
+
+
+class ServerGone(Exception):
+    """The server stopped answering."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """Where the server listens and the key it made for this machine's own commands."""
+
+    url: str
+    key: str
+    pid: int
+
+    def request(
+        self, method: str, path: str, *, json: Any = None, timeout: float = 30
+    ) -> httpx.Response:
+        """Ask it.
+
+        Args:
+            method: the HTTP method.
+            path: path and query string, from the root.
+            json: the body, if there is one.
+            timeout: seconds.
+
+        Raises:
+            ServerGone: there was no answer; whether it did what was asked is not known.
+        """
+        try:
+            # Proxies named in the environment have no business between us and ourselves.
+            with httpx.Client(base_url=self.url, timeout=timeout, trust_env=False) as client:
+                headers = {"Authorization": f"Bearer {self.key}"}
+                return client.request(method, path, json=json, headers=headers)
+        except httpx.TimeoutException as error:
+            raise ServerGone(
+                f"The server at {self.url} did not answer in {timeout:g} s."
+            ) from error
+        except httpx.TransportError as error:
+            raise ServerGone(f"The server at {self.url} stopped answering: {error}") from error
+
+
+_own_key: str | None = None
+_lock: IO[bytes] | None = None
+
+
+def announce(url: str) -> str:
+    """Let commands find this process; its key lives in memory and in a file only we may read.
+
+    Raises:
+        BlockingIOError: another server has announced itself in this data folder.
+    """
+    global _own_key, _lock
+    folder = Path(settings.STRATA_DATA_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = _take_lock()
+    key = f"strata_{secrets.token_urlsafe(32)}"
+    said = json.dumps({"url": url.rstrip("/"), "key": key, "pid": os.getpid()})
+    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="server-")  # mode 0600
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(said)
+    Path(temporary).replace(_file_path())
+    _own_key, _lock = key, lock
+    return key
+
+
+def withdraw() -> None:
+    """Take the announcement back; harmless where there is none."""
+    global _own_key, _lock
+    if _lock is None:
+        return
+    _file_path().unlink(missing_ok=True)
+    _lock.close()
+    _own_key = _lock = None
+
+
+@contextlib.contextmanager
+def announced(url: str) -> Iterator[str]:
+    """Announced until the block ends."""
+    key = announce(url)
+    try:
+        yield key
+    finally:
+        withdraw()
+
+
+def is_own_key(secret: str) -> bool:
+    """Whether this is the key this very process announced."""
+    return _own_key is not None and hmac.compare_digest(secret.encode(), _own_key.encode())
+
+
+def find_server() -> RunningServer | None:
+    """The server of this data folder, once it answers; None where none runs."""
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while _is_lock_held():
+        server = _read_file()
+        if server is not None and _is_live(server, deadline - time.monotonic()):
+            return server
+        if time.monotonic() + POLL_SECONDS >= deadline:
+            return None
+        time.sleep(POLL_SECONDS)
+    return None
+
+
+def _take_lock() -> IO[bytes]:
+    lock = _lock_path().open("ab")
+    deadline = time.monotonic() + TAKE_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                lock.close()
+                raise
+            time.sleep(POLL_SECONDS)
+        else:
+            return lock
+
+
+def _is_live(server: RunningServer, seconds: float) -> bool:
+    try:
+        return server.request("GET", "/health/live", timeout=max(seconds, 0.5)).is_success
+    except ServerGone:
+        return False
+
+
+def _is_lock_held() -> bool:
+    try:
+        with _lock_path().open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _read_file() -> RunningServer | None:
+    try:
+        said = json.loads(_file_path().read_text(encoding="utf-8"))
+        return RunningServer(url=said["url"], key=said["key"], pid=said["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # being withdrawn, or not written yet
+
+
+def _file_path() -> Path:
+    return Path(settings.STRATA_DATA_DIR) / "server.json"
+
+
+def _lock_path() -> Path:
+    return Path(settings.STRATA_DATA_DIR) / "server.lock"

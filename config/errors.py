@@ -1,0 +1,157 @@
+"""How errors leave the service: the one table from exception to HTTP status.
+
+Every error under ``/api/`` is ``{code, detail, field?, allowed?, fix?}``.
+"""
+
+import logging
+from typing import Any
+
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.request import UnreadablePostError
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from documents.exceptions import (
+    ContentConflict,
+    DiskFull,
+    InvalidInput,
+    StrataError,
+    TooLarge,
+    UnknownArtifact,
+    UnknownIndex,
+    Unparsable,
+)
+from documents.serializers import describe_error, invalid_input
+from indexing.exceptions import (
+    EmbeddingMismatch,
+    EmbeddingUnavailable,
+    InvalidSpec,
+    LeaseLost,
+    ModelUnavailable,
+    StoreOwned,
+    StoreUnavailable,
+)
+from retrieval.exceptions import UnknownSource
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 5  # what a caller is told to wait where a retry may help
+
+# The nearest class counts: what stands here for a class holds for those derived from it.
+HTTP_STATUS: dict[type[StrataError], int] = {
+    InvalidInput: 400,
+    TooLarge: 413,
+    UnknownIndex: 404,
+    UnknownArtifact: 404,
+    UnknownSource: 404,
+    ContentConflict: 409,
+    Unparsable: 422,
+    DiskFull: 507,
+    StoreUnavailable: 503,
+    StoreOwned: 503,
+    EmbeddingUnavailable: 503,
+    ModelUnavailable: 503,
+    LeaseLost: 503,
+    InvalidSpec: 500,
+    EmbeddingMismatch: 500,
+}
+
+# Where DRF's own code says less than the status.
+DRF_CODES = {"parse_error": "malformed"}
+
+
+def http_status(error: StrataError) -> int:
+    for ancestor in type(error).__mro__:
+        if ancestor in HTTP_STATUS:
+            return HTTP_STATUS[ancestor]
+    return 500
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's hook. None passes a defect on to Django: logged there, answered by ``handler500``."""
+    response = _response(error)
+    if response is not None:
+        set_rollback()
+    return response
+
+
+def _response(error: Exception) -> Response | None:
+    if isinstance(error, exceptions.ValidationError):
+        error = invalid_input(error.detail)
+    if isinstance(error, StrataError):
+        status = http_status(error)
+        if status >= 500:
+            logger.error("%s: %s", error.code, error)
+        headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else {}
+        return Response(describe_error(error), status=status, headers=headers)
+    if isinstance(error, (OperationalError, InterfaceError)):
+        logger.exception("The database did not answer")
+        return Response(
+            {
+                "code": "database_unavailable",
+                "detail": "The database did not answer; try again.",
+            },
+            status=503,
+            headers={"Retry-After": str(RETRY_SECONDS)},
+        )
+    if isinstance(error, exceptions.APIException):
+        return _api_response(error)
+    if isinstance(error, Http404):
+        return _body(404, "not_found", "There is nothing at this address.")
+    if isinstance(error, DjangoPermissionDenied):
+        return _body(403, "permission_denied", str(error) or "This is not yours to do.")
+    if isinstance(error, RequestDataTooBig):
+        return _body(413, "too_large", "The body is larger than is accepted.")
+    if isinstance(error, (SuspiciousOperation, BadRequest, UnreadablePostError)):
+        return _body(400, "malformed", "The request cannot be read.")
+    return None
+
+
+def _api_response(error: exceptions.APIException) -> Response:
+    headers = {}
+    if auth_header := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = auth_header
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(wait))
+    code, detail = error.default_code, str(error.detail)
+    if isinstance(error.detail, exceptions.ErrorDetail):
+        code = error.detail.code or code
+    response = _body(error.status_code, DRF_CODES.get(code, code), detail)
+    for name, value in headers.items():
+        response[name] = value
+    return response
+
+
+def _body(status: int, code: str, detail: str) -> Response:
+    return Response({"code": code, "detail": detail}, status=status)
+
+
+# --- Errors that meet no view ----------------------------------------------------------------
+
+
+def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 400, "malformed", "The request cannot be read.")
+
+
+def handler403(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 403, "permission_denied", "This is not yours to do.")
+
+
+def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, 404, "not_found", "There is nothing at this address.")
+
+
+def handler500(request: HttpRequest) -> HttpResponse:
+    return _answer(
+        request, 500, "server_error", "Something went wrong on the server; it has been logged."
+    )
+
+
+def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
+    if request.path_info.startswith("/api/"):
+        return JsonResponse({"code": code, "detail": detail}, status=status)
+    return HttpResponse(f"{detail}\n", status=status, content_type="text/plain; charset=utf-8")

@@ -1,0 +1,103 @@
+"""Artifacts given by the line: many in one request, a verdict for each."""
+
+import json
+import logging
+from collections.abc import Iterator
+from tempfile import SpooledTemporaryFile
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, OperationalError, transaction
+
+from documents.exceptions import StrataError, TooLarge
+from documents.parsers import Line, Readable, iter_lines, load_json
+from documents.serializers import describe_error, read_text_artifact
+from documents.services import add_artifact
+
+logger = logging.getLogger(__name__)
+
+GROUP_LINES = 100  # lines that share a transaction: a commit waits for the disk
+GROUP_BYTES = 4 * 2**20
+GROUP_TRIES = 3
+# Few clients read before they have written all, and one that does not would wait for us for
+# ever while we wait for it. So much fits every socket's buffers; the rest is held back until
+# the request has been read to its end.
+EARLY_BYTES = 32 * 2**10
+HELD_IN_MEMORY_BYTES = 2**20
+
+
+def add_lines(index: str, stream: Readable) -> Iterator[bytes]:
+    """Give each line of a stream to an index; a JSON line for each, in their order.
+
+    A verdict leaves only after what it reports is committed, so a connection that breaks
+    loses nothing that was acknowledged; given again, what was taken is ``unchanged``.
+    """
+    early = 0
+    with SpooledTemporaryFile(max_size=HELD_IN_MEMORY_BYTES) as held:
+        for group in _grouped(iter_lines(stream, limit=settings.STRATA_MAX_JSON_BYTES)):
+            said = b"".join(
+                json.dumps(verdict, ensure_ascii=False).encode() + b"\n"
+                for verdict in _add_group(index, group)
+            )
+            if early + len(said) <= EARLY_BYTES:
+                early += len(said)
+                yield said
+            else:
+                early = EARLY_BYTES
+                held.write(said)
+        held.seek(0)
+        while said := held.read(2**16):
+            yield said
+
+
+def _grouped(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    group: list[Line] = []
+    byte_count = 0
+    for line in lines:
+        group.append(line)
+        byte_count += len(line.content or b"")
+        if len(group) >= GROUP_LINES or byte_count >= GROUP_BYTES:
+            yield group
+            group, byte_count = [], 0
+    if group:
+        yield group
+
+
+def _add_group(index: str, group: list[Line]) -> list[dict[str, Any]]:
+    for tries_left in reversed(range(GROUP_TRIES)):
+        try:
+            with transaction.atomic():
+                return [_add_line(index, line) for line in group]
+        except OperationalError:  # a lock not had in time, a deadlock: another go may do
+            logger.warning("A group of a batch could not be stored", exc_info=not tries_left)
+    error = {
+        "code": "database_unavailable",
+        "detail": "The database did not take this line; give it again.",
+    }
+    return [_rejected(line, error) for line in group]
+
+
+def _add_line(index: str, line: Line) -> dict[str, Any]:
+    try:
+        if line.content is None:
+            limit = settings.STRATA_MAX_JSON_BYTES
+            raise TooLarge(f"A line may have {limit:,} bytes.")
+        given = read_text_artifact(load_json(line.content))
+        # A savepoint of its own: a line the database refuses takes no other with it.
+        with transaction.atomic():
+            artifact, verdict = add_artifact(index, **given)
+    except StrataError as error:
+        return _rejected(line, describe_error(error))
+    except OperationalError:
+        raise
+    except (DatabaseError, ValueError, TypeError):
+        # A defect of ours, but the lines after it are not to blame.
+        logger.exception("Line %d of a batch could not be stored", line.number)
+        return _rejected(
+            line, {"code": "server_error", "detail": "The server could not store this line."}
+        )
+    return {"line": line.number, "verdict": str(verdict), "id": str(artifact.pk)}
+
+
+def _rejected(line: Line, error: dict[str, Any]) -> dict[str, Any]:
+    return {"line": line.number, "verdict": "rejected", "error": error}

@@ -1,0 +1,102 @@
+"""Request bodies: JSON within limits, and streams of lines read in bounded memory."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import IO, Any, Protocol
+
+from django.conf import settings
+from rest_framework.parsers import BaseParser
+
+from documents.exceptions import Malformed, TooLarge
+
+READ_BYTES = 1 << 16
+
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a stream, without its end; ``content`` is None where it was too long to keep."""
+
+    number: int  # counted from 1, blank lines included
+    content: bytes | None
+
+
+class JSONParser(BaseParser):
+    """JSON as RFC 8259 has it, up to ``STRATA_MAX_JSON_BYTES``, however deeply it is nested."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        limit = settings.STRATA_MAX_JSON_BYTES
+        body = stream.read(limit + 1)
+        if len(body) > limit:
+            raise TooLarge(f"A JSON body may have {limit:,} bytes.")
+        return load_json(body)
+
+
+def load_json(text: bytes | str) -> Any:
+    """The value a JSON text stands for; every number in it is finite.
+
+    Raises:
+        Malformed: it is not JSON.
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8-sig")  # with or without a byte order mark
+        return json.loads(text, parse_float=_finite, parse_constant=_refuse)
+    except UnicodeDecodeError as error:
+        raise Malformed(f"This is not UTF-8: byte {error.start} is no part of a text.") from None
+    except RecursionError:
+        raise Malformed("This JSON is nested too deeply.") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise Malformed(f"This is not JSON: {error.msg} ({where}).") from None
+    except ValueError as error:
+        raise Malformed(f"This is not JSON that can be kept: {error}.") from None
+
+
+def iter_lines(stream: Readable, *, limit: int) -> Iterator[Line]:
+    """The lines of a stream that are not blank, holding no more than ``limit`` bytes of one.
+
+    Only ``read`` is asked of the stream: not every server's ``readline`` minds its size.
+    """
+    number, buffered, is_skipping = 1, bytearray(), False
+    while data := stream.read(READ_BYTES):
+        *complete, rest = data.split(b"\n")
+        for part in complete:
+            buffered += part
+            if is_skipping or len(buffered) > limit:
+                yield Line(number, None)
+            elif not buffered.isspace() and buffered:
+                yield Line(number, bytes(buffered))
+            number, is_skipping = number + 1, False
+            buffered.clear()
+        buffered += rest
+        if len(buffered) > limit:
+            is_skipping = True
+            buffered.clear()
+    if is_skipping:
+        yield Line(number, None)
+    elif buffered and not buffered.isspace():
+        yield Line(number, bytes(buffered))
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits[:30]} is too large a number")
+    return number
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON number")

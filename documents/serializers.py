@@ -1,0 +1,476 @@
+"""Shapes of the documents API: what is taken, checked strictly, and what is answered.
+
+``StrictSerializer`` is the base of every request shape of the service. Answers are rendered as
+plain dicts; the serializers of answers describe them in the OpenAPI document.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db.models import Count
+from django.http import QueryDict
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+
+from documents.exceptions import InvalidInput, StrataError
+from documents.indexes import NodeCounts, get_catalog
+from documents.models import Artifact, Page
+from documents.parsers import load_json
+from documents.parsing import clean_text
+from documents.services import TextContent
+
+MAX_TITLE_CHARS = 1_000
+MAX_EXTERNAL_ID_CHARS = 255
+MAX_URL_CHARS = 2_000
+MAX_METADATA_DEPTH = 10
+MAX_METADATA_CHARS = 100_000  # every list of 100 artifacts carries that of each
+MAX_NAME_CHARS = 100  # of a name that is quoted back
+MAX_PAGE_SIZE = 100
+MAX_OFFSET = 2**31 - 1
+# Schemes a browser may be handed as a link: `javascript:` is a URL too.
+URL_SCHEMES = ("file", "ftp", "gs", "http", "https", "s3")
+STATUSES = ("received", "parsing", "indexing", "ready", "failed")
+ORDERINGS = ("created_at", "updated_at", "title")
+
+
+# --- What every request shape shares ---------------------------------------------------------
+
+
+class StrictSerializer(serializers.Serializer):
+    """Refuses what it does not know: a misspelt name is an error and never ignored.
+
+    Takes a JSON object, or a query string or form, where a name may stand only once.
+    ``is_valid(raise_exception=True)`` raises ``InvalidInput`` for the first wrong field.
+    """
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, QueryDict):
+            data = _plain(data)
+        if isinstance(data, Mapping):
+            allowed = [name for name, field in self.fields.items() if not field.read_only]
+            for name in data:
+                if name not in allowed:
+                    shown = str(name)[:MAX_NAME_CHARS]
+                    raise InvalidInput(
+                        f"There is no field {shown!r} here.", field=shown, allowed=allowed
+                    )
+        return super().to_internal_value(data)
+
+    def is_valid(self, *, raise_exception: bool = False) -> bool:
+        is_valid = super().is_valid(raise_exception=False)
+        if not is_valid and raise_exception:
+            raise invalid_input(self.errors, self.fields)
+        return is_valid
+
+
+def invalid_input(
+    errors: Any, fields: Mapping[str, serializers.Field] | None = None
+) -> InvalidInput:
+    """The first of DRF's validation errors as one of ours, named by its place in the body."""
+    path, error = _first_error(errors)
+    field = (fields or {}).get(path[0]) if path else None
+    allowed = None
+    if isinstance(field, serializers.ChoiceField) and error.code == "invalid_choice":
+        allowed = [str(choice) for choice in field.choices]
+    return InvalidInput(str(error), field=".".join(path) or None, allowed=allowed)
+
+
+def describe_error(error: StrataError) -> dict[str, Any]:
+    """The public form of an error: what it quotes of the caller may be no UTF-8."""
+    return {
+        name: clean_text(value) if isinstance(value, str) else value
+        for name, value in error.as_json().items()
+    }
+
+
+def _first_error(errors: Any) -> tuple[list[str], ErrorDetail]:
+    path: list[str] = []
+    while not isinstance(errors, str):
+        if isinstance(errors, Mapping):
+            name, errors = next((name, error) for name, error in errors.items() if error)
+            if name != "non_field_errors":
+                path.append(str(name))
+        else:
+            # In a list of forms the right ones have an empty entry.
+            position, errors = next((i, error) for i, error in enumerate(errors) if error)
+            if not isinstance(errors, str):
+                path.append(str(position))
+    return path, errors if isinstance(errors, ErrorDetail) else ErrorDetail(errors, "invalid")
+
+
+def _plain(data: QueryDict) -> dict[str, Any]:
+    # As a plain dict an absent boolean takes its default; in a form DRF calls it false.
+    plain: dict[str, Any] = {}
+    for name, values in data.lists():
+        if len(values) > 1:
+            shown = name[:MAX_NAME_CHARS]
+            raise InvalidInput(f"{shown!r} stands there more than once.", field=shown)
+        plain[name] = values[0]
+    return plain
+
+
+# --- Fields ----------------------------------------------------------------------------------
+
+
+class StringField(serializers.CharField):
+    """A string and nothing that could be read as one; kept to the character."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(trim_whitespace=False, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class TitleField(StringField):
+    """A string as it is shown: what cannot be stored replaced, no space around it."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return clean_text(super().to_internal_value(data)).strip()
+
+
+class URLField(StringField):
+    default_error_messages = {"invalid_url": "Enter an absolute URL."}
+
+    def to_internal_value(self, data: Any) -> str:
+        url = super().to_internal_value(data).strip()
+        if not url:
+            return url
+        if not url.isprintable() or any(char.isspace() for char in url):
+            self.fail("invalid_url")
+        try:
+            scheme = urlsplit(url).scheme
+        except ValueError:
+            self.fail("invalid_url")
+        if not scheme:
+            self.fail("invalid_url")
+        if scheme not in URL_SCHEMES:
+            raise InvalidInput(
+                f"A URL may not start with {scheme[:MAX_NAME_CHARS]}:",
+                field=self.field_name,
+                allowed=URL_SCHEMES,
+            )
+        return url
+
+
+@extend_schema_field({"type": "string"})
+class TextField(serializers.Field):
+    """Text of any length; what cannot be stored in it is replaced later, not refused."""
+
+    default_error_messages = {"invalid": "Not a valid string."}
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return data
+
+    def to_representation(self, value: str) -> str:
+        return value
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class MetadataField(serializers.Field):
+    """A JSON object; what an index declares of it is checked when it is stored."""
+
+    default_error_messages = {
+        "invalid": "Enter a JSON object.",
+        "too_deep": f"Metadata may be nested {MAX_METADATA_DEPTH} levels deep.",
+        "too_large": f"Metadata may have {MAX_METADATA_CHARS:,} characters.",
+        "number": "A whole number must fit 64 bits.",
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        self._room = MAX_METADATA_CHARS
+        cleaned: dict[str, Any] = self._clean(data, MAX_METADATA_DEPTH)
+        return cleaned
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        return value
+
+    def _clean(self, value: Any, depth: int) -> Any:
+        if depth < 0:
+            self.fail("too_deep")
+        self._room -= len(value) + 2 if isinstance(value, str) else 4
+        if self._room < 0:
+            self.fail("too_large")
+        if isinstance(value, str):
+            return clean_text(value)
+        if isinstance(value, dict):
+            return {
+                self._clean(name, depth): self._clean(each, depth - 1)
+                for name, each in value.items()
+            }
+        if isinstance(value, list):
+            return [self._clean(each, depth - 1) for each in value]
+        # Point payloads hold whole numbers in 64 bits, and so do many readers of JSON.
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            self.fail("number")
+        return value
+
+
+@extend_schema_field({"type": "string", "description": "A JSON object, as text."})
+class MetadataTextField(MetadataField):
+    """Metadata in a form, where every field is text."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        if not data.strip():
+            return {}
+        return super().to_internal_value(load_json(data))
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        try:
+            return super().run_validation(data)
+        except InvalidInput as error:
+            raise InvalidInput(error.detail, field=self.field_name) from None
+
+
+# --- What is taken ---------------------------------------------------------------------------
+
+
+class PagesSerializer(StrictSerializer):
+    """Text that needs no parsing."""
+
+    text = TextField(required=False, help_text="The whole text, as one page.")
+    pages = serializers.ListField(
+        child=TextField(), required=False, min_length=1, help_text="Texts, one a page."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "text" in attrs and "pages" in attrs:
+            raise InvalidInput("Give text or pages, not both.", field="pages")
+        if "text" not in attrs and "pages" not in attrs:
+            raise InvalidInput("Give text or pages.", field="text")
+        attrs["pages"] = attrs["pages"] if "pages" in attrs else [attrs.pop("text")]
+        most = settings.STRATA_PARSE_MAX_PAGES
+        if len(attrs["pages"]) > most:
+            raise InvalidInput(f"An artifact may have {most:,} pages.", field="pages")
+        return attrs
+
+
+class TextArtifactSerializer(PagesSerializer):
+    """An artifact given as text: the body of a request, or a line of a batch."""
+
+    title = TitleField(
+        required=False, allow_null=True, allow_blank=True, max_length=MAX_TITLE_CHARS
+    )
+    external_id = StringField(
+        required=False,
+        allow_null=True,
+        max_length=MAX_EXTERNAL_ID_CHARS,
+        help_text="Its identifier in your system; given again, it is the same artifact.",
+    )
+    url = URLField(required=False, allow_null=True, allow_blank=True, max_length=MAX_URL_CHARS)
+    metadata = MetadataField(required=False, allow_null=True)
+
+
+def read_text_artifact(data: Any) -> dict[str, Any]:
+    """A JSON document as arguments of ``services.add_artifact``.
+
+    An empty title or URL is one that was not given.
+
+    Raises:
+        InvalidInput: the first thing wrong with it.
+    """
+    serializer = TextArtifactSerializer(data=data)
+    serializer.is_valid(raise_exception=True)
+    given = serializer.validated_data
+    return {
+        "content": TextContent(tuple(given["pages"])),
+        "title": given.get("title") or None,
+        "url": given.get("url") or None,
+        "metadata": given.get("metadata"),
+        "external_id": given.get("external_id"),
+    }
+
+
+class FileSerializer(StrictSerializer):
+    """A file to be parsed."""
+
+    # An empty file is no error here: parsing warns of it, wherever it came from.
+    file = serializers.FileField(allow_empty_file=True)
+
+
+class FileArtifactSerializer(FileSerializer):
+    """An artifact given as a file."""
+
+    title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
+    external_id = StringField(required=False, max_length=MAX_EXTERNAL_ID_CHARS)
+    url = URLField(required=False, allow_blank=True, max_length=MAX_URL_CHARS)
+    metadata = MetadataTextField(required=False)
+
+
+class RelabelSerializer(StrictSerializer):
+    """What can change without giving the content again; metadata is replaced as a whole."""
+
+    title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
+    url = URLField(required=False, allow_blank=True, max_length=MAX_URL_CHARS)
+    metadata = MetadataField(required=False)
+
+
+class PagingSerializer(StrictSerializer):
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_PAGE_SIZE)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
+
+
+class ArtifactFilterSerializer(PagingSerializer):
+    status = serializers.ChoiceField(choices=STATUSES, required=False)
+    external_id = StringField(required=False, max_length=MAX_EXTERNAL_ID_CHARS)
+    title = StringField(
+        required=False, max_length=MAX_TITLE_CHARS, help_text="Part of the title, in any case."
+    )
+    media_type = StringField(required=False, max_length=150)
+    ordering = serializers.ChoiceField(
+        choices=[*ORDERINGS, *(f"-{name}" for name in ORDERINGS)], default="created_at"
+    )
+
+
+# --- What is answered ------------------------------------------------------------------------
+
+
+class ProblemSerializer(serializers.Serializer):
+    code = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class ErrorSerializer(ProblemSerializer):
+    """Every error of the API."""
+
+    field = serializers.CharField(required=False, help_text="What of the request is wrong.")
+    allowed = serializers.ListField(child=serializers.CharField(), required=False)
+    fix = serializers.CharField(required=False, help_text="What to do about it.")
+
+
+class ArtifactNodesSerializer(serializers.Serializer):
+    pending = serializers.IntegerField()
+    settled = serializers.IntegerField()
+    failed = serializers.IntegerField()
+
+
+class ArtifactSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    index = serializers.CharField()
+    title = serializers.CharField()
+    file_name = serializers.CharField()
+    external_id = serializers.CharField(allow_null=True)
+    url = serializers.CharField()
+    media_type = serializers.CharField()
+    encoding = serializers.CharField(help_text="Of a text file, as detected.")
+    sha256 = serializers.CharField(help_text="Of the content as it was given.")
+    metadata = MetadataField()
+    revision = serializers.IntegerField()
+    status = serializers.ChoiceField(choices=STATUSES)
+    error = ProblemSerializer(allow_null=True)
+    warnings = ProblemSerializer(many=True)
+    pages = serializers.IntegerField(help_text="How many it has.")
+    nodes = ArtifactNodesSerializer()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
+class PageSummarySerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    index = serializers.IntegerField(help_text="Counted from 0.")
+    label = serializers.CharField(  # type: ignore[assignment]  (a field, whatever it is called)
+        help_text="Slide title, sheet or heading."
+    )
+    char_count = serializers.IntegerField()
+
+
+class PageSerializer(PageSummarySerializer):
+    artifact_id = serializers.UUIDField()
+    text = serializers.CharField()
+
+
+class _ListSerializer(serializers.Serializer):
+    count = serializers.IntegerField()
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+
+
+@extend_schema_serializer(many=False)
+class ArtifactListSerializer(_ListSerializer):
+    results = ArtifactSerializer(many=True)
+
+
+@extend_schema_serializer(many=False)
+class PageListSerializer(_ListSerializer):
+    results = PageSummarySerializer(many=True)
+
+
+class VerdictSerializer(serializers.Serializer):
+    """What became of one line of a batch."""
+
+    line = serializers.IntegerField(help_text="Counted from 1, blank lines included.")
+    verdict = serializers.ChoiceField(choices=["added", "unchanged", "revised", "rejected"])
+    id = serializers.UUIDField(required=False)
+    error = ErrorSerializer(required=False)
+
+
+class RemovalSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    deleted = serializers.BooleanField()
+    points = serializers.IntegerField(
+        allow_null=True, help_text="Points left in the vector store; null where it is not known."
+    )
+    detail = serializers.CharField(required=False)
+
+
+def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
+    """Artifacts as ``ArtifactSerializer`` describes them.
+
+    Args:
+        artifacts: read through the catalog's ``with_status``.
+    """
+    catalog = get_catalog()
+    ids = [artifact.pk for artifact in artifacts]
+    node_counts = catalog.count_nodes(ids)
+    page_counts = dict(
+        Page.objects.filter(artifact__in=ids)
+        .order_by()
+        .values_list("artifact")
+        .annotate(Count("pk"))
+    )
+    rendered = []
+    for artifact in artifacts:
+        nodes = node_counts.get(artifact.pk, NodeCounts())
+        error = None
+        if artifact.state == Artifact.State.FAILED:
+            error = {"code": artifact.error_code, "detail": artifact.error_detail}
+        elif nodes.failed:
+            error = {"code": "node_failed", "detail": catalog.node_error(artifact.pk)}
+        rendered.append(
+            {
+                "id": str(artifact.pk),
+                "index": artifact.index,
+                "title": artifact.title,
+                "file_name": artifact.file_name,
+                "external_id": artifact.external_id,
+                "url": artifact.url,
+                "media_type": artifact.media_type,
+                "encoding": artifact.encoding,
+                "sha256": artifact.sha256,
+                "metadata": artifact.metadata,
+                "revision": artifact.revision,
+                "status": getattr(artifact, "status"),  # noqa: B009  (an annotation)
+                "error": error,
+                "warnings": artifact.warnings,
+                "pages": page_counts.get(artifact.pk, 0),
+                "nodes": {
+                    "pending": nodes.pending,
+                    "settled": nodes.settled,
+                    "failed": nodes.failed,
+                },
+                "created_at": artifact.created_at,
+                "updated_at": artifact.updated_at,
+            }
+        )
+    return rendered

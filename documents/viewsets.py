@@ -1,0 +1,437 @@
+"""Artifacts over HTTP: giving, reading, changing and removing them."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
+from django.db.models.functions import Length
+from django.http import FileResponse, StreamingHttpResponse
+from django.http.request import UnreadablePostError
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status, viewsets
+from rest_framework.exceptions import APIException, NotFound, UnsupportedMediaType
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.parsers import MultiPartParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import remove_query_param, replace_query_param
+
+from documents import services
+from documents.batches import add_lines
+from documents.exceptions import StrataError, TooLarge, UnknownArtifact, UnknownIndex
+from documents.indexes import get_catalog
+from documents.models import Artifact, Page
+from documents.parsers import JSONParser, Readable
+from documents.parsing import clean_text
+from documents.serializers import (
+    MAX_NAME_CHARS,
+    ArtifactFilterSerializer,
+    ArtifactListSerializer,
+    ArtifactSerializer,
+    ErrorSerializer,
+    FileArtifactSerializer,
+    FileSerializer,
+    PageListSerializer,
+    PageSerializer,
+    PagesSerializer,
+    PagingSerializer,
+    RelabelSerializer,
+    RemovalSerializer,
+    StrictSerializer,
+    TextArtifactSerializer,
+    VerdictSerializer,
+    read_text_artifact,
+    render_artifacts,
+)
+from documents.services import Content, TextContent, Verdict
+
+logger = logging.getLogger(__name__)
+
+NDJSON = "application/x-ndjson"
+FORM_BYTES = 2**20  # what surrounds a file in a form: its other fields, the boundaries
+
+ARTIFACT_ID = OpenApiParameter("artifact_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
+PAGE_INDEX = OpenApiParameter(
+    "page_index", OpenApiTypes.INT, OpenApiParameter.PATH, description="Counted from 0."
+)
+TAKEN = {
+    200: ArtifactSerializer,
+    202: ArtifactSerializer,
+    400: ErrorSerializer,
+    404: ErrorSerializer,
+    413: ErrorSerializer,
+}
+
+
+class LengthRequired(APIException):
+    status_code = status.HTTP_411_LENGTH_REQUIRED
+    default_code = "length_required"
+    default_detail = "Send a Content-Length with the body."
+
+
+class AnyAcceptHeader(DefaultContentNegotiation):
+    """For answers in one form only: better one the caller did not name than none."""
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        return renderers[0], renderers[0].media_type
+
+
+class ArtifactViewSet(viewsets.ViewSet):
+    """Artifacts are given to an index; once there, each is known by its id."""
+
+    parser_classes = [JSONParser, MultiPartParser]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        # Before anything reads the body: for a session, the check against forgery would.
+        if self.action not in {"batch", "retrieve", "list"}:
+            _check_length(request)
+        super().initial(request, *args, **kwargs)
+
+    @extend_schema(
+        operation_id="list_artifacts",
+        parameters=[ArtifactFilterSerializer],
+        responses={200: ArtifactListSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
+    def list(self, request: Request, index: str) -> Response:
+        """The artifacts of an index."""
+        _check_index(index)
+        given = _checked(ArtifactFilterSerializer, request.query_params)
+        artifacts = get_catalog().with_status(Artifact.objects.filter(index=index))
+        for name in ("status", "external_id", "media_type"):
+            if name in given:
+                artifacts = artifacts.filter(**{name: given[name]})
+        if "title" in given:
+            artifacts = artifacts.filter(title__icontains=given["title"])
+        artifacts = artifacts.order_by(given["ordering"], "id")
+        page, answer = _page(request, artifacts, given)
+        return Response({**answer, "results": render_artifacts(list(page))})
+
+    @extend_schema(
+        operation_id="add_artifact",
+        request={
+            "multipart/form-data": FileArtifactSerializer,
+            "application/json": TextArtifactSerializer,
+        },
+        responses=TAKEN,
+    )
+    def create(self, request: Request, index: str) -> Response:
+        """Give a file or a text to an index.
+
+        202: it is new, or a new revision, and is being indexed. 200: it was there already.
+        """
+        _check_index(index)
+        if _is_form(request):
+            given = _checked(FileArtifactSerializer, request.data)
+            if given.get("metadata"):
+                # Refuse it before the file is written, not after.
+                get_catalog().clean_metadata(index, given["metadata"])
+            artifact, verdict = services.add_artifact(
+                index,
+                _keep(given["file"]),
+                title=given.get("title") or None,
+                metadata=given.get("metadata"),
+                external_id=given.get("external_id"),
+                url=given.get("url") or None,
+            )
+        else:
+            given = read_text_artifact(request.data)
+            artifact, verdict = services.add_artifact(index, **given)
+        return _taken(artifact, verdict)
+
+    @extend_schema(
+        operation_id="add_artifacts",
+        request={NDJSON: TextArtifactSerializer},
+        responses={(200, NDJSON): VerdictSerializer, 404: ErrorSerializer},
+    )
+    def batch(self, request: Request, index: str) -> StreamingHttpResponse:
+        """Give many texts to an index, a JSON object a line; a verdict for each, in order.
+
+        A line that is wrong is rejected with its number, and those after it are still taken.
+        A verdict is sent once what it says is stored for good.
+        """
+        _check_index(index)
+        if _is_form(request):
+            raise UnsupportedMediaType(
+                request.content_type, f"Send lines of JSON, as {NDJSON}; this takes no form."
+            )
+        verdicts = _until_hung_up(add_lines(index, _open_body(request)))
+        # A client may wait to be told to go on: read from it before anything is answered.
+        first = next(verdicts, b"")
+        response = StreamingHttpResponse(_chained(first, verdicts), content_type=NDJSON)
+        response["X-Accel-Buffering"] = "no"  # proxies pass verdicts on as they come
+        return response
+
+    @extend_schema(
+        operation_id="read_artifact",
+        parameters=[ARTIFACT_ID],
+        responses={200: ArtifactSerializer, 404: ErrorSerializer},
+    )
+    def retrieve(self, request: Request, artifact_id: str) -> Response:
+        """One artifact: how far it is, and what went wrong with it."""
+        return Response(_rendered(_parsed_id(artifact_id)))
+
+    @extend_schema(
+        operation_id="relabel_artifact",
+        parameters=[ARTIFACT_ID],
+        request=RelabelSerializer,
+        responses={200: ArtifactSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
+    def partial_update(self, request: Request, artifact_id: str) -> Response:
+        """Change title, URL or metadata; what is not named stays."""
+        pk = _parsed_id(artifact_id)
+        given = _checked(RelabelSerializer, request.data)
+        with _existing(pk):
+            services.relabel_artifact(pk, **given)
+        return Response(_rendered(pk))
+
+    @extend_schema(
+        operation_id="remove_artifact",
+        parameters=[ARTIFACT_ID],
+        responses={200: RemovalSerializer, 202: RemovalSerializer, 404: ErrorSerializer},
+    )
+    def destroy(self, request: Request, artifact_id: str) -> Response:
+        """Delete an artifact with its pages and its points.
+
+        200: no point of it is left in the vector store. 202: some may be, and go by themselves.
+        """
+        pk = _parsed_id(artifact_id)
+        with _existing(pk):
+            services.remove_artifact(pk)
+        answer: dict[str, Any] = {"id": str(pk), "deleted": True, "points": None}
+        try:
+            answer["points"] = get_catalog().remove_points(pk)
+        except StrataError as error:
+            logger.warning("The points of %s stay for now: %s", pk, error)
+        if answer["points"] == 0:
+            return Response(answer)
+        answer["detail"] = (
+            "The document is deleted and no search returns it; its points in the vector store "
+            "are removed by themselves as soon as that can be done."
+        )
+        return Response(answer, status=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(
+        operation_id="replace_content",
+        parameters=[ARTIFACT_ID],
+        request={"multipart/form-data": FileSerializer, "application/json": PagesSerializer},
+        responses={**TAKEN, 409: ErrorSerializer},
+    )
+    def content(self, request: Request, artifact_id: str) -> Response:
+        """Give an artifact other content; its id, title and metadata stay.
+
+        202: a new revision, being indexed. 200: the content is what it was.
+        """
+        pk = _parsed_id(artifact_id)
+        with _existing(pk):
+            Artifact.objects.only("pk").get(pk=pk)  # before a file is written for nothing
+        content: Content
+        if _is_form(request):
+            content = _keep(_checked(FileSerializer, request.data)["file"])
+        else:
+            content = TextContent(tuple(_checked(PagesSerializer, request.data)["pages"]))
+        with _existing(pk):
+            return _taken(*services.replace_content(pk, content))
+
+    @extend_schema(
+        operation_id="list_pages",
+        parameters=[ARTIFACT_ID, PagingSerializer],
+        responses={200: PageListSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
+    def pages(self, request: Request, artifact_id: str) -> Response:
+        """The pages of an artifact, without their text."""
+        pk = _parsed_id(artifact_id)
+        given = _checked(PagingSerializer, request.query_params)
+        with _existing(pk):
+            artifact = Artifact.objects.get(pk=pk)
+        pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
+        page, answer = _page(request, pages.defer("text"), given)
+        results = [
+            {
+                "id": str(row.pk),
+                "index": row.index,
+                "label": row.label,
+                "char_count": row.char_count,
+            }
+            for row in page
+        ]
+        return Response({**answer, "results": results})
+
+    @extend_schema(
+        operation_id="read_page",
+        parameters=[ARTIFACT_ID, PAGE_INDEX],
+        responses={200: PageSerializer, 404: ErrorSerializer},
+    )
+    def page(self, request: Request, artifact_id: str, page_index: str) -> Response:
+        """One page with its text, which is what offsets count in."""
+        pk = _parsed_id(artifact_id)
+        page = None
+        if page_index.isascii() and page_index.isdigit() and len(page_index) < 10:
+            page = Page.objects.filter(artifact=pk, index=int(page_index)).first()
+        if page is None:
+            with _existing(pk):
+                Artifact.objects.only("pk").get(pk=pk)
+            raise NotFound("The artifact has no such page.", code="unknown_page")
+        return Response(
+            {
+                "id": str(page.pk),
+                "artifact_id": str(pk),
+                "index": page.index,
+                "label": page.label,
+                "char_count": len(page.text),
+                "text": page.text,
+            }
+        )
+
+    @extend_schema(
+        operation_id="read_original",
+        parameters=[ARTIFACT_ID],
+        responses={
+            (200, "application/octet-stream"): OpenApiTypes.BINARY,
+            404: ErrorSerializer,
+        },
+    )
+    def original(self, request: Request, artifact_id: str) -> FileResponse:
+        """The file as it was given, always as a download."""
+        pk = _parsed_id(artifact_id)
+        with _existing(pk):
+            artifact = Artifact.objects.get(pk=pk)
+        if not artifact.has_file:
+            raise NotFound("The artifact was given as text, not as a file.", code="no_original")
+        try:
+            file = artifact.file_path.open("rb")
+        except FileNotFoundError:
+            raise NotFound(
+                "The original is gone from the data folder.", code="missing_file"
+            ) from None
+        name = "".join(char if char.isprintable() else "_" for char in artifact.file_name)
+        response = FileResponse(
+            file,
+            as_attachment=True,
+            filename=name or "original",
+            content_type=artifact.media_type or "application/octet-stream",
+        )
+        # Someone else's HTML must never run as a page of ours.
+        response["X-Content-Type-Options"] = "nosniff"
+        response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        return response
+
+
+class StreamedArtifactViewSet(ArtifactViewSet):
+    """The answers that are no JSON document."""
+
+    content_negotiation_class = AnyAcceptHeader
+
+
+def _checked(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
+    serializer = serializer_class(data=data)
+    serializer.is_valid(raise_exception=True)
+    return serializer.validated_data
+
+
+def _check_index(index: str) -> None:
+    names = get_catalog().names()
+    if index not in names:
+        raise UnknownIndex(
+            f"There is no index named {index[:MAX_NAME_CHARS]!r}.", field="index", allowed=names
+        )
+
+
+def _check_length(request: Request) -> None:
+    declared = request.META.get("CONTENT_LENGTH")
+    if not declared and "HTTP_TRANSFER_ENCODING" in request.META:
+        raise LengthRequired
+    limit = settings.STRATA_MAX_JSON_BYTES
+    if _is_form(request):
+        limit = settings.STRATA_MAX_UPLOAD_BYTES + FORM_BYTES
+    if declared and declared.isdigit() and int(declared) > limit:
+        raise TooLarge(f"This request may have {limit:,} bytes; it has {int(declared):,}.")
+
+
+def _is_form(request: Request) -> bool:
+    return (request.content_type or "").lower().startswith("multipart/")
+
+
+def _open_body(request: Request) -> Readable:
+    """The request's body as it comes, also where its length is not known beforehand."""
+    environ = request.META
+    if environ.get("CONTENT_LENGTH") or "HTTP_TRANSFER_ENCODING" not in environ:
+        return request._request
+    # Django reads no body without a length. The server's own stream does, where it is one
+    # that ends with the request.
+    if environ.get("wsgi.input_terminated") or "asgi.scope" in environ:
+        stream: Readable = environ["wsgi.input"]
+        return stream
+    raise LengthRequired
+
+
+def _until_hung_up(verdicts: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from verdicts
+    except UnreadablePostError:
+        logger.info("A batch ended early: its client hung up")
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _keep(file: UploadedFile) -> services.FileContent:
+    return services.keep_file(clean_text(file.name or ""), file.chunks())
+
+
+def _parsed_id(artifact_id: str) -> UUID:
+    try:
+        parsed = UUID(artifact_id)
+    except ValueError:
+        raise UnknownArtifact from None
+    return parsed
+
+
+@contextmanager
+def _existing(artifact_id: UUID) -> Iterator[None]:
+    try:
+        yield
+    except Artifact.DoesNotExist:
+        raise UnknownArtifact(f"There is no artifact {artifact_id}.") from None
+
+
+def _rendered(artifact_id: UUID) -> dict[str, Any]:
+    with _existing(artifact_id):
+        artifact = get_catalog().with_status(Artifact.objects.all()).get(pk=artifact_id)
+    [rendered] = render_artifacts([artifact])
+    return rendered
+
+
+def _taken(artifact: Artifact, verdict: Verdict) -> Response:
+    is_done = verdict == Verdict.UNCHANGED
+    return Response(
+        _rendered(artifact.pk),
+        status=status.HTTP_200_OK if is_done else status.HTTP_202_ACCEPTED,
+    )
+
+
+def _page(
+    request: Request, rows: QuerySet[Any], given: dict[str, Any]
+) -> tuple[QuerySet[Any], dict[str, Any]]:
+    limit, offset = given["limit"], given["offset"]
+    count = rows.count()
+    url = request.build_absolute_uri()
+    next_url = previous_url = None
+    if offset + limit < count:
+        next_url = replace_query_param(url, "offset", offset + limit)
+    if offset > limit:
+        previous_url = replace_query_param(url, "offset", offset - limit)
+    elif offset:
+        previous_url = remove_query_param(url, "offset")
+    answer = {"count": count, "next": next_url, "previous": previous_url}
+    return rows[offset : offset + limit], answer
