@@ -23,7 +23,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from documents.exceptions import ContentConflict, DiskFull, InvalidInput, Unparsable
+from documents.exceptions import ContentConflict, DiskFull, TooLarge, Unparsable
 from documents.indexes import get_catalog
 from documents.models import Artifact, Page, Source, hash_text
 from documents.parsing import ParsedPage, clean_text, parse_file
@@ -51,9 +51,12 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True)
 class TextContent:
-    """Texts that need no parsing: one a page."""
+    """Texts that need no parsing: one a page. Cleaned first, so that a hash is of what is kept."""
 
     pages: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pages", tuple(clean_text(page) for page in self.pages))
 
     @property
     def sha256(self) -> str:
@@ -72,7 +75,7 @@ def keep_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
 
     Raises:
         DiskFull: writing it would leave less than the reserve.
-        InvalidInput: it is larger than an upload may be.
+        TooLarge: it is larger than an upload may be.
     """
     folder = Path(settings.STRATA_FILES_DIR)
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +88,7 @@ def keep_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
                 byte_count += len(chunk)
                 if byte_count > settings.STRATA_MAX_UPLOAD_BYTES:
                     limit = settings.STRATA_MAX_UPLOAD_BYTES // 2**20
-                    raise InvalidInput(
+                    raise TooLarge(
                         f"The file is larger than {limit} MiB.",
                         field="file",
                         fix="Split it, or raise STRATA_MAX_UPLOAD_BYTES.",
@@ -94,7 +97,8 @@ def keep_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
                 file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
-        content = FileContent(Path(file_name).name[:500], digest.hexdigest(), byte_count)
+        name = clean_text(Path(file_name).name)[:500]
+        content = FileContent(name, digest.hexdigest(), byte_count)
         path = folder / content.sha256[:2] / content.sha256
         path.parent.mkdir(exist_ok=True)
         Path(temporary).replace(path)
@@ -288,7 +292,7 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
                     ordinal=len(source_rows),
                     start=span.start,
                     end=span.end,
-                    heading=span.heading[:300],
+                    heading=(span.heading or page.label)[:300],
                     text=text,
                     content_hash=content_hash,
                 )
@@ -339,7 +343,7 @@ def _identity(content: Content, label: dict[str, Any], external_id: str | None) 
         return f"id {external_id}"
     if isinstance(content, FileContent):
         return f"file {content.sha256}"
-    said = [content.sha256, label.get("title"), label.get("url")]
+    said = [content.sha256, label.get("title") or None, label.get("url") or None]
     return f"text {hash_text(json.dumps(said))}"
 
 
@@ -384,7 +388,7 @@ def _take_content(artifact: Artifact, content: Content) -> None:
     artifact.has_file = False
     artifact.media_type = "text/plain"
     artifact.state = Artifact.State.PARSED
-    pages = [ParsedPage(text=clean_text(page), label="") for page in content.pages]
+    pages = [ParsedPage(text=page, label="") for page in content.pages]
     if not any(page.text.strip() for page in pages):
         artifact.warnings = [{"code": "no_text", "detail": "There is no text in it to search."}]
     artifact.save()  # the pages need the row; the receivers wait for the commit anyway
