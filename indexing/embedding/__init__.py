@@ -5,5 +5,6 @@ neither LlamaIndex nor an inference runtime.
 """
 
 from indexing.embedding.embedder import Embedder, get_embedder
+from indexing.embedding.examination import examine_model
 
-__all__ = ["Embedder", "get_embedder"]
+__all__ = ["Embedder", "examine_model", "get_embedder"]

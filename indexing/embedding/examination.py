@@ -1,0 +1,25 @@
+"""Whether a model is at hand, without loading it."""
+
+from indexing import minilm
+from indexing.exceptions import ModelUnavailable
+from indexing.spec import EmbeddingSpec
+
+
+def examine_model(spec: EmbeddingSpec) -> str:
+    """One sentence on the model's files.
+
+    Raises:
+        ModelUnavailable: they are missing or not the right ones; the error says what to do.
+    """
+    if spec.provider != "fastembed" or spec.model != "all-MiniLM-L6-v2":
+        return "not examined; it is fetched or asked when it is first used."
+    minilm.find_weights()
+    if wrong := minilm.check_model(spec.precision):
+        folder = minilm.model_folder(spec.precision)
+        if not folder.exists():
+            return "weights at hand; converted when it is first used."
+        raise ModelUnavailable(
+            f"{len(wrong)} of its files are not as they were written: {wrong[0]}",
+            fix=f"Delete {folder}; it is made again when it is next used.",
+        )
+    return "converted, and every file has the hash it was written with."
