@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
-import regex  # type: ignore[import-untyped]  # for \X and Unicode properties, which re lacks
+import regex  # for \X and Unicode properties, which re lacks
 from numpy.typing import NDArray
 
 from indexing.spec import ParagraphStrategy, SemanticStrategy, SentenceStrategy, Strategy
@@ -20,7 +20,7 @@ from indexing.spec import ParagraphStrategy, SemanticStrategy, SentenceStrategy,
 CountTokens = Callable[[Sequence[str]], list[int]]
 Embed = Callable[[Sequence[str]], NDArray[Any]]
 
-# Shares of the limit (max_chars, or what the window leaves), chosen by trial: see _sections.
+# Shares of the limit (max_chars, or what the window leaves), chosen by reasoning: see _sections.
 SECTION_SHARE = 0.5  # a section at least this long ends at the next paragraph break
 TOPIC_SHARE = 0.2  # a topic shorter than this is not cut off
 OPENING_SHARE = 0.25  # a chunk this long would rather end at a paragraph than run full

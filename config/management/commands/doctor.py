@@ -15,7 +15,7 @@ from access.server import find_server
 from config import embedded
 from documents.exceptions import StrataError
 from indexing.catalog import get_specs
-from indexing.embedding import check_model
+from indexing.embedding import examine_model
 from indexing.stores import get_store
 
 
@@ -88,7 +88,7 @@ def _models() -> Iterator[Finding]:
     for embedding in sorted(embeddings, key=lambda e: e.model):
         name = f"{embedding.model} ({embedding.provider}, {embedding.precision})"
         try:
-            detail = check_model(embedding)
+            detail = examine_model(embedding)
         except StrataError as error:
             yield Finding("model", False, f"{name}: {error}", error.fix or "")
         else:

@@ -1,0 +1,142 @@
+"""``make bench``: indexing and search, each as a ratio to a raw loop in the same run."""
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+
+QUERIES = [
+    "Does aspirin lower the risk of colorectal cancer?",
+    "vitamin D deficiency and bone fractures",
+    "How do T cells recognise infected cells?",
+    "gene expression in stem cells",
+    "effects of obesity on cardiovascular disease",
+    "antibiotic resistance in hospital patients",
+    "What regulates insulin secretion?",
+    "mutations that drive breast cancer",
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=int, default=600, help="texts indexed per round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--chunks", type=int, default=10_000, help="held while searching")
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--only", choices=["indexing", "search"])
+    arguments = parser.parse_args()
+
+    with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
+        # The raw loops run in this process, on a folder of their own.
+        os.environ["STRATA_MODELS_DIR"] = str(Path("var/models").resolve())
+        os.environ["STRATA_DATA_DIR"] = folder
+        import django
+
+        django.setup()
+        if arguments.only != "search":
+            measure_indexing(arguments.texts, arguments.rounds)
+        if arguments.only != "indexing":
+            measure_search(arguments.chunks, arguments.queries)
+
+
+def measure_indexing(count: int, rounds: int) -> None:
+    """From the first byte sent to every artifact ready, against the raw loop on the same chunks."""
+    from benchmarks import raw
+    from benchmarks.service import load_texts, serving
+
+    texts = load_texts(count)
+    chunks = raw.cut(texts)
+    raw.index(chunks[:200])  # warm
+    ours, theirs = [], []
+    for _ in range(rounds):
+        theirs.append(raw.index(chunks))
+        with serving() as service:
+            service.add(texts[:1])
+            service.wait_ready(1)  # its model is loaded now, as the raw loop's is
+            started = time.perf_counter()
+            service.add(texts)
+            service.wait_ready(count)
+            ours.append(time.perf_counter() - started)
+    ratio = statistics.median(t / o for t, o in zip(theirs, ours, strict=True))
+    print(f"indexing {count} texts, {len(chunks)} chunks, median of {rounds}:")
+    print(f"  raw loop     {statistics.median(theirs):7.2f} s")
+    print(f"  add to ready {statistics.median(ours):7.2f} s")
+    print(f"  speed of the raw loop reached: {ratio:.2f}")
+
+
+def measure_search(chunk_count: int, query_count: int) -> None:
+    """Hybrid search over HTTP against embedding and querying a copy of the same shard.
+
+    Raw and ours alternate query by query, so that whatever else the machine does meets both.
+    """
+    import numpy as np
+
+    from benchmarks.service import load_texts, serving
+    from indexing.embedding import get_embedder
+    from indexing.spec import EmbeddingSpec, IndexSpec, SearchSpec
+    from indexing.stores import get_bm25
+    from indexing.stores.base import Fusion, Query
+    from indexing.stores.embedded import EmbeddedStore
+
+    embedder = get_embedder(EmbeddingSpec())
+    bm25 = get_bm25(IndexSpec(name="plain").sparse)
+    settings = SearchSpec()
+    fusion = Fusion(settings.rrf_k, settings.dense_weight, settings.sparse_weight, settings.prefetch)
+    texts = load_texts(chunk_count // 3)
+    with serving() as service, tempfile.TemporaryDirectory() as folder:
+        added = 0
+        while added < len(texts) and _node_count(service) < chunk_count:
+            part = texts[added : added + 400]
+            service.add(part)
+            added += len(part)
+            service.wait_ready(added)
+        count = _node_count(service)
+        copy = Path(folder) / "vectors"
+        shutil.copytree(service.data_dir / "vectors", copy)
+        store = EmbeddedStore(copy)
+
+        def raw(query: str) -> None:
+            store.search(
+                "plain.page_embeddings.1",
+                Query(
+                    dense=np.asarray(embedder.embed_query(query)),
+                    sparse=bm25.encode_query(query),
+                    fusion=fusion,
+                    limit=10,
+                ),
+            )
+
+        ours, theirs, bare = [], [], []
+        for n in range(-20, query_count):
+            query = f"{QUERIES[n % len(QUERIES)]} {n}"
+            started = time.perf_counter()
+            raw(query)
+            between = time.perf_counter()
+            service.search(query, limit=10)
+            searched = time.perf_counter()
+            service.client.get("/health/live")
+            if n >= 0:
+                theirs.append(between - started)
+                ours.append(searched - between)
+                bare.append(time.perf_counter() - searched)
+        store.close()
+    p50_raw, p50_ours, p50_bare = (
+        statistics.median(times) * 1e3 for times in (theirs, ours, bare)
+    )
+    print(f"hybrid search, {count} chunks, p50 of {query_count}:")
+    print(f"  raw embed + raw query {p50_raw:7.2f} ms")
+    print(f"  search over HTTP      {p50_ours:7.2f} ms   (a bare request: {p50_bare:.2f} ms)")
+    print(f"  on top: {p50_ours - p50_raw:.2f} ms; ratio {p50_ours / p50_raw:.2f}")
+
+
+def _node_count(service) -> int:  # type: ignore[no-untyped-def]
+    return service.client.get("/api/v1/indexes/plain/").json()["nodes"]["settled"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""The raw loop everything is compared with: the same chunks, model and engine, nothing else."""
+
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.service import Text
+
+BATCH = 16  # texts per call of the model: the fastest of 8, 16 and 32 where it was tried
+UPSERT = 500
+
+
+def cut(texts: Sequence[Text]) -> list[str]:
+    """The texts the service embeds for these documents under the plain recipe."""
+    from documents.sources import cut_sources
+    from indexing.chunking import cut_chunks, embedded_text
+    from indexing.embedding import get_embedder
+    from indexing.spec import IndexSpec
+
+    spec = IndexSpec(name="plain")
+    count_tokens = get_embedder(spec.embedding).count_tokens
+    [strategy] = spec.chunks.strategies
+    return [
+        embedded_text(text.title, chunk.text)
+        for text in texts
+        for span in cut_sources(text.text)
+        for chunk in cut_chunks(
+            text.text[span.start : span.end],
+            strategy,
+            context=text.title,
+            window=spec.embedding.window,
+            count_tokens=count_tokens,
+        )
+    ]
+
+
+def index(chunks: Sequence[str]) -> float:
+    """Seconds to sort by length, embed and upsert: dense and BM25, a durable log, one flush."""
+    import qdrant_edge as edge
+
+    from indexing.embedding import get_embedder
+    from indexing.spec import EmbeddingSpec
+
+    model = get_embedder(EmbeddingSpec()).llama_index._model
+    bm25 = edge.Bm25()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "shard").mkdir()
+        shard = edge.EdgeShard.create(
+            str(Path(folder) / "shard"),
+            edge.EdgeConfig(
+                vectors={"dense": edge.EdgeVectorParams(384, edge.Distance.Cosine)},
+                sparse_vectors={
+                    "sparse": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
+                },
+            ),
+        )
+        started = time.perf_counter()
+        by_length = sorted(chunks, key=len)
+        points = []
+        for text, vector in zip(by_length, model.embed(by_length, batch_size=BATCH), strict=True):
+            vectors = {"dense": vector.tolist(), "sparse": bm25.embed_document(text)}
+            points.append(edge.Point(uuid.uuid4(), vectors, {"text": text}))
+            if len(points) == UPSERT:
+                shard.update(edge.UpdateOperation.upsert_points(points))
+                points = []
+        if points:
+            shard.update(edge.UpdateOperation.upsert_points(points))
+        shard.flush()
+        seconds = time.perf_counter() - started
+        shard.close()
+    return seconds
