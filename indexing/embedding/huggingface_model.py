@@ -13,7 +13,8 @@ from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
 INSTALL: Final = (
-    "pip install torch==2.13.0 && pip install --require-hashes -r requirements/huggingface.txt"
+    "pip install torch==2.13.0 && "
+    "pip install --require-hashes --no-deps -r requirements/huggingface.txt"
 )
 
 
