@@ -1,0 +1,49 @@
+"""A passage and what surrounds it."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from documents.models import Source
+from indexing.models import Node
+from retrieval.exceptions import UnknownSource
+
+MAX_WINDOW = 10  # neighbours on each side
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """A source, its neighbours by ordinal, and its chunks in the live build of its index."""
+
+    source: Source
+    neighbours: list[Source]
+    chunks: list[Node]
+
+
+def read_source(source_id: UUID, *, window: int = 0) -> SourceContext:
+    """The source with ``window`` neighbours on each side, or as many as its artifact has.
+
+    Raises:
+        UnknownSource: there is none of this id.
+    """
+    sources = Source.objects.select_related("artifact", "page").defer("page__text")
+    source = sources.filter(pk=source_id).first()
+    if source is None:
+        raise UnknownSource(field="id")
+    neighbours = (
+        Source.objects.filter(
+            artifact=source.artifact_id,
+            ordinal__range=(max(0, source.ordinal - window), source.ordinal + window),
+        )
+        .exclude(pk=source.pk)
+        .select_related("page")
+        .defer("page__text")
+        .order_by("ordinal")
+    )
+    chunks = (
+        Node.objects.live()
+        .filter(source=source.pk, kind="chunk")
+        .exclude(state=Node.State.DOOMED)
+        .only("point_id", "strategy", "chunk_index", "start_offset", "end_offset", "state")
+        .order_by("strategy", "chunk_index")
+    )
+    return SourceContext(source, list(neighbours) if window else [], list(chunks))

@@ -1,0 +1,9 @@
+"""Conditions met while reading."""
+
+from documents.exceptions import StrataError
+
+
+class UnknownSource(StrataError):
+    """There is no source with this id."""
+
+    code = "unknown_source"

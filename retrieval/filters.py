@@ -1,0 +1,259 @@
+"""Filters as callers write them, checked against a spec and turned into the store's tree.
+
+``{"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}`` holds where every key holds; ``all_of``,
+``any_of`` and ``not`` nest. Nothing is ever ignored: what cannot be understood is refused.
+"""
+
+import math
+import re
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from documents.exceptions import InvalidInput
+from indexing.spec import FieldSpec, IndexSpec
+from indexing.stores import AllOf, AnyOf, Filter, Match, MatchText, Not, Range
+
+MAX_DEPTH = 8  # objects inside each other
+MAX_CONDITIONS = 200  # values compared, in the whole filter
+MAX_VALUE_CHARS = 2_000
+
+COMBINATIONS = ("all_of", "any_of", "not")
+BOUNDS = ("gte", "gt", "lte", "lt")
+RANGED_TYPES = frozenset({"integer", "float", "datetime"})
+ID_FIELDS = frozenset({"artifact_id", "page_id", "source_id"})
+
+# RFC 3339, section 5.6: full-date, or full-date and full-time with its offset.
+_DATETIME = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d))?", re.ASCII
+)
+
+
+def parse_filter(content: object, spec: IndexSpec) -> Filter | None:
+    """The filter as the store takes it; None where it says nothing.
+
+    Raises:
+        InvalidInput: naming the place in the filter (``filter.year.gte``) and what may stand
+            there.
+    """
+    if content is None:
+        return None
+    return _Parser(spec).parse_object(content, "filter", depth=1)
+
+
+@dataclass(slots=True)
+class _Parser:
+    spec: IndexSpec
+    condition_count: int = 0
+
+    def parse_object(self, content: object, place: str, *, depth: int) -> Filter | None:
+        if not isinstance(content, Mapping):
+            raise InvalidInput(
+                f"A filter is a JSON object of fields and values, not {_json_type(content)}.",
+                field=place,
+            )
+        if depth > MAX_DEPTH:
+            raise InvalidInput(f"The filter nests deeper than {MAX_DEPTH} levels.", field=place)
+        parts = [
+            self._parse_key(key, value, f"{place}.{key}", depth) for key, value in content.items()
+        ]
+        return _all_of([part for part in parts if part is not None])
+
+    def _parse_key(self, key: str, value: object, place: str, depth: int) -> Filter | None:
+        if key in {"all_of", "any_of"}:
+            if not isinstance(value, list) or not value:
+                raise InvalidInput(f"{key} takes a list of one filter or more.", field=place)
+            parts = [
+                self.parse_object(part, f"{place}.{number}", depth=depth + 1)
+                for number, part in enumerate(value)
+            ]
+            if None in parts:  # an empty object holds for everything
+                number = parts.index(None)
+                raise InvalidInput("This filter is empty.", field=f"{place}.{number}")
+            filters = [part for part in parts if part is not None]
+            return _all_of(filters) if key == "all_of" else _any_of(filters)
+        if key == "not":
+            refused = self.parse_object(value, place, depth=depth + 1)
+            if refused is None:
+                raise InvalidInput("This filter is empty.", field=place)
+            return Not(refused)
+        return self._parse_field(key, value, place)
+
+    def _parse_field(self, name: str, value: object, place: str) -> Filter:
+        fields = self.spec.filter_fields
+        if name not in fields:
+            raise InvalidInput(
+                f"{self.spec.name} has no field {name[:100]!r} to filter by.",
+                field=place[:200],
+                allowed=[*fields, *COMBINATIONS],
+            )
+        kind = fields[name]
+        read = self._reader(name, kind)
+        if isinstance(value, Mapping):
+            if kind not in RANGED_TYPES:
+                raise InvalidInput(
+                    f"{name} is a {kind} field: it takes a value or a list of values.", field=place
+                )
+            return self._parse_bounds(name, value, place, read)
+        if isinstance(value, list):
+            if not value:
+                raise InvalidInput(f"{name} takes one value or more.", field=place)
+            places = [f"{place}.{number}" for number in range(len(value))]
+            return self._equals(
+                name, kind, [read(*pair) for pair in zip(value, places, strict=True)]
+            )
+        return self._equals(name, kind, [read(value, place)])
+
+    def _parse_bounds(
+        self,
+        name: str,
+        bounds: Mapping[str, object],
+        place: str,
+        read: Callable[[object, str], Any],
+    ) -> Filter:
+        for operator in bounds:
+            if operator not in BOUNDS:
+                raise InvalidInput(
+                    f"{operator[:100]!r} is not a comparison.",
+                    field=f"{place}.{operator}"[:200],
+                    allowed=BOUNDS,
+                )
+        if not bounds:
+            raise InvalidInput("A range takes one bound or more.", field=place, allowed=BOUNDS)
+        return Range(
+            name, **{bound: read(value, f"{place}.{bound}") for bound, value in bounds.items()}
+        )
+
+    def _equals(self, name: str, kind: str, values: Sequence[Any]) -> Filter:
+        if kind == "text":
+            return _any_of([MatchText(name, value) for value in values])
+        if kind in {"float", "datetime"}:  # the store matches neither by equality
+            return _any_of([Range(name, gte=value, lte=value) for value in values])
+        return Match(name, values)
+
+    def _reader(self, name: str, kind: str) -> Callable[[object, str], Any]:
+        """Checks one value of the field and gives it as the store compares it."""
+        declared = self.spec.metadata.get(name)
+
+        def read(value: object, place: str) -> Any:
+            self.condition_count += 1
+            if self.condition_count > MAX_CONDITIONS:
+                raise InvalidInput(
+                    f"The filter compares more than {MAX_CONDITIONS} values.", field="filter"
+                )
+            if name in ID_FIELDS:
+                return _read_id(value, place)
+            read_value = _READERS[kind](value, place)
+            return read_value if declared is None else _normalise(read_value, declared, place)
+
+        return read
+
+
+def _normalise(value: Any, declared: FieldSpec, place: str) -> Any:
+    if not isinstance(value, str):
+        return value
+    if declared.lowercase:
+        value = value.lower()
+    if declared.values is not None and value not in declared.values:
+        raise InvalidInput(
+            f"{value[:100]!r} is not among the values of this field.",
+            field=place,
+            allowed=declared.values,
+        )
+    return value
+
+
+def _read_string(value: object, place: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"This takes a string, not {_json_type(value)}.", field=place)
+    if len(value) > MAX_VALUE_CHARS:
+        raise InvalidInput(f"This is longer than {MAX_VALUE_CHARS} characters.", field=place)
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidInput("This holds half a surrogate pair, which is no text.", field=place)
+    return value
+
+
+def _read_words(value: object, place: str) -> str:
+    text = _read_string(value, place)
+    if not text.strip():
+        raise InvalidInput("This takes one word or more.", field=place)
+    return text
+
+
+def _read_id(value: object, place: str) -> str:
+    text = _read_string(value, place)
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise InvalidInput("This takes an id (a UUID).", field=place) from None
+
+
+def _read_integer(value: object, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(f"This takes a whole number, not {_json_type(value)}.", field=place)
+    if not -(2**63) <= value < 2**63:
+        raise InvalidInput("This number does not fit into 64 bits.", field=place)
+    return value
+
+
+def _read_float(value: object, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"This takes a number, not {_json_type(value)}.", field=place)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InvalidInput("This takes a finite number.", field=place)
+    return number
+
+
+def _read_bool(value: object, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"This takes true or false, not {_json_type(value)}.", field=place)
+    return value
+
+
+def _read_datetime(value: object, place: str) -> str:
+    """In UTC; a date alone is its midnight there, as the store takes one that it holds."""
+    fix = "Write it as 2019-05-01T12:00:00Z."
+    if not isinstance(value, str) or not _DATETIME.fullmatch(value):
+        raise InvalidInput("This takes a date and time by RFC 3339.", field=place, fix=fix)
+    try:
+        moment = datetime.fromisoformat(value.upper())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        raise InvalidInput("There is no such date and time.", field=place, fix=fix) from None
+
+
+_READERS: dict[str, Callable[[object, str], Any]] = {
+    "keyword": _read_string,
+    "text": _read_words,
+    "integer": _read_integer,
+    "float": _read_float,
+    "bool": _read_bool,
+    "datetime": _read_datetime,
+}
+
+
+def _all_of(filters: Sequence[Filter]) -> Filter | None:
+    if not filters:
+        return None
+    return filters[0] if len(filters) == 1 else AllOf(filters)
+
+
+def _any_of(filters: Sequence[Filter]) -> Filter:
+    return filters[0] if len(filters) == 1 else AnyOf(filters)
+
+
+def _json_type(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    names = {str: "a string", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "an object")

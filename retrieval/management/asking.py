@@ -1,0 +1,79 @@
+"""How commands search: in this process, or, where a server owns the vector engine, through it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+from django.core.management.base import CommandError
+from django.db import DatabaseError
+from rest_framework.exceptions import APIException
+
+from access.server import find_server
+from documents.exceptions import StrataError
+from indexing.stores import close_store
+from retrieval.evaluation import Search
+from retrieval.search import search_chunks
+from retrieval.serializers import read_search_request, render_answer
+
+SEARCH_SECONDS = 60  # a server that also indexes may take its time
+
+
+@contextmanager
+def asking() -> Iterator[Search]:
+    """Search parameters in, the answer out, both as the API has them.
+
+    Whatever goes wrong meanwhile leaves the block as a ``CommandError`` that says what to do.
+    """
+    server = find_server()
+    try:
+        if server is None:
+            yield search_here
+            return
+        with httpx.Client(
+            base_url=server.url,
+            headers={"Authorization": f"Bearer {server.key}"},
+            timeout=SEARCH_SECONDS,
+            trust_env=False,  # no proxy has any business between us and ourselves
+        ) as client:
+
+            def search_there(parameters: dict[str, Any]) -> dict[str, Any]:
+                answer = client.post("/api/v1/search/pages", json=parameters)
+                content = answer.json()
+                if not answer.is_success:
+                    raise StrataError(
+                        content["detail"], allowed=content.get("allowed"), fix=content.get("fix")
+                    )
+                return content
+
+            yield search_there
+    except StrataError as error:
+        raise CommandError(_explain(error)) from None
+    except APIException as error:
+        raise CommandError(_first_detail(error.detail)) from None
+    except httpx.HTTPError as error:
+        raise CommandError(f"The running server did not answer: {error}") from None
+    except DatabaseError as error:
+        raise CommandError(f"{error}. Prepare the database: manage.py migrate") from None
+    finally:
+        close_store()
+
+
+def search_here(parameters: dict[str, Any]) -> dict[str, Any]:
+    return render_answer(search_chunks(read_search_request(parameters)))
+
+
+def _explain(error: StrataError) -> str:
+    parts = [error.detail]
+    if error.allowed:
+        parts.append(f"There are: {', '.join(error.allowed)}.")
+    if error.fix:
+        parts.append(error.fix)
+    return " ".join(parts)
+
+
+def _first_detail(detail: Any) -> str:
+    if isinstance(detail, dict):
+        name, inner = next(iter(detail.items()))
+        return f"{name}: {_first_detail(inner)}"
+    return _first_detail(detail[0]) if isinstance(detail, list) else str(detail)

@@ -1,0 +1,199 @@
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from documents.exceptions import StrataError, UnknownIndex
+from documents.services import TextContent, add_artifact
+from indexing import services
+from indexing.models import IndexBuild, Node
+from retrieval.evaluation import (
+    DEFAULT_MEASURES,
+    CorpusText,
+    Figures,
+    evaluate_mode,
+    parse_measures,
+    read_corpus,
+    read_judgements,
+)
+from retrieval.management.asking import asking
+from retrieval.search import Mode
+
+TEXTS_PER_TRANSACTION = 200  # a commit waits for the disk
+
+
+class Command(BaseCommand):
+    help = (
+        "Measure retrieval on a BEIR folder: one row a mode. Without --index, a throw-away index "
+        "of the folder's corpus is made first."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", type=Path)
+        parser.add_argument("--spec", default="plain", help="Recipe of the throw-away index.")
+        parser.add_argument("--index", help="An index that holds the corpus; ids are external ids.")
+        parser.add_argument(
+            "--measures", default=",".join(DEFAULT_MEASURES), help="In ir_measures' notation."
+        )
+        parser.add_argument("--modes", default="dense,sparse,hybrid")
+        parser.add_argument("--json", action="store_true")
+        # Set for the child process only: the data folder is its own, and empty.
+        parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
+
+    def handle(
+        self,
+        *,
+        folder: Path,
+        spec: str,
+        index: str | None,
+        measures: str,
+        modes: str,
+        json: bool,
+        fill: bool,
+        **options: Any,
+    ) -> None:
+        try:
+            wanted = parse_measures(measures.split(","))
+            judgements = read_judgements(folder)
+        except StrataError as error:
+            raise CommandError(f"{error} {error.fix or ''}".strip()) from None
+        chosen = _read_modes(modes)
+        if index is None and not fill:
+            given = ["--spec", spec, "--measures", measures, "--modes", modes]
+            self._measure_apart([str(folder.resolve()), *given, *(["--json"] if json else [])])
+            return
+        with asking() as search:
+            if fill:
+                self._fill(spec, folder)
+            figures = []
+            for mode in chosen:
+                with _bar(mode, len(judgements.queries)) as advance:
+                    figures.append(
+                        evaluate_mode(
+                            search,
+                            judgements,
+                            index=index or spec,
+                            mode=mode,
+                            measures=wanted,
+                            advance=advance,
+                        )
+                    )
+        self.stdout.write(_write_json(figures) if json else _write_table(figures))
+
+    def _measure_apart(self, arguments: Sequence[str]) -> None:
+        """Run again as a child that has a data folder of its own, so that neither a running
+        server nor what is stored here is in its way."""
+        with tempfile.TemporaryDirectory(prefix="strata-evaluate-") as data_dir:
+            environment = os.environ | {
+                "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
+                "STRATA_DATA_DIR": data_dir,
+                "STRATA_MODELS_DIR": str(settings.STRATA_MODELS_DIR),
+                "STRATA_SPECS_DIR": str(settings.STRATA_SPECS_DIR),
+            }
+            manage = Path(settings.BASE_DIR) / "manage.py"
+            finished = subprocess.run(
+                [sys.executable, str(manage), "evaluate", *arguments, "--fill"],
+                env=environment,
+                check=False,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        if finished.returncode != 0:
+            raise CommandError("The evaluation did not come to its end.")
+        self.stdout.write(finished.stdout, ending="")
+
+    def _fill(self, name: str, folder: Path) -> None:
+        """Index the corpus in this process, by the services every other way in uses."""
+        call_command("migrate", verbosity=0, interactive=False)
+        services.sync_indexes()
+        build = IndexBuild.objects.live().filter(index=name).first()
+        if build is None:
+            raise UnknownIndex(f"There is no spec {name!r} in {settings.STRATA_SPECS_DIR}.")
+        texts = list(read_corpus(folder))
+        with _bar("Reading", len(texts)) as advance:
+            for batch in _slices(texts, TEXTS_PER_TRANSACTION):
+                with transaction.atomic():
+                    for text in batch:
+                        artifact, _ = add_artifact(
+                            name,
+                            TextContent(pages=(text.text,)),
+                            title=text.title,
+                            external_id=text.id,
+                        )
+                        services.plan_nodes(artifact.pk, build)
+                        advance(1)
+        with _bar("Indexing", Node.objects.unsettled(build).count()) as advance:
+            while count := services.settle_nodes(build):
+                advance(count)
+        failed = Node.objects.filter(build=build, state=Node.State.FAILED)
+        if failed.exists():
+            raise CommandError(f"{failed.count()} passages failed: {failed[0].last_error}")
+
+
+@contextmanager
+def _bar(description: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, where that is a terminal, moved by the function yielded."""
+    console = Console(file=sys.stderr)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bars:
+        task = bars.add_task(description, total=total)
+        yield lambda count: bars.advance(task, count)
+
+
+def _read_modes(modes: str) -> list[str]:
+    chosen = [mode.strip() for mode in modes.split(",")]
+    for mode in chosen:
+        if mode not in set(Mode):
+            raise CommandError(f"{mode!r} is no mode; there are: {', '.join(Mode)}.")
+    return chosen
+
+
+def _slices(texts: Sequence[CorpusText], size: int) -> Iterator[Sequence[CorpusText]]:
+    for start in range(0, len(texts), size):
+        yield texts[start : start + size]
+
+
+def _write_json(figures: Iterable[Figures]) -> str:
+    return json.dumps([asdict(each) for each in figures], indent=2)
+
+
+def _write_table(figures: Sequence[Figures]) -> str:
+    """Aligned columns; recall@100 under the name people say it by."""
+    measures = list(figures[0].measures)
+    rows = [["mode", *(_said(measure) for measure in measures), "p50 ms"]]
+    rows += [
+        [each.mode, *(f"{each.measures[name]:.4f}" for name in measures), f"{each.p50_ms:.2f}"]
+        for each in figures
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(cells))
+    return "\n".join(lines)
+
+
+def _said(measure: str) -> str:
+    return f"recall@{measure[2:]}" if measure.startswith("R@") else measure
