@@ -5,7 +5,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
 SHORTEST_SECRET = 16  # characters
 
@@ -15,14 +15,21 @@ def check_admin_key(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
     secret = settings.STRATA_ADMIN_KEY
     if not secret:
         return []
-    is_visible = secret.isascii() and secret.isprintable() and " " not in secret
-    if is_visible and len(secret) >= SHORTEST_SECRET:
-        return []
-    return [
-        Error(
-            f"STRATA_ADMIN_KEY must be at least {SHORTEST_SECRET} visible ASCII characters.",
-            hint="It travels in a header, and its hash is only as strong as it is random: "
-            "openssl rand -hex 32 makes a good one.",
-            id="access.E001",
-        )
-    ]
+    if not (secret.isascii() and secret.isprintable() and " " not in secret):
+        return [
+            Error(
+                "STRATA_ADMIN_KEY may hold visible ASCII characters only: it travels in a header.",
+                hint="openssl rand -hex 32 makes a good one.",
+                id="access.E001",
+            )
+        ]
+    if len(secret) < SHORTEST_SECRET:
+        return [
+            Warning(
+                f"STRATA_ADMIN_KEY is shorter than {SHORTEST_SECRET} characters and can be "
+                "guessed.",
+                hint="openssl rand -hex 32 makes a good one.",
+                id="access.W001",
+            )
+        ]
+    return []

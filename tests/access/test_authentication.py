@@ -1,0 +1,90 @@
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from access import server
+from access.models import ApiKey
+
+pytestmark = pytest.mark.django_db
+
+URL = "/api/v1/artifacts/1c9f9a8e-0000-4000-8000-000000000000/"  # answers 404 to who may ask
+
+
+@pytest.fixture
+def client() -> APIClient:
+    return APIClient()
+
+
+def ask(client: APIClient, authorization: str):
+    return client.get(URL, headers={"Authorization": authorization})
+
+
+class TestKeyAuthentication:
+    def test_lets_the_holder_of_a_key_in(self, client):
+        secret = ApiKey.issue("tests")[1]
+
+        assert ask(client, f"Bearer {secret}").status_code == 404
+
+    def test_reads_the_scheme_in_any_case(self, client):
+        secret = ApiKey.issue("tests")[1]
+
+        assert ask(client, f"bEARER  {secret} ").status_code == 404
+
+    @pytest.mark.parametrize("authorization", [None, "Basic YTpi", "strata_without_a_scheme"])
+    def test_asks_for_a_key_where_there_is_none(self, client, authorization):
+        answer = ask(client, authorization) if authorization else client.get(URL)
+
+        assert answer.status_code == 401
+        assert answer["WWW-Authenticate"] == "Bearer"
+        assert answer.json()["code"] == "not_authenticated"
+
+    @pytest.mark.parametrize(
+        "authorization", ["Bearer", "Bearer ", "Bearer nonsense", "Bearer ÿ\x80", "Bearer a b c"]
+    )
+    def test_refuses_a_key_it_does_not_know(self, client, authorization):
+        ApiKey.issue("tests")
+
+        answer = ask(client, authorization)
+
+        assert answer.status_code == 401
+        assert answer["WWW-Authenticate"] == "Bearer"
+        assert answer.json()["code"] == "unknown_key"
+
+    def test_refuses_a_revoked_key(self, client):
+        key, secret = ApiKey.issue("tests")
+        key.revoked_at = timezone.now()
+        key.save()
+
+        assert ask(client, f"Bearer {secret}").json()["code"] == "unknown_key"
+
+    def test_refuses_a_hash_in_place_of_a_secret(self, client):
+        key, _ = ApiKey.issue("tests")
+
+        assert ask(client, f"Bearer {key.digest}").status_code == 401
+
+    def test_looks_into_the_database_once(self, client, django_assert_num_queries):
+        ApiKey.issue("tests")
+
+        with django_assert_num_queries(1):
+            ask(client, "Bearer nonsense")
+
+    def test_knows_the_running_servers_own_key_while_it_runs(self, client, settings, tmp_path):
+        settings.STRATA_DATA_DIR = tmp_path
+        with server.announced("http://127.0.0.1:1") as secret:
+            assert ask(client, f"Bearer {secret}").status_code == 404
+
+        assert ask(client, f"Bearer {secret}").status_code == 401
+
+    def test_leaves_sessions_to_the_browser_page(self, client, django_user_model):
+        client.force_login(django_user_model.objects.create_user("reader"))
+
+        assert client.get(URL).status_code == 404
+
+    def test_asks_sessions_for_proof_against_forgery(self, django_user_model):
+        client = APIClient(enforce_csrf_checks=True)
+        client.force_login(django_user_model.objects.create_user("reader"))
+
+        answer = client.delete(URL)
+
+        assert answer.status_code == 403
+        assert answer.json()["code"] == "permission_denied"

@@ -1,0 +1,169 @@
+"""The announcement is tried with real processes: what it promises is about their deaths."""
+
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from access import server
+
+ANNOUNCER = """
+import sys, time
+from pathlib import Path
+from django.conf import settings
+settings.configure(STRATA_DATA_DIR=Path(sys.argv[1]))
+from access import server
+server.announce(sys.argv[2])
+print("announced", flush=True)
+time.sleep(60)
+"""
+
+
+class Live(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, self.headers["Authorization"]))
+        body = json.dumps({"status": "live"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[http.server.ThreadingHTTPServer]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Live) as web:
+        web.asked = []
+        thread = threading.Thread(target=web.serve_forever, args=[0.02])
+        thread.start()
+        yield web
+        web.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def url(web) -> str:
+    return f"http://127.0.0.1:{web.server_port}"
+
+
+@pytest.fixture(autouse=True)
+def data_dir(settings, tmp_path, monkeypatch) -> Path:
+    settings.STRATA_DATA_DIR = tmp_path
+    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(server, "TAKE_SECONDS", 0.2)
+    return tmp_path
+
+
+@pytest.fixture
+def announcer(data_dir, url) -> Iterator[subprocess.Popen]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ANNOUNCER, str(data_dir), url], stdout=subprocess.PIPE
+    )
+    process.stdout.readline()
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+class TestFindServer:
+    def test_finds_none_where_none_was_announced(self):
+        assert server.find_server() is None
+
+    def test_finds_the_server_of_another_process(self, announcer, url):
+        found = server.find_server()
+
+        assert (found.url, found.pid) == (url, announcer.pid)
+
+    def test_finds_none_after_a_kill(self, announcer, data_dir):
+        announcer.kill()
+        announcer.wait()
+
+        assert (data_dir / "server.json").exists()
+        assert server.find_server() is None
+
+    def test_finds_none_where_a_killed_servers_address_is_someone_elses(self, data_dir, url):
+        said = {"url": url, "key": "k", "pid": os.getpid()}
+        (data_dir / "server.json").write_text(json.dumps(said))
+        (data_dir / "server.lock").touch()
+
+        assert server.find_server() is None
+
+    def test_finds_none_where_nothing_answers(self):
+        with server.announced("http://127.0.0.1:1"):
+            assert server.find_server() is None
+
+    def test_waits_for_one_that_has_just_started(self, monkeypatch, web, url):
+        monkeypatch.setattr(server, "ANSWER_SECONDS", 5.0)
+        answers = iter([False, False, True])
+        monkeypatch.setattr(server, "_is_live", lambda *args: next(answers))
+
+        with server.announced(url):
+            assert server.find_server().url == url
+
+    def test_finds_none_in_a_file_of_nonsense(self, data_dir, url):
+        with server.announced(url):
+            (data_dir / "server.json").write_text("[]")
+
+            assert server.find_server() is None
+
+
+class TestAnnounce:
+    def test_writes_a_file_for_its_owner_alone(self, data_dir, url):
+        with server.announced(url):
+            assert (data_dir / "server.json").stat().st_mode & 0o777 == 0o600
+
+    def test_refuses_a_second_server(self, announcer, url):
+        with pytest.raises(BlockingIOError):
+            server.announce(url)
+
+        assert server.find_server().pid == announcer.pid
+
+    def test_takes_over_from_a_killed_one(self, announcer, url):
+        announcer.kill()
+        announcer.wait()
+
+        with server.announced(url):
+            assert server.find_server().pid == os.getpid()
+
+    def test_leaves_nothing_behind_once_withdrawn(self, data_dir, url):
+        with server.announced(url) as key:
+            assert server.is_own_key(key)
+
+        server.withdraw()
+        assert not server.is_own_key(key)
+        assert not (data_dir / "server.json").exists()
+
+
+class TestRequest:
+    def test_sends_the_key(self, web, url):
+        with server.announced(url) as key:
+            server.find_server().request("GET", "/anything")
+
+        assert web.asked[-1] == ("/anything", f"Bearer {key}")
+
+    def test_goes_past_proxies(self, web, url, monkeypatch):
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+
+        answer = server.RunningServer(url, "k", 1).request("GET", "/anything")
+
+        assert answer.json() == {"status": "live"}
+
+    def test_says_when_the_server_is_gone(self):
+        with pytest.raises(server.ServerGone):
+            server.RunningServer("http://127.0.0.1:1", "k", 1).request("GET", "/")
+
+    def test_says_when_the_server_is_too_slow(self, web, url, monkeypatch):
+        monkeypatch.setattr(Live, "do_GET", lambda self: time.sleep(0.5))
+
+        with pytest.raises(server.ServerGone, match=r"0\.1 s"):
+            server.RunningServer(url, "k", 1).request("GET", "/", timeout=0.1)
