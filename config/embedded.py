@@ -33,7 +33,8 @@ class Workers:
     """Celery's worker and beat in threads of this process."""
 
     def __init__(self) -> None:
-        self._worker = app.Worker(
+        # Not app.Worker: that one is a program, with signal handlers and a banner of its own.
+        self._worker = app.WorkController(
             pool="threads",
             concurrency=WORKER_THREADS,
             queues=[queue.name for queue in app.conf.task_queues],
@@ -41,7 +42,6 @@ class Workers:
             without_gossip=True,
             without_mingle=True,
             without_heartbeat=True,
-            quiet=True,
         )
         self._beat = beat.EmbeddedService(app, thread=True, scheduler_cls="celery.beat:Scheduler")
         self._thread = threading.Thread(target=self._worker.start, name="worker", daemon=True)

@@ -48,5 +48,5 @@ DATABASES = {
 
 STRATA_VECTOR_STORE = "embedded"
 
-CELERY_BROKER_URL = "memory://"
+CELERY_BROKER_URL = "memory://localhost/"
 CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}  # seconds; a whole one by default

@@ -4,22 +4,20 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from access.server import RunningServer, find_server
 from config import embedded
 from config.progress import follow_artifacts, progress_bar
-from documents.exceptions import StrataError
 from documents.importing import Given, add_file, iter_files
 from documents.models import Artifact
+from indexing.management.prepared import PreparedCommand
 from indexing.models import Index
-from indexing.services import sync_indexes
 
 NUDGE_EVERY = 50  # documents; a running server is told to look, and begins while we still add
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Add files, folders and .jsonl files of documents to an index."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -38,12 +36,7 @@ class Command(BaseCommand):
         server = find_server()
         with ExitStack() as stack:
             if server is None and embedded.is_embedded():
-                try:
-                    stack.enter_context(embedded.owning_store())
-                except StrataError as error:
-                    raise CommandError(f"{error} {error.fix or ''}".strip()) from None
-                call_command("migrate", verbosity=0)
-                sync_indexes()
+                stack.enter_context(embedded.owning_store())
                 stack.enter_context(embedded.working())
                 wait = True
             names = list(Index.objects.values_list("name", flat=True))

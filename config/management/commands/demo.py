@@ -3,18 +3,19 @@ from pydoc_data.topics import topics
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from access.server import find_server
 from config import embedded
 from documents.importing import add_file, iter_files
 from documents.services import TextContent, add_artifact
+from indexing.management.prepared import PreparedCommand
 from indexing.models import Index
 
 LIBRARY = Path(settings.BASE_DIR) / "demo" / "library"
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = (
         "Add the demo documents: the running Python's language reference, and a small library "
         "of files in many formats. Adding them again changes nothing."

@@ -17,7 +17,7 @@ from access.models import ApiKey
 from config import embedded
 from config.progress import watch_progress
 from documents.exceptions import StrataError
-from indexing.services import sync_indexes
+from indexing.management.prepared import prepare_database
 
 ADMIN_NAME = "admin"
 
@@ -54,8 +54,7 @@ class Command(BaseCommand):
         os._exit(0)
 
     def _serve(self, listener: socket.socket, host: str, port: int, demo: bool) -> None:
-        call_command("migrate", verbosity=0)
-        for note in sync_indexes():
+        for note in prepare_database():
             self.stderr.write(self.style.WARNING(note))
         is_first_start = not ApiKey.objects.exists()
         shown_host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104
@@ -89,7 +88,7 @@ class Command(BaseCommand):
                 f"  API key      {shown}",
                 "",
                 *([] if given else [f"Open {url}/#key={secret}", "or paste:"]),
-                f"  curl -H 'Authorization: Bearer {shown}' \\",
+                f'  curl -H "Authorization: Bearer {shown}" \\',
                 f"    '{url}/api/v1/search/pages?index=python-reference&q=what+does+yield+from+do'",
             ]
         else:

@@ -1,13 +1,14 @@
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 
+from indexing.management.prepared import PreparedCommand
 from indexing.progress import index_progress
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "How far each index has come."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,14 +1,14 @@
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from access.server import find_server
-from documents.exceptions import UnknownIndex
+from indexing.management.prepared import PreparedCommand
 from indexing.models import Index, IndexBuild
 from indexing.verification import FINDINGS, verify_build
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = (
         "Compare documents, ledger and vector store in both directions. "
         "Exits with 0 only if they agree."
@@ -23,7 +23,9 @@ class Command(BaseCommand):
     def handle(self, *, index: str | None, repair: bool, **options: Any) -> None:
         names = list(Index.objects.values_list("name", flat=True))
         if index is not None and index not in names:
-            raise CommandError(str(UnknownIndex(f"There is no index named {index!r}.")))
+            raise CommandError(
+                f"There is no index named {index!r}; there are: {', '.join(names)}."
+            )
         chosen = names if index is None else [index]
         # A running server owns the vector engine: it has to look for us.
         if server := find_server():

@@ -1,0 +1,37 @@
+"""The base of commands that read or write indexes, on a fresh data folder as on any other."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from documents.exceptions import StrataError
+from indexing.services import sync_indexes
+
+
+class PreparedCommand(BaseCommand):
+    """Before it runs, an embedded form's database is migrated and knows every spec; what goes
+    wrong in the ways we know ends in one sentence."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        try:
+            if settings.STRATA_VECTOR_STORE == "embedded":
+                prepare_database()
+            return super().execute(*args, **options)
+        except StrataError as error:
+            raise CommandError(f"{error} {error.fix or ''}".strip()) from None
+        except DatabaseError as error:
+            raise CommandError(
+                f"The database does not answer as it should: {error}. manage.py doctor says more."
+            ) from error
+
+
+def prepare_database() -> list[str]:
+    """Migrate where that is due, and make every spec an index; returns what to tell people."""
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", verbosity=0)
+    return sync_indexes()
