@@ -1,0 +1,135 @@
+import json
+
+import pytest
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import OperationalError
+from django.http import Http404
+from django.test import RequestFactory
+from rest_framework import exceptions
+from rest_framework.exceptions import ErrorDetail
+
+from config import errors
+from config.errors import HTTP_STATUS, exception_handler, http_status
+from documents.exceptions import InvalidInput, StrataError, TooLarge
+from indexing.exceptions import StoreUnavailable
+
+
+def every_condition(base: type[StrataError] = StrataError) -> list[type[StrataError]]:
+    derived = [each for each in base.__subclasses__() if not each.__module__.startswith("tests.")]
+    return [*derived, *(each for one in derived for each in every_condition(one))]
+
+
+class TestTable:
+    @pytest.mark.parametrize("condition", every_condition())
+    def test_has_a_line_for_every_condition(self, condition):
+        assert any(ancestor in HTTP_STATUS for ancestor in condition.__mro__)
+
+    @pytest.mark.parametrize("condition", every_condition())
+    def test_blames_the_server_for_all_that_a_retry_may_cure(self, condition):
+        assert not condition.is_retryable or HTTP_STATUS[condition] >= 500
+
+    def test_lets_the_nearest_class_count(self):
+        class Narrower(TooLarge):
+            """Still too large."""
+
+        assert http_status(Narrower()) == http_status(TooLarge()) == 413
+
+
+class TestExceptionHandler:
+    def test_passes_everything_on_that_an_error_says(self):
+        error = InvalidInput("Wrong.", field="year", allowed=["b", "a"], fix="Do not.")
+
+        answer = exception_handler(error, {})
+
+        assert answer.status_code == 400
+        assert answer.data == {
+            "code": "invalid",
+            "detail": "Wrong.",
+            "field": "year",
+            "allowed": ["a", "b"],
+            "fix": "Do not.",
+        }
+
+    def test_says_when_to_come_back(self):
+        assert int(exception_handler(StoreUnavailable(), {})["Retry-After"]) > 0
+
+    @pytest.mark.parametrize(
+        ("detail", "field"),
+        [
+            ({"title": ["Too long."], "url": ["Wrong."]}, "title"),
+            ({"pages": {3: ["Too long."]}}, "pages.3"),
+            ({"a": {"b": [{}, {"c": ["Too long."]}]}}, "a.b.1.c"),
+            ({"non_field_errors": ["Too long."]}, None),
+            (["Too long."], None),
+            ("Too long.", None),
+        ],
+    )
+    def test_names_the_first_wrong_field(self, detail, field):
+        answer = exception_handler(exceptions.ValidationError(detail), {})
+
+        assert answer.status_code == 400
+        assert answer.data["detail"] == "Too long."
+        assert answer.data.get("field") == field
+
+    @pytest.mark.parametrize(
+        ("error", "status", "code"),
+        [
+            (exceptions.NotFound(code="no_original"), 404, "no_original"),
+            (exceptions.MethodNotAllowed("PUT"), 405, "method_not_allowed"),
+            (exceptions.ParseError(), 400, "malformed"),
+            (exceptions.UnsupportedMediaType("a/b"), 415, "unsupported_media_type"),
+            (exceptions.NotAuthenticated(), 401, "not_authenticated"),
+            (exceptions.AuthenticationFailed(code="unknown_key"), 401, "unknown_key"),
+            (exceptions.Throttled(wait=3), 429, "throttled"),
+            (exceptions.NotAcceptable(), 406, "not_acceptable"),
+            (Http404("secret path"), 404, "not_found"),
+            (PermissionDenied(), 403, "permission_denied"),
+            (RequestDataTooBig(), 413, "too_large"),
+            (SuspiciousOperation(), 400, "malformed"),
+            (OperationalError("database is locked"), 503, "database_unavailable"),
+        ],
+    )
+    def test_gives_every_error_one_shape(self, error, status, code):
+        answer = exception_handler(error, {})
+
+        assert (answer.status_code, answer.data["code"]) == (status, code)
+        assert set(answer.data) == {"code", "detail"}
+        assert answer.data["detail"]
+        assert "secret" not in answer.data["detail"]
+
+    def test_keeps_the_headers_of_an_error(self):
+        error = exceptions.AuthenticationFailed()
+        error.auth_header = "Bearer"
+
+        assert exception_handler(error, {})["WWW-Authenticate"] == "Bearer"
+        assert exception_handler(exceptions.Throttled(wait=3), {})["Retry-After"] == "3"
+
+    def test_shows_text_that_is_no_utf8(self):
+        error = exceptions.ValidationError({"a\ud800": [ErrorDetail("b\udfff", "invalid")]})
+
+        answer = exception_handler(error, {})
+
+        json.dumps(answer.data, ensure_ascii=False).encode()
+
+    def test_leaves_defects_to_django(self):
+        assert exception_handler(ZeroDivisionError(), {}) is None
+
+
+class TestHandlers:
+    @pytest.mark.parametrize(
+        ("answer", "status"),
+        [
+            (lambda request: errors.handler400(request, SuspiciousOperation()), 400),
+            (lambda request: errors.handler403(request, PermissionDenied()), 403),
+            (lambda request: errors.handler404(request, Http404()), 404),
+            (errors.handler500, 500),
+        ],
+    )
+    def test_answer_in_json_below_the_api_and_in_text_elsewhere(self, answer, status):
+        below = answer(RequestFactory().get("/api/v1/nothing"))
+        elsewhere = answer(RequestFactory().get("/nothing"))
+
+        assert below.status_code == elsewhere.status_code == status
+        assert set(json.loads(below.content)) == {"code", "detail"}
+        assert elsewhere["Content-Type"].startswith("text/plain")
+        assert b"<" not in elsewhere.content
