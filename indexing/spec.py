@@ -58,8 +58,8 @@ class SparseSpec(Frozen):
     tokenizer: Literal["multilingual", "word", "whitespace", "prefix"] = "multilingual"
     language: str = "english"  # stop words and stemmer; "none" for neither
     k: float = Field(1.2, gt=0, le=10)
-    b: float = Field(0.75, ge=0, le=1)
-    average_length: float = Field(256, gt=0)  # words, as the formula's length normalisation
+    b: float = Field(0.5, ge=0, le=1)
+    average_length: float = Field(128, gt=0)  # words a text is taken to have when all is average
 
 
 class SentenceStrategy(Frozen):

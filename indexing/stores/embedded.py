@@ -180,6 +180,15 @@ class EmbeddedStore(VectorStore):
             return
         self._check_disk()
         with _reaching_engine():
+            if collection.schema.has_sparse:
+                # A deleted point would count among the documents that hold its terms until the
+                # next start, and spoil the terms' weights; a point without terms does not.
+                emptied = [edge.Point(each, {SPARSE: edge.SparseVector([], [])}) for each in ids]
+                collection.shard.update(
+                    edge.UpdateOperation.upsert_points(
+                        emptied, update_mode=edge.UpdateMode.UpdateOnly
+                    )
+                )
             collection.shard.update(edge.UpdateOperation.delete_points(list(ids)))
             collection.shard.flush()
 

@@ -26,9 +26,11 @@ TOKENIZERS = {
 # Those with stop words, a stemmer or both; Chinese, Thai and the like need neither and may be
 # indexed under any of them.
 LANGUAGES = frozenset(
-    "arabic azerbaijani basque bengali catalan chinese danish dutch english finnish french german "
-    "greek hebrew hinglish hungarian indonesian italian japanese kazakh nepali norwegian "
-    "portuguese romanian russian slovene spanish swedish tajik turkish".split()  # noqa: SIM905
+    """
+    arabic azerbaijani basque bengali catalan chinese danish dutch english finnish french german
+    greek hebrew hinglish hungarian indonesian italian japanese kazakh nepali norwegian portuguese
+    romanian russian slovene spanish swedish tajik turkish
+    """.split()  # noqa: SIM905
 )
 
 

@@ -1,0 +1,343 @@
+"""What the embedded store promises beyond the contract: it owns its folder and outlives a kill."""
+
+import gc
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+import weakref
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from documents.exceptions import DiskFull
+from indexing.exceptions import StoreOwned, StoreUnavailable
+from indexing.stores import CollectionSchema, Match, Point, Query, Range, SparseVector
+from indexing.stores.embedded import EmbeddedStore
+
+ROOT = Path(__file__).parents[3]
+NAME = "library.page_embeddings.1"
+SCHEMA = CollectionSchema(dimension=4, fields={"year": "integer"})
+
+
+@pytest.fixture
+def open_store(tmp_path):
+    stores = []
+
+    def open_store(**settings):
+        stores.append(EmbeddedStore(tmp_path / "vectors", **settings))
+        return stores[-1]
+
+    yield open_store
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "vectors"
+
+
+def make_point(number):
+    dense = np.array([1, number, 0, 0], dtype=np.float32)
+    return Point(uuid.UUID(int=number), dense, SparseVector([1], [1.0]), {"year": number})
+
+
+def stored_numbers(store, name=NAME):
+    return [point.id.int for batch in store.scroll(name) for point in batch]
+
+
+def python(code, *arguments):
+    """A Python process of its own, with our code on its path."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+WRITER = """
+import sys, uuid
+from pathlib import Path
+import numpy as np
+from indexing.stores import CollectionSchema, Point
+from indexing.stores.embedded import EmbeddedStore
+
+store = EmbeddedStore(Path(sys.argv[1]))
+store.ensure_collection("a.b.1", CollectionSchema(4, {"year": "integer"}))
+for number in range(100_000):
+    point = Point(uuid.UUID(int=number), np.ones(4, dtype=np.float32), None, {"year": number})
+    store.upsert("a.b.1", [point])
+    print(number, flush=True)
+"""
+
+SECOND_OWNER = """
+import sys
+from pathlib import Path
+from indexing.exceptions import StoreOwned
+from indexing.stores.embedded import EmbeddedStore
+
+try:
+    EmbeddedStore(Path(sys.argv[1]))
+except StoreOwned as error:
+    print(error.code, error.detail)
+"""
+
+
+class TestDurability:
+    def test_survives_a_restart(self, open_store):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(number) for number in (1, 2, 3)])
+        store.replace_payloads(NAME, {uuid.UUID(int=2): {"year": 20}})
+        store.delete(NAME, [uuid.UUID(int=3)])
+        store.close()
+
+        store = open_store()
+
+        assert stored_numbers(store) == [1, 2]
+        assert store.count(NAME, Match("year", [20])) == 1
+        hits = store.search(NAME, Query(sparse=SparseVector([1], [1.0])))
+        assert [hit.id.int for hit in hits] == [1, 2]
+        store.ensure_collection(NAME, SCHEMA)
+        assert store.count(NAME) == 2
+
+    def test_keeps_all_it_acknowledged_when_killed(self, folder, open_store):
+        with python(WRITER, folder) as writer:
+            acknowledged = []
+            for line in writer.stdout:
+                acknowledged.append(int(line))
+                if len(acknowledged) == 20:
+                    writer.send_signal(signal.SIGKILL)
+        assert writer.returncode == -signal.SIGKILL
+
+        store = open_store()  # the lock died with its owner
+
+        assert set(acknowledged) <= set(stored_numbers(store, "a.b.1"))
+        acknowledged_years = Range("year", lte=max(acknowledged))
+        assert store.count("a.b.1", acknowledged_years) == len(acknowledged)
+
+    def test_a_collection_half_made_is_made_anew(self, folder, open_store, monkeypatch):
+        store = open_store()
+
+        def die(*_):
+            raise KeyboardInterrupt  # stands for the kill: nothing tidies up after it
+
+        with monkeypatch.context() as patch:
+            patch.setattr("indexing.stores.embedded._write_schema", die)
+            patch.setattr(shutil, "rmtree", lambda *_, **__: None)
+            with pytest.raises(KeyboardInterrupt):
+                store.ensure_collection(NAME, SCHEMA)
+        assert list(folder.glob(".new-*"))
+        store.close()
+
+        store = open_store()
+
+        assert not list(folder.glob(".new-*"))
+        assert not store.has_collection(NAME)
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(1)])
+        assert stored_numbers(store) == [1]
+
+    def test_a_collection_half_dropped_is_gone(self, folder, open_store, monkeypatch):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(1)])
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "rmtree", lambda *_, **__: None)
+            store.drop_collection(NAME)
+        store.close()
+
+        store = open_store()
+
+        assert not store.has_collection(NAME)
+        assert [path.name for path in folder.iterdir()] == [".lock"]
+
+
+class TestOwnership:
+    def test_refuses_a_second_process(self, folder, open_store):
+        open_store()
+
+        with python(SECOND_OWNER, folder) as second:
+            answer, errors = second.communicate(timeout=60)
+
+        assert answer == "store_owned Another process owns the embedded vector store.\n", errors
+
+    def test_refuses_a_second_store_in_this_process(self, open_store):
+        store = open_store()
+        with pytest.raises(StoreOwned):
+            open_store()
+
+        store.close()
+
+        open_store()
+
+    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+    def test_refuses_to_work_in_a_forked_child(self, open_store):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        reader, writer = multiprocessing.Pipe(duplex=False)
+
+        child = os.fork()
+        if child == 0:
+            try:
+                store.count(NAME)
+            except StoreUnavailable as error:
+                writer.send(error.detail)
+            os._exit(0)
+        os.waitpid(child, 0)
+
+        assert reader.poll(10)
+        assert "forked" in reader.recv()
+        assert store.count(NAME) == 0
+
+    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+    def test_does_not_leave_the_folder_to_a_forked_child(self, open_store):
+        store = open_store()
+        here, there = multiprocessing.Pipe()
+        child = os.fork()
+        if child == 0:
+            there.send("running")
+            there.recv()
+            os._exit(0)
+        here.recv()
+
+        store.close()
+        try:
+            open_store()  # though the child lives on
+        finally:
+            here.send("end")
+            os.waitpid(child, 0)
+
+    def test_lets_go_of_what_it_closed(self, open_store):
+        store = open_store()
+        store.close()
+        store.close()
+
+        with pytest.raises(StoreUnavailable, match="closed"):
+            store.ping()
+        with pytest.raises(StoreUnavailable, match="closed"):
+            store.search(NAME, Query(dense=np.ones(4, dtype=np.float32)))
+
+    def test_keeps_no_closed_store_alive(self, tmp_path):
+        store = EmbeddedStore(tmp_path / "other")
+        store.close()
+        reference = weakref.ref(store)
+
+        del store
+        gc.collect()
+
+        assert reference() is None
+
+
+class TestGuards:
+    def test_stops_writing_before_the_disk_is_full(self, open_store, monkeypatch):
+        store = open_store(min_free_bytes=2**20)
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(1)])
+        usage = namedtuple("usage", "total used free")
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(2**30, 2**30, 2**19))
+
+        for write in (
+            lambda: store.upsert(NAME, [make_point(2)]),
+            lambda: store.delete(NAME, [uuid.UUID(int=1)]),
+            lambda: store.replace_payloads(NAME, {uuid.UUID(int=1): {}}),
+            lambda: store.ensure_collection("another", SCHEMA),
+        ):
+            with pytest.raises(DiskFull):
+                write()
+
+        assert stored_numbers(store) == [1]  # reading goes on
+        store.drop_collection(NAME)  # and so does what makes room
+
+    def test_turns_the_engines_errors_into_unavailable(self, open_store, folder):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.close()
+        (folder / NAME / "shard" / "edge_config.json").write_text("{", encoding="utf-8")
+
+        store = open_store()
+
+        with pytest.raises(StoreUnavailable, match="failed"):
+            store.count(NAME)
+
+    @pytest.mark.parametrize("dense", [[1.0], [1.0] * 5])
+    def test_takes_a_wrong_dimension_for_a_bug(self, open_store, dense):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        wrong = np.array(dense, dtype=np.float32)
+
+        with pytest.raises(ValueError, match="dimensions"):
+            store.upsert(NAME, [Point(uuid.uuid4(), wrong, None, {})])
+        with pytest.raises(ValueError, match="dimensions"):
+            store.search(NAME, Query(dense=wrong))
+
+    def test_a_drop_under_a_search_breaks_nothing(self, open_store):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(number) for number in range(100)])
+        broken = []
+
+        def search():
+            query = Query(dense=np.ones(4, dtype=np.float32))
+            while hits := _or_none(store.search, NAME, query):
+                if len(hits) != 10:
+                    broken.append(hits)
+
+        threads = [threading.Thread(target=search) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        store.drop_collection(NAME)
+        for thread in threads:
+            thread.join(30)
+
+        assert not broken
+        assert not any(thread.is_alive() for thread in threads)
+
+
+def _or_none(search, *arguments):
+    try:
+        return search(*arguments)
+    except StoreUnavailable:
+        return None
+
+
+class TestNames:
+    def test_any_name_is_a_folder_of_its_own(self, open_store, folder):
+        names = ["a.b-c_1", "A.b-c_1", ".hidden", "..", "a/b", "書庫", "a%2fb"]
+        schema = CollectionSchema(4, {})
+        store = open_store()
+        for number, name in enumerate(names, start=1):
+            store.ensure_collection(name, schema)
+            store.upsert(name, [make_point(number)])
+
+        assert [stored_numbers(store, name) for name in names] == [
+            [number] for number in range(1, len(names) + 1)
+        ]
+        folders = {path.name.lower() for path in folder.iterdir()} - {".lock"}
+        assert len(folders) == len(names)
+        assert not any(name.startswith(".") for name in folders)
+
+
+class TestOptimize:
+    def test_changes_no_answer_that_was_exact(self, open_store):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(number) for number in range(200)])
+        query = Query(dense=np.ones(4, dtype=np.float32), limit=20)
+        before = store.search(NAME, query)
+
+        store.optimize(NAME)
+
+        assert store.search(NAME, query) == before
+        assert store.count(NAME) == 200
+        with pytest.raises(LookupError):
+            store.optimize("nothing")

@@ -1,0 +1,90 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from indexing.exceptions import InvalidSpec
+from indexing.spec import SparseSpec
+from indexing.stores import encode_query, get_bm25
+from indexing.stores.sparse import LANGUAGES, TOKENIZERS, Bm25Encoder
+
+
+class TestBm25Encoder:
+    def test_finds_a_document_by_another_form_of_its_word(self):
+        encoder = Bm25Encoder(SparseSpec())
+
+        [term] = encoder.encode_query("Runs").indices
+
+        assert term in encoder.encode_document("She was running late.").indices
+
+    def test_gives_each_term_once(self):
+        document = Bm25Encoder(SparseSpec()).encode_document("gene genes Gene protein")
+
+        assert len(set(document.indices)) == len(document.indices) == len(document.values) == 2
+
+    def test_weighs_queries_by_one(self):
+        query = Bm25Encoder(SparseSpec()).encode_query("gene gene protein")
+
+        assert query.values == [1.0, 1.0]
+
+    def test_saturates_and_normalises_as_the_formula_says(self):
+        spec = SparseSpec(k=2.0, b=0.5, average_length=4)
+
+        [weight] = Bm25Encoder(spec).encode_document("gene gene").values
+
+        # tf (k + 1) / (tf + k (1 - b + b length / average)), with tf = length = 2
+        assert weight == pytest.approx(2 * 3 / (2 + 2 * (1 - 0.5 + 0.5 * 2 / 4)))
+
+    @pytest.mark.parametrize("text", ["", "the of and", " \n\t", "…!?"])
+    def test_has_no_terms_for_a_text_that_says_nothing(self, text):
+        assert encode_query(SparseSpec(), text).indices == []
+
+    @pytest.mark.parametrize(
+        ("text", "word"),
+        [
+            ("东京是日本的首都", "首都"),
+            ("東京は日本の首都です", "首都"),
+            ("กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย", "ประเทศไทย"),
+            ("SACC-111 binds NadD", "SACC-111"),
+            ("Ёлка в лесу", "лесу"),
+        ],
+    )
+    def test_finds_words_of_any_script_by_default(self, text, word):
+        encoder = Bm25Encoder(SparseSpec())
+
+        terms = set(encoder.encode_query(word).indices)
+
+        assert terms
+        assert terms <= set(encoder.encode_document(text).indices)
+
+    def test_keeps_stop_words_and_forms_apart_without_a_language(self):
+        encoder = Bm25Encoder(SparseSpec(language="none"))
+
+        assert len(encoder.encode_query("the run running").indices) == 3
+
+    @pytest.mark.parametrize("tokenizer", TOKENIZERS)
+    def test_has_every_tokenizer(self, tokenizer):
+        assert Bm25Encoder(SparseSpec(tokenizer=tokenizer)).encode_query("tokens").indices
+
+    @pytest.mark.parametrize("language", sorted(LANGUAGES))
+    def test_has_every_language(self, language):
+        Bm25Encoder(SparseSpec(language=language))
+
+    def test_names_the_languages_there_are(self):
+        with pytest.raises(InvalidSpec, match="klingon") as caught:
+            Bm25Encoder(SparseSpec(language="klingon"))
+
+        assert caught.value.field == "sparse.language"
+        assert {"english", "none"} <= set(caught.value.allowed)
+
+    def test_is_made_once_for_a_spec(self):
+        assert get_bm25(SparseSpec()) is get_bm25(SparseSpec())
+        assert get_bm25(SparseSpec()) is not get_bm25(SparseSpec(language="german"))
+
+    def test_may_be_shared_by_threads(self):
+        encoder = Bm25Encoder(SparseSpec())
+        texts = [f"document {number} about retrieval" for number in range(200)]
+
+        with ThreadPoolExecutor(4) as threads:
+            together = list(threads.map(encoder.encode_document, texts))
+
+        assert together == [encoder.encode_document(text) for text in texts]
