@@ -4,7 +4,6 @@ Answers are built as plain dicts, for a serializer per hit costs more than the s
 serializers of answers only describe them in the schema.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,8 @@ from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.exceptions import InvalidInput
+from documents.exceptions import InvalidInput, Malformed
+from documents.parsers import load_json
 from documents.serializers import StrictSerializer, StringField
 from retrieval.context import MAX_WINDOW, SourceContext
 from retrieval.explanation import Explanation, Share
@@ -138,8 +138,8 @@ def read_query_string(params: QueryDict) -> dict[str, Any]:
         content[name] = values[0]
     if "filter" in content:
         try:
-            content["filter"] = json.loads(content["filter"])
-        except (ValueError, RecursionError):
+            content["filter"] = load_json(content["filter"])
+        except Malformed:
             raise InvalidInput(
                 "The filter is not JSON.",
                 field="filter",

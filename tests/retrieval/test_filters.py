@@ -1,0 +1,141 @@
+import math
+
+import pytest
+
+from documents.exceptions import InvalidInput
+from indexing.spec import FieldSpec, IndexSpec
+from indexing.stores import AllOf, AnyOf, Match, MatchText, Not, Range
+from retrieval.filters import MAX_CONDITIONS, MAX_DEPTH, parse_filter
+
+SPEC = IndexSpec(
+    name="papers",
+    metadata={
+        "year": FieldSpec(type="integer"),
+        "venue": FieldSpec(type="keyword", values=("ACL", "EMNLP")),
+        "topics": FieldSpec(type="keyword", many=True, lowercase=True),
+        "impact": FieldSpec(type="float"),
+        "is_award": FieldSpec(type="bool"),
+        "published": FieldSpec(type="datetime"),
+        "abstract": FieldSpec(type="text"),
+    },
+)
+
+
+def refusal(content):
+    with pytest.raises(InvalidInput) as refused:
+        parse_filter(content, SPEC)
+    return refused.value
+
+
+class TestParseFilter:
+    @pytest.mark.parametrize("content", [None, {}])
+    def test_says_nothing_where_nothing_is_asked(self, content):
+        assert parse_filter(content, SPEC) is None
+
+    def test_holds_where_every_key_holds(self):
+        parsed = parse_filter({"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}, SPEC)
+
+        assert parsed == AllOf([Range("year", gte=2019), Match("venue", ["ACL", "EMNLP"])])
+
+    def test_nests(self):
+        parsed = parse_filter(
+            {"any_of": [{"year": 2019}, {"not": {"all_of": [{"venue": "ACL"}]}}]}, SPEC
+        )
+
+        assert parsed == AnyOf([Match("year", [2019]), Not(Match("venue", ["ACL"]))])
+
+    @pytest.mark.parametrize(
+        ("content", "expected"),
+        [
+            ({"is_award": True}, Match("is_award", [True])),
+            ({"impact": 2}, Range("impact", gte=2.0, lte=2.0)),
+            ({"impact": {"gt": 1, "lt": 2.5}}, Range("impact", gt=1.0, lt=2.5)),
+            ({"abstract": "graph parsing"}, MatchText("abstract", "graph parsing")),
+            (
+                {"abstract": ["graph", "tree"]},
+                AnyOf([MatchText("abstract", "graph"), MatchText("abstract", "tree")]),
+            ),
+            ({"topics": "Parsing"}, Match("topics", ["parsing"])),
+            ({"page_index": {"lte": 3}}, Range("page_index", lte=3)),
+            ({"media_type": "text/plain"}, Match("media_type", ["text/plain"])),
+            (
+                {"artifact_id": "6F1C3C6E-4A6B-4D57-9E0C-111111111111"},
+                Match("artifact_id", ["6f1c3c6e-4a6b-4d57-9e0c-111111111111"]),
+            ),
+            (
+                {"published": {"gte": "2019-05-01T12:00:00+02:00"}},
+                Range("published", gte="2019-05-01T10:00:00Z"),
+            ),
+            ({"published": {"lt": "2019-05-01"}}, Range("published", lt="2019-05-01T00:00:00Z")),
+        ],
+    )
+    def test_takes_each_type_as_the_store_compares_it(self, content, expected):
+        assert parse_filter(content, SPEC) == expected
+
+    @pytest.mark.parametrize(
+        ("content", "place"),
+        [
+            ([], "filter"),
+            ("year", "filter"),
+            ({"yaer": 2019}, "filter.yaer"),
+            ({"year": {"from": 2019}}, "filter.year.from"),
+            ({"year": {"gte": "2019"}}, "filter.year.gte"),
+            ({"year": {}}, "filter.year"),
+            ({"year": True}, "filter.year"),
+            ({"year": 2019.0}, "filter.year"),
+            ({"year": None}, "filter.year"),
+            ({"year": 2**63}, "filter.year"),
+            ({"year": []}, "filter.year"),
+            ({"year": [2019, "x"]}, "filter.year.1"),
+            ({"venue": {"gte": "ACL"}}, "filter.venue"),
+            ({"venue": "NAACL"}, "filter.venue"),
+            ({"venue": 1}, "filter.venue"),
+            ({"is_award": 1}, "filter.is_award"),
+            ({"is_award": {"gte": True}}, "filter.is_award"),
+            ({"impact": math.nan}, "filter.impact"),
+            ({"impact": {"lt": math.inf}}, "filter.impact.lt"),
+            ({"impact": 10**400}, "filter.impact"),
+            ({"impact": False}, "filter.impact"),
+            ({"published": "yesterday"}, "filter.published"),
+            ({"published": "2019-13-01T00:00:00Z"}, "filter.published"),
+            ({"published": "2019-05-01T12:00:00"}, "filter.published"),
+            ({"published": "0001-01-01T00:00:00+23:00"}, "filter.published"),
+            ({"abstract": "  "}, "filter.abstract"),
+            ({"artifact_title": "half \ud800"}, "filter.artifact_title"),
+            ({"artifact_id": "7"}, "filter.artifact_id"),
+            ({"any_of": {"year": 2019}}, "filter.any_of"),
+            ({"any_of": []}, "filter.any_of"),
+            ({"any_of": [{"year": 2019}, {}]}, "filter.any_of.1"),
+            ({"any_of": [{"year": 2019}, {"yaer": 1}]}, "filter.any_of.1.yaer"),
+            ({"not": {}}, "filter.not"),
+            ({"not": [{"year": 1}]}, "filter.not"),
+        ],
+    )
+    def test_names_the_place_of_what_it_refuses(self, content, place):
+        assert refusal(content).field == place
+
+    def test_lists_the_fields_there_are(self):
+        allowed = refusal({"yaer": 2019}).allowed
+
+        assert {"year", "page_index", "any_of"} <= set(allowed)
+        assert "text_hash" not in allowed
+
+    def test_lists_the_comparisons_there_are(self):
+        assert refusal({"year": {"from": 1}}).allowed == ["gt", "gte", "lt", "lte"]
+
+    def test_lists_the_values_of_a_closed_list(self):
+        assert refusal({"venue": "NAACL"}).allowed == ["ACL", "EMNLP"]
+
+    def test_bounds_its_depth(self):
+        content = {"year": 2019}
+        for _ in range(MAX_DEPTH - 1):
+            content = {"not": content}
+        parse_filter(content, SPEC)
+
+        assert "deeper" in refusal({"not": content}).detail
+
+    def test_bounds_its_size(self):
+        half = list(range(MAX_CONDITIONS // 2))
+        parse_filter({"all_of": [{"year": half}, {"year": half}]}, SPEC)
+
+        assert "more than" in refusal({"all_of": [{"year": half}, {"year": [*half, 1]}]}).detail

@@ -1,0 +1,353 @@
+import logging
+import uuid
+from dataclasses import replace
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from documents.exceptions import InvalidInput, UnknownIndex
+from documents.models import Artifact, Source
+from documents.services import TextContent, replace_content
+from indexing.exceptions import StoreUnavailable
+from indexing.models import Index, IndexBuild, Node
+from indexing.stores import Point, get_store
+from retrieval.search import Mode, SearchRequest, Stale, Verdict, search_chunks
+from tests.factories import give, settle
+
+SENTENCES = [f"The {bird} number {n} nests near water." for n, bird in enumerate(["heron"] * 30)]
+
+
+def ask(query="heron nests", *, index="plain", **given):
+    return search_chunks(SearchRequest(indexes=[index], query=query, **given))
+
+
+def ids(answer):
+    return [hit.node_id for hit in answer.hits]
+
+
+def rewrite_payload(build, node, **changes):
+    """As a broken writer would leave it: the point differs from its row."""
+    store, collection = get_store(), build.collection("chunk")
+    payload = store.retrieve(collection, [node.point_id])[node.point_id].payload
+    store.replace_payloads(collection, {node.point_id: payload | changes})
+
+
+@pytest.fixture
+def notes(build):
+    """Thirty artifacts of one chunk each, all about herons."""
+    artifacts = [give(text, title=f"Note {n}") for n, text in enumerate(SENTENCES)]
+    settle(build, *artifacts)
+    return artifacts
+
+
+class TestSearchChunks:
+    @pytest.mark.parametrize(
+        ("mode", "score_kind"),
+        [(Mode.HYBRID, "rrf"), (Mode.DENSE, "cosine"), (Mode.SPARSE, "bm25")],
+    )
+    def test_finds_what_says_it(self, build, mode, score_kind):
+        wanted, other = give("Granite cools slowly."), give("Yeast breathes in the dough.")
+        settle(build, wanted, other)
+
+        answer = ask("granite cools", mode=mode)
+
+        assert answer.hits[0].payload["artifact_id"] == str(wanted.pk)
+        assert answer.hits[0].verdict == Verdict.EXACT
+        assert answer.score_kind == score_kind
+        assert answer.builds == {"plain": build.number}
+
+    def test_asks_the_store_once(self, notes, monkeypatch):
+        asked = []
+        real = get_store().search
+        monkeypatch.setattr(get_store(), "search", lambda *args: asked.append(args) or real(*args))
+
+        ask()
+
+        [(_, query)] = asked
+        assert query.fusion.k == 60
+        assert query.fusion.prefetch == 100
+
+    def test_asks_the_database_three_times(self, notes):
+        ask()  # validates the recipe once for all
+
+        with CaptureQueriesContext(connection) as queries:
+            ask()
+
+        assert len(queries) == 3  # index and build; rows; sources
+
+    def test_leaves_the_database_alone_where_it_may_not_verify(self, notes):
+        with CaptureQueriesContext(connection) as queries:
+            answer = ask(verify=False)
+
+        assert len(queries) == 1  # index and build
+        assert {hit.verdict for hit in answer.hits} == {None}
+
+    def test_serves_pages_that_neither_overlap_nor_leave_gaps(self, notes):
+        whole = ids(ask(limit=30))
+
+        pages = [ids(ask(limit=7, offset=offset)) for offset in range(0, 35, 7)]
+
+        assert [each for page in pages for each in page] == whole
+        assert len(set(whole)) == 30
+
+    def test_fills_the_page_where_hits_are_dropped(self, build, notes):
+        doomed = ids(ask(limit=10))[::2]
+        Node.objects.filter(point_id__in=doomed).delete()
+
+        answer = ask(limit=20)
+
+        assert len(answer.hits) == 20
+        assert not set(doomed) & set(ids(answer))
+        assert answer.dropped.orphans == 5
+
+    def test_finds_nothing_in_an_empty_index(self, build):
+        assert ask().hits == []
+
+    def test_finds_nothing_in_an_index_without_a_live_build(self, build, notes):
+        Index.objects.filter(name="plain").update(live_build=None)
+
+        answer = ask()
+
+        assert answer.hits == []
+        assert answer.builds == {"plain": None}
+
+    def test_searches_a_build_that_is_not_live(self, build, notes):
+        Index.objects.filter(name="plain").update(live_build=None)
+
+        assert len(ask(index=build).hits) == 10
+
+    def test_keeps_to_a_filter(self, notes):
+        chosen = str(notes[3].pk)
+
+        answer = ask(filter={"artifact_id": chosen})
+
+        assert [hit.payload["artifact_id"] for hit in answer.hits] == [chosen]
+
+    def test_keeps_to_a_least_score(self, notes):
+        scores = [hit.score for hit in ask(limit=30).hits]
+
+        answer = ask(limit=30, min_score=scores[11])
+
+        assert [hit.score for hit in answer.hits] == [s for s in scores if s >= scores[11]]
+
+    def test_ranks_by_meaning_where_the_query_has_no_terms(self, notes):
+        answer = ask("the", limit=3)  # a stop word
+
+        assert len(answer.hits) == 3
+        assert answer.hits[0].score == pytest.approx(1 / 61)
+        assert ask("the", mode=Mode.SPARSE).hits == []
+
+    def test_answers_the_same_twice(self, notes):
+        assert ids(ask()) == ids(ask())
+
+    def test_says_how_long_each_stage_took(self, notes):
+        took = ask().took_ms
+
+        assert took.keys() == {"embed", "search", "verify", "total"}
+        assert took["total"] >= took["embed"] + took["search"] + took["verify"]
+
+    def test_passes_on_that_the_store_is_away(self, notes, monkeypatch):
+        def refuse(*args):
+            raise StoreUnavailable
+
+        monkeypatch.setattr(get_store(), "search", refuse)
+
+        with pytest.raises(StoreUnavailable):
+            ask()
+
+    @pytest.mark.parametrize(
+        ("given", "field"),
+        [
+            ({"query": " "}, "query"),
+            ({"query": "x" * 10_001}, "query"),
+            ({"query": "half \ud800"}, "query"),
+            ({"limit": 0}, "limit"),
+            ({"limit": 101}, "limit"),
+            ({"offset": -1}, "offset"),
+            ({"offset": 1_001}, "offset"),
+            ({"min_score": float("nan")}, "min_score"),
+            ({"filter": {"yaer": 1}}, "filter.yaer"),
+        ],
+    )
+    def test_refuses_what_it_cannot_answer(self, build, given, field):
+        with pytest.raises(InvalidInput) as refused:
+            ask(**given)
+
+        assert refused.value.field == field
+
+    def test_names_the_indexes_there_are(self, build):
+        with pytest.raises(UnknownIndex) as refused:
+            ask(index="plian")
+
+        assert "plain" in refused.value.allowed
+
+
+class TestSearchOfSeveralIndexes:
+    @pytest.fixture
+    def second(self, build):
+        """Another index with the same recipe."""
+        recipe = build.recipe | {"name": "second"}
+        index = Index.objects.create(name="second")
+        made = IndexBuild.objects.create(
+            index=index, number=4, recipe=recipe, fingerprint="", state="live"
+        )
+        index.live_build = made
+        index.save()
+        return made
+
+    def test_merges_by_score_and_embeds_the_query_once(self, build, second, embedder, monkeypatch):
+        settle(build, give("Granite cools slowly under the ground."))
+        settle(second, give("Granite cools.", index="second"))
+        embedded = []
+        real = embedder.embed_query
+        monkeypatch.setattr(
+            embedder, "embed_query", lambda text: embedded.append(text) or real(text)
+        )
+
+        answer = search_chunks(
+            SearchRequest(indexes=["plain", "second"], query="granite cools", mode=Mode.DENSE)
+        )
+
+        assert answer.builds == {"plain": build.number, "second": 4}
+        assert [hit.index for hit in answer.hits] == ["second", "plain"]
+        assert embedded == ["granite cools"]
+
+    def test_pages_through_both(self, build, second):
+        settle(build, *[give(text) for text in SENTENCES[:9]])
+        settle(second, *[give(text, index="second") for text in SENTENCES[9:20]])
+        request = SearchRequest(indexes=["plain", "second"], query="heron nests", limit=20)
+        whole = ids(search_chunks(request))
+
+        pages = [
+            ids(search_chunks(replace(request, limit=6, offset=offset)))
+            for offset in (0, 6, 12, 18)
+        ]
+
+        assert [each for page in pages for each in page] == whole
+        assert len(set(whole)) == 20
+
+    def test_refuses_indexes_of_different_models(self, build, second):
+        second.recipe["embedding"]["model"] = "another"
+        second.save()
+
+        with pytest.raises(InvalidInput) as refused:
+            search_chunks(SearchRequest(indexes=["plain", "second"], query="granite"))
+
+        assert refused.value.field == "index"
+        assert "plain" in refused.value.detail
+        assert "second (another)" in refused.value.detail
+
+
+class TestProof:
+    @pytest.fixture
+    def node(self, build):
+        settle(build, give("Granite cools slowly under the ground."))
+        return Node.objects.get()
+
+    def test_flags_a_hit_whose_source_changed_behind_our_back(self, node):
+        Source.objects.update(text="Basalt cools fast. Granite cools slowly under the ground.")
+
+        answer = ask("granite")
+
+        assert [hit.verdict for hit in answer.hits] == [Verdict.STALE]
+        assert answer.stale_artifact_ids == [node.artifact_id]
+
+    def test_omits_stale_hits_where_asked_to(self, node):
+        Source.objects.update(text="Basalt cools fast.")
+
+        answer = ask("granite", stale=Stale.OMIT)
+
+        assert answer.hits == []
+        assert answer.stale_artifact_ids == [node.artifact_id]
+
+    def test_flags_a_hit_whose_source_is_gone(self, node):
+        Source.objects.all().delete()
+
+        assert [hit.verdict for hit in ask("granite").hits] == [Verdict.STALE]
+
+    def test_flags_the_old_text_of_a_document_until_the_new_is_settled(self, build, node):
+        artifact = Artifact.objects.get()
+        replace_content(artifact.pk, TextContent(("Granite cools very slowly indeed.",)))
+
+        before = ask("granite").hits
+        settle(build, artifact)
+        after = ask("granite").hits
+
+        assert [(hit.node_id, hit.verdict) for hit in before] == [(node.point_id, Verdict.STALE)]
+        assert [hit.verdict for hit in after] == [Verdict.EXACT]
+        assert after[0].payload["text"] == "Granite cools very slowly indeed."
+
+    def test_flags_a_doomed_row_whose_source_changed(self, node):
+        Node.objects.update(state=Node.State.DOOMED)
+        Source.objects.update(text="Basalt.")
+
+        assert [hit.verdict for hit in ask("granite").hits] == [Verdict.STALE]
+
+    def test_drops_a_hit_without_a_row(self, node):
+        Node.objects.all().delete()
+
+        answer = ask("granite")
+
+        assert answer.hits == []
+        assert answer.dropped.orphans == 1
+
+    def test_drops_a_hit_whose_artifact_is_gone(self, node):
+        Artifact.objects.get().delete()
+
+        answer = ask("granite")
+
+        assert answer.hits == []
+        assert answer.dropped.orphans == 1
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"text": "Granite cools quickly under the ground."},
+            {"start_offset": 1},
+            {"end_offset": 5},
+            {"start_offset": None},
+            {"source_id": "nonsense"},
+            {"source_id": None},
+            {"text_hash": "0" * 64},
+        ],
+    )
+    def test_drops_counts_and_reports_what_is_not_its_sources_text(
+        self, build, node, changes, caplog
+    ):
+        rewrite_payload(build, node, **changes)
+
+        with caplog.at_level(logging.ERROR, logger="retrieval.search"):
+            answer = ask("granite")
+
+        assert answer.hits == []
+        assert answer.dropped.integrity_errors == 1
+        assert str(node.point_id) in caplog.text
+
+    def test_takes_a_null_hash_for_neither_proof_nor_fault(self, build, node):
+        rewrite_payload(build, node, text_hash=None, source_hash=None)
+
+        assert [hit.verdict for hit in ask("granite").hits] == [Verdict.EXACT]
+
+    def test_flags_a_text_that_moved_under_a_null_hash(self, build, node):
+        rewrite_payload(build, node, text_hash=None, source_hash=None)
+        Source.objects.update(text="Now: Granite cools slowly under the ground.")
+
+        assert [hit.verdict for hit in ask("granite").hits] == [Verdict.STALE]
+
+    def test_counts_characters_as_code_points(self, build):
+        settle(build, give("🪨🪨 e\u0301 first.\r\n\r\n" + "Granite cools. " * 60))
+
+        hits = ask("granite cools", limit=50).hits
+
+        assert len(hits) > 1
+        assert {hit.verdict for hit in hits} == {Verdict.EXACT}
+
+    def test_drops_a_point_nobody_planned(self, build, node, embedder):
+        stranger = Point(uuid.uuid4(), embedder.embed_query("granite"), None, {"text": "granite"})
+        get_store().upsert(build.collection("chunk"), [stranger])
+
+        answer = ask("granite")
+
+        assert ids(answer) == [node.point_id]
+        assert answer.dropped.orphans == 1
