@@ -379,7 +379,7 @@ class ArtifactSerializer(serializers.Serializer):
 class PageSummarySerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.IntegerField(help_text="Counted from 0.")
-    label = serializers.CharField(  # type: ignore[assignment]  (a field, whatever it is called)
+    label = serializers.CharField(  # type: ignore[assignment]
         help_text="Slide title, sheet or heading."
     )
     char_count = serializers.IntegerField()

@@ -1,0 +1,428 @@
+import errno
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from documents import services
+from documents.exceptions import (
+    ContentConflict,
+    DiskFull,
+    InvalidInput,
+    TooLarge,
+    Unparsable,
+)
+from documents.indexes import get_catalog
+from documents.models import Artifact, Page, Source, hash_text
+from documents.parsing import ParsedDocument, ParsedPage, ParseWarning
+from documents.services import TextContent, Verdict, add_artifact, keep_file
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def files(settings, tmp_path) -> Path:
+    settings.STRATA_FILES_DIR = tmp_path / "files"
+    return settings.STRATA_FILES_DIR
+
+
+@pytest.fixture
+def parsed(monkeypatch) -> dict[str, Any]:
+    """What the parser, replaced here, finds in a file by its name; an error is raised."""
+    found: dict[str, Any] = {}
+
+    def parse_file(path: Path, *, file_name: str) -> ParsedDocument:
+        result = found[file_name]
+        if callable(result):
+            result = result()
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    monkeypatch.setattr(services, "parse_file", parse_file)
+    return found
+
+
+def document(*texts: str, **given: Any) -> ParsedDocument:
+    return ParsedDocument(
+        pages=tuple(ParsedPage(text) for text in texts),
+        media_type=given.pop("media_type", "text/markdown"),
+        **given,
+    )
+
+
+def text(*pages: str) -> TextContent:
+    return TextContent(pages)
+
+
+def file(content: bytes = b"Herons wait.", name: str = "herons.md") -> services.FileContent:
+    return keep_file(name, [content])
+
+
+def kept(files: Path) -> set[str]:
+    return {path.name for path in files.rglob("*") if path.is_file()}
+
+
+class TestKeepFile:
+    def test_keeps_a_file_under_its_hash(self, files):
+        content = keep_file("a/b/herons.md", [b"Herons ", b"wait."])
+
+        path = files / content.sha256[:2] / content.sha256
+        assert path.read_bytes() == b"Herons wait."
+        assert (content.file_name, content.byte_count) == ("herons.md", 12)
+        assert content.sha256 == hash_text("Herons wait.")
+
+    def test_keeps_equal_files_once(self, files):
+        keep_file("a", [b"same"])
+        keep_file("b", [b"same"])
+
+        assert len(kept(files)) == 1
+
+    def test_leaves_nothing_of_a_file_that_is_too_large(self, files, settings):
+        settings.STRATA_MAX_UPLOAD_BYTES = 10
+
+        with pytest.raises(TooLarge):
+            keep_file("a", [b"12345678", b"9abc"])
+
+        assert kept(files) == set()
+
+    def test_leaves_nothing_where_the_disk_is_full(self, files, settings):
+        settings.STRATA_MIN_FREE_BYTES = 2**60
+
+        with pytest.raises(DiskFull):
+            keep_file("a", [b"content"])
+
+        assert kept(files) == set()
+
+    def test_leaves_nothing_of_a_broken_upload(self, files):
+        def broken():
+            yield b"some"
+            raise OSError(errno.ECONNRESET, "gone")
+
+        with pytest.raises(OSError, match="gone"):
+            keep_file("a", broken())
+
+        assert kept(files) == set()
+
+    def test_takes_a_name_that_is_no_utf8(self):
+        assert keep_file("a\udcff\x00", [b""]).file_name == "a\ufffd\ufffd"
+
+
+class TestTextContent:
+    def test_is_the_same_however_its_characters_are_composed(self):
+        assert text("e\u0301").sha256 == text("é").sha256
+
+    def test_tells_one_page_from_two(self):
+        assert text("a", "b").sha256 != text("ab").sha256
+
+    def test_counts_bytes_of_what_cannot_be_encoded(self):
+        assert text("\ud800").byte_count == 3
+
+
+class TestAddArtifact:
+    def test_adds_a_text_with_its_pages_and_sources(self):
+        artifact, verdict = add_artifact("plain", text("One.", "Two."), title="Numbers")
+
+        assert verdict == Verdict.ADDED
+        assert artifact.state == Artifact.State.PARSED
+        pages = list(artifact.pages.values_list("index", "text"))
+        assert pages == [(0, "One."), (1, "Two.")]
+        for source in artifact.sources.select_related("page"):
+            assert source.page.text[source.start : source.end] == source.text
+            assert source.content_hash == hash_text(source.text)
+
+    def test_leaves_a_file_to_be_parsed(self):
+        artifact, _ = add_artifact("plain", file())
+
+        assert artifact.state == Artifact.State.RECEIVED
+        assert (artifact.title, artifact.has_given_title) == ("herons", False)
+
+    @pytest.mark.parametrize("given", [{}, {"external_id": "b1"}])
+    @pytest.mark.parametrize("content", [lambda: text("One."), file])
+    def test_changes_nothing_the_second_time(self, content, given):
+        first, _ = add_artifact("plain", content(), **given)
+
+        again, verdict = add_artifact("plain", content(), **given)
+
+        assert verdict == Verdict.UNCHANGED
+        assert again.pk == first.pk
+        assert Artifact.objects.get().updated_at == first.updated_at
+
+    def test_keeps_indexes_apart(self):
+        assert add_artifact("plain", text("One."))[1] == Verdict.ADDED
+        assert add_artifact("library", text("One."))[1] == Verdict.ADDED
+
+    def test_revises_what_has_the_external_id(self):
+        first, _ = add_artifact("plain", text("One.", "Two."), external_id="b1")
+        second, verdict = add_artifact("plain", text("One."), external_id="b1")
+
+        assert verdict == Verdict.REVISED
+        assert (second.pk, second.revision) == (first.pk, 2)
+        assert [page.text for page in second.pages.all()] == ["One."]
+
+    def test_takes_a_new_title_over_without_a_new_revision(self):
+        add_artifact("plain", text("One."), external_id="b1", title="Old")
+
+        artifact, verdict = add_artifact("plain", text("One."), external_id="b1", title="New")
+
+        artifact.refresh_from_db()
+        assert (verdict, artifact.title, artifact.revision) == (Verdict.UNCHANGED, "New", 1)
+
+    def test_tells_texts_apart_by_title_where_nothing_else_does(self):
+        add_artifact("plain", text("Minutes."), title="May")
+
+        assert add_artifact("plain", text("Minutes."), title="June")[1] == Verdict.ADDED
+
+    def test_takes_no_title_and_an_empty_one_for_the_same(self):
+        add_artifact("plain", text("One."))
+
+        assert add_artifact("plain", text("One."), title="")[1] == Verdict.UNCHANGED
+
+    def test_warns_of_a_text_without_text(self):
+        artifact, _ = add_artifact("plain", text(" \n"))
+
+        assert [warning["code"] for warning in artifact.warnings] == ["no_text"]
+
+    @pytest.mark.parametrize("is_revision", [False, True])
+    def test_looks_again_when_another_was_first(self, monkeypatch, is_revision):
+        """Two at once: the loser of the race finds the winner's row at its second look."""
+        winner, _ = add_artifact("plain", text("One."), external_id="b1")
+        looks: list[Artifact | None] = []
+        find_same = services._find_same
+
+        def blind_at_first(*args: Any) -> Artifact | None:
+            looks.append(None if not looks else find_same(*args))
+            return looks[-1]
+
+        monkeypatch.setattr(services, "_find_same", blind_at_first)
+
+        content = text("Two.") if is_revision else text("One.")
+        loser, verdict = add_artifact("plain", content, external_id="b1")
+
+        assert len(looks) == 2
+        assert loser.pk == winner.pk == Artifact.objects.get().pk
+        assert verdict == (Verdict.REVISED if is_revision else Verdict.UNCHANGED)
+
+    def test_stores_nothing_where_the_metadata_is_wrong(self, monkeypatch):
+        def refuse(index: str, metadata: dict[str, Any]) -> dict[str, Any]:
+            raise InvalidInput(field="metadata.year")
+
+        monkeypatch.setattr(get_catalog(), "clean_metadata", refuse)
+
+        with pytest.raises(InvalidInput):
+            add_artifact("plain", text("One."), metadata={"year": "x"})
+
+        assert not Artifact.objects.exists()
+
+    def test_stores_nothing_where_the_disk_is_full(self, settings):
+        settings.STRATA_MIN_FREE_BYTES = 2**60
+
+        with pytest.raises(DiskFull):
+            add_artifact("plain", text("One."))
+
+        assert not Artifact.objects.exists()
+
+
+class TestReplaceContent:
+    def test_makes_a_new_revision(self):
+        artifact, _ = add_artifact("plain", text("One."), title="Numbers")
+
+        revised, verdict = services.replace_content(artifact.pk, text("Two."))
+
+        assert (verdict, revised.revision, revised.title) == (Verdict.REVISED, 2, "Numbers")
+
+    def test_is_known_by_its_new_content_afterwards(self):
+        artifact, _ = add_artifact("plain", text("One."))
+        services.replace_content(artifact.pk, text("Two."))
+
+        assert add_artifact("plain", text("Two."))[0].pk == artifact.pk
+        assert add_artifact("plain", text("One."))[1] == Verdict.ADDED
+
+    def test_refuses_what_another_is_known_by(self):
+        artifact, _ = add_artifact("plain", text("One."))
+        add_artifact("plain", text("Two."))
+
+        with pytest.raises(ContentConflict):
+            services.replace_content(artifact.pk, text("Two."))
+
+    def test_keeps_the_ids_of_what_did_not_change(self):
+        artifact, _ = add_artifact("plain", text("One.", "Two.", "Three."))
+        pages = dict(Page.objects.values_list("index", "id"))
+        sources = dict(Source.objects.values_list("text", "id"))
+
+        services.replace_content(artifact.pk, text("One.", "2.", "Three.", "Four."))
+
+        assert pages.items() <= dict(Page.objects.values_list("index", "id")).items()
+        now = dict(Source.objects.values_list("text", "id"))
+        assert {name: now.get(name) for name in ("One.", "Three.")} == {
+            name: sources[name] for name in ("One.", "Three.")
+        }
+        assert "Two." not in now
+
+    def test_lets_sources_trade_places(self):
+        artifact, _ = add_artifact("plain", text("One.", "Two."))
+        sources = dict(Source.objects.values_list("text", "id"))
+
+        services.replace_content(artifact.pk, text("Two.", "One."))
+
+        assert dict(Source.objects.values_list("text", "id")) == sources
+        assert list(Source.objects.values_list("text", "ordinal")) == [("Two.", 0), ("One.", 1)]
+
+
+class TestRelabelArtifact:
+    def test_changes_only_what_is_given(self):
+        artifact, _ = add_artifact(
+            "plain", text("One."), title="Old", metadata={"a": 1}, url="https://example.org"
+        )
+
+        services.relabel_artifact(artifact.pk, metadata={"b": 2})
+
+        artifact.refresh_from_db()
+        assert (artifact.title, artifact.metadata) == ("Old", {"b": 2})
+        assert (artifact.url, artifact.revision) == ("https://example.org", 1)
+
+
+class TestRemoveArtifact:
+    def test_takes_pages_sources_and_original_along(
+        self, files, django_capture_on_commit_callbacks
+    ):
+        artifact, _ = add_artifact("plain", file())
+        services.replace_pages(artifact, [ParsedPage(text="One.", label="")])
+
+        with django_capture_on_commit_callbacks(execute=True):
+            services.remove_artifact(artifact.pk)
+
+        assert not Page.objects.exists()
+        assert not Source.objects.exists()
+        assert kept(files) == set()
+
+    def test_leaves_an_original_that_another_shares(
+        self, files, django_capture_on_commit_callbacks
+    ):
+        artifact, _ = add_artifact("plain", file())
+        add_artifact("library", file())
+
+        with django_capture_on_commit_callbacks(execute=True):
+            services.remove_artifact(artifact.pk)
+
+        assert len(kept(files)) == 1
+
+    def test_says_that_there_is_none(self):
+        with pytest.raises(Artifact.DoesNotExist):
+            services.remove_artifact(uuid.uuid4())
+
+
+class TestParseArtifact:
+    def test_reads_pages_warnings_and_title(self, parsed):
+        parsed["herons.md"] = document(
+            "One.",
+            "Two.",
+            title="Herons",
+            encoding="utf-8",
+            warnings=(ParseWarning("cut", "Something was cut."),),
+        )
+        artifact, _ = add_artifact("plain", file())
+
+        services.parse_artifact(artifact.pk)
+
+        artifact.refresh_from_db()
+        assert artifact.state == Artifact.State.PARSED
+        assert (artifact.title, artifact.encoding) == ("Herons", "utf-8")
+        assert artifact.warnings == [{"code": "cut", "detail": "Something was cut."}]
+        assert artifact.pages.count() == 2
+        assert artifact.lease_token is None
+
+    def test_keeps_a_title_that_was_given(self, parsed):
+        parsed["herons.md"] = document("One.", title="Herons")
+        artifact, _ = add_artifact("plain", file(), title="Birds")
+
+        services.parse_artifact(artifact.pk)
+
+        artifact.refresh_from_db()
+        assert artifact.title == "Birds"
+
+    def test_tells_what_cannot_be_read(self, parsed):
+        parsed["herons.md"] = Unparsable("encrypted_pdf", "It is locked.", fix="Unlock it.")
+        artifact, _ = add_artifact("plain", file())
+
+        services.parse_artifact(artifact.pk)
+
+        artifact.refresh_from_db()
+        assert artifact.state == Artifact.State.FAILED
+        assert artifact.error_code == "encrypted_pdf"
+        assert artifact.error_detail == "It is locked. Unlock it."
+
+    def test_reads_an_artifact_once(self, parsed):
+        parsed["herons.md"] = document("One.")
+        artifact, _ = add_artifact("plain", file())
+
+        assert services.parse_artifact(artifact.pk) is not None
+        assert services.parse_artifact(artifact.pk) is None
+
+    def test_gives_a_file_up_that_keeps_killing_its_worker(self, parsed, settings):
+        artifact, _ = add_artifact("plain", file())
+        Artifact.objects.update(attempts=settings.STRATA_MAX_ATTEMPTS)
+
+        services.parse_artifact(artifact.pk)
+
+        artifact.refresh_from_db()
+        assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "gave_up")
+
+    def test_counts_the_attempt_before_the_work(self, parsed):
+        parsed["herons.md"] = MemoryError()
+        artifact, _ = add_artifact("plain", file())
+
+        with pytest.raises(MemoryError):
+            services.parse_artifact(artifact.pk)
+
+        artifact.refresh_from_db()
+        assert (artifact.attempts, artifact.state) == (1, Artifact.State.PARSING)
+
+    def test_does_not_overwrite_what_was_revised_meanwhile(self, parsed):
+        artifact, _ = add_artifact("plain", file(), external_id="b1")
+
+        def revise_while_reading() -> ParsedDocument:
+            add_artifact("plain", text("Newer."), external_id="b1")
+            return document("Older.")
+
+        parsed["herons.md"] = revise_while_reading
+
+        assert services.parse_artifact(artifact.pk) is None
+
+        assert [page.text for page in artifact.pages.all()] == ["Newer."]
+
+    def test_writes_nothing_for_what_was_deleted_meanwhile(self, parsed):
+        artifact, _ = add_artifact("plain", file())
+
+        def delete_while_reading() -> ParsedDocument:
+            services.remove_artifact(artifact.pk)
+            return document("Older.")
+
+        parsed["herons.md"] = delete_while_reading
+
+        assert services.parse_artifact(artifact.pk) is None
+
+        assert not Page.objects.exists()
+
+    def test_lets_no_failure_stand_after_a_new_revision(self, parsed):
+        parsed["herons.md"] = Unparsable("encrypted_pdf", "It is locked.")
+        artifact, _ = add_artifact("plain", file(), external_id="b1")
+        services.parse_artifact(artifact.pk)
+
+        revised, _ = add_artifact("plain", text("Unlocked."), external_id="b1")
+
+        assert (revised.state, revised.error_code) == (Artifact.State.PARSED, "")
+
+
+class TestReleaseParseLeases:
+    def test_gives_back_what_a_dead_worker_held(self, parsed):
+        parsed["herons.md"] = MemoryError()
+        artifact, _ = add_artifact("plain", file())
+        with pytest.raises(MemoryError):
+            services.parse_artifact(artifact.pk)
+        assert not Artifact.objects.unparsed().exists()
+
+        assert services.release_parse_leases() == 1
+
+        assert Artifact.objects.unparsed().get() == artifact

@@ -1,0 +1,739 @@
+import io
+import json
+import uuid
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import OperationalError
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+from documents import batches, services
+from documents.exceptions import StrataError
+from documents.indexes import get_catalog
+from documents.models import Artifact, Page
+from indexing.models import IndexBuild
+
+pytestmark = pytest.mark.django_db
+
+ARTIFACTS = "/api/v1/indexes/plain/artifacts/"
+BATCH = "/api/v1/indexes/plain/artifacts/batch"
+
+
+@pytest.fixture
+def api(build: IndexBuild, settings, tmp_path) -> APIClient:
+    """A client with a key, and an empty index named plain."""
+    settings.STRATA_FILES_DIR = tmp_path / "files"
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {ApiKey.issue('tests')[1]}")
+    return client
+
+
+def one(artifact_id: str, rest: str = "") -> str:
+    return f"/api/v1/artifacts/{artifact_id}/{rest}"
+
+
+def give(api: APIClient, **body: Any):
+    return api.post(ARTIFACTS, {"text": "Herons wait.", **body}, format="json")
+
+
+def give_file(api: APIClient, content: bytes = b"# Herons\n\nThey wait.", **form: Any):
+    file = SimpleUploadedFile(form.pop("file_name", "herons.md"), content)
+    return api.post(ARTIFACTS, {"file": file, **form}, format="multipart")
+
+
+def give_lines(api: APIClient, *lines: Any, url: str = BATCH) -> list[dict[str, Any]]:
+    body = b"\n".join(
+        line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines
+    )
+    answer = api.post(url, body, content_type="application/x-ndjson")
+    assert answer.status_code == 200
+    return [json.loads(line) for line in answer.getvalue().splitlines()]
+
+
+class TestCreate:
+    def test_takes_a_text(self, api):
+        answer = give(api, title="Birds", metadata={"year": 2019}, external_id="b1",
+                      url="https://example.org/birds")  # fmt: skip
+
+        assert answer.status_code == 202
+        body = answer.json()
+        assert body["index"] == "plain"
+        assert body["title"] == "Birds"
+        assert body["metadata"] == {"year": 2019}
+        assert body["external_id"] == "b1"
+        assert body["url"] == "https://example.org/birds"
+        assert (body["revision"], body["pages"], body["error"]) == (1, 1, None)
+        assert body["nodes"] == {"pending": 0, "settled": 0, "failed": 0}
+        assert body["status"] == "indexing"
+        assert uuid.UUID(body["id"]) == Artifact.objects.get().pk
+
+    def test_takes_pages(self, api):
+        answer = api.post(ARTIFACTS, {"pages": ["One.", "Two."]}, format="json")
+
+        assert answer.json()["pages"] == 2
+
+    def test_takes_a_file(self, api):
+        answer = give_file(api, title="Birds", metadata='{"year": 2019}', external_id="b1")
+
+        assert answer.status_code == 202
+        body = answer.json()
+        assert (body["file_name"], body["status"]) == ("herons.md", "received")
+        assert (body["title"], body["metadata"]) == ("Birds", {"year": 2019})
+        assert Artifact.objects.get().file_path.read_bytes() == b"# Herons\n\nThey wait."
+
+    def test_answers_200_to_what_is_there_already(self, api):
+        first = give(api, external_id="b1")
+        again = give(api, external_id="b1")
+
+        assert (first.status_code, again.status_code) == (202, 200)
+        assert first.json()["id"] == again.json()["id"]
+
+    def test_answers_200_to_the_same_bytes_under_another_name(self, api):
+        first, again = give_file(api), give_file(api, file_name="copy.md")
+
+        assert again.status_code == 200
+        assert first.json()["id"] == again.json()["id"]
+
+    def test_revises_what_has_the_same_external_id(self, api):
+        first = give(api, external_id="b1")
+        second = give(api, external_id="b1", text="Herons fly.")
+
+        assert (second.status_code, second.json()["revision"]) == (202, 2)
+        assert first.json()["id"] == second.json()["id"]
+
+    def test_takes_an_empty_title_for_none(self, api):
+        assert give(api).json()["id"] == give(api, title=" ", url="").json()["id"]
+
+    @pytest.mark.parametrize("method", ["get", "post"])
+    def test_names_the_indexes_there_are(self, api, method):
+        answer = getattr(api, method)("/api/v1/indexes/plian/artifacts/", format="json")
+
+        assert answer.status_code == 404
+        assert answer.json()["code"] == "unknown_index"
+        assert "plain" in answer.json()["allowed"]
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            ({}, "text"),
+            ({"text": "a", "pages": ["b"]}, "pages"),
+            ({"text": 5}, "text"),
+            ({"text": None}, "text"),
+            ({"text": ["a"]}, "text"),
+            ({"pages": "a"}, "pages"),
+            ({"pages": []}, "pages"),
+            ({"pages": {"0": "a"}}, "pages"),
+            ({"pages": ["a", 5]}, "pages.1"),
+            ({"text": "a", "title": 5}, "title"),
+            ({"text": "a", "title": True}, "title"),
+            ({"text": "a", "title": "x" * 1_001}, "title"),
+            ({"text": "a", "title": "\u0958" * 1_000}, "title"),  # NFC doubles it
+            ({"text": "a", "external_id": ""}, "external_id"),
+            ({"text": "a", "external_id": 5}, "external_id"),
+            ({"text": "a", "external_id": "x" * 256}, "external_id"),
+            ({"text": "a", "external_id": "a\x00b"}, "external_id"),
+            ({"text": "a", "url": "example.org"}, "url"),
+            ({"text": "a", "url": "http://["}, "url"),
+            ({"text": "a", "url": "https://example.org/a b"}, "url"),
+            ({"text": "a", "url": "javascript:alert(1)"}, "url"),
+            ({"text": "a", "url": "JavaScript:alert(1)"}, "url"),
+            ({"text": "a", "url": ["https://example.org"]}, "url"),
+            ({"text": "a", "url": "https://example.org/" + "x" * 2_000}, "url"),
+            ({"text": "a", "metadata": "{}"}, "metadata"),
+            ({"text": "a", "metadata": [1]}, "metadata"),
+            ({"text": "a", "metadata": {"n": 2**63}}, "metadata"),
+            ({"text": "a", "metadata": {"n": "x" * 100_000}}, "metadata"),
+            ({"text": "a", "metdata": {}}, "metdata"),
+            ({"text": "a", "id": "5"}, "id"),
+        ],
+    )
+    def test_names_the_field_that_is_wrong(self, api, body, field):
+        answer = api.post(ARTIFACTS, body, format="json")
+
+        assert answer.status_code == 400
+        assert answer.json()["code"] == "invalid"
+        assert answer.json()["field"] == field
+        assert not Artifact.objects.exists()
+
+    def test_names_the_fields_there_are(self, api):
+        allowed = give(api, titel="Birds").json()["allowed"]
+
+        assert allowed == ["external_id", "metadata", "pages", "text", "title", "url"]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"", b"{", b"[]", b"5", b"null", b'"text"', b"\xff", b'{"text": "a"}}',
+            b'{"text": "a", "metadata": {"n": NaN}}', b'{"text": "a", "metadata": {"n": 1e999}}',
+            b'{"text": "a", "metadata": {"n": ' + b"9" * 5_000 + b"}}",
+            b'{"metadata": ' + b"[" * 100_000,
+            b'{"text": "a", "metadata": {"n": ' + b"[" * 50 + b"]" * 50 + b"}}",
+        ],
+    )  # fmt: skip
+    def test_refuses_a_body_that_is_no_document(self, api, body):
+        answer = api.post(ARTIFACTS, body, content_type="application/json")
+
+        assert answer.status_code == 400
+        assert answer.json()["code"] in {"malformed", "invalid"}
+
+    def test_replaces_what_cannot_be_stored_in_a_text(self, api):
+        body = (
+            b'{"text": "a\\u0000b\\ud800c", "title": "\\udfff", "metadata": {"\\u0000": "\\ud800"}}'
+        )
+
+        answer = api.post(ARTIFACTS, body, content_type="application/json")
+
+        assert answer.status_code == 202
+        assert answer.json()["title"] == "\ufffd"
+        assert answer.json()["metadata"] == {"\ufffd": "\ufffd"}
+        assert Page.objects.get().text == "a\ufffdb\ufffdc"
+
+    def test_quotes_a_name_that_is_no_utf8(self, api):
+        answer = api.post(
+            ARTIFACTS, b'{"text": "a", "\\ud800": 1}', content_type="application/json"
+        )
+
+        assert (answer.status_code, answer.json()["field"]) == (400, "\ufffd")
+
+    @pytest.mark.parametrize(
+        ("form", "field"),
+        [
+            ({"metadata": "{"}, "metadata"),
+            ({"metadata": "[]"}, "metadata"),
+            ({"metadata": '{"n": NaN}'}, "metadata"),
+            ({"title": "x" * 1_001}, "title"),
+            ({"title": ["One", "Two"]}, "title"),
+            ({"url": "javascript:alert(1)"}, "url"),
+            ({"text": "a"}, "text"),
+            ({"files": SimpleUploadedFile("b.md", b"b")}, "files"),
+        ],
+    )
+    def test_names_the_part_of_a_form_that_is_wrong(self, api, form, field):
+        answer = give_file(api, **form)
+
+        assert (answer.status_code, answer.json()["field"]) == (400, field)
+
+    def test_takes_one_file_at_a_time(self, api):
+        files = [SimpleUploadedFile("a.md", b"a"), SimpleUploadedFile("b.md", b"b")]
+
+        answer = api.post(ARTIFACTS, {"file": files}, format="multipart")
+
+        assert (answer.status_code, answer.json()["field"]) == (400, "file")
+
+    @pytest.mark.parametrize("form", [{"title": "No file"}, {"file": "no file"}])
+    def test_asks_for_the_file_of_a_form(self, api, form):
+        answer = api.post(ARTIFACTS, form, format="multipart")
+
+        assert (answer.status_code, answer.json()["field"]) == (400, "file")
+
+    def test_takes_an_empty_file(self, api):
+        assert give_file(api, b"").status_code == 202
+
+    def test_refuses_what_is_too_large(self, api, settings):
+        settings.STRATA_MAX_JSON_BYTES = 1_000
+        settings.STRATA_MAX_UPLOAD_BYTES = 1_000
+
+        answers = [give(api, text="x" * 1_000), give_file(api, b"x" * 1_001),
+                   give_file(api, b"x" * 2**21)]  # fmt: skip
+
+        assert [answer.status_code for answer in answers] == [413, 413, 413]
+        assert {answer.json()["code"] for answer in answers} == {"too_large"}
+        assert not any(path.is_file() for path in settings.STRATA_FILES_DIR.rglob("*"))
+
+    def test_refuses_a_body_of_unknown_length(self, api):
+        answer = api.generic("POST", ARTIFACTS, b"", HTTP_TRANSFER_ENCODING="chunked")
+
+        assert (answer.status_code, answer.json()["code"]) == (411, "length_required")
+
+    @pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "nonsense"])
+    def test_refuses_other_media_types(self, api, content_type):
+        answer = api.post(ARTIFACTS, b"text", content_type=content_type)
+
+        assert answer.status_code == 415
+
+    def test_takes_a_post_without_the_last_slash(self, api):
+        answer = api.post(ARTIFACTS.rstrip("/"), {"text": "Herons wait."}, format="json")
+
+        assert answer.status_code == 202
+
+    def test_says_when_the_disk_is_full(self, api, settings):
+        settings.STRATA_MIN_FREE_BYTES = 2**60
+
+        answer = give(api)
+
+        assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")
+
+    @hypothesis_settings(
+        max_examples=60,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(
+        body=st.fixed_dictionaries(
+            {},
+            optional={
+                name: st.recursive(
+                    st.none()
+                    | st.booleans()
+                    | st.integers()
+                    | st.text()
+                    | st.floats(allow_nan=False, allow_infinity=False),
+                    lambda inner: (
+                        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+                    ),
+                    max_leaves=5,
+                )
+                for name in ["text", "pages", "title", "external_id", "url", "metadata", "file"]
+            },
+        )
+    )
+    def test_answers_whatever_it_is_sent(self, api, body):
+        answer = api.post(ARTIFACTS, json.dumps(body), content_type="application/json")
+
+        assert answer.status_code in {200, 202, 400}
+        assert answer.status_code != 400 or answer.json()["field"]
+
+
+class TestBatch:
+    def test_answers_a_verdict_a_line_in_order(self, api):
+        give(api, external_id="old")
+        give(api, external_id="changed")
+
+        verdicts = give_lines(
+            api,
+            {"text": "New."},
+            {"text": "Herons wait.", "external_id": "old"},
+            {"text": "Herons fly.", "external_id": "changed"},
+            {"text": 5},
+        )
+
+        assert [verdict["line"] for verdict in verdicts] == [1, 2, 3, 4]
+        assert [verdict["verdict"] for verdict in verdicts] == [
+            "added", "unchanged", "revised", "rejected",
+        ]  # fmt: skip
+        assert {verdict.get("id") for verdict in verdicts[:3]} == {
+            str(pk) for pk in Artifact.objects.values_list("pk", flat=True)
+        }
+        assert verdicts[3]["error"]["field"] == "text"
+
+    def test_goes_on_after_lines_that_are_wrong(self, api):
+        verdicts = give_lines(api, b"{", b"[]", b"\xff\xfe", b"{}", {"text": "Right."})
+
+        assert [verdict["verdict"] for verdict in verdicts] == ["rejected"] * 4 + ["added"]
+        assert [verdict["error"]["code"] for verdict in verdicts[:4]] == [
+            "malformed", "invalid", "malformed", "invalid",
+        ]  # fmt: skip
+
+    def test_counts_blank_lines_but_does_not_judge_them(self, api):
+        verdicts = give_lines(api, b"", {"text": "One."}, b"  \r", {"text": "Two."}, b"", b"")
+
+        assert [verdict["line"] for verdict in verdicts] == [2, 4]
+
+    def test_reads_a_byte_order_mark_and_either_line_end(self, api):
+        body = b'\xef\xbb\xbf{"text": "One."}\r\n{"text": "Two."}'
+
+        verdicts = give_lines(api, body)
+
+        assert [verdict["verdict"] for verdict in verdicts] == ["added", "added"]
+
+    def test_passes_over_a_line_that_is_too_long(self, api, settings):
+        settings.STRATA_MAX_JSON_BYTES = 100_000
+
+        verdicts = give_lines(
+            api, {"text": "One."}, {"text": "x" * 500_000}, {"text": "Three."}, b"y" * 100_001
+        )
+
+        assert [verdict["verdict"] for verdict in verdicts] == [
+            "added", "rejected", "added", "rejected",
+        ]  # fmt: skip
+        assert verdicts[1]["error"]["code"] == "too_large"
+
+    def test_keeps_hundreds_of_lines_in_order(self, api):
+        verdicts = give_lines(api, *({"text": f"Text {number}."} for number in range(350)))
+
+        assert [verdict["line"] for verdict in verdicts] == list(range(1, 351))
+        pages = dict(Page.objects.values_list("artifact_id", "text"))
+        assert [pages[uuid.UUID(verdict["id"])] for verdict in verdicts] == [
+            f"Text {number}." for number in range(350)
+        ]
+
+    def test_takes_the_same_document_twice_in_one_batch(self, api):
+        verdicts = give_lines(api, {"text": "Same."}, {"text": "Same."})
+
+        assert [verdict["verdict"] for verdict in verdicts] == ["added", "unchanged"]
+
+    def test_is_unchanged_when_sent_again(self, api):
+        lines = [{"text": f"Text {number}."} for number in range(5)]
+        give_lines(api, *lines)
+
+        assert {verdict["verdict"] for verdict in give_lines(api, *lines)} == {"unchanged"}
+
+    def test_takes_a_slash_at_the_end_and_any_media_type(self, api):
+        [verdict] = give_lines(api, {"text": "One."}, url=f"{BATCH}/")
+        answer = api.post(BATCH, b'{"text": "One."}',
+                          content_type="application/x-www-form-urlencoded",
+                          HTTP_ACCEPT="application/x-ndjson")  # fmt: skip
+
+        assert verdict["verdict"] == "added"
+        assert json.loads(answer.getvalue())["verdict"] == "unchanged"
+        assert answer["Content-Type"] == "application/x-ndjson"
+
+    def test_answers_nothing_to_nothing(self, api):
+        assert give_lines(api) == []
+
+    def test_refuses_a_form(self, api):
+        answer = api.post(BATCH, {"file": SimpleUploadedFile("a", b"a")}, format="multipart")
+
+        assert answer.status_code == 415
+
+    def test_names_the_indexes_there_are_before_it_reads(self, api):
+        answer = api.post("/api/v1/indexes/no/artifacts/batch", b"{}", content_type="text/plain")
+
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_index")
+
+    def test_reads_a_body_of_unknown_length_where_the_server_can(self, api):
+        answer = api.generic(
+            "POST", BATCH, b"", HTTP_TRANSFER_ENCODING="chunked",
+            **{"wsgi.input": io.BytesIO(b'{"text": "One."}'), "wsgi.input_terminated": True},
+            CONTENT_LENGTH="",
+        )  # fmt: skip
+
+        assert json.loads(answer.getvalue())["verdict"] == "added"
+
+    def test_rejects_the_lines_the_database_does_not_take(self, api, monkeypatch):
+        calls = []
+
+        def refuse_lock(*args: Any, **kwargs: Any) -> None:
+            calls.append(args)
+            raise OperationalError("database is locked")
+
+        monkeypatch.setattr(batches, "add_artifact", refuse_lock)
+
+        verdicts = give_lines(api, {"text": "One."}, {"text": "Two."})
+
+        assert len(calls) == batches.GROUP_TRIES
+        assert [verdict["error"]["code"] for verdict in verdicts] == ["database_unavailable"] * 2
+
+    def test_takes_the_other_lines_where_one_meets_a_defect(self, api, monkeypatch):
+        add_artifact = services.add_artifact
+
+        def stumble(index: str, content: Any, **given: Any) -> Any:
+            added = add_artifact(index, content, **given)
+            if content.pages == ("Two.",):
+                raise ValueError("a defect")
+            return added
+
+        monkeypatch.setattr(batches, "add_artifact", stumble)
+
+        verdicts = give_lines(api, {"text": "One."}, {"text": "Two."}, {"text": "Three."})
+
+        assert [verdict["verdict"] for verdict in verdicts] == ["added", "rejected", "added"]
+        assert set(Page.objects.values_list("text", flat=True)) == {"One.", "Three."}
+
+
+class TestBatchStream:
+    """What the verdicts promise to who reads them as they come."""
+
+    def lines(self, count: int) -> io.BytesIO:
+        return io.BytesIO(b"".join(b'{"text": "Text %d."}\n' % n for n in range(count)))
+
+    def test_reads_no_further_than_it_has_answered(self, api):
+        body = self.lines(20_000)
+
+        first = next(batches.add_lines("plain", body))
+
+        assert first.count(b"\n") == Artifact.objects.count() == batches.GROUP_LINES
+        assert body.tell() < len(body.getvalue())
+
+    def test_holds_verdicts_back_from_who_is_still_writing(self, api, monkeypatch):
+        monkeypatch.setattr(batches, "EARLY_BYTES", 10_000)
+        monkeypatch.setattr(batches, "HELD_IN_MEMORY_BYTES", 1_000)
+        monkeypatch.setattr(batches, "GROUP_LINES", 20)
+        monkeypatch.setattr("documents.parsers.READ_BYTES", 1_000)
+        body, end, early, all_said = self.lines(300), len(self.lines(300).getvalue()), 0, b""
+
+        for said in batches.add_lines("plain", body):
+            all_said += said
+            if body.tell() < end:
+                early += len(said)
+
+        assert 0 < early <= 10_000 < len(all_said)
+        assert [json.loads(line)["line"] for line in all_said.splitlines()] == [*range(1, 301)]
+
+
+class TestList:
+    def test_pages_through_an_index(self, api):
+        for number in range(5):
+            give(api, text=f"Text {number}.")
+
+        first = api.get(ARTIFACTS, {"limit": 2}).json()
+        second = api.get(first["next"]).json()
+        third = api.get(second["next"]).json()
+
+        seen = [row["id"] for page in (first, second, third) for row in page["results"]]
+        assert [first["count"], first["previous"], third["next"]] == [5, None, None]
+        assert len(set(seen)) == 5
+        assert api.get(second["previous"]).json() == first
+
+    def test_shows_only_its_own_index(self, api):
+        services.add_artifact("library", services.TextContent(("Elsewhere.",)))
+
+        assert api.get(ARTIFACTS).json()["count"] == 0
+
+    def test_filters(self, api):
+        give(api, external_id="a", title="Herons of the north")
+        give(api, external_id="b", title="Granite")
+        give_file(api)
+
+        def ids(**query: str) -> list[str | None]:
+            return [row["external_id"] for row in api.get(ARTIFACTS, query).json()["results"]]
+
+        assert ids(title="NORTH") == ["a"]
+        assert ids(external_id="b") == ["b"]
+        assert ids(status="received") == [None]
+        assert ids(media_type="text/plain") == ["a", "b"]
+        assert ids(ordering="-created_at") == [None, "b", "a"]
+        assert ids(ordering="title", media_type="text/plain") == ["b", "a"]
+
+    @pytest.mark.parametrize(
+        ("query", "field", "allowed"),
+        [
+            ({"titel": "a"}, "titel", "title"),
+            ({"status": "done"}, "status", "ready"),
+            ({"ordering": "size"}, "ordering", "-title"),
+            ({"limit": "101"}, "limit", None),
+            ({"limit": "0"}, "limit", None),
+            ({"limit": "many"}, "limit", None),
+            ({"limit": ""}, "limit", None),
+            ({"offset": "-1"}, "offset", None),
+            ({"offset": "9" * 30}, "offset", None),
+            ({"offset": "9" * 5_000}, "offset", None),
+            ({"title": "\x00"}, "title", None),
+            ({"title": ["a", "b"]}, "title", None),
+        ],
+    )
+    def test_refuses_what_it_does_not_know(self, api, query, field, allowed):
+        answer = api.get(ARTIFACTS, query)
+
+        assert (answer.status_code, answer.json()["field"]) == (400, field)
+        assert allowed is None or allowed in answer.json()["allowed"]
+
+    def test_asks_as_much_for_many_as_for_one(self, api, django_assert_num_queries):
+        for number in range(10):
+            give(api, text=f"Text {number}.")
+
+        with django_assert_num_queries(6) as queries:
+            api.get(ARTIFACTS)
+
+        assert not any('"text"' in query["sql"] for query in queries.captured_queries)
+
+
+class TestRetrieve:
+    def test_tells_why_a_file_cannot_be_read(self, api):
+        artifact_id = give_file(api).json()["id"]
+        Artifact.objects.update(state="failed", error_code="encrypted_pdf", error_detail="Locked.")
+
+        body = api.get(one(artifact_id)).json()
+
+        assert body["status"] == "failed"
+        assert body["error"] == {"code": "encrypted_pdf", "detail": "Locked."}
+
+    def test_becomes_ready(self, api, build, django_capture_on_commit_callbacks):
+        with django_capture_on_commit_callbacks(execute=True):
+            artifact_id = give(api).json()["id"]
+
+        from tests.factories import settle
+
+        settle(build, Artifact.objects.get())
+        body = api.get(one(artifact_id)).json()
+
+        assert body["status"] == "ready"
+        assert body["nodes"] == {"pending": 0, "settled": 1, "failed": 0}
+
+    @pytest.mark.parametrize("artifact_id", [str(uuid.UUID(int=1)), "5", "nonsense", "a" * 300])
+    @pytest.mark.parametrize(
+        ("method", "rest"),
+        [
+            ("get", ""), ("patch", ""), ("delete", ""), ("put", "content"), ("get", "pages/"),
+            ("get", "pages/0/"), ("get", "original"),
+        ],
+    )  # fmt: skip
+    def test_answers_404_to_an_unknown_id(self, api, artifact_id, method, rest):
+        answer = getattr(api, method)(one(artifact_id, rest), format="json")
+
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_artifact")
+
+
+class TestPartialUpdate:
+    def test_changes_what_is_named(self, api):
+        artifact_id = give(api, title="Birds", metadata={"year": 2019}).json()["id"]
+
+        answer = api.patch(one(artifact_id), {"title": "Herons"}, format="json")
+
+        assert answer.status_code == 200
+        assert (answer.json()["title"], answer.json()["metadata"]) == ("Herons", {"year": 2019})
+        assert answer.json()["revision"] == 1
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            ({"text": "a"}, "text"),
+            ({"external_id": "a"}, "external_id"),
+            ({"title": None}, "title"),
+            ({"metadata": None}, "metadata"),
+            ({"url": "data:text/html,a"}, "url"),
+        ],
+    )
+    def test_refuses_the_rest(self, api, body, field):
+        artifact_id = give(api).json()["id"]
+
+        answer = api.patch(one(artifact_id), body, format="json")
+
+        assert (answer.status_code, answer.json()["field"]) == (400, field)
+
+
+class TestContent:
+    def test_makes_a_new_revision_of_other_text(self, api):
+        artifact_id = give(api, title="Birds").json()["id"]
+
+        answer = api.put(one(artifact_id, "content"), {"text": "Herons fly."}, format="json")
+
+        assert answer.status_code == 202
+        assert (answer.json()["id"], answer.json()["revision"]) == (artifact_id, 2)
+        assert answer.json()["title"] == "Birds"
+        assert Page.objects.get().text == "Herons fly."
+
+    def test_answers_200_to_the_same_content(self, api):
+        artifact_id = give(api).json()["id"]
+
+        answer = api.put(one(artifact_id, "content"), {"text": "Herons wait."}, format="json")
+
+        assert (answer.status_code, answer.json()["revision"]) == (200, 1)
+
+    def test_takes_a_file_in_place_of_a_text(self, api):
+        artifact_id = give(api).json()["id"]
+
+        answer = api.put(
+            one(artifact_id, "content"),
+            {"file": SimpleUploadedFile("herons.md", b"They fly.")},
+            format="multipart",
+        )
+
+        assert (answer.status_code, answer.json()["file_name"]) == (202, "herons.md")
+
+    def test_tells_of_another_artifact_with_this_content(self, api):
+        artifact_id = give(api).json()["id"]
+        give(api, text="Herons fly.")
+
+        answer = api.put(one(artifact_id, "content"), {"text": "Herons fly."}, format="json")
+
+        assert (answer.status_code, answer.json()["code"]) == (409, "content_conflict")
+
+    def test_leaves_titles_alone(self, api):
+        artifact_id = give(api).json()["id"]
+
+        answer = api.put(one(artifact_id, "content"), {"text": "a", "title": "b"}, format="json")
+
+        assert (answer.status_code, answer.json()["field"]) == (400, "title")
+
+
+class TestDestroy:
+    def test_counts_no_point_left(self, api):
+        artifact_id = give_file(api).json()["id"]
+
+        answer = api.delete(one(artifact_id))
+
+        assert answer.status_code == 200
+        assert answer.json() == {"id": artifact_id, "deleted": True, "points": 0}
+        assert api.get(one(artifact_id)).status_code == 404
+
+    def test_says_when_the_points_have_to_wait(self, api, monkeypatch):
+        class Away(StrataError):
+            """The store is away."""
+
+        def remove_points(artifact_id: uuid.UUID) -> int:
+            raise Away
+
+        monkeypatch.setattr(get_catalog(), "remove_points", remove_points)
+        artifact_id = give(api).json()["id"]
+
+        answer = api.delete(one(artifact_id))
+
+        assert (answer.status_code, answer.json()["points"]) == (202, None)
+        assert "by themselves" in answer.json()["detail"]
+        assert not Artifact.objects.exists()
+
+
+class TestPages:
+    def test_lists_pages_without_their_text(self, api):
+        artifact_id = api.post(
+            ARTIFACTS, {"pages": ["One.", "Two, longer."]}, format="json"
+        ).json()["id"]
+
+        body = api.get(one(artifact_id, "pages/"), {"limit": 1, "offset": 1}).json()
+
+        assert (body["count"], body["next"]) == (2, None)
+        [page] = body["results"]
+        assert (page["index"], page["char_count"]) == (1, len("Two, longer."))
+        assert "text" not in page
+
+    def test_reads_one_page(self, api):
+        artifact_id = api.post(ARTIFACTS, {"pages": ["One.", "Two."]}, format="json").json()["id"]
+
+        assert api.get(one(artifact_id, "pages/1/")).json()["text"] == "Two."
+
+    @pytest.mark.parametrize("index", ["2", "-1", "one", "9" * 40, "٠"])
+    def test_answers_404_to_a_page_it_does_not_have(self, api, index):
+        artifact_id = api.post(ARTIFACTS, {"pages": ["One.", "Two."]}, format="json").json()["id"]
+
+        answer = api.get(one(artifact_id, f"pages/{index}/"))
+
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_page")
+
+
+class TestOriginal:
+    def test_is_a_download_even_where_it_is_a_page(self, api):
+        artifact_id = give_file(api, b"<script>alert(1)</script>", file_name="a.html").json()["id"]
+        Artifact.objects.update(media_type="text/html")
+
+        answer = api.get(one(artifact_id, "original"), HTTP_ACCEPT="text/html")
+
+        assert answer.getvalue() == b"<script>alert(1)</script>"
+        assert answer["Content-Disposition"] == 'attachment; filename="a.html"'
+        assert answer["X-Content-Type-Options"] == "nosniff"
+        assert "sandbox" in answer["Content-Security-Policy"]
+
+    def test_keeps_line_ends_out_of_the_headers(self, api):
+        artifact_id = give_file(api).json()["id"]
+        Artifact.objects.update(file_name='a\r\nSet-Cookie: b="c"')
+
+        answer = api.get(one(artifact_id, "original"))
+
+        assert answer.status_code == 200
+        assert "\n" not in answer["Content-Disposition"]
+        answer.close()
+
+    def test_answers_404_where_there_is_none(self, api):
+        artifact_id = give(api).json()["id"]
+
+        assert api.get(one(artifact_id, "original")).json()["code"] == "no_original"
+
+    def test_answers_404_where_it_is_gone(self, api):
+        artifact_id = give_file(api).json()["id"]
+        Artifact.objects.get().file_path.unlink()
+
+        assert api.get(one(artifact_id, "original")).json()["code"] == "missing_file"
+
+
+class TestAccess:
+    @pytest.mark.parametrize(
+        ("method", "url"),
+        [("get", ARTIFACTS), ("post", ARTIFACTS), ("post", BATCH), ("get", one("5"))],
+    )
+    def test_answers_401_without_a_key(self, client, method, url):
+        assert getattr(client, method)(url).status_code == 401
