@@ -1,0 +1,263 @@
+"""The search page in a real browser, against the real service."""
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.browser.conftest import KEY, Service
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+TITLE = "Notes <b>from</b> the harbour"
+# Astral characters before the hit: what counts UTF-16 units would mark the wrong place.
+HOSTILE = (
+    "🌊🌊🦭 𝔗𝔥𝔢 𝔩𝔬𝔤 👩‍🚀 begins here. "
+    + "The crew painted the railings and mended two nets in the afternoon sun. " * 9
+    + "\n\n<script>window.wasRun = true</script> & <img src=x onerror='window.wasRun = true'> "
+    "stood in the margin, written by a prankster. The quartermaster kept her spare sextant in a "
+    "biscuit tin 🧭 beside the stove."
+)
+ARABIC = (
+    "كان حارس المنارة يكتب في دفتره كل مساء عن لون البحر. في الشتاء كانت العواصف تحبسه في البرج "
+    "أسبوعا كاملا، فيصنع من الخشب سفنا صغيرة لأطفال القرية."
+)
+QUESTION = "where did the quartermaster keep her sextant"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _documents(service: Service) -> None:
+    pages = ["A page about ropes.", "A page about paint and brushes.", HOSTILE]
+    service.add("plain", title=TITLE, pages=pages)
+    service.add("plain", title="دفتر الحارس", text=ARABIC)
+
+
+@pytest.fixture
+def admitted(page: "Page") -> "Page":
+    page.goto(f"/#key={KEY}")
+    page.wait_for_selector("label[data-index=plain]")
+    return page
+
+
+def find(page: "Page", query: str, index: str = "plain") -> None:
+    """Search as a person would, and wait for the hits."""
+    page.check(f"input[name=index][value={index}]", force=True)
+    page.fill("#q", query)
+    page.press("#q", "Enter")
+    page.wait_for_function(
+        "query => document.title.startsWith(query) "
+        "&& !document.querySelector('#results').hasAttribute('aria-busy')",
+        arg=query,
+    )
+
+
+def answer_to(service: Service, query: str) -> list[dict[str, Any]]:
+    answer = service.api.get("search/pages", params={"index": "plain", "q": query})
+    hits: list[dict[str, Any]] = answer.json()["hits"]
+    return hits
+
+
+class TestKey:
+    def test_is_asked_for_kindly_where_there_is_none(self, page: "Page") -> None:
+        page.goto("/")
+
+        page.wait_for_selector("#key-panel:not([hidden])")
+        assert "manage.py key create" in page.inner_text("#key-panel")
+        assert page.is_hidden("#error")
+
+    def test_opens_the_page_when_typed(self, page: "Page") -> None:
+        page.goto("/")
+        page.wait_for_selector("#key-panel:not([hidden])")
+
+        page.fill("#key", KEY)
+        page.press("#key", "Enter")
+
+        page.wait_for_selector("label[data-index=plain]")
+        assert page.is_hidden("#key-panel")
+
+    def test_leaves_the_address_bar_and_survives_a_reload(self, admitted: "Page") -> None:
+        assert KEY not in admitted.url
+        assert "#" not in admitted.url
+
+        admitted.reload()
+
+        admitted.wait_for_selector("label[data-index=plain]")
+
+    def test_is_refused_in_a_sentence_when_wrong(self, page: "Page") -> None:
+        page.goto("/#key=not-a-key")
+
+        page.wait_for_selector("#error:not([hidden])")
+        assert page.inner_text("#error").startswith("This key is unknown or has been revoked.")
+        assert page.is_visible("#key-panel")
+
+    def test_is_not_needed_by_who_is_signed_in_to_the_admin(
+        self, page: "Page", service: Service
+    ) -> None:
+        page.goto("/admin/")
+        page.fill("input[name=username]", "admin")
+        page.fill("input[name=password]", service.admin_password)
+        page.click("input[type=submit]")
+
+        page.goto("/")
+
+        page.wait_for_selector("label[data-index=plain]")
+        find(page, QUESTION)
+        assert page.locator(".hit").count() > 0
+
+
+class TestIndexes:
+    def test_show_their_titles_and_how_far_they_are(
+        self, admitted: "Page", service: Service
+    ) -> None:
+        for index in service.api.get("indexes/").json()["results"]:
+            card = admitted.inner_text(f"label[data-index={index['name']}]")
+            assert index["title"] in card
+            assert str(index["nodes"]["settled"] or "empty") in card
+
+    def test_show_progress_while_something_is_pending(self, page: "Page") -> None:
+        def half_done(route: "Route") -> None:
+            answer = route.fetch()
+            body = answer.json()
+            for index in body["results"]:
+                index["nodes"] = {"settled": 30, "pending": 90, "failed": 0, "doomed": 0}
+            route.fulfill(response=answer, json=body)
+
+        page.route("**/api/v1/indexes/", half_done)
+        page.goto(f"/#key={KEY}")
+
+        bar = page.locator("label[data-index=plain] progress")
+        bar.wait_for()
+        assert (bar.get_attribute("value"), bar.get_attribute("max")) == ("30", "120")
+        page.unroute_all()
+        bar.wait_for(state="hidden")  # it looks again by itself
+
+    def test_suggest_what_to_ask_where_nothing_is_asked(self, admitted: "Page") -> None:
+        admitted.check("input[name=index][value=plain]", force=True)
+        admitted.wait_for_selector("#empty p")
+
+        admitted.check("input[name=index][value=library]", force=True)
+
+        admitted.wait_for_selector("#empty >> text=manage.py add")  # nothing was added here
+
+
+class TestSearch:
+    def test_shows_document_page_score_and_verdict(
+        self, admitted: "Page", service: Service
+    ) -> None:
+        find(admitted, QUESTION)
+
+        [best, *_] = answer_to(service, QUESTION)
+        hit = admitted.locator(".hit").first
+        assert hit.get_attribute("data-node-id") == best["node_id"]
+        assert hit.locator("h3").text_content() == TITLE
+        assert hit.locator(".place").inner_text().startswith("page 3")
+        assert hit.locator(".verdict").inner_text() == "exact"
+        assert f"{best['score']:.4f}" in hit.locator(".score").inner_text()
+        assert hit.locator("> .text").text_content() == best["text"]
+
+    def test_marks_the_words_that_were_asked_for(self, admitted: "Page") -> None:
+        find(admitted, QUESTION)
+
+        marks = admitted.locator(".hit").first.locator("> .text mark").all_text_contents()
+        assert {"quartermaster", "sextant", "kept"} >= set(marks) >= {"quartermaster", "sextant"}
+
+    def test_runs_nothing_that_a_document_holds(self, admitted: "Page") -> None:
+        find(admitted, "prankster margin script")
+        admitted.locator(".hit >> text=Show in context").first.click()
+        admitted.wait_for_selector(".context mark")
+
+        assert "<script>window.wasRun" in admitted.locator(".hit").first.inner_text()
+        assert admitted.locator("#results script, #results img, #results b").count() == 0
+        assert admitted.evaluate("window.wasRun") is None
+
+    def test_marks_the_hit_in_its_context_by_code_points(
+        self, admitted: "Page", service: Service
+    ) -> None:
+        find(admitted, QUESTION)
+        hit = admitted.locator(".hit").first
+        hit.get_by_text("Show in context").click()
+        hit.locator(".context mark").wait_for()
+
+        [best, *_] = answer_to(service, QUESTION)
+        source = service.api.get(f"sources/{best['source']['id']}/").json()
+        slice_ = source["text"][best["start_offset"] : best["end_offset"]]
+        assert best["start_offset"] > 0
+        assert hit.locator(".context mark").text_content() == slice_ == best["text"]
+        shown = hit.locator(".context .text:not(.neighbour)").text_content()
+        assert shown == source["text"]
+        assert hit.locator(".context .neighbour").count() == 1
+
+    def test_lets_text_run_from_right_to_left(self, admitted: "Page") -> None:
+        find(admitted, "حارس المنارة")
+
+        text = admitted.locator(".hit").first.locator("> .text")
+        assert text.text_content() == ARABIC
+        assert text.evaluate("element => getComputedStyle(element).direction") == "rtl"
+        assert "المنارة" in text.locator("mark").all_text_contents()
+
+    def test_says_so_when_a_hit_is_stale(self, admitted: "Page") -> None:
+        def outdate(route: "Route") -> None:
+            answer = route.fetch()
+            body = answer.json()
+            body["hits"][0] |= {"verdict": "stale", "text": "What it said before."}
+            route.fulfill(response=answer, body=json.dumps(body))
+
+        admitted.route("**/search/pages?*", outdate)
+        find(admitted, QUESTION)
+        hit = admitted.locator(".hit").first
+        hit.get_by_text("Show in context").click()
+
+        assert hit.locator(".verdict").inner_text() == "stale"
+        hit.locator(".context .notice").wait_for()
+        assert hit.locator(".context mark").count() == 0
+
+    def test_explains_scores_on_request(self, admitted: "Page") -> None:
+        admitted.check("#explain")
+        find(admitted, QUESTION)
+
+        table = admitted.locator(".hit").first.locator(".explain").inner_text()
+        assert "#1" in table
+
+    def test_says_what_the_api_refuses(self, admitted: "Page") -> None:
+        admitted.goto("/?index=no-such-index&q=anything")
+
+        admitted.wait_for_selector("#error:not([hidden])")
+        assert "no-such-index" in admitted.inner_text("#error")
+
+
+class TestAddress:
+    def test_can_be_linked(self, admitted: "Page") -> None:
+        find(admitted, QUESTION)
+        admitted.check("input[name=mode][value=sparse]", force=True)
+        admitted.wait_for_selector(".score >> text=bm25")
+
+        asked = {name: said for name, [said] in parse_qs(urlsplit(admitted.url).query).items()}
+        assert asked == {"index": "plain", "q": QUESTION, "mode": "sparse"}
+
+        admitted.goto("about:blank")
+        admitted.goto(f"/?index=plain&q={QUESTION}&mode=sparse")
+
+        admitted.wait_for_selector(".score >> text=bm25")
+        assert admitted.input_value("#q") == QUESTION
+
+    def test_follows_the_back_button(self, admitted: "Page") -> None:
+        find(admitted, QUESTION)
+        find(admitted, "ropes")
+
+        admitted.go_back()
+
+        admitted.wait_for_function("query => document.title.startsWith(query)", arg=QUESTION)
+        assert admitted.input_value("#q") == QUESTION
+        admitted.wait_for_selector(".hit mark >> text=sextant")
+
+
+class TestKeyboard:
+    def test_slash_leads_to_the_box(self, admitted: "Page") -> None:
+        admitted.locator("#explain").focus()
+
+        admitted.keyboard.press("/")
+
+        assert admitted.evaluate("document.activeElement.id") == "q"
+        assert admitted.input_value("#q") == ""
