@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from documents.exceptions import InvalidInput, StrataError
-from documents.services import TextContent, Verdict, add_artifact, keep_file
+from django.conf import settings
+
+from documents.exceptions import InvalidInput, StrataError, TooLarge
+from documents.originals import keep_file
+from documents.parsers import iter_lines, load_json
+from documents.serializers import read_text_artifact
+from documents.services import Verdict, add_artifact
 
 READ_BYTES = 1 << 20
 
@@ -63,13 +68,14 @@ def _holds_documents(path: Path) -> bool:
 
 
 def _add_lines(index: str, path: Path) -> Iterator[Given]:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            name = f"{path}:{number}"
+    with path.open("rb") as file:
+        for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
+            name = f"{path}:{line.number}"
             try:
-                artifact, verdict = _add_line(index, line)
+                if line.content is None:
+                    raise TooLarge(f"A line may have {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
+                document = read_text_artifact(load_json(line.content))
+                artifact, verdict = add_artifact(index, **document)
             except StrataError as error:
                 yield Given(name, error=error)
             else:

@@ -54,7 +54,7 @@ _catalog: IndexCatalog | None = None
 
 
 def register_catalog(catalog: IndexCatalog) -> None:
-    global _catalog  # noqa: PLW0603
+    global _catalog
     _catalog = catalog
 
 

@@ -41,7 +41,7 @@ class Artifact(models.Model):
     )
     external_id = models.CharField(
         max_length=255, null=True, blank=True, help_text="Identifier in the owner's system."
-    )  # noqa: DJ001  (null: not given, which differs from every string)
+    )
     title = models.CharField(max_length=1_000, blank=True)
     file_name = models.CharField(max_length=500, blank=True)
     url = models.CharField(max_length=2_000, blank=True)
@@ -103,8 +103,9 @@ class Artifact(models.Model):
 
     @property
     def file_path(self) -> Path:
-        """Where the original lies; artifacts with the same bytes share one."""
-        return Path(settings.STRATA_FILES_DIR) / self.sha256[:2] / self.sha256
+        """Where the original of the current revision lies."""
+        name = f"{self.pk}-{self.sha256[:16]}"
+        return Path(settings.STRATA_FILES_DIR) / name[:2] / name
 
 
 class Page(models.Model):

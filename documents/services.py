@@ -3,18 +3,16 @@
 Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 """
 
-import hashlib
 import json
 import logging
-import os
-import shutil
-import tempfile
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +21,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from documents.exceptions import ContentConflict, DiskFull, TooLarge, Unparsable
+from documents.exceptions import ContentConflict, Unparsable
 from documents.indexes import get_catalog
 from documents.models import Artifact, Page, Source, hash_text
+from documents.originals import FileContent, adopt_file, require_disk
 from documents.parsing import ParsedPage, clean_text, parse_file
 from documents.sources import cut_sources
 
@@ -38,15 +37,6 @@ class Verdict(StrEnum):
     ADDED = "added"
     UNCHANGED = "unchanged"
     REVISED = "revised"
-
-
-@dataclass(frozen=True, slots=True)
-class FileContent:
-    """A file that is already kept under its hash; parsed later, in a child process."""
-
-    file_name: str
-    sha256: str
-    byte_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,45 +60,6 @@ class TextContent:
 Content = FileContent | TextContent
 
 
-def keep_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
-    """Write a file under its hash; on return it survives a power cut.
-
-    Raises:
-        DiskFull: writing it would leave less than the reserve.
-        TooLarge: it is larger than an upload may be.
-    """
-    folder = Path(settings.STRATA_FILES_DIR)
-    folder.mkdir(parents=True, exist_ok=True)
-    digest, byte_count = hashlib.sha256(), 0
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="incoming-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for chunk in chunks:
-                _require_disk(folder, len(chunk))
-                byte_count += len(chunk)
-                if byte_count > settings.STRATA_MAX_UPLOAD_BYTES:
-                    limit = settings.STRATA_MAX_UPLOAD_BYTES // 2**20
-                    raise TooLarge(
-                        f"The file is larger than {limit} MiB.",
-                        field="file",
-                        fix="Split it, or raise STRATA_MAX_UPLOAD_BYTES.",
-                    )
-                digest.update(chunk)
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        name = clean_text(Path(file_name).name)[:500]
-        content = FileContent(name, digest.hexdigest(), byte_count)
-        path = folder / content.sha256[:2] / content.sha256
-        path.parent.mkdir(exist_ok=True)
-        Path(temporary).replace(path)
-        _sync_folder(path.parent)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return content
-
-
 def add_artifact(
     index: str,
     content: Content,
@@ -120,40 +71,22 @@ def add_artifact(
 ) -> tuple[Artifact, Verdict]:
     """Give a document to an index, once however often it is given.
 
-    A document is the same again if its ``external_id`` is, or, without one, if its bytes are
-    (a text without an ``external_id``: its pages, title and URL). Same content: nothing is
-    redone, but a title, URL or metadata that was given and differs is taken over. Other
-    content under the same ``external_id``: a new revision.
+    A document is the same again if its ``external_id`` is, or, without one, if its bytes and
+    the ending of its name are (a text without an ``external_id``: its pages, title and URL).
+    Same content: nothing is redone, but a title, URL or metadata that was given and differs is
+    taken over. Other content under the same ``external_id``: a new revision.
 
     Raises:
         InvalidInput: the metadata breaks the index's declaration.
         DiskFull: there is too little room left.
     """
-    _require_disk(Path(settings.STRATA_DATA_DIR), content.byte_count)
-    label = _clean_label(index, title=title, metadata=metadata, url=url)
-    identity = _identity(content, label, external_id)
-    for is_last_try in (False, True):
+    with _taking(content):
+        label = _clean_label(index, title=title, metadata=metadata, url=url)
         try:
-            with transaction.atomic():
-                existing = _find_same(index, identity, content, external_id)
-                if existing is None:
-                    artifact = Artifact(index=index, identity=identity, external_id=external_id)
-                    _apply_label(artifact, label)
-                    _take_content(artifact, content)
-                    return artifact, Verdict.ADDED
-                is_relabelled = _apply_label(existing, label)
-                if existing.sha256 != content.sha256:
-                    existing.revision += 1
-                    _take_content(existing, content)
-                    return existing, Verdict.REVISED
-                if is_relabelled:
-                    existing.save()
-                return existing, Verdict.UNCHANGED
+            return _add(index, content, label, external_id)
         except IntegrityError:
             # Someone else added the same document between our look and our write: look again.
-            if is_last_try:
-                raise
-    raise AssertionError("unreachable")
+            return _add(index, content, label, external_id)
 
 
 def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact, Verdict]:
@@ -162,24 +95,22 @@ def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact,
     Raises:
         ContentConflict: another artifact of the index is known by this very content.
     """
-    _require_disk(Path(settings.STRATA_DATA_DIR), content.byte_count)
-    with transaction.atomic():
-        artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
-        if artifact.sha256 == content.sha256:
-            return artifact, Verdict.UNCHANGED
-        if artifact.external_id is None:
-            label = {"title": artifact.title, "url": artifact.url}
-            identity = _identity(content, label, None)
-            others = Artifact.objects.exclude(pk=artifact.pk)
-            if others.filter(index=artifact.index, identity=identity).exists():
-                raise ContentConflict(
-                    "Another artifact of this index has this very content.",
-                    fix="Delete one of the two, or give them external ids.",
-                )
-            artifact.identity = identity
-        artifact.revision += 1
-        _take_content(artifact, content)
-    return artifact, Verdict.REVISED
+    try:
+        with _taking(content), transaction.atomic():
+            artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+            if artifact.sha256 == content.sha256:
+                return artifact, Verdict.UNCHANGED
+            if artifact.external_id is None:
+                label = {"title": artifact.title, "url": artifact.url}
+                artifact.identity = _identity(content, label, None)
+            artifact.revision += 1
+            _take_content(artifact, content)
+            return artifact, Verdict.REVISED
+    except IntegrityError:
+        raise ContentConflict(
+            "Another artifact of this index has this very content.",
+            fix="Delete one of the two, or give them external ids.",
+        ) from None
 
 
 def relabel_artifact(
@@ -203,12 +134,12 @@ def relabel_artifact(
 
 
 def remove_artifact(artifact_id: uuid.UUID) -> None:
-    """Delete an artifact with its pages and sources, and its original if no other shares it."""
+    """Delete an artifact with its pages, sources and original."""
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+        path = artifact.file_path
         artifact.delete()
-        if artifact.has_file:
-            transaction.on_commit(lambda: _drop_file(artifact.file_path, artifact.sha256))
+        transaction.on_commit(partial(path.unlink, missing_ok=True))
 
 
 def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
@@ -328,13 +259,48 @@ def release_parse_leases() -> int:
     )
 
 
+@contextmanager
+def _taking(content: Content) -> Iterator[None]:
+    """Room for the content is there, and a file's copy on its way in goes in the end."""
+    try:
+        require_disk(Path(settings.STRATA_DATA_DIR), content.byte_count)
+        yield
+    finally:
+        if isinstance(content, FileContent):
+            content.discard()
+
+
+def _add(
+    index: str, content: Content, label: dict[str, Any], external_id: str | None
+) -> tuple[Artifact, Verdict]:
+    identity = _identity(content, label, external_id)
+    with transaction.atomic():
+        existing = _find_same(index, identity, content, external_id)
+        if existing is None:
+            artifact = Artifact(index=index, identity=identity, external_id=external_id)
+            _apply_label(artifact, label)
+            _take_content(artifact, content)
+            return artifact, Verdict.ADDED
+        is_relabelled = _apply_label(existing, label)
+        if existing.sha256 != content.sha256:
+            existing.revision += 1
+            _take_content(existing, content)
+            return existing, Verdict.REVISED
+        if is_relabelled:
+            existing.save()
+        return existing, Verdict.UNCHANGED
+
+
 def _find_same(
     index: str, identity: str, content: Content, external_id: str | None
 ) -> Artifact | None:
     artifacts = Artifact.objects.select_for_update().filter(index=index)
     existing = artifacts.filter(identity=identity).first()
     if existing is None and external_id is None and isinstance(content, FileContent):
-        existing = artifacts.filter(sha256=content.sha256, has_file=True).first()
+        # Given before under an external id.
+        existing = artifacts.filter(
+            sha256=content.sha256, file_name__iendswith=Path(content.file_name).suffix
+        ).first()
     return existing
 
 
@@ -342,7 +308,8 @@ def _identity(content: Content, label: dict[str, Any], external_id: str | None) 
     if external_id is not None:
         return f"id {external_id}"
     if isinstance(content, FileContent):
-        return f"file {content.sha256}"
+        # Its ending says how it is read: the same bytes under another are another document.
+        return f"file {content.sha256} {Path(content.file_name).suffix.lower()[:20]}"
     said = [content.sha256, label.get("title") or None, label.get("url") or None]
     return f"text {hash_text(json.dumps(said))}"
 
@@ -371,6 +338,8 @@ def _apply_label(artifact: Artifact, label: dict[str, Any]) -> bool:
 
 
 def _take_content(artifact: Artifact, content: Content) -> None:
+    if artifact.has_file:
+        transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
     artifact.sha256 = content.sha256
     artifact.byte_count = content.byte_count
     artifact.error_code = artifact.error_detail = ""
@@ -383,6 +352,7 @@ def _take_content(artifact: Artifact, content: Content) -> None:
         artifact.state = Artifact.State.RECEIVED
         if not artifact.title:
             artifact.title = Path(content.file_name).stem
+        adopt_file(content, artifact)
         artifact.save()
         return
     artifact.has_file = False
@@ -397,9 +367,7 @@ def _take_content(artifact: Artifact, content: Content) -> None:
 
 def _lock_claimed(artifact_id: uuid.UUID, token: uuid.UUID) -> Artifact | None:
     """The row, locked, if our claim still stands: not if it is gone, revised or claimed anew."""
-    return (
-        Artifact.objects.select_for_update().filter(pk=artifact_id, lease_token=token).first()
-    )
+    return Artifact.objects.select_for_update().filter(pk=artifact_id, lease_token=token).first()
 
 
 def _finish_failed(artifact: Artifact, token: uuid.UUID, error: Unparsable) -> Artifact | None:
@@ -419,27 +387,3 @@ def _finish(artifact: Artifact, state: Artifact.State) -> None:
     artifact.state = state
     artifact.lease_token = artifact.leased_until = None
     artifact.save()
-
-
-def _drop_file(path: Path, sha256: str) -> None:
-    if not Artifact.objects.filter(sha256=sha256, has_file=True).exists():
-        path.unlink(missing_ok=True)
-
-
-def _require_disk(folder: Path, byte_count: int) -> None:
-    free = shutil.disk_usage(folder if folder.exists() else folder.parent).free
-    if free - byte_count < settings.STRATA_MIN_FREE_BYTES:
-        raise DiskFull(
-            f"Only {free // 2**20} MiB of disk are free, and "
-            f"{settings.STRATA_MIN_FREE_BYTES // 2**20} MiB are kept in reserve.",
-            fix="Free some space in the data folder's file system; nothing given is lost.",
-        )
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable: the folder's own entry must reach the disk too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

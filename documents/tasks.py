@@ -6,6 +6,7 @@ from celery import shared_task
 
 from documents import services
 from documents.models import Artifact
+from documents.originals import drop_abandoned_files
 
 SWEEP_LIMIT = 1_000  # artifacts a sweep wakes
 
@@ -19,6 +20,7 @@ def parse_artifact(*, artifact_id: str) -> None:
 @shared_task
 def sweep_documents() -> None:
     """Wake what no message woke: artifacts received, or left by a worker that died."""
+    drop_abandoned_files()
     waiting = Artifact.objects.unparsed().values_list("pk", flat=True)
     for artifact_id in waiting[:SWEEP_LIMIT]:
         parse_artifact.delay(artifact_id=str(artifact_id))

@@ -28,6 +28,7 @@ from documents.batches import add_lines
 from documents.exceptions import StrataError, TooLarge, UnknownArtifact, UnknownIndex
 from documents.indexes import get_catalog
 from documents.models import Artifact, Page
+from documents.originals import FileContent, keep_file
 from documents.parsers import JSONParser, Readable
 from documents.parsing import clean_text
 from documents.serializers import (
@@ -385,8 +386,8 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _keep(file: UploadedFile) -> services.FileContent:
-    return services.keep_file(clean_text(file.name or ""), file.chunks())
+def _keep(file: UploadedFile) -> FileContent:
+    return keep_file(clean_text(file.name or ""), file.chunks())
 
 
 def _parsed_id(artifact_id: str) -> UUID:

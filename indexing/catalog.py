@@ -2,33 +2,17 @@
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from documents.exceptions import InvalidInput
 from documents.indexes import NodeCounts
 from documents.models import Artifact, Source
 from indexing.models import Index, IndexBuild, Node
-from indexing.spec import FieldSpec, IndexSpec, load_specs
-
-
-def get_specs() -> dict[str, IndexSpec]:
-    """Every spec by name, read once per process.
-
-    Raises:
-        InvalidSpec: the first file that is not valid.
-    """
-    return _load(Path(settings.STRATA_SPECS_DIR))
-
-
-@lru_cache
-def _load(folder: Path) -> dict[str, IndexSpec]:
-    return load_specs(folder)
+from indexing.removal import remove_points
+from indexing.spec import FieldSpec
 
 
 class Catalog:
@@ -86,8 +70,6 @@ class Catalog:
         return failed.values_list("last_error", flat=True).first() or ""
 
     def remove_points(self, artifact_id: UUID) -> int:
-        from indexing.removal import remove_points
-
         return remove_points(artifact_id)
 
 

@@ -76,7 +76,9 @@ def index_progress(name: str | None = None) -> list[IndexProgress]:
             description=build.spec.description,
             build=build.number,
             artifact_count=sum(artifacts.get((build.index_id, s), 0) for s in Artifact.State),
-            waiting_count=sum(artifacts.get((build.index_id, s), 0) for s in ("received", "parsing")),
+            waiting_count=sum(
+                artifacts.get((build.index_id, s), 0) for s in ("received", "parsing")
+            ),
             failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),
             pending=nodes.get((build.pk, "pending"), 0),
             settled=nodes.get((build.pk, "settled"), 0),

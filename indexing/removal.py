@@ -27,7 +27,7 @@ def remove_points(artifact_id: UUID) -> int:
         plan_nodes(artifact_id, build)  # dooms them all
     deadline = time.monotonic() + WAIT_SECONDS
     while Node.objects.filter(artifact=artifact_id).exists() and time.monotonic() < deadline:
-        if not any([remove_doomed(build, artifact_id) for build in builds]):
+        if not sum(remove_doomed(build, artifact_id) for build in builds):
             time.sleep(0.05)
     return sum(count_points(artifact_id, build) for build in IndexBuild.objects.all())
 

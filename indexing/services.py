@@ -22,11 +22,11 @@ from django.utils import timezone
 from documents.exceptions import StrataError
 from documents.models import Artifact, Source, hash_text
 from indexing import embedding
-from indexing.catalog import get_specs
 from indexing.chunking import embedded_text
 from indexing.exceptions import ModelUnavailable
 from indexing.kinds import get_kind, recipe_kinds
 from indexing.models import Index, IndexBuild, Node, lease_end, settled_values
+from indexing.specs import get_specs
 from indexing.stores import get_store
 from indexing.stores.base import CollectionSchema, Payload, Point
 
@@ -242,7 +242,7 @@ def settle_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda:
         if is_our_fault:
             return len(claim.nodes)
         raise
-    except Exception as error:  # noqa: BLE001  (poison of any sort must end in its own rows)
+    except Exception as error:
         logger.warning("Settling %d nodes of %s failed", len(claim.nodes), build, exc_info=True)
         release_claim(claim.token, error=f"{type(error).__name__}: {error}", has_cost=True)
         return len(claim.nodes)
@@ -283,9 +283,9 @@ def release_claim(token: UUID, *, error: str, has_cost: bool) -> None:
     """Let go of what is left of a claim; without cost the attempt is given back."""
     held = Node.objects.filter(lease_token=token)
     if has_cost:
-        held.filter(
-            state=Node.State.PENDING, attempts__gte=settings.STRATA_MAX_ATTEMPTS
-        ).update(state=Node.State.FAILED)
+        held.filter(state=Node.State.PENDING, attempts__gte=settings.STRATA_MAX_ATTEMPTS).update(
+            state=Node.State.FAILED
+        )
     else:
         held.update(attempts=F("attempts") - 1)
     held.update(lease_token=None, leased_until=None, last_error=error)
@@ -396,9 +396,7 @@ def remove_doomed(build: IndexBuild, artifact_id: UUID | None = None) -> int:
         return 0
     store = get_store()
     for kind in {kind for _, _, kind in rows}:
-        store.delete(
-            build.collection(kind), [point_id for _, point_id, its in rows if its == kind]
-        )
+        store.delete(build.collection(kind), [point_id for _, point_id, its in rows if its == kind])
     with transaction.atomic():
         doomed = Node.objects.filter(pk__in=[pk for pk, _, _ in rows], state=Node.State.DOOMED)
         gone = set(doomed.values_list("point_id", flat=True))

@@ -73,9 +73,11 @@ def plan_nodes(*, artifact_id: str) -> None:
     """Bring the ledger of every receiving build up to date with one artifact."""
     for build in IndexBuild.objects.receiving():
         services.plan_nodes(UUID(artifact_id), build)
-        if Node.objects.filter(build=build, artifact=artifact_id).exclude(
-            state=Node.State.SETTLED
-        ).exists():
+        if (
+            Node.objects.filter(build=build, artifact=artifact_id)
+            .exclude(state=Node.State.SETTLED)
+            .exists()
+        ):
             settle.delay(build_id=build.pk)
 
 

@@ -40,9 +40,7 @@ class IndexViewSet(viewsets.ViewSet):
     def list(self, request: Request) -> Response:
         """Every index with its progress."""
         results = [progress.as_json() for progress in index_progress()]
-        return Response(
-            {"count": len(results), "next": None, "previous": None, "results": results}
-        )
+        return Response({"count": len(results), "next": None, "previous": None, "results": results})
 
     @extend_schema(responses=IndexSerializer)
     def retrieve(self, request: Request, index: str) -> Response:

@@ -40,7 +40,6 @@ MIDDLEWARE = [
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 FILE_UPLOAD_TEMP_DIR = STRATA_DATA_DIR / "uploads"
-DATA_UPLOAD_MAX_MEMORY_SIZE = None  # the views bound what they read
 
 TEMPLATES = [
     {
@@ -71,9 +70,10 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Documents -------------------------------------------------------------------------------
 
-STRATA_FILES_DIR = STRATA_DATA_DIR / "files"  # originals, by their hash
+STRATA_FILES_DIR = STRATA_DATA_DIR / "files"  # originals
 STRATA_MAX_UPLOAD_BYTES = int(os.environ.get("STRATA_MAX_UPLOAD_BYTES", 200 * 2**20))
 STRATA_MAX_JSON_BYTES = 32 * 2**20  # one JSON document, or one line of a batch
+DATA_UPLOAD_MAX_MEMORY_SIZE = STRATA_MAX_JSON_BYTES  # a form without its files
 
 # A parser runs in a child process that may use this much and no more.
 STRATA_PARSE_SECONDS = int(os.environ.get("STRATA_PARSE_SECONDS", 120))  # wall clock, a file
@@ -85,7 +85,9 @@ STRATA_PARSE_MAX_TEXT_CHARS = 50_000_000
 # --- Indexing --------------------------------------------------------------------------------
 
 STRATA_VECTORS_DIR = STRATA_DATA_DIR / "vectors"  # the embedded engine's collections
-STRATA_MODELS_DIR = Path(os.environ.get("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models"))  # converted and downloaded weights
+STRATA_MODELS_DIR = Path(
+    os.environ.get("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models")
+)  # converted and downloaded weights
 STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or None  # all cores
 STRATA_SETTLE_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
 STRATA_LEASE_SECONDS = 120  # a claim not finished by then is open to others
@@ -109,7 +111,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["documents.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "config.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,

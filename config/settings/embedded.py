@@ -3,10 +3,10 @@
 import secrets
 
 from config.settings.base import *  # noqa: F403
-from config.settings.base import FILE_UPLOAD_TEMP_DIR, STRATA_DATA_DIR
+from config.settings.base import FILE_UPLOAD_TEMP_DIR, STATIC_ROOT, STRATA_DATA_DIR
 
-STRATA_DATA_DIR.mkdir(parents=True, exist_ok=True)
-FILE_UPLOAD_TEMP_DIR.mkdir(exist_ok=True)
+for _folder in (STRATA_DATA_DIR, FILE_UPLOAD_TEMP_DIR, STATIC_ROOT):
+    _folder.mkdir(parents=True, exist_ok=True)
 
 
 def _kept_secret() -> str:

@@ -14,7 +14,7 @@ os.environ["STRATA_DATA_DIR"] = _data_dir
 from config.settings.embedded import *  # noqa: E402, F403
 from config.settings.embedded import BASE_DIR, Path  # noqa: E402
 
-SECRET_KEY = "for tests only"
+SECRET_KEY = "for tests only"  # noqa: S105
 STRATA_MODELS_DIR = Path(_kept_models or BASE_DIR / "var" / "models")
 CELERY_TASK_ALWAYS_EAGER = True
 CELERY_TASK_EAGER_PROPAGATES = True

@@ -1,4 +1,3 @@
-import errno
 import uuid
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,13 @@ from documents.exceptions import (
     ContentConflict,
     DiskFull,
     InvalidInput,
-    TooLarge,
     Unparsable,
 )
 from documents.indexes import get_catalog
 from documents.models import Artifact, Page, Source, hash_text
+from documents.originals import FileContent, keep_file
 from documents.parsing import ParsedDocument, ParsedPage, ParseWarning
-from documents.services import TextContent, Verdict, add_artifact, keep_file
+from documents.services import TextContent, Verdict, add_artifact
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +55,7 @@ def text(*pages: str) -> TextContent:
     return TextContent(pages)
 
 
-def file(content: bytes = b"Herons wait.", name: str = "herons.md") -> services.FileContent:
+def file(content: bytes = b"Herons wait.", name: str = "herons.md") -> FileContent:
     return keep_file(name, [content])
 
 
@@ -64,49 +63,41 @@ def kept(files: Path) -> set[str]:
     return {path.name for path in files.rglob("*") if path.is_file()}
 
 
-class TestKeepFile:
-    def test_keeps_a_file_under_its_hash(self, files):
-        content = keep_file("a/b/herons.md", [b"Herons ", b"wait."])
+class TestOriginals:
+    """What lies in the folder of originals is what the artifacts need, no more and no less."""
 
-        path = files / content.sha256[:2] / content.sha256
-        assert path.read_bytes() == b"Herons wait."
-        assert (content.file_name, content.byte_count) == ("herons.md", 12)
-        assert content.sha256 == hash_text("Herons wait.")
+    @pytest.mark.django_db(transaction=True)
+    def test_are_each_an_artifacts_own(self, files):
+        one, _ = add_artifact("notes", file(), external_id="one")
+        other, _ = add_artifact("notes", file(), external_id="other")
 
-    def test_keeps_equal_files_once(self, files):
-        keep_file("a", [b"same"])
-        keep_file("b", [b"same"])
+        services.remove_artifact(one.pk)
 
-        assert len(kept(files)) == 1
+        assert other.file_path.read_bytes() == b"Herons wait."
+        assert kept(files) == {other.file_path.name}
 
-    def test_leaves_nothing_of_a_file_that_is_too_large(self, files, settings):
-        settings.STRATA_MAX_UPLOAD_BYTES = 10
+    @pytest.mark.django_db(transaction=True)
+    def test_of_an_earlier_revision_go(self, files):
+        add_artifact("notes", file(b"First."), external_id="one")
 
-        with pytest.raises(TooLarge):
-            keep_file("a", [b"12345678", b"9abc"])
+        artifact, _ = add_artifact("notes", file(b"Second."), external_id="one")
 
-        assert kept(files) == set()
+        assert kept(files) == {artifact.file_path.name}
 
-    def test_leaves_nothing_where_the_disk_is_full(self, files, settings):
-        settings.STRATA_MIN_FREE_BYTES = 2**60
+    @pytest.mark.django_db(transaction=True)
+    def test_given_again_leave_no_second_copy(self, files):
+        artifact, _ = add_artifact("notes", file())
 
-        with pytest.raises(DiskFull):
-            keep_file("a", [b"content"])
+        assert add_artifact("notes", file())[1] == Verdict.UNCHANGED
 
-        assert kept(files) == set()
+        assert kept(files) == {artifact.file_path.name}
 
-    def test_leaves_nothing_of_a_broken_upload(self, files):
-        def broken():
-            yield b"some"
-            raise OSError(errno.ECONNRESET, "gone")
+    @pytest.mark.django_db(transaction=True)
+    def test_with_another_ending_are_another_document(self):
+        _, first = add_artifact("notes", file(name="herons.md"))
+        _, second = add_artifact("notes", file(name="herons.txt"))
 
-        with pytest.raises(OSError, match="gone"):
-            keep_file("a", broken())
-
-        assert kept(files) == set()
-
-    def test_takes_a_name_that_is_no_utf8(self):
-        assert keep_file("a\udcff\x00", [b""]).file_name == "a\ufffd\ufffd"
+        assert (first, second) == (Verdict.ADDED, Verdict.ADDED)
 
 
 class TestTextContent:

@@ -14,8 +14,8 @@ from django.db.migrations.executor import MigrationExecutor
 from access.server import find_server
 from config import embedded
 from documents.exceptions import StrataError
-from indexing.catalog import get_specs
 from indexing.embedding import examine_model
+from indexing.specs import get_specs
 from indexing.stores import get_store
 
 

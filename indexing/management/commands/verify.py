@@ -23,9 +23,7 @@ class Command(PreparedCommand):
     def handle(self, *, index: str | None, repair: bool, **options: Any) -> None:
         names = list(Index.objects.values_list("name", flat=True))
         if index is not None and index not in names:
-            raise CommandError(
-                f"There is no index named {index!r}; there are: {', '.join(names)}."
-            )
+            raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
         chosen = names if index is None else [index]
         # A running server owns the vector engine: it has to look for us.
         if server := find_server():

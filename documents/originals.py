@@ -1,0 +1,107 @@
+"""The files people gave, kept as they were: one on disk for each artifact that has one.
+
+A file is written under a name of its own first, and linked to its artifact's name inside the
+transaction that takes it in; so no artifact's file is ever another's to delete.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+from documents.exceptions import DiskFull, TooLarge
+from documents.models import Artifact
+from documents.parsing import clean_text
+
+ABANDONED_SECONDS = 86_400  # a file that long on its way in was left there by a kill
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file on its way in; parsed later, in a child process."""
+
+    file_name: str
+    sha256: str
+    byte_count: int
+    path: Path
+
+    def discard(self) -> None:
+        """Forget the copy on its way in; whoever adopted it has a link of their own."""
+        self.path.unlink(missing_ok=True)
+
+
+def keep_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
+    """Write a file to the data folder; on return it survives a power cut.
+
+    Raises:
+        DiskFull: writing it would leave less than the reserve.
+        TooLarge: it is larger than an upload may be.
+    """
+    folder = Path(settings.STRATA_FILES_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    digest, byte_count = hashlib.sha256(), 0
+    descriptor, incoming = tempfile.mkstemp(dir=folder, prefix="incoming-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for chunk in chunks:
+                require_disk(folder, len(chunk))
+                byte_count += len(chunk)
+                if byte_count > settings.STRATA_MAX_UPLOAD_BYTES:
+                    limit = settings.STRATA_MAX_UPLOAD_BYTES // 2**20
+                    raise TooLarge(
+                        f"The file is larger than {limit} MiB.",
+                        field="file",
+                        fix="Split it, or raise STRATA_MAX_UPLOAD_BYTES.",
+                    )
+                digest.update(chunk)
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        Path(incoming).unlink(missing_ok=True)
+        raise
+    name = clean_text(Path(file_name).name)[:500]
+    return FileContent(name, digest.hexdigest(), byte_count, Path(incoming))
+
+
+def adopt_file(content: FileContent, artifact: Artifact) -> None:
+    """Make the file the artifact's original; on return that survives a power cut too."""
+    path = artifact.file_path
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)  # of an attempt that was rolled back
+    os.link(content.path, path)
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)  # the name is the folder's, and must reach the disk as well
+    finally:
+        os.close(descriptor)
+
+
+def drop_abandoned_files() -> int:
+    """Remove files whose way in was cut short by a kill long ago."""
+    oldest = time.time() - ABANDONED_SECONDS
+    abandoned = [
+        path
+        for path in Path(settings.STRATA_FILES_DIR).glob("incoming-*")
+        if path.stat().st_mtime < oldest
+    ]
+    for path in abandoned:
+        path.unlink(missing_ok=True)
+    return len(abandoned)
+
+
+def require_disk(folder: Path, byte_count: int) -> None:
+    """Raise ``DiskFull`` where ``byte_count`` more would leave less than the reserve."""
+    free = shutil.disk_usage(folder if folder.exists() else folder.parent).free
+    if free - byte_count < settings.STRATA_MIN_FREE_BYTES:
+        raise DiskFull(
+            f"Only {free // 2**20} MiB of disk are free, and "
+            f"{settings.STRATA_MIN_FREE_BYTES // 2**20} MiB are kept in reserve.",
+            fix="Free some space in the data folder's file system; nothing given is lost.",
+        )

@@ -1,0 +1,69 @@
+import errno
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from documents.exceptions import DiskFull, TooLarge
+from documents.models import hash_text
+from documents.originals import ABANDONED_SECONDS, drop_abandoned_files, keep_file
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, settings) -> Path:
+    settings.STRATA_FILES_DIR = tmp_path / "files"
+    return settings.STRATA_FILES_DIR
+
+
+def kept(files: Path) -> set[str]:
+    return {path.name for path in files.rglob("*") if path.is_file()}
+
+
+class TestKeepFile:
+    def test_keeps_what_it_was_given(self, files):
+        content = keep_file("a/b/herons.md", [b"Herons ", b"wait."])
+
+        assert content.path.read_bytes() == b"Herons wait."
+        assert (content.file_name, content.byte_count) == ("herons.md", 12)
+        assert content.sha256 == hash_text("Herons wait.")
+
+    def test_leaves_nothing_of_a_file_that_is_too_large(self, files, settings):
+        settings.STRATA_MAX_UPLOAD_BYTES = 10
+
+        with pytest.raises(TooLarge):
+            keep_file("a", [b"12345678", b"9abc"])
+
+        assert kept(files) == set()
+
+    def test_leaves_nothing_where_the_disk_is_full(self, files, settings):
+        settings.STRATA_MIN_FREE_BYTES = 2**60
+
+        with pytest.raises(DiskFull):
+            keep_file("a", [b"content"])
+
+        assert kept(files) == set()
+
+    def test_leaves_nothing_of_a_broken_upload(self, files):
+        def broken():
+            yield b"some"
+            raise OSError(errno.ECONNRESET, "gone")
+
+        with pytest.raises(OSError, match="gone"):
+            keep_file("a", broken())
+
+        assert kept(files) == set()
+
+    def test_takes_a_name_that_is_no_utf8(self):
+        assert keep_file("a\udcff\x00", [b""]).file_name == "a\ufffd\ufffd"
+
+
+class TestDropAbandonedFiles:
+    def test_drops_only_what_a_kill_left_long_ago(self, files):
+        old, fresh = keep_file("old", [b"old"]), keep_file("fresh", [b"fresh"])
+        long_ago = time.time() - ABANDONED_SECONDS - 1
+        os.utime(old.path, (long_ago, long_ago))
+
+        assert drop_abandoned_files() == 1
+
+        assert kept(files) == {fresh.path.name}
