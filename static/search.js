@@ -110,8 +110,9 @@ function deny(error) {
   $("key-heading").textContent = readKey() ? "This key does not open it" : "A key opens this page";
   showError(readKey() ? error.message : "");
   showKeyPanel(true);
-  $("indexes").hidden = true;
+  form.hidden = true; // it could do nothing yet
   $("empty").hidden = true;
+  $("key").focus({ preventScroll: true });
   $("status").textContent = "";
   results.replaceChildren();
 }
@@ -119,7 +120,9 @@ function deny(error) {
 function admit() {
   if (isDenied) {
     isDenied = false;
+    form.hidden = false;
     showKeyPanel(false);
+    $("q").focus({ preventScroll: true });
     showError("");
   }
   $("key-heading").textContent = readKey() ? "Your key" : "Signed in without a key";
