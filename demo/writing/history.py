@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from reportlab.graphics import shapes  # type: ignore[import-untyped]
-from reportlab.lib.colors import HexColor  # type: ignore[import-untyped]
-from reportlab.lib.enums import TA_CENTER  # type: ignore[import-untyped]
-from reportlab.lib.pagesizes import A5  # type: ignore[import-untyped]
-from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
-from reportlab.lib.units import mm  # type: ignore[import-untyped]
-from reportlab.platypus import (  # type: ignore[import-untyped]
+from reportlab.graphics import shapes
+from reportlab.lib.colors import HexColor
+from reportlab.lib.enums import TA_CENTER
+from reportlab.lib.pagesizes import A5
+from reportlab.lib.styles import ParagraphStyle
+from reportlab.lib.units import mm
+from reportlab.platypus import (
     Flowable,
     PageBreak,
     Paragraph,
