@@ -86,7 +86,9 @@ def measure_search(chunk_count: int, query_count: int) -> None:
     embedder = get_embedder(EmbeddingSpec())
     bm25 = get_bm25(IndexSpec(name="plain").sparse)
     settings = SearchSpec()
-    fusion = Fusion(settings.rrf_k, settings.dense_weight, settings.sparse_weight, settings.prefetch)
+    fusion = Fusion(
+        settings.rrf_k, settings.dense_weight, settings.sparse_weight, settings.prefetch
+    )
     texts = load_texts(chunk_count // 3)
     with serving() as service, tempfile.TemporaryDirectory() as folder:
         added = 0
@@ -125,9 +127,7 @@ def measure_search(chunk_count: int, query_count: int) -> None:
                 ours.append(searched - between)
                 bare.append(time.perf_counter() - searched)
         store.close()
-    p50_raw, p50_ours, p50_bare = (
-        statistics.median(times) * 1e3 for times in (theirs, ours, bare)
-    )
+    p50_raw, p50_ours, p50_bare = (statistics.median(times) * 1e3 for times in (theirs, ours, bare))
     print(f"hybrid search, {count} chunks, p50 of {query_count}:")
     print(f"  raw embed + raw query {p50_raw:7.2f} ms")
     print(f"  search over HTTP      {p50_ours:7.2f} ms   (a bare request: {p50_bare:.2f} ms)")

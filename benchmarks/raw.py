@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.service import Text
 
@@ -43,7 +44,8 @@ def index(chunks: Sequence[str]) -> float:
     from indexing.embedding import get_embedder
     from indexing.spec import EmbeddingSpec
 
-    model = get_embedder(EmbeddingSpec()).llama_index._model
+    model: Any = get_embedder(EmbeddingSpec()).llama_index
+    model = model._model  # fastembed's own
     bm25 = edge.Bm25()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "shard").mkdir()
@@ -51,9 +53,7 @@ def index(chunks: Sequence[str]) -> float:
             str(Path(folder) / "shard"),
             edge.EdgeConfig(
                 vectors={"dense": edge.EdgeVectorParams(384, edge.Distance.Cosine)},
-                sparse_vectors={
-                    "sparse": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
-                },
+                sparse_vectors={"sparse": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
             ),
         )
         started = time.perf_counter()

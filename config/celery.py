@@ -3,16 +3,16 @@
 import os
 
 from celery import Celery
-from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
 app = Celery("strata")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.task_queues = [
-    Queue("documents"),  # reading files, planning the ledger: short, many
-    Queue("indexing"),  # embedding and writing points: long, few
-]
+QUEUES = (
+    "documents",  # reading files, planning the ledger: short, many
+    "indexing",  # embedding and writing points: long, few
+)
+app.conf.task_queues = {name: {"exchange": name, "routing_key": name} for name in QUEUES}
 app.conf.task_default_queue = "documents"
 app.conf.task_routes = {"indexing.tasks.settle": {"queue": "indexing"}}
 app.conf.beat_schedule = {

@@ -16,7 +16,7 @@ from celery.worker import state as worker_state
 from django.conf import settings
 from django.db import connections
 
-from config.celery import app
+from config.celery import QUEUES, app
 from documents import services as documents
 from documents.parsing import close_children
 from documents.tasks import sweep_documents
@@ -39,7 +39,7 @@ class Workers:
         self._worker = app.WorkController(
             pool="threads",
             concurrency=WORKER_THREADS,
-            queues=[queue.name for queue in app.conf.task_queues],
+            queues=list(QUEUES),
             loglevel="WARNING",
             without_gossip=True,
             without_mingle=True,

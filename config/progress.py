@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from django.db import DatabaseError, connections
+from django.db.models import Q
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -57,7 +58,8 @@ def follow_artifacts(artifact_ids: set[UUID]) -> None:
         while remaining:
             head = remaining[:IDS_PER_QUERY]
             artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=head))
-            unfinished = artifacts.filter(status__in=["received", "parsing", "indexing"])
+            is_finished = Q(status__in=["ready", "failed"])  # an annotation, which stubs miss
+            unfinished = artifacts.exclude(is_finished)
             open_ids = set(unfinished.values_list("pk", flat=True))
             for _ in range(len(head) - len(open_ids)):
                 advance()

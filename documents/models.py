@@ -138,7 +138,7 @@ class Source(models.Model):
     end = models.PositiveIntegerField(help_text="One past the last character.")
     heading = models.CharField(max_length=300, blank=True)
     text = models.TextField()
-    content_hash = models.CharField(  # noqa: DJ001  (null: not computed yet)
+    content_hash = models.CharField(
         max_length=64, null=True, editable=False, help_text="SHA-256 of the text."
     )
 

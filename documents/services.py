@@ -198,7 +198,8 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
     A page keeps its id by its index, a source by its text, so that whatever hangs on an
     unchanged one stays.
     """
-    page_rows, source_rows = [], []
+    page_rows: list[Page] = []
+    source_rows: list[Source] = []
     occurrences: Counter[str] = Counter()
     for index, page in enumerate(pages):
         page_row = Page(

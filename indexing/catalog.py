@@ -89,6 +89,12 @@ def _clean_one(name: str, field: FieldSpec, value: Any) -> Any:
     is_bool = isinstance(value, bool)
     if not isinstance(value, types[field.type]) or (is_bool and field.type != "bool"):
         raise _wrong(name, field, "takes a value of type")
+    return _clean_typed(name, field, value)
+
+
+def _clean_typed(name: str, field: FieldSpec, value: Any) -> Any:
+    if field.type == "float":
+        return float(value)  # the engine's float fields do not match whole numbers
     if field.type == "integer" and not -(2**63) <= value < 2**63:
         raise _wrong(name, field, "takes, within 64 bits, a value of type")
     if field.type == "datetime":

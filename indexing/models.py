@@ -145,8 +145,8 @@ class Node(models.Model):
     end_offset = models.PositiveIntegerField(null=True)
     text = models.TextField()
     context = models.TextField(blank=True, help_text="Embedded in front of the text.")
-    text_hash = models.CharField(max_length=64, null=True)  # noqa: DJ001
-    source_hash = models.CharField(max_length=64, null=True)  # noqa: DJ001
+    text_hash = models.CharField(max_length=64, null=True)
+    source_hash = models.CharField(max_length=64, null=True)
     label_hash = models.CharField(max_length=64, help_text="The artifact's, when this was planned.")
     input_hash = models.CharField(max_length=64, help_text="Of all that decides the vectors.")
     settled_input_hash = models.CharField(

@@ -172,7 +172,7 @@ class IndexSpec(Frozen):
     def collection_alias(self, kind: str) -> str:
         """The public name of the collection that holds nodes of ``kind``."""
         default = {"chunk": f"{self.name}.page_embeddings"}
-        return self.collections.get(kind, default[kind])  # type: ignore[call-overload, no-any-return]
+        return self.collections.get(kind, default[kind])  # type: ignore[call-overload]
 
     @property
     def filter_fields(self) -> dict[str, str]:

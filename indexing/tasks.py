@@ -74,7 +74,7 @@ def plan_nodes(*, artifact_id: str) -> None:
     for build in IndexBuild.objects.receiving():
         services.plan_nodes(UUID(artifact_id), build)
         if (
-            Node.objects.filter(build=build, artifact=artifact_id)
+            Node.objects.filter(build=build, artifact=UUID(artifact_id))
             .exclude(state=Node.State.SETTLED)
             .exists()
         ):

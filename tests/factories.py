@@ -15,9 +15,7 @@ PARAGRAPHS = [
 ]
 
 
-def give(
-    text: str = "\n\n".join(PARAGRAPHS), *, index: str = "plain", **given: Any
-) -> Artifact:
+def give(text: str = "\n\n".join(PARAGRAPHS), *, index: str = "plain", **given: Any) -> Artifact:
     """Add a text of one page; a ``title`` is made up where none is given."""
     given.setdefault("title", "Field notes")
     return add_artifact(index, TextContent((text,)), **given)[0]

@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 _data_dir = tempfile.mkdtemp(prefix="strata-test-")
 atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
@@ -12,7 +13,7 @@ _kept_models = os.environ.get("STRATA_TEST_MODELS_DIR")
 os.environ["STRATA_DATA_DIR"] = _data_dir
 
 from config.settings.embedded import *  # noqa: E402, F403
-from config.settings.embedded import BASE_DIR, Path  # noqa: E402
+from config.settings.embedded import BASE_DIR  # noqa: E402
 
 SECRET_KEY = "for tests only"  # noqa: S105
 STRATA_MODELS_DIR = Path(_kept_models or BASE_DIR / "var" / "models")

@@ -238,9 +238,7 @@ class TestAnOvertakenClaim:
 
 
 class TestRemoveDoomed:
-    def test_writes_again_what_was_wanted_back_during_the_removal(
-        self, build, store, monkeypatch
-    ):
+    def test_writes_again_what_was_wanted_back_during_the_removal(self, build, store, monkeypatch):
         settle(build, give("Kept words.", external_id="a"))
         settled = Node.objects.get()
         Node.objects.update(state=Node.State.DOOMED)

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import IO, Any, cast
 
 from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
@@ -39,4 +39,4 @@ class Command(PreparedCommand):
                     )
                 ),
             )
-        Console(file=self.stdout, highlight=False, soft_wrap=True).print(table)
+        Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True).print(table)

@@ -120,5 +120,5 @@ def make_epub(chapter: str = "<html><body><h1>Own</h1><p>First text.</p></body><
 
 def _saved(document: object) -> bytes:
     stream = io.BytesIO()
-    document.save(stream)  # type: ignore[attr-defined]
+    document.save(stream)
     return stream.getvalue()
