@@ -3,22 +3,25 @@
 The one search there is: the HTTP view, the retrievers and the commands all come here.
 """
 
+import json
 import logging
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from documents.exceptions import InvalidInput, UnknownIndex
 from documents.models import Source, hash_text
 from indexing import embedding
-from indexing.models import Index, IndexBuild, Node
+from indexing.models import Index, IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import (
     DenseVector,
+    Filter,
     Fusion,
     Payload,
     Query,
@@ -29,6 +32,7 @@ from indexing.stores import (
 )
 from retrieval.explanation import Explanation, explain_alone, explain_fused
 from retrieval.filters import parse_filter
+from retrieval.ledger import LiveBuild, read_ledger, read_live_builds
 
 logger = logging.getLogger(__name__)
 
@@ -159,7 +163,7 @@ def search_chunks(request: SearchRequest) -> SearchAnswer:
         for target in targets:
             scores = {found.point.id: found.point.score for found in page if found.target is target}
             for point_id, explanation in _explain(request.mode, target, scores).items():
-                explanations[target.build.pk, point_id] = explanation
+                explanations[target.build_id, point_id] = explanation
         _lap(took_ms, "search", clock)
     took_ms["total"] = (time.perf_counter() - started) * 1_000
     return SearchAnswer(
@@ -168,7 +172,7 @@ def search_chunks(request: SearchRequest) -> SearchAnswer:
         hits=[
             ChunkHit(
                 node_id=found.point.id,
-                index=found.target.build.index_id,
+                index=found.target.index,
                 score=found.point.score,
                 payload=found.point.payload,
                 verdict=proof.verdicts.get(found.key),
@@ -214,10 +218,11 @@ def _check(request: SearchRequest) -> None:
 class _Target:
     """One build to be searched, and what it gave so far."""
 
-    build: IndexBuild
+    index: str
+    build_id: int
     spec: IndexSpec
     collection: str
-    filter: Any = None
+    filter: Filter | None = None
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
     points: list[ScoredPoint] = field(default_factory=list)
@@ -253,10 +258,7 @@ def _find_targets(
     indexes: Sequence[str | IndexBuild],
 ) -> tuple[list[_Target], dict[str, int | None]]:
     names = {index for index in indexes if isinstance(index, str)}
-    live: dict[str, IndexBuild | None] = {}
-    if names:
-        found = Index.objects.filter(name__in=names).select_related("live_build")
-        live = {index.name: index.live_build for index in found}
+    live = read_live_builds(names) if names else {}
     unknown = sorted(names - live.keys())
     if unknown:
         raise UnknownIndex(
@@ -266,28 +268,30 @@ def _find_targets(
         )
     builds: dict[str, int | None] = {}
     targets = []
-    for index in indexes:
-        name, build = (index, live[index]) if isinstance(index, str) else (index.index_id, index)
+    for given in indexes:
+        if isinstance(given, str):
+            name, build = given, live[given]
+        else:
+            name, build = given.index_id, _as_given(given)
         if name in builds:
             continue
         builds[name] = None if build is None else build.number
         if build is not None:
-            spec = _spec_of(build)
+            spec = _read_spec(build.recipe)
             collection = f"{spec.collection_alias('chunk')}.{build.number}"
-            targets.append(_Target(build, spec, collection))
+            targets.append(_Target(name, build.id, spec, collection))
     _require_one_model(targets)
     return targets, builds
 
 
-_specs: dict[int, tuple[dict[str, Any], IndexSpec]] = {}
+def _as_given(build: IndexBuild) -> LiveBuild:
+    return LiveBuild(build.index_id, build.pk, build.number, json.dumps(build.recipe))
 
 
-def _spec_of(build: IndexBuild) -> IndexSpec:
-    """The build's spec; validating it anew for each request would cost more than the search."""
-    kept = _specs.get(build.pk)
-    if kept is None or kept[0] != build.recipe:
-        kept = _specs[build.pk] = (build.recipe, build.spec)
-    return kept[1]
+@lru_cache(maxsize=256)
+def _read_spec(recipe: str) -> IndexSpec:
+    """Kept: validating a spec for each request would cost as much as the search."""
+    return IndexSpec.model_validate_json(recipe)
 
 
 def _require_one_model(targets: Sequence[_Target]) -> None:
@@ -298,7 +302,7 @@ def _require_one_model(targets: Sequence[_Target]) -> None:
             model.provider, model.model, model.dimension,
             model.document_prefix, model.query_prefix,
         )  # fmt: skip
-        spaces.setdefault(space, target.build.index_id)
+        spaces.setdefault(space, target.index)
     if len(spaces) > 1:
         models = ", ".join(f"{name} ({space[1]})" for space, name in spaces.items())
         raise InvalidInput(
@@ -328,7 +332,7 @@ class _Found:
 
     @property
     def key(self) -> tuple[int, UUID]:
-        return self.target.build.pk, self.point.id
+        return self.target.build_id, self.point.id
 
 
 def _merge(targets: Sequence[_Target]) -> list[_Found]:
@@ -380,7 +384,8 @@ class _Proof:
         return verdict == Verdict.EXACT or (verdict == Verdict.STALE and stale == Stale.FLAG)
 
     def judge(self, ranking: Iterable[_Found]) -> None:
-        """Two queries for all that has not been judged yet: ledger rows, then sources."""
+        """One query for all that has not been judged yet, another where a point names a source
+        that its row does not."""
         unjudged = [
             found
             for found in ranking
@@ -390,13 +395,9 @@ class _Proof:
         ]
         if not unjudged:
             return
-        rows = _rows_of(unjudged)
-        # The payload's own source, not the row's: it is the payload's offsets that are served.
-        named = {_source_id(found.point.payload) for found in unjudged if found.key in rows}
-        texts = Source.objects.filter(pk__in=[pk for pk in named if pk is not None])
-        sources = {pk: (text, hash_text(text)) for pk, text in texts.values_list("pk", "text")}
+        artifact_ids, sources = _read_ledger(unjudged)
         for found in unjudged:
-            artifact_id = rows.get(found.key)
+            artifact_id = artifact_ids.get(found.key)
             if artifact_id is None:
                 self.orphans.add(found.key)
                 continue
@@ -414,16 +415,25 @@ class _Proof:
                 self.stale_artifact_ids.add(artifact_id)
 
 
-def _rows_of(unjudged: Sequence[_Found]) -> dict[tuple[int, UUID], UUID]:
-    """The artifacts of the points that have a ledger row and whose artifact exists."""
-    rows = Node.objects.filter(
-        build__in={found.target.build.pk for found in unjudged},
-        point_id__in=[found.point.id for found in unjudged],
-    ).values_list(
-        "build_id", "point_id", "artifact_id",
-        "artifact__state",  # joins the artifact's own row, so that it must be there
-    )  # fmt: skip
-    return {(build_id, point_id): artifact_id for build_id, point_id, artifact_id, _ in rows}
+def _read_ledger(
+    unjudged: Sequence[_Found],
+) -> tuple[dict[tuple[int, UUID], UUID], dict[UUID, tuple[str, str]]]:
+    """The artifacts of the points that have a row and whose artifact exists; and text and hash
+    of every source those points name."""
+    rows = read_ledger(
+        {found.target.build_id for found in unjudged}, {found.point.id for found in unjudged}
+    )
+    artifact_ids = {(row.build_id, row.point_id): row.artifact_id for row in rows}
+    texts = {
+        row.source_id: row.source_text
+        for row in rows
+        if row.source_id is not None and row.source_text is not None
+    }
+    # It is the payload's own source its offsets count in; a row may have moved to another since.
+    named = {_source_id(found.point.payload) for found in unjudged if found.key in artifact_ids}
+    if elsewhere := [pk for pk in named if pk is not None and pk not in texts]:
+        texts |= Source.objects.filter(pk__in=elsewhere).values_list("pk", "text")
+    return artifact_ids, {pk: (text, hash_text(text)) for pk, text in texts.items() if pk in named}
 
 
 def _source_id(payload: Payload) -> UUID | None:

@@ -13,7 +13,7 @@ from rest_framework import serializers
 
 from documents.exceptions import InvalidInput, Malformed
 from documents.parsers import load_json
-from documents.serializers import StrictSerializer, StringField
+from documents.serializers import StrictSerializer, StringField, invalid_input
 from retrieval.context import MAX_WINDOW, SourceContext
 from retrieval.explanation import Explanation, Share
 from retrieval.search import (
@@ -100,14 +100,19 @@ class SearchParametersSerializer(StrictSerializer):
         return attrs
 
 
+# Shared by all requests: a serializer of its own would copy every field for each.
+_search_parameters = SearchParametersSerializer()
+
+
 def read_search_request(content: Any) -> SearchRequest:
     """
     Raises:
-        ValidationError, InvalidInput: the first thing wrong with it.
+        InvalidInput: the first thing wrong with it.
     """
-    parameters = SearchParametersSerializer(data=content)
-    parameters.is_valid(raise_exception=True)
-    values = parameters.validated_data
+    try:
+        values = _search_parameters.run_validation(content)
+    except serializers.ValidationError as error:
+        raise invalid_input(error.detail, _search_parameters.fields) from None
     return SearchRequest(
         indexes=values["index"],
         query=values["query"],

@@ -68,13 +68,13 @@ class TestSearchChunks:
         assert query.fusion.k == 60
         assert query.fusion.prefetch == 100
 
-    def test_asks_the_database_three_times(self, notes):
+    def test_asks_the_database_twice(self, notes):
         ask()  # validates the recipe once for all
 
         with CaptureQueriesContext(connection) as queries:
             ask()
 
-        assert len(queries) == 3  # index and build; rows; sources
+        assert len(queries) == 2  # index and build; rows and sources
 
     def test_leaves_the_database_alone_where_it_may_not_verify(self, notes):
         with CaptureQueriesContext(connection) as queries:
@@ -351,3 +351,39 @@ class TestProof:
 
         assert ids(answer) == [node.point_id]
         assert answer.dropped.orphans == 1
+
+
+class TestExplain:
+    @pytest.fixture
+    def twins(self, build):
+        """Artifacts of which many say the very same, so that both rankings are full of ties."""
+        texts = ["The heron nests near water."] * 8 + [
+            "A heron waits.",
+            "Granite cools slowly.",
+        ] * 4
+        settle(build, *[give(text, external_id=str(n)) for n, text in enumerate(texts)])
+
+    @pytest.mark.parametrize(("dense", "sparse"), [(1.0, 1.0), (2.0, 0.5), (0.0, 1.0), (1.0, 0.0)])
+    def test_adds_up_to_the_score_whatever_ties(self, build, twins, dense, sparse):
+        build.recipe["search"] |= {"dense_weight": dense, "sparse_weight": sparse, "prefetch": 5}
+        build.save()
+
+        hits = ask("heron nests", limit=20, explain=True).hits
+
+        assert hits
+        for hit in hits:
+            shares = [hit.explanation.dense, hit.explanation.sparse]
+            total = sum(share.contribution for share in shares if share)
+            assert total == pytest.approx(hit.score, abs=1e-6)
+            assert all(share.rank <= 5 for share in shares if share)
+
+    @pytest.mark.parametrize("mode", [Mode.DENSE, Mode.SPARSE])
+    def test_gives_the_rank_where_one_ranking_stood_alone(self, notes, mode):
+        hits = ask(mode=mode, offset=3, limit=2, explain=True).hits
+
+        shares = [getattr(hit.explanation, mode) for hit in hits]
+        assert [share.rank for share in shares] == [4, 5]
+        assert [share.contribution for share in shares] == [hit.score for hit in hits]
+
+    def test_explains_nothing_unless_asked(self, notes):
+        assert {hit.explanation for hit in ask().hits} == {None}
