@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 from django.core.management.base import CommandError
 from django.db import DatabaseError
-from rest_framework.exceptions import APIException
 
 from access.server import find_server
 from documents.exceptions import StrataError
@@ -49,8 +48,6 @@ def asking() -> Iterator[Search]:
             yield search_there
     except StrataError as error:
         raise CommandError(_explain(error)) from None
-    except APIException as error:
-        raise CommandError(_first_detail(error.detail)) from None
     except httpx.HTTPError as error:
         raise CommandError(f"The running server did not answer: {error}") from None
     except DatabaseError as error:
@@ -70,10 +67,3 @@ def _explain(error: StrataError) -> str:
     if error.fix:
         parts.append(error.fix)
     return " ".join(parts)
-
-
-def _first_detail(detail: Any) -> str:
-    if isinstance(detail, dict):
-        name, inner = next(iter(detail.items()))
-        return f"{name}: {_first_detail(inner)}"
-    return _first_detail(detail[0]) if isinstance(detail, list) else str(detail)

@@ -3,6 +3,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from access.models import ApiKey
+from access.server import RunningServer
 from documents.exceptions import InvalidInput
 from retrieval.evaluation import (
     evaluate_mode,
@@ -11,6 +13,7 @@ from retrieval.evaluation import (
     read_corpus,
     read_judgements,
 )
+from retrieval.management import asking
 from tests.factories import PARAGRAPHS, give, settle
 
 
@@ -168,6 +171,20 @@ class TestEvaluateCommand:
         [figures] = json.loads(capsys.readouterr().out)
         assert figures["measures"] == {"nDCG@10": 1.0, "R@100": 1.0}
 
+    def test_measures_in_a_process_and_folder_of_its_own(
+        self, folder, tmp_path, monkeypatch, capsys
+    ):
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(scratch))
+
+        call_command("evaluate", str(folder), "--json")
+
+        figures = json.loads(capsys.readouterr().out)
+        assert [each["mode"] for each in figures] == ["dense", "sparse", "hybrid"]
+        assert all(each["measures"]["nDCG@10"] == 1.0 for each in figures)
+        assert list(scratch.iterdir()) == []
+
     @pytest.mark.parametrize(
         ("given", "said"),
         [
@@ -224,3 +241,30 @@ class TestSearchCommand:
     def test_says_what_it_does_not_understand(self, build, given, said):
         with pytest.raises(CommandError, match=said):
             call_command("search", "granite", *given)
+
+
+@pytest.mark.django_db(transaction=True)
+class TestCommandsBesideAServer:
+    @pytest.fixture(autouse=True)
+    def server(self, build, live_server, monkeypatch):
+        settle(build, give(title="Stones", external_id="d1"))
+        _, secret = ApiKey.issue("commands")
+        running = RunningServer(url=live_server.url, key=secret, pid=0)
+        monkeypatch.setattr(asking, "find_server", lambda: running)
+        # Whoever does not own the vectors must not reach for them.
+        monkeypatch.setattr(asking, "search_here", None)
+
+    def test_search_through_it(self, capsys):
+        call_command("search", "granite", "--index", "plain")
+
+        assert "Stones  page 1" in capsys.readouterr().out
+
+    def test_measure_through_it(self, folder, capsys):
+        call_command("evaluate", str(folder), "--index=plain", "--measures=R@100", "--json")
+
+        figures = json.loads(capsys.readouterr().out)
+        assert [each["measures"]["R@100"] for each in figures] == [0.5, 0.5, 0.5]
+
+    def test_say_what_it_answered(self):
+        with pytest.raises(CommandError, match=r"plian.*There are: .*plain"):
+            call_command("search", "granite", "--index", "plian")
