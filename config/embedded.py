@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import uvicorn
 from celery import beat
@@ -27,7 +27,7 @@ from indexing.tasks import settling, sweep_indexes
 logger = logging.getLogger(__name__)
 
 WORKER_THREADS = 3  # one settles, the others read files and plan meanwhile
-M_ARENA_MAX = -8  # from glibc's malloc.h
+TRIM_SECONDS = 3.0  # one round takes some milliseconds
 DRAIN_SECONDS = 3.0  # what is under way may finish; what does not is taken up at the next start
 
 
@@ -88,10 +88,13 @@ def working() -> Iterator[None]:
     settling.is_stopping.clear()
     workers = Workers()
     workers.start()
+    is_over = threading.Event()
+    threading.Thread(target=_return_freed_memory, args=[is_over], daemon=True).start()
     sweep()
     try:
         yield
     finally:
+        is_over.set()
         settling.is_stopping.set()
         deadline = time.monotonic() + DRAIN_SECONDS
         close_children()  # a parser at work gives its file back at the next start
@@ -99,14 +102,15 @@ def working() -> Iterator[None]:
         settling.wait_idle(max(0.0, deadline - time.monotonic()))
 
 
-def bound_malloc_arenas() -> None:
-    """Have all threads share two of glibc's heaps; without effect on other C libraries.
+def _return_freed_memory(is_over: threading.Event) -> None:
+    """Have glibc give freed memory back now and then; without effect on other C libraries.
 
-    By default each of the process's dozens of threads grows one of its own and keeps it, which
-    after a few large documents is a gigabyte of freed memory.
+    By itself it keeps what large documents needed for a moment, in a heap for each thread: a
+    gigabyte after a few dozen files.
     """
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    while malloc_trim is not None and not is_over.wait(TRIM_SECONDS):
+        malloc_trim(0)
 
 
 def sweep() -> None:

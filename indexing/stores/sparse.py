@@ -8,8 +8,10 @@ Source:
     Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
 """
 
+import unicodedata
 from functools import lru_cache
 
+import regex  # for Unicode scripts, which re lacks
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet, TokenizerType
 
 from indexing.exceptions import InvalidSpec
@@ -34,20 +36,42 @@ LANGUAGES = frozenset(
 )
 
 
+# Letters of scripts that part words by spaces.
+_LETTER = (
+    r"[\p{L}\p{M}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
+)
+# Whole numbers: digits within a word, such as "P00037" or "v2", belong to it.
+_NUMBER = regex.compile(rf"(?<!\p{{Nd}}|{_LETTER})\p{{Nd}}++(?!{_LETTER})", regex.VERSION1)
+_DIGIT_LETTERS = "bcdfghjklm"
+
+
 class Bm25Encoder:
     """One spec's encoder; threads may share it."""
 
     def __init__(self, spec: SparseSpec) -> None:
         self._model = Bm25(_model_config(spec))
+        self._drops_numbers = spec.tokenizer == "multilingual"
 
     def encode_document(self, text: str) -> SparseVector:
-        vector = self._model.embed_document(text)
+        vector = self._model.embed_document(self._prepare(text))
         return SparseVector(vector.indices, vector.values)
 
     def encode_query(self, text: str) -> SparseVector:
         """Each distinct term once, with weight 1."""
-        vector = self._model.embed_query(text)
+        vector = self._model.embed_query(self._prepare(text))
         return SparseVector(vector.indices, vector.values)
+
+    def _prepare(self, text: str) -> str:
+        # The multilingual tokenizer drops whole numbers, so that "SACC-111" and "SACC-112" would
+        # be one word and years none. Spelt in letters they are words like others.
+        return _NUMBER.sub(_spell, text) if self._drops_numbers else text
+
+
+def _spell(number: "regex.Match[str]") -> str:
+    """A word for a number, one to one: it holds no vowel, ending or double letter that any
+    language's stemmer would take off, and no digit that a segmenter would."""
+    letters = "".join(f"{_DIGIT_LETTERS[unicodedata.digit(digit)]}q" for digit in number[0])
+    return f" q{letters} "
 
 
 @lru_cache(maxsize=64)

@@ -39,7 +39,6 @@ class Command(BaseCommand):
                 "serve is the embedded form. With these settings, run a web server on "
                 "config.wsgi and Celery workers on config."
             )
-        embedded.bound_malloc_arenas()
         listener = _listen(host, port)
         try:
             with embedded.owning_store():

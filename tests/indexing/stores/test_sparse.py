@@ -56,6 +56,45 @@ class TestBm25Encoder:
         assert terms
         assert terms <= set(encoder.encode_document(text).indices)
 
+    @pytest.mark.parametrize(
+        ("text", "number"),
+        [
+            ("Compound SACC-111 binds.", "111"),
+            ("Published in 2019, read since.", "2019"),
+            ("2019年に発表された。", "2019"),
+            ("ปี 2562 นี้", "2562"),
+            ("Pi is 3.14 or so.", "14"),
+            ("في عام ٢٠١٩", "2019"),
+        ],
+    )
+    def test_finds_whole_numbers_in_any_script_by_default(self, text, number):
+        bm25 = get_bm25(SparseSpec())
+
+        found = set(bm25.encode_document(text).indices)
+
+        assert set(bm25.encode_query(number).indices) & found
+        assert not set(bm25.encode_query("112").indices) & found
+
+    @pytest.mark.parametrize("language", [*sorted(LANGUAGES), "none"])
+    def test_keeps_numbers_apart_in_every_language(self, language):
+        bm25 = get_bm25(SparseSpec(language=language))
+        numbers = [str(number) for number in (*range(130), *range(1990, 2030), 1_000_000)]
+
+        terms = [tuple(bm25.encode_query(number).indices) for number in numbers]
+
+        assert all(len(term) == 1 for term in terms)
+        assert len(set(terms)) == len(numbers)
+
+    @pytest.mark.parametrize("word", ["P00037", "37signals", "a37b"])
+    def test_keeps_a_number_within_a_word_in_it(self, word):
+        bm25 = get_bm25(SparseSpec())
+
+        found = set(bm25.encode_document(f"Marker {word}.").indices)
+
+        assert set(bm25.encode_query(word).indices) <= found
+        for part in ("37", "3"):
+            assert not set(bm25.encode_query(part).indices) & found
+
     def test_keeps_stop_words_and_forms_apart_without_a_language(self):
         encoder = Bm25Encoder(SparseSpec(language="none"))
 

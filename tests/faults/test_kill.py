@@ -1,0 +1,115 @@
+"""kill -9 of the whole service at random moments, while documents are being added."""
+
+import os
+import random
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.serving import Service, serving
+
+KILLS = int(os.environ.get("STRATA_FAULT_KILLS", "3"))
+DOCUMENTS = int(os.environ.get("STRATA_FAULT_DOCUMENTS", "60"))
+SOUND_SECONDS = 60  # after a restart everything must agree again within this time, by itself
+
+
+def document(number: int) -> dict[str, str]:
+    sentence = f"Buoy {number} reported a swell of {number % 9} metres and turned to the west. "
+    return {
+        "external_id": f"buoy-{number}",
+        "title": f"Report of buoy {number}",
+        "text": sentence * (1 + number % 12),
+    }
+
+
+class Owner(threading.Thread):
+    """Gives its documents one by one, and again where it got no answer."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__(daemon=True)
+        self.service = service
+        self.acknowledged: dict[str, str] = {}  # external id -> artifact id
+        self.is_paused = threading.Event()
+        self.is_idle = threading.Event()
+
+    def run(self) -> None:
+        for number in range(DOCUMENTS):
+            given = document(number)
+            while given["external_id"] not in self.acknowledged:
+                if self.is_paused.is_set():
+                    self.is_idle.set()
+                    time.sleep(0.05)
+                    continue
+                self.is_idle.clear()
+                try:
+                    answer = self.service.api.post("indexes/plain/artifacts/", json=given)
+                except httpx.TransportError:
+                    time.sleep(0.05)
+                    continue
+                if answer.status_code in {200, 202}:
+                    self.acknowledged[given["external_id"]] = answer.json()["id"]
+        self.is_idle.set()
+
+
+def wait_until_sound(service: Service) -> dict[str, object]:
+    deadline = time.monotonic() + SOUND_SECONDS
+    while True:
+        report = service.api.post("indexes/plain/verify/").json()
+        if report["is_sound"] or time.monotonic() > deadline:
+            return report
+        time.sleep(0.5)
+
+
+@pytest.fixture
+def service(tmp_path: Path):
+    with serving(tmp_path) as service:
+        yield service
+
+
+class TestKill:
+    def test_loses_and_doubles_nothing(self, service):
+        moments = random.Random(20)
+        owner = Owner(service)
+        owner.start()
+
+        for kill in range(KILLS):
+            time.sleep(moments.uniform(0.05, 4))
+            service.kill()
+            owner.is_paused.set()
+            service.start()
+            report = wait_until_sound(service)
+            assert report["is_sound"], f"after kill {kill + 1}: {report}"
+            present = {
+                artifact["external_id"]: artifact["id"] for artifact in every_artifact(service)
+            }
+            assert owner.acknowledged.items() <= present.items()
+            owner.is_paused.clear()
+        owner.join(timeout=300)
+        report = wait_until_sound(service)
+
+        artifacts = list(every_artifact(service))
+        assert report["is_sound"], report
+        assert sorted(artifact["external_id"] for artifact in artifacts) == sorted(
+            f"buoy-{number}" for number in range(DOCUMENTS)
+        )
+        assert {artifact["status"] for artifact in artifacts} == {"ready"}
+        assert report["node_count"] == report["point_count"] > 0
+        hits = service.api.get(
+            "search/pages", params={"index": "plain", "q": "report of buoy 37", "mode": "sparse"}
+        ).json()["hits"]
+        assert hits[0]["artifact"]["title"] == "Report of buoy 37"
+
+
+def every_artifact(service: Service):
+    offset = 0
+    while True:
+        page = service.api.get(
+            "indexes/plain/artifacts/", params={"limit": 100, "offset": offset}
+        ).json()
+        yield from page["results"]
+        offset += 100
+        if page["next"] is None:
+            return

@@ -1,0 +1,125 @@
+"""A real ``manage.py serve`` in a process of its own, to be asked, killed and started again."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[1]
+KEY = "strata_key_of_a_served_test"
+START_SECONDS = 60
+READY_SECONDS = 120  # the model is loaded meanwhile
+STOP_SECONDS = 15
+
+
+class Service:
+    """Its folder outlives each process, as a user's would."""
+
+    def __init__(self, data_dir: Path, **environment: str) -> None:
+        self.data_dir = data_dir
+        self.log = data_dir / "serve.log"
+        with closing(socket.socket()) as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
+            "STRATA_DATA_DIR": str(data_dir),
+            "STRATA_MODELS_DIR": str(ROOT / "var" / "models"),
+            "STRATA_ADMIN_KEY": KEY,
+            **environment,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+        self.api = httpx.Client(
+            base_url=f"{self.url}/api/v1/",
+            headers={"Authorization": f"Bearer {KEY}"},
+            timeout=120,
+            trust_env=False,
+        )
+
+    def start(self) -> None:
+        """Start it, and return once it answers."""
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "serve", "--port", str(self.port)],
+                cwd=ROOT, env=self.environment, stdout=output, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                if httpx.get(f"{self.url}/health/ready", timeout=5, trust_env=False).is_success:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.1)
+        raise AssertionError(f"The service did not start: {self.log.read_text()}")
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        """Ask it to stop; how it ends is its exit status."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def manage(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run another command on the same folder."""
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300,
+            check=False,
+        )  # fmt: skip
+
+    @property
+    def admin_password(self) -> str:
+        """As the first start prints it."""
+        found = re.search(r"admin login +admin / (\S+)", self.log.read_text())
+        assert found
+        return found.group(1)
+
+    def add(self, index: str, **document: Any) -> str:
+        """Add a document, wait until it can be searched, and return its artifact's id."""
+        accepted = self.api.post(f"indexes/{index}/artifacts/", json=document)
+        assert accepted.status_code in {200, 202}, accepted.text
+        artifact_id = accepted.json()["id"]
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline:
+            artifact = self.api.get(f"artifacts/{artifact_id}/").json()
+            if artifact["status"] == "ready":
+                return str(artifact_id)
+            assert artifact["status"] != "failed", artifact
+            time.sleep(0.1)
+        raise AssertionError(f"{artifact} is not ready; the service said: {self.log.read_text()}")
+
+
+@contextmanager
+def serving(data_dir: Path, **environment: str) -> Iterator[Service]:
+    """Started for the block, stopped after it."""
+    service = Service(data_dir, **environment)
+    service.start()
+    try:
+        yield service
+    finally:
+        service.stop()
+        service.api.close()
