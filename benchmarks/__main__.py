@@ -7,6 +7,10 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.serving import Service
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
@@ -47,7 +51,7 @@ def main() -> None:
 def measure_indexing(count: int, rounds: int) -> None:
     """From the first byte sent to every artifact ready, against the raw loop on the same chunks."""
     from benchmarks import raw
-    from benchmarks.service import load_texts, serving
+    from benchmarks.service import add, load_texts, measured_service, wait_until_ready
 
     texts = load_texts(count)
     chunks = raw.cut(texts)
@@ -55,12 +59,11 @@ def measure_indexing(count: int, rounds: int) -> None:
     ours, theirs = [], []
     for _ in range(rounds):
         theirs.append(raw.index(chunks))
-        with serving() as service:
-            service.add(texts[:1])
-            service.wait_ready(1)  # its model is loaded now, as the raw loop's is
+        with measured_service() as service:
+            service.add("plain", text="Once.", external_id="warm")  # loads the model
             started = time.perf_counter()
-            service.add(texts)
-            service.wait_ready(count)
+            add(service, texts)
+            wait_until_ready(service, count + 1)
             ours.append(time.perf_counter() - started)
     ratio = statistics.median(t / o for t, o in zip(theirs, ours, strict=True))
     print(f"indexing {count} texts, {len(chunks)} chunks, median of {rounds}:")
@@ -76,7 +79,7 @@ def measure_search(chunk_count: int, query_count: int) -> None:
     """
     import numpy as np
 
-    from benchmarks.service import load_texts, serving
+    from benchmarks.service import add, load_texts, measured_service, wait_until_ready
     from indexing.embedding import get_embedder
     from indexing.spec import EmbeddingSpec, IndexSpec, SearchSpec
     from indexing.stores import get_bm25
@@ -90,13 +93,13 @@ def measure_search(chunk_count: int, query_count: int) -> None:
         settings.rrf_k, settings.dense_weight, settings.sparse_weight, settings.prefetch
     )
     texts = load_texts(chunk_count // 3)
-    with serving() as service, tempfile.TemporaryDirectory() as folder:
+    with measured_service() as service, tempfile.TemporaryDirectory() as folder:
         added = 0
         while added < len(texts) and _node_count(service) < chunk_count:
             part = texts[added : added + 400]
-            service.add(part)
+            add(service, part)
             added += len(part)
-            service.wait_ready(added)
+            wait_until_ready(service, added)
         count = _node_count(service)
         copy = Path(folder) / "vectors"
         shutil.copytree(service.data_dir / "vectors", copy)
@@ -119,9 +122,10 @@ def measure_search(chunk_count: int, query_count: int) -> None:
             started = time.perf_counter()
             raw(query)
             between = time.perf_counter()
-            service.search(query, limit=10)
+            body = {"index": "plain", "query": query, "limit": 10}
+            service.api.post("search/pages", json=body).raise_for_status()
             searched = time.perf_counter()
-            service.client.get("/health/live")
+            service.api.get(f"{service.url}/health/live")
             if n >= 0:
                 theirs.append(between - started)
                 ours.append(searched - between)
@@ -134,8 +138,8 @@ def measure_search(chunk_count: int, query_count: int) -> None:
     print(f"  on top: {p50_ours - p50_raw:.2f} ms; ratio {p50_ours / p50_raw:.2f}")
 
 
-def _node_count(service) -> int:  # type: ignore[no-untyped-def]
-    return service.client.get("/api/v1/indexes/plain/").json()["nodes"]["settled"]
+def _node_count(service: "Service") -> int:
+    return int(service.api.get("indexes/plain/").json()["nodes"]["settled"])
 
 
 if __name__ == "__main__":

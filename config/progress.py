@@ -122,11 +122,10 @@ def _write_lines(is_over: threading.Event) -> None:
         pending = sum(progress.pending for progress in unfinished)
         rate = (settled - settled_before) / max(now - started_at, 0.001)
         left = f", about {pending / rate:.0f} s left" if rate > 0 else ""
-        print(  # noqa: T201
-            f"Indexing: {settled} nodes settled, {pending} to go{left}",
-            file=sys.stderr,
-            flush=True,
-        )
+        waiting = sum(progress.waiting_count for progress in unfinished)
+        reading = f"; {waiting} documents still to be read" if waiting else ""
+        line = f"Indexing: {settled} nodes settled, {pending} to go{left}{reading}"
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _unfinished() -> list[IndexProgress]:

@@ -192,6 +192,14 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     return current
 
 
+def refuse_artifact(artifact: Artifact, error: Unparsable) -> None:
+    """End an artifact as failed, unless it was given anew since it was read."""
+    with transaction.atomic():
+        current = Artifact.objects.select_for_update().filter(pk=artifact.pk).first()
+        if current is not None and current.revision == artifact.revision:
+            _fail(current, error)
+
+
 def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
     """Make an artifact's pages and sources those of ``pages``, inside the caller's transaction.
 
@@ -377,11 +385,15 @@ def _finish_failed(artifact: Artifact, token: uuid.UUID, error: Unparsable) -> A
         current = _lock_claimed(artifact.pk, token)
         if current is None:
             return None
-        replace_pages(current, [])
-        current.error_code = error.code[:60]
-        current.error_detail = f"{error.detail} {error.fix or ''}".strip()
-        _finish(current, Artifact.State.FAILED)
+        _fail(current, error)
     return current
+
+
+def _fail(artifact: Artifact, error: Unparsable) -> None:
+    replace_pages(artifact, [])
+    artifact.error_code = error.code[:60]
+    artifact.error_detail = f"{error.detail} {error.fix or ''}".strip()
+    _finish(artifact, Artifact.State.FAILED)
 
 
 def _finish(artifact: Artifact, state: Artifact.State) -> None:

@@ -19,8 +19,9 @@ from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from documents.exceptions import StrataError
+from documents.exceptions import StrataError, Unparsable
 from documents.models import Artifact, Source, hash_text
+from documents.services import refuse_artifact
 from indexing import embedding
 from indexing.chunking import embedded_text
 from indexing.exceptions import ModelUnavailable
@@ -110,7 +111,13 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
         if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
             return
         seen = _content_seen(artifact_id)
-        drafts = draft_nodes(artifact, build)
+        try:
+            drafts = draft_nodes(artifact, build)
+        except ValueError as error:
+            # No later try would end otherwise; the document's owner must hear of it.
+            refusal = Unparsable("unchunkable", f"Its text cannot be cut into chunks: {error}")
+            refuse_artifact(artifact, refusal)
+            continue
         # Drafting took a while, and no lock was held: write only if it is still what is there.
         with transaction.atomic():
             current = Artifact.objects.select_for_update().filter(pk=artifact_id).first()

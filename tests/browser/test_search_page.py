@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.browser.conftest import KEY, Service
+from tests.serving import KEY, Service
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route

@@ -68,6 +68,24 @@ class TestPlanNodes:
 
         assert set(Node.objects.values_list("state", flat=True)) == {Node.State.SETTLED}
 
+    def test_fails_an_artifact_whose_text_cannot_be_cut(self, build, embedder, monkeypatch):
+        artifact = give("Cannot be cut.", title="Uncuttable")
+        neighbour = give("Can be cut.", title="Neighbour")
+
+        def refuse(texts):
+            if any("Cannot" in text for text in texts):
+                raise ValueError("one character is wider than the window")
+            return [4 for _ in texts]
+
+        monkeypatch.setattr(embedder, "count_tokens", refuse)
+        settle(build, artifact, neighbour)
+
+        artifact.refresh_from_db()
+        assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "unchunkable")
+        assert "wider than the window" in artifact.error_detail
+        assert [node.artifact_id for node in Node.objects.all()] == [neighbour.pk]
+        assert verify_build(build).is_sound
+
 
 class TestSettleNodes:
     def test_writes_one_point_per_row(self, build, store):
