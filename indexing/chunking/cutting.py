@@ -1,0 +1,49 @@
+"""The whole cut of a source: sentences, packed as the strategy says, fitted to the window."""
+
+from indexing.chunking.context import CountTokens
+from indexing.chunking.packing import pack_sentences
+from indexing.chunking.sentences import find_sentences
+from indexing.chunking.topics import Embed, pack_topics
+from indexing.chunking.window import Chunk, fit_window
+from indexing.spec import ParagraphStrategy, SemanticStrategy, SentenceStrategy, Strategy
+
+
+def cut_chunks(
+    text: str,
+    strategy: Strategy,
+    *,
+    context: str,
+    window: int,
+    count_tokens: CountTokens,
+    embed: Embed | None = None,
+) -> list[Chunk]:
+    """Cut a source into chunks, none of which exceeds ``window`` tokens with its context.
+
+    Together the chunks hold every character that is not white space, in order and once each;
+    they begin and end at such characters. They depend on the arguments alone.
+
+    Args:
+        context: what is embedded in front of every chunk. Too long, it counts as
+            ``fit_context`` shortens it: embed with that.
+        count_tokens: tokens of each text as the model would see it, special tokens and document
+            prefix included, not truncated. Called once where all chunks fit, and twice more for
+            each round of splitting.
+        embed: one vector for each text; only the semantic strategy asks, once.
+
+    Raises:
+        ValueError: the semantic strategy has no ``embed``, or a single character exceeds the
+            window.
+    """
+    sentences = find_sentences(text)
+    if not sentences:
+        return []
+    match strategy:
+        case SentenceStrategy():
+            pieces = pack_sentences(text, sentences, strategy.max_chars)
+        case SemanticStrategy():
+            if embed is None:
+                raise ValueError("the semantic strategy needs embed")
+            pieces = pack_topics(text, sentences, strategy, embed)
+        case ParagraphStrategy():
+            pieces = [sentences]
+    return fit_window(text, pieces, context.strip(), window, count_tokens)

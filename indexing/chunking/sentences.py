@@ -1,0 +1,144 @@
+"""Finding the sentences of a text, in any script.
+
+By rules over code points: what ends a sentence, and the abbreviations, numbers and wrapped lines
+that only look as if they did. Nothing here knows a size.
+"""
+
+import re
+from typing import NamedTuple
+
+import regex  # for \X and Unicode properties, which re lacks
+
+
+class Sentence(NamedTuple):
+    """Where a sentence stands in its text, in code points."""
+
+    start: int
+    end: int
+    is_opening: bool  # the first of a paragraph; not of one that stands under a heading
+
+
+# Each alternative starts at a character that settles it and never gives back what it took, so
+# that one pass stays linear on runs of dots, spaces or newlines.
+_CLOSERS = r"""["'”’»›)\]}」』】》〉）］｝]*+(?:\[\d{1,3}\])*+"""
+_BREAK = regex.compile(
+    rf"""
+      (?P<line> [\n\r\v\f\x85\u2028\u2029]\s*+ )
+    | (?P<stop> [.!?…‼‽⁇⁈⁉]++ {_CLOSERS} )            # ends a sentence before white space only
+    | (?P<mark> [[\p{{STerm}}]--[.!?‼‽⁇⁈⁉]]++ {_CLOSERS} )     # 。 । ؟ ։ ។: ends one anywhere
+    | (?P<phrase> (?<=[\p{{Thai}}\p{{Lao}}])[ \t\u00a0]++(?=[\p{{Thai}}\p{{Lao}}]) )
+    """,
+    regex.VERSION1 | regex.VERBOSE,
+)
+VISIBLE = re.compile(r"\S")  # re, not regex: its white space is that of str.strip
+JOINING = regex.compile(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
+_HEADING = regex.compile(r"#{1,6}[ \t]")
+_LIST_ENTRY = regex.compile(r"(?:[-*+•‣◦–—·●▪]|\(?(?:\d{1,3}|\p{L})[.)])\s")
+# "p53", "mTOR" and "miR-21" may begin a sentence, other words in small letters do not.
+_CONTINUATION = regex.compile(r"\p{Ll}(?!\p{Ll}{0,3}-?[\p{Lu}\p{N}])")
+_DOTTED = regex.compile(r"\p{Lu}|(?:\p{L}{1,3}\.)+\p{L}{1,3}")  # J, U.S, Ph.D, z.B
+_WORD = regex.compile(r"\p{L}++")
+
+_ABBREVIATIONS = frozenset({
+    "dr", "mr", "mrs", "ms", "prof", "st", "mt", "rev", "gen", "col", "lt", "sgt", "capt",
+    "hon", "pres", "gov", "sen", "rep", "messrs", "mme", "mlle", "hr", "fr", "sra", "fig",
+    "figs", "eq", "eqs", "ref", "refs", "tab", "suppl", "al", "cf", "viz", "vs", "ca",
+    "approx", "resp", "incl", "esp", "e.g", "i.e", "d.h", "z.b", "u.a", "bzw", "abb", "nr",
+    "núm", "pág", "sp", "spp", "subsp", "var",
+})  # fmt: skip
+_BEFORE_NUMBERS = frozenset({
+    "no", "nos", "p", "pp", "vol", "vols", "sec", "ch", "chap", "art", "par", "ed", "eds",
+    "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
+})  # fmt: skip
+# After an initial these mean that a sentence has begun: "hepatitis C. We", not "J. Smith".
+_BEGINNERS = frozenset({
+    "the", "this", "that", "these", "those", "a", "an", "we", "i", "it", "he", "she", "they",
+    "in", "on", "at", "by", "for", "from", "with", "our", "here", "there", "however", "thus",
+    "therefore", "although", "while", "when", "if", "as", "to", "but", "and", "moreover",
+    "furthermore",
+})  # fmt: skip
+
+
+def find_sentences(text: str) -> list[Sentence]:
+    """Sentences without the white space around them; lines of lists and headings count as one."""
+    sentences: list[Sentence] = []
+    found = VISIBLE.search(text)
+    if found is None:
+        return sentences
+    start = found.start()
+    is_opening, is_heading = True, _HEADING.match(text, start) is not None
+    for mark in _BREAK.finditer(text, start):
+        found = VISIBLE.search(text, mark.end())
+        if found is None:
+            break
+        following = found.start()
+        if mark.start() < start or not _is_break(text, start, mark, following, is_heading):
+            continue
+        end = mark.start() if mark.lastgroup == "line" else mark.end()
+        end = start + len(text[start:end].rstrip())
+        sentences.append(Sentence(start, end, is_opening))
+        follows_heading = is_heading
+        is_heading = mark.lastgroup == "line" and _HEADING.match(text, following) is not None
+        # A heading opens a paragraph and what follows it does not: it stays with its text.
+        is_opening = not follows_heading and (
+            is_heading or _is_blank_line(text[mark.start() : following])
+        )
+        start = following
+    sentences.append(Sentence(start, len(text.rstrip()), is_opening))
+    return sentences
+
+
+def _is_break(
+    text: str, start: int, mark: "regex.Match[str]", following: int, is_heading: bool
+) -> bool:
+    if JOINING.match(text, following):
+        return False
+    match mark.lastgroup:
+        case "line":
+            if is_heading or _is_blank_line(text[mark.start() : following]):
+                return True
+            if _HEADING.match(text, following) or _LIST_ENTRY.match(text, following):
+                return True
+            # A line that goes on in small letters was only wrapped, as lines of a PDF are.
+            if _CONTINUATION.match(text, following):
+                return False
+            last = start + len(text[start : mark.start()].rstrip()) - 1
+            return text[last] != "." or not _is_abbreviation(text, start, last, following)
+        case "stop":
+            gap = text[mark.end() : following]
+            if not gap or "\n" in gap or "\r" in gap:  # the line's own turn comes next
+                return False
+            if _CONTINUATION.match(text, following):
+                return False
+            return text[mark.start() : mark.end()].rstrip(
+                "\"'”’»)]"
+            ) != "." or not _is_abbreviation(text, start, mark.start(), following)
+        case "mark":
+            return not (text[mark.start()] == "．" and text[following].isdigit())
+        case _:
+            return True
+
+
+def _is_blank_line(gap: str) -> bool:
+    return max(gap.count("\n"), gap.count("\r")) > 1 or "\f" in gap or "\u2029" in gap
+
+
+def _is_abbreviation(text: str, start: int, dot: int, following: int) -> bool:
+    """Whether the full stop at ``dot`` belongs to its word, in a sentence begun at ``start``."""
+    before = text[max(start, dot - 16) : dot]
+    if not before or before[-1].isspace():
+        return False
+    word = before.split()[-1].lstrip("([{\"'“‘«")
+    if dot - len(word) == start and (
+        (word.isdecimal() and len(word) <= 3) or (word.isalpha() and len(word) == 1)
+    ):
+        return True  # the number of a list entry
+    folded = word.lower()
+    if folded in _ABBREVIATIONS:
+        return True
+    if folded in _BEFORE_NUMBERS:
+        return text[following].isdigit()
+    if _DOTTED.fullmatch(word):
+        next_word = _WORD.match(text, following, following + 12)
+        return next_word is None or next_word[0].lower() not in _BEGINNERS
+    return False

@@ -1,0 +1,49 @@
+import pytest
+
+from indexing.chunking import embedded_text, fit_context
+from tests.indexing.chunking.fakes import FAMILY, Counter, cut
+from tests.indexing.chunking.soundness import assert_sound
+
+
+class TestEmbeddedText:
+    def test_puts_the_context_in_front(self):
+        assert embedded_text("Cat", "A cat sat.") == "Cat\nA cat sat."
+
+    def test_is_the_text_alone_without_context(self):
+        assert embedded_text("", "A cat sat.") == "A cat sat."
+
+    def test_does_not_repeat_a_context_the_text_begins_with(self):
+        assert embedded_text("Cat", "Cat: it sat.") == "Cat: it sat."
+        assert embedded_text("Cat", "Caterpillars crawl.") == "Cat\nCaterpillars crawl."
+
+
+class TestFitContext:
+    def test_keeps_what_leaves_half_the_window(self):
+        assert fit_context(" A title ", 32, Counter()) == "A title"
+
+    @pytest.mark.parametrize("context", ["words of a title " * 500, "x" * 10_000, FAMILY * 900])
+    def test_shortens_to_half_the_window(self, context):
+        counter = Counter()
+
+        fitted = fit_context(context, 64, counter)
+
+        assert context.startswith(fitted)
+        assert 20 < len(fitted) <= 32
+        assert counter.calls == 2
+        assert fit_context(fitted, 64, counter) == fitted
+
+    def test_ends_after_a_word(self):
+        assert fit_context("title " * 50, 64, Counter()).split() == ["title"] * 5
+
+    def test_gives_up_a_context_without_room(self):
+        assert fit_context("x" * 100, 16, Counter(9)) == ""
+
+    def test_is_what_cut_chunks_does_itself(self):
+        context, text = "words of a title " * 500, "A sentence of a text. " * 90
+        fitted = fit_context(context, 64, Counter())
+
+        chunks = cut(text, context=context, window=64)
+
+        assert chunks == cut(text, context=fitted, window=64)
+        assert_sound(text, chunks)
+        assert all(len(embedded_text(fitted, chunk.text)) + 2 <= 64 for chunk in chunks)

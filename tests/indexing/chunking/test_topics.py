@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from indexing.spec import SemanticStrategy
+from tests.indexing.chunking.fakes import by_letters, cut
+from tests.indexing.chunking.soundness import assert_sound
+
+
+class TestSemanticStrategy:
+    def test_cuts_where_the_meaning_turns(self):
+        cats = " ".join(["Cats sat at a mat and ate that."] * 8)
+        moods = " ".join(["Moody moon roots grow on woods."] * 8)
+        text = f"{cats} {moods}"
+
+        chunks = cut(text, SemanticStrategy())
+
+        assert_sound(text, chunks)
+        # A window mixes its neighbours, so the turn may be felt one sentence off.
+        assert any(abs(chunk.start - len(cats) - 1) <= 32 for chunk in chunks[1:])
+
+    def test_cuts_no_text_that_keeps_to_one_thing(self):
+        assert len(cut("All the same. " * 60, SemanticStrategy())) == 1
+
+    def test_keeps_to_its_limit(self):
+        chunks = cut("All the same here. " * 500, SemanticStrategy())
+
+        assert all(len(chunk.text) <= 1_000 for chunk in chunks)
+
+    def test_embeds_once(self):
+        calls = []
+
+        def embed(windows):
+            calls.append(len(windows))
+            return by_letters(windows)
+
+        cut("One. Two. Three. Four. Five.", SemanticStrategy(), embed=embed)
+
+        assert calls == [5]
+
+    def test_bears_vectors_of_zero(self):
+        cut("One. Two. Three.", SemanticStrategy(), embed=lambda windows: np.zeros((3, 4)))
+
+    def test_asks_for_an_embedding(self):
+        with pytest.raises(ValueError, match="needs embed"):
+            cut("One. Two.", SemanticStrategy(), embed=None)
