@@ -3,25 +3,16 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from uuid import UUID
 
 from django.db import DatabaseError, connections
 from django.db.models import Q
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import TaskID
 
 from documents.indexes import get_catalog
 from documents.models import Artifact
+from indexing.management.bars import make_bars, progress_bar
 from indexing.progress import IndexProgress, index_progress
 
 POLL_SECONDS = 1.0
@@ -42,15 +33,6 @@ def watch_progress(is_over: threading.Event) -> None:
         connections.close_all()
 
 
-@contextmanager
-def progress_bar(description: str, total: int | None) -> Iterator[Callable[[], None]]:
-    """A bar that the yielded function moves by one; nothing where stderr is no terminal."""
-    console = Console(file=sys.stderr)
-    with _bars(console) as bars:
-        task = bars.add_task(description, total=total)
-        yield lambda: bars.advance(task)
-
-
 def follow_artifacts(artifact_ids: set[UUID]) -> None:
     """Return when every one of these artifacts is ready or failed, or gone."""
     remaining = sorted(artifact_ids)
@@ -61,28 +43,14 @@ def follow_artifacts(artifact_ids: set[UUID]) -> None:
             is_finished = Q(status__in=["ready", "failed"])  # an annotation, which stubs miss
             unfinished = artifacts.exclude(is_finished)
             open_ids = set(unfinished.values_list("pk", flat=True))
-            for _ in range(len(head) - len(open_ids)):
-                advance()
+            advance(len(head) - len(open_ids))
             remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
             if open_ids:
                 time.sleep(FOLLOW_SECONDS)
 
 
-def _bars(console: Console) -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-
-
 def _draw_bars(console: Console, is_over: threading.Event) -> None:
-    bars = _bars(console)
+    bars = make_bars(console)
     shown: dict[str, TaskID] = {}
     while not is_over.wait(POLL_SECONDS):
         unfinished = {progress.name: progress for progress in _unfinished()}

@@ -209,6 +209,9 @@ class MetadataField(serializers.Field):
             }
         if isinstance(value, list):
             return [self._clean(each, depth - 1) for each in value]
+        if isinstance(value, float) and value.is_integer():
+            # As PostgreSQL gives them back: 1e16 with all its digits, no zero below zero.
+            value = int(value) if abs(value) >= 1e16 else value + 0.0
         # Point payloads hold whole numbers in 64 bits, and so do many readers of JSON.
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             self.fail("number")

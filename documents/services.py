@@ -74,7 +74,8 @@ def add_artifact(
     A document is the same again if its ``external_id`` is, or, without one, if its bytes and
     the ending of its name are (a text without an ``external_id``: its pages, title and URL).
     Same content: nothing is redone, but a title, URL or metadata that was given and differs is
-    taken over. Other content under the same ``external_id``: a new revision.
+    taken over, and a failed artifact is tried again. Other content under the same
+    ``external_id``: a new revision.
 
     Raises:
         InvalidInput: the metadata breaks the index's declaration.
@@ -295,7 +296,9 @@ def _add(
             existing.revision += 1
             _take_content(existing, content)
             return existing, Verdict.REVISED
-        if is_relabelled:
+        if existing.state == Artifact.State.FAILED:
+            _take_content(existing, content)  # given again, it is tried again
+        elif is_relabelled:
             existing.save()
         return existing, Verdict.UNCHANGED
 
@@ -347,7 +350,7 @@ def _apply_label(artifact: Artifact, label: dict[str, Any]) -> bool:
 
 
 def _take_content(artifact: Artifact, content: Content) -> None:
-    if artifact.has_file:
+    if artifact.has_file and artifact.sha256 != content.sha256:
         transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
     artifact.sha256 = content.sha256
     artifact.byte_count = content.byte_count
@@ -361,8 +364,8 @@ def _take_content(artifact: Artifact, content: Content) -> None:
         artifact.state = Artifact.State.RECEIVED
         if not artifact.title:
             artifact.title = Path(content.file_name).stem
+        artifact.save()  # first: whoever lost a race for its identity must leave no file behind
         adopt_file(content, artifact)
-        artifact.save()
         return
     artifact.has_file = False
     artifact.media_type = "text/plain"

@@ -9,6 +9,12 @@ class InvalidSpec(StrataError):
     code = "invalid_spec"
 
 
+class Uncuttable(StrataError, ValueError):
+    """A text cannot be cut into chunks that fit the model's window."""
+
+    code = "uncuttable"
+
+
 class ModelUnavailable(StrataError):
     """The embedding model's files are missing or are not the ones expected."""
 

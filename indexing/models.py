@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import models
@@ -34,6 +35,12 @@ class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
     def receiving(self) -> "IndexBuildQuerySet":
         """Builds that must hold what their index's documents say now."""
         return self.exclude(state=IndexBuild.State.RETIRED).select_related("index")
+
+    def concerned_with(self, artifact_id: UUID) -> "IndexBuildQuerySet":
+        """Receiving builds of the artifact's index, and those that still have nodes of it."""
+        index = Artifact.objects.filter(pk=artifact_id).values("index")
+        nodes = Node.objects.filter(build=OuterRef("pk"), artifact=artifact_id)
+        return self.receiving().filter(Q(index__in=index) | Exists(nodes))
 
     def live(self) -> "IndexBuildQuerySet":
         """The builds that answer searches, one per index."""

@@ -17,7 +17,7 @@ class IndexProgress:
     description: str
     build: int
     artifact_count: int
-    waiting_count: int  # artifacts not read yet
+    waiting_count: int  # artifacts not read yet, or not planned
     failed_artifact_count: int
     pending: int
     settled: int
@@ -44,8 +44,14 @@ class IndexProgress:
         }
 
 
-def index_progress(name: str | None = None) -> list[IndexProgress]:
-    """The progress of one index, or of all by name: three grouped queries however many."""
+def index_progress(
+    name: str | None = None, *, counts_unplanned: bool = False
+) -> list[IndexProgress]:
+    """The progress of one index, or of all by name: three grouped queries however many.
+
+    ``counts_unplanned`` adds artifacts that are read, but have no nodes yet, to those waiting:
+    exact, at the price of a look at every source.
+    """
     builds = IndexBuild.objects.live()
     if name is not None:
         builds = builds.filter(index=name)
@@ -78,7 +84,8 @@ def index_progress(name: str | None = None) -> list[IndexProgress]:
             artifact_count=sum(artifacts.get((build.index_id, s), 0) for s in Artifact.State),
             waiting_count=sum(
                 artifacts.get((build.index_id, s), 0) for s in ("received", "parsing")
-            ),
+            )
+            + (unplanned_artifacts(build).count() if counts_unplanned else 0),
             failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),
             pending=nodes.get((build.pk, "pending"), 0),
             settled=nodes.get((build.pk, "settled"), 0),
@@ -90,12 +97,3 @@ def index_progress(name: str | None = None) -> list[IndexProgress]:
         )
         for build in builds
     ]
-
-
-def unfinished_count() -> int:
-    """Whatever stands between now and an agreement of store and documents: artifacts to read
-    or plan, nodes to write or remove."""
-    waiting = Artifact.objects.filter(state__in=["received", "parsing"]).count()
-    open_nodes = Node.objects.filter(state__in=["pending", "doomed"]).count()
-    unplanned = sum(unplanned_artifacts(build).count() for build in IndexBuild.objects.receiving())
-    return waiting + open_nodes + unplanned

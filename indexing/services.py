@@ -24,7 +24,7 @@ from documents.models import Artifact, Source, hash_text
 from documents.services import refuse_artifact
 from indexing import embedding
 from indexing.chunking import embedded_text
-from indexing.exceptions import ModelUnavailable
+from indexing.exceptions import ModelUnavailable, Uncuttable
 from indexing.kinds import get_kind, recipe_kinds
 from indexing.models import Index, IndexBuild, Node, lease_end, settled_values
 from indexing.specs import get_specs
@@ -113,10 +113,9 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
         seen = _content_seen(artifact_id)
         try:
             drafts = draft_nodes(artifact, build)
-        except ValueError as error:
+        except Uncuttable as error:
             # No later try would end otherwise; the document's owner must hear of it.
-            refusal = Unparsable("unchunkable", f"Its text cannot be cut into chunks: {error}")
-            refuse_artifact(artifact, refusal)
+            refuse_artifact(artifact, Unparsable(error.code, error.detail))
             continue
         # Drafting took a while, and no lock was held: write only if it is still what is there.
         with transaction.atomic():
@@ -172,10 +171,9 @@ def _doomable(build: IndexBuild, artifact_id: UUID) -> Any:
 
 
 def _write_plan(build: IndexBuild, artifact_id: UUID, drafts: Sequence[Node]) -> None:
-    existing = {
-        node.point_id: node
-        for node in Node.objects.filter(build=build, artifact=artifact_id).defer("text", "context")
-    }
+    # Locked, in the order every writer of several rows locks them: no two wait for each other.
+    rows = Node.objects.select_for_update().filter(build=build, artifact=artifact_id)
+    existing = {node.point_id: node for node in rows.order_by("pk").defer("text", "context")}
     wanted = {draft.point_id for draft in drafts}
     changed = []
     for draft in drafts:
@@ -343,8 +341,10 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
         if relabelled:
             store.replace_payloads(collection, relabelled)
     with transaction.atomic():
+        # Locked, lest a row be planned anew between our look and our write.
         ours = Node.objects.unsettled(build).filter(lease_token=claim.token, point_id__in=held)
-        finished = set(ours.values_list("point_id", flat=True))
+        locked = ours.select_for_update().order_by("pk")
+        finished = set(locked.values_list("point_id", flat=True))
         ours.update(**settled_values())
     if lost := held - finished:
         _write_again(build, lost, kinds)
@@ -406,7 +406,8 @@ def remove_doomed(build: IndexBuild, artifact_id: UUID | None = None) -> int:
         store.delete(build.collection(kind), [point_id for _, point_id, its in rows if its == kind])
     with transaction.atomic():
         doomed = Node.objects.filter(pk__in=[pk for pk, _, _ in rows], state=Node.State.DOOMED)
-        gone = set(doomed.values_list("point_id", flat=True))
+        locked = doomed.select_for_update().order_by("pk")
+        gone = set(locked.values_list("point_id", flat=True))
         doomed.delete()
     if wanted_again := {point_id for _, point_id, _ in rows} - gone:
         _write_again(build, wanted_again, {point_id: kind for _, point_id, kind in rows})

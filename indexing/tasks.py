@@ -70,9 +70,14 @@ settling = SettlingRound()
 
 @shared_task
 def plan_nodes(*, artifact_id: str) -> None:
-    """Bring the ledger of every receiving build up to date with one artifact."""
-    for build in IndexBuild.objects.receiving():
-        services.plan_nodes(UUID(artifact_id), build)
+    """Bring the ledger of every build that it concerns up to date with one artifact."""
+    for build in IndexBuild.objects.concerned_with(UUID(artifact_id)):
+        try:
+            services.plan_nodes(UUID(artifact_id), build)
+        except StrataError as error:
+            # The sweep asks for it again; the other builds have their turn meanwhile.
+            logger.warning("Planning %s for %s waits: %s", artifact_id, build, error)
+            continue
         if (
             Node.objects.filter(build=build, artifact=UUID(artifact_id))
             .exclude(state=Node.State.SETTLED)

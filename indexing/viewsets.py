@@ -85,7 +85,7 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
 
 
 def _progress_of(index: str) -> dict[str, Any]:
-    for progress in index_progress(index):
+    for progress in index_progress(index, counts_unplanned=True):
         return progress.as_json()
     names = Index.objects.values_list("name", flat=True)
     raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)

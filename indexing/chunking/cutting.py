@@ -31,8 +31,8 @@ def cut_chunks(
         embed: one vector for each text; only the semantic strategy asks, once.
 
     Raises:
-        ValueError: the semantic strategy has no ``embed``, or a single character exceeds the
-            window.
+        ValueError: the semantic strategy has no ``embed``.
+        Uncuttable: a single character exceeds the window.
     """
     sentences = find_sentences(text)
     if not sentences:

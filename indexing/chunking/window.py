@@ -7,6 +7,7 @@ from indexing.chunking.context import CountTokens, embedded_text, shorten
 from indexing.chunking.packing import Extent, fill_section
 from indexing.chunking.sentences import Sentence
 from indexing.chunking.splitting import divide_up, split_graphemes_last
+from indexing.exceptions import Uncuttable
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,10 @@ def _divide(
     if len(parts) == 1:
         [part] = parts
         if part.end - part.start == 1:
-            raise ValueError(f"the character at {part.start} exceeds the window on its own")
+            raise Uncuttable(
+                f"The character at {part.start} of a passage has more tokens than the embedding "
+                "model's window."
+            )
         halves = split_graphemes_last(text, part, (part.end - part.start + 1) // 2)
         return [[half] for half in halves]
     sums = [0, *accumulate(sizes)]

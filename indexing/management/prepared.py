@@ -13,13 +13,12 @@ from indexing.services import sync_indexes
 
 
 class PreparedCommand(BaseCommand):
-    """Before it runs, an embedded form's database is migrated and knows every spec; what goes
-    wrong in the ways we know ends in one sentence."""
+    """Before it runs, the database is prepared; what goes wrong in the ways we know ends in one
+    sentence."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
-            if settings.STRATA_VECTOR_STORE == "embedded":
-                prepare_database()
+            prepare_database()
             return super().execute(*args, **options)
         except StrataError as error:
             raise CommandError(f"{error} {error.fix or ''}".strip()) from None
@@ -30,7 +29,12 @@ class PreparedCommand(BaseCommand):
 
 
 def prepare_database() -> list[str]:
-    """Migrate where that is due, and make every spec an index; returns what to tell people."""
+    """In the embedded form, migrate where that is due and make every spec an index.
+
+    Elsewhere an operator does, once for all machines. Returns what people should be told.
+    """
+    if settings.STRATA_VECTOR_STORE != "embedded":
+        return []
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0)

@@ -37,9 +37,7 @@ LANGUAGES = frozenset(
 
 
 # Letters of scripts that part words by spaces.
-_LETTER = (
-    r"[\p{L}\p{M}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
-)
+_LETTER = r"[\p{L}\p{M}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
 # Whole numbers: digits within a word, such as "P00037" or "v2", belong to it.
 _NUMBER = regex.compile(rf"(?<!\p{{Nd}}|{_LETTER})\p{{Nd}}++(?!{_LETTER})", regex.VERSION1)
 _DIGIT_LETTERS = "bcdfghjklm"

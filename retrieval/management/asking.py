@@ -10,6 +10,7 @@ from django.db import DatabaseError
 
 from access.server import find_server
 from documents.exceptions import StrataError
+from indexing.management.prepared import prepare_database
 from indexing.stores import close_store
 from retrieval.evaluation import Search
 from retrieval.search import search_chunks
@@ -27,6 +28,7 @@ def asking() -> Iterator[Search]:
     server = find_server()
     try:
         if server is None:
+            prepare_database()
             yield search_here
             return
         with httpx.Client(
@@ -51,7 +53,9 @@ def asking() -> Iterator[Search]:
     except httpx.HTTPError as error:
         raise CommandError(f"The running server did not answer: {error}") from None
     except DatabaseError as error:
-        raise CommandError(f"{error}. Prepare the database: manage.py migrate") from None
+        raise CommandError(
+            f"The database does not answer as it should: {error}. manage.py doctor says more."
+        ) from None
     finally:
         close_store()
 

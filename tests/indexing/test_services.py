@@ -8,7 +8,7 @@ from documents import services as documents
 from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing import services
-from indexing.exceptions import StoreUnavailable
+from indexing.exceptions import StoreUnavailable, Uncuttable
 from indexing.models import IndexBuild, Node, unplanned_artifacts
 from indexing.stores.base import Match
 from indexing.verification import verify_build
@@ -74,14 +74,14 @@ class TestPlanNodes:
 
         def refuse(texts):
             if any("Cannot" in text for text in texts):
-                raise ValueError("one character is wider than the window")
+                raise Uncuttable("One character is wider than the window.")
             return [4 for _ in texts]
 
         monkeypatch.setattr(embedder, "count_tokens", refuse)
         settle(build, artifact, neighbour)
 
         artifact.refresh_from_db()
-        assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "unchunkable")
+        assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "uncuttable")
         assert "wider than the window" in artifact.error_detail
         assert [node.artifact_id for node in Node.objects.all()] == [neighbour.pk]
         assert verify_build(build).is_sound

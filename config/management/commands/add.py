@@ -8,9 +8,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from access.server import RunningServer, find_server
 from config import embedded
-from config.progress import follow_artifacts, progress_bar
+from config.progress import follow_artifacts
 from documents.importing import Given, add_file, iter_files
 from documents.models import Artifact
+from indexing.management.bars import progress_bar
 from indexing.management.prepared import PreparedCommand
 from indexing.models import Index
 
@@ -62,7 +63,7 @@ class Command(PreparedCommand):
             for path in iter_files(paths):
                 for each in add_file(index, path):
                     given.append(each)
-                    advance()
+                    advance(1)
                     if server and len(given) % NUDGE_EVERY == 0:
                         server.request("POST", "/api/v1/sweep/")
         if server:

@@ -15,7 +15,7 @@ class Command(PreparedCommand):
         parser.add_argument("--index", help="One index only.")
 
     def handle(self, *, index: str | None, **options: Any) -> None:
-        found = index_progress(index)
+        found = index_progress(index, counts_unplanned=True)
         if index is not None and not found:
             known = ", ".join(progress.name for progress in index_progress())
             raise CommandError(f"There is no index named {index!r}; there are: {known}.")

@@ -4,22 +4,19 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from documents.exceptions import StrataError, UnknownIndex
 from documents.services import TextContent, add_artifact
 from indexing import services
+from indexing.management.bars import progress_bar
 from indexing.models import IndexBuild, Node
 from retrieval.evaluation import (
     DEFAULT_MEASURES,
@@ -81,7 +78,7 @@ class Command(BaseCommand):
                 self._fill(spec, folder)
             figures = []
             for mode in chosen:
-                with _bar(mode, len(judgements.queries)) as advance:
+                with progress_bar(mode, len(judgements.queries)) as advance:
                     figures.append(
                         evaluate_mode(
                             search,
@@ -118,13 +115,11 @@ class Command(BaseCommand):
 
     def _fill(self, name: str, folder: Path) -> None:
         """Index the corpus in this process, by the services every other way in uses."""
-        call_command("migrate", verbosity=0, interactive=False)
-        services.sync_indexes()
         build = IndexBuild.objects.live().filter(index=name).first()
         if build is None:
             raise UnknownIndex(f"There is no spec {name!r} in {settings.STRATA_SPECS_DIR}.")
         texts = list(read_corpus(folder))
-        with _bar("Reading", len(texts)) as advance:
+        with progress_bar("Reading", len(texts)) as advance:
             for batch in _slices(texts, TEXTS_PER_TRANSACTION):
                 with transaction.atomic():
                     for text in batch:
@@ -136,29 +131,12 @@ class Command(BaseCommand):
                         )
                         services.plan_nodes(artifact.pk, build)
                         advance(1)
-        with _bar("Indexing", Node.objects.unsettled(build).count()) as advance:
+        with progress_bar("Indexing", Node.objects.unsettled(build).count()) as advance:
             while count := services.settle_nodes(build):
                 advance(count)
         failed = Node.objects.filter(build=build, state=Node.State.FAILED)
         if failed.exists():
             raise CommandError(f"{failed.count()} passages failed: {failed[0].last_error}")
-
-
-@contextmanager
-def _bar(description: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, where that is a terminal, moved by the function yielded."""
-    console = Console(file=sys.stderr)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bars:
-        task = bars.add_task(description, total=total)
-        yield lambda count: bars.advance(task, count)
 
 
 def _read_modes(modes: str) -> list[str]:

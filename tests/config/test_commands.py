@@ -1,0 +1,158 @@
+"""The commands as people run them: with a server running, and without."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.serving import Service, serving
+
+NOTES = {
+    "tides.md": "# Tides\n\nSpring tides follow the new moon by two days.",
+    "herons.txt": "The heron waits in the shallows for fish.",
+    "more.jsonl": "\n".join(
+        json.dumps({"external_id": f"n{n}", "title": f"Note {n}", "text": f"Lantern number {n}."})
+        for n in range(3)
+    ),
+    "broken.pdf": "this is no PDF",
+}
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in NOTES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Service:
+    """A data folder no server runs on."""
+    data = tmp_path / "data"
+    data.mkdir()
+    return Service(data)
+
+
+@pytest.fixture
+def served(tmp_path: Path):
+    data = tmp_path / "data"
+    data.mkdir()
+    with serving(data) as service:
+        yield service
+
+
+def check_commands(service: Service, notes: Path) -> None:
+    added = service.manage("add", str(notes), "--index", "plain", "--wait")
+    assert added.returncode == 0, added.stderr
+    assert "6 added" in added.stdout
+    assert "5 ready, 1 failed" in added.stdout
+    assert "broken.pdf" in added.stderr
+    assert "[wrong_format]" in added.stderr
+
+    again = service.manage("add", str(notes), "--index", "plain", "--wait")
+    assert "6 unchanged" in again.stdout
+
+    found = service.manage("search", "bird that fishes", "--index", "plain", "--json")
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["hits"][0]["text"] == NOTES["herons.txt"]
+
+    status = service.manage("status", "--index", "plain")
+    assert status.stdout.splitlines()[1].split()[:4] == ["plain", "6", "0", "1"]
+
+    verified = service.manage("verify")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert "plain #1: 6 artifacts, 5 nodes (0 failed), 5 points" in verified.stdout
+
+    examined = service.manage("doctor", "--port", "0")
+    assert examined.returncode == 0, examined.stdout
+    assert "fail" not in examined.stdout
+
+
+class TestCommands:
+    def test_work_where_no_server_runs(self, idle, notes):
+        check_commands(idle, notes)
+
+    def test_work_beside_a_running_server(self, served, notes):
+        check_commands(served, notes)
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["add", "nowhere", "--index", "plain"], "There is no nowhere."),
+            (["add", "manage.py", "--index", "nil"], "There is no index named 'nil'; there are:"),
+            (["search", "x", "--index", "nil"], "nil"),
+            (["status", "--index", "nil"], "There is no index named 'nil'; there are:"),
+            (["verify", "--index", "nil"], "There is no index named 'nil'; there are:"),
+        ],
+    )
+    def test_say_in_a_sentence_what_is_wrong(self, idle, arguments, said):
+        ended = idle.manage(*arguments)
+
+        assert ended.returncode == 1
+        assert said in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+class TestServe:
+    def test_refuses_a_second_server_on_the_same_folder(self, served):
+        second = Service(served.data_dir)
+
+        ended = second.manage("serve", "--port", str(second.port))
+
+        assert ended.returncode == 1
+        assert "Another process owns the embedded vector store." in ended.stderr
+
+    def test_stops_within_five_seconds_and_goes_on_where_it_was(self, served):
+        lines = "\n".join(
+            json.dumps({"title": f"T{n}", "text": f"Sentence {n} about lanterns. " * 12})
+            for n in range(300)
+        )
+        served.api.post("indexes/plain/artifacts/batch", content=lines)
+        time.sleep(1)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            started = time.monotonic()
+            served.process.send_signal(number)
+            served.process.wait(timeout=30)
+            assert time.monotonic() - started < 5
+            assert served.process.returncode == 0
+            served.start()
+
+        deadline = time.monotonic() + 120
+        ready = 0
+        while ready < 300 and time.monotonic() < deadline:
+            time.sleep(0.2)
+            ready = served.api.get("indexes/plain/artifacts/?status=ready&limit=1").json()["count"]
+        assert ready == 300
+        assert served.api.post("indexes/plain/verify/").json()["is_sound"]
+
+    def test_shows_its_key_and_login_once(self, served):
+        served.stop()
+        served.log.write_text("")
+
+        served.start()
+
+        said = served.log.read_text()
+        assert "API key" not in said
+        assert "manage.py key create NAME" in said
+
+
+class TestDemo:
+    def test_gives_nothing_twice(self, served):
+        first = served.manage("demo")
+        count = {index["name"]: index["artifacts"] for index in indexes(served)}
+
+        second = served.manage("demo")
+
+        assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+        assert count["library"] == 6
+        assert count["python-reference"] > 50
+        assert {index["name"]: index["artifacts"] for index in indexes(served)} == count
+
+
+def indexes(service: Service) -> list[dict]:
+    return service.api.get("indexes/").json()["results"]
