@@ -35,18 +35,22 @@ check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 bench: $(VENV)/.dev  ## Measure indexing and search against raw loops on this machine
 	$(BIN)/python -m benchmarks
 
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make requirements"
+
 requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
-	for name in base dev huggingface; do \
-		$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-			--no-emit-index-url --custom-compile-command "make requirements" \
-			requirements/$$name.in --output-file requirements/$$name.txt || exit 1; \
-	done
+	cd requirements && ../$(COMPILE) base.in --output-file base.txt
+	cd requirements && ../$(COMPILE) dev.in --output-file dev.txt
+	# torch is installed apart: what is resolved here would be its build for GPUs.
+	cd requirements && echo torch > .excludes && \
+		../$(COMPILE) --excludes .excludes huggingface.in --output-file huggingface.txt; \
+		status=$$?; rm -f .excludes; exit $$status
 
 clean:  ## Remove the environment; documents and indexes under var/ stay
 	rm -rf $(VENV) $(VENV)-uv
 
 $(UV):
-	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed" * (sys.version_info < (3, 11)))'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed")'
 	$(PYTHON) -m venv $(VENV)-uv
 	$(VENV)-uv/bin/pip install --quiet --disable-pip-version-check \
 		--require-hashes --requirement requirements/uv.txt
