@@ -1,0 +1,79 @@
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import psycopg
+import pytest
+import redis
+from django.db import connection, connections
+
+from indexing import tasks
+
+REDIS_URL = os.environ.get("STRATA_TEST_REDIS_URL", "redis://127.0.0.1:6379/9")
+
+AtOnce = Callable[..., list[Any]]
+
+
+def _missing(what: str) -> None:
+    """Continuous integration must not pass without looking; elsewhere servers are optional."""
+    if os.environ.get("CI"):
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def postgresql() -> None:
+    """Comes before the test database is made, and says what is missing for it."""
+    if connection.vendor != "postgresql":
+        pytest.skip("Needs DJANGO_SETTINGS_MODULE=config.settings.test_servers")
+    server = connection.settings_dict
+    try:
+        psycopg.connect(
+            host=server["HOST"], port=server["PORT"] or None, user=server["USER"],
+            password=server["PASSWORD"] or None, dbname="postgres", connect_timeout=5,
+        ).close()  # fmt: skip
+    except psycopg.OperationalError as error:
+        _missing(f"PostgreSQL does not answer: {error}")
+
+
+@pytest.fixture(scope="session")
+def broker() -> redis.Redis:
+    client = redis.Redis.from_url(REDIS_URL, socket_connect_timeout=5)
+    try:
+        client.ping()
+    except redis.ConnectionError as error:
+        _missing(f"Redis does not answer: {error}")
+    return client
+
+
+@pytest.fixture
+def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing starts by itself: the test alone says who does what when."""
+    for task in (tasks.plan_nodes, tasks.settle):
+        monkeypatch.setattr(task, "delay", lambda **ids: None)
+
+
+@pytest.fixture
+def at_once() -> AtOnce:
+    """Call a function with each of several arguments, all at the same moment; what they return.
+
+    Each call has a thread and a database connection of its own. What one raises, is raised.
+    """
+
+    def run(function: Callable[[Any], Any], arguments: list[Any]) -> list[Any]:
+        start = Barrier(len(arguments))
+
+        def call(argument: Any) -> Any:
+            try:
+                connection.ensure_connection()
+                start.wait(timeout=30)
+                return function(argument)
+            finally:
+                connections.close_all()
+
+        with ThreadPoolExecutor(len(arguments)) as threads:
+            return list(threads.map(call, arguments))
+
+    return run

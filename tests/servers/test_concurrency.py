@@ -1,0 +1,176 @@
+"""Many at once on PostgreSQL, whose transactions do run side by side, unlike SQLite's."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+
+from documents import services as documents
+from documents.models import Artifact
+from documents.originals import keep_file
+from documents.services import TextContent, Verdict
+from indexing import services
+from indexing.models import Node, lease_end
+from indexing.verification import verify_build
+from tests.factories import give, settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKERS = 8
+
+
+def long_text(word: str = "Observation", count: int = 80) -> str:
+    sentence = "the heron stood in the shallows at dawn and waited for fish without moving"
+    return "\n\n".join(f"{word} {n}: {sentence}, {sentence}, {sentence}." for n in range(count))
+
+
+@pytest.mark.usefixtures("no_messages")
+class TestClaimNodes:
+    def test_hands_no_node_to_two(self, build, at_once):
+        services.plan_nodes(give(long_text()).pk, build)
+        every_node = set(Node.objects.values_list("pk", flat=True))
+
+        def claim_all(worker):
+            claimed = []
+            while claim := services.claim_nodes(build, 3):
+                claimed += [node.pk for node in claim.nodes]
+            return claimed
+
+        claims = at_once(claim_all, list(range(WORKERS)))
+
+        handed_out = Counter(pk for claimed in claims for pk in claimed)
+        assert set(handed_out) == every_node
+        assert set(handed_out.values()) == {1}
+        assert sum(bool(claimed) for claimed in claims) > 1
+        assert set(Node.objects.values_list("attempts", flat=True)) == {1}
+
+    def test_passes_over_what_another_is_claiming(self, build, at_once):
+        services.plan_nodes(give(long_text()).pk, build)
+        half = Node.objects.order_by("pk")[: Node.objects.count() // 2]
+
+        def claim(worker):
+            with connection.cursor() as cursor:
+                cursor.execute("SET lock_timeout = '2s'")  # waiting would be the failure
+            return services.claim_nodes(build, 1_000)
+
+        with transaction.atomic():
+            locked = {node.pk for node in half.select_for_update()}
+            [claimed] = at_once(claim, [0])
+
+        assert locked
+        assert {node.pk for node in claimed.nodes} == (
+            set(Node.objects.values_list("pk", flat=True)) - locked
+        )
+
+    def test_takes_up_a_lease_that_ran_out_by_the_databases_clock(self, build):
+        services.plan_nodes(give("One.").pk, build)
+        services.claim_nodes(build, 10)
+        assert services.claim_nodes(build, 10) is None
+
+        Node.objects.update(leased_until=lease_end(-1))
+
+        assert services.claim_nodes(build, 10) is not None
+
+
+@pytest.mark.usefixtures("no_messages")
+class TestPlanNodes:
+    def test_leaves_one_ledger_however_many_plan_at_once(self, build, at_once):
+        artifact = give(long_text(), external_id="notes")
+
+        at_once(lambda worker: services.plan_nodes(artifact.pk, build), list(range(4)))
+
+        planned = Node.objects.filter(build=build, artifact=artifact)
+        drafts = services.draft_nodes(artifact, build)
+        assert {node.point_id for node in planned} == {draft.point_id for draft in drafts}
+        assert set(planned.values_list("state", flat=True)) == {Node.State.PENDING}
+        settle(build)
+        assert verify_build(build).is_sound
+
+    def test_mirrors_the_last_of_the_revisions_that_came_meanwhile(self, build, at_once):
+        artifact = give(long_text(), external_id="notes")
+
+        def revise_or_plan(worker):
+            for number in range(4):
+                if worker == 0:
+                    give(long_text(f"Revision {number}"), external_id="notes")
+                services.plan_nodes(artifact.pk, build)
+
+        at_once(revise_or_plan, list(range(4)))
+
+        settle(build)
+        assert verify_build(build).is_sound
+        assert all("Revision 3" in text for text in Node.objects.values_list("text", flat=True))
+
+
+@pytest.mark.usefixtures("no_messages")
+class TestSettleNodes:
+    def test_agrees_in_the_end_with_documents_that_change_all_the_while(
+        self, build, settings, at_once
+    ):
+        settings.STRATA_SETTLE_BATCH = 16
+        artifacts = [give(long_text(f"Log {n}", 20), external_id=f"log-{n}") for n in range(3)]
+
+        def change_or_settle(worker):
+            for number in range(6):
+                for n, artifact in enumerate(artifacts):
+                    if worker < 2:
+                        documents.relabel_artifact(artifact.pk, title=f"Title {worker} {number}")
+                        services.plan_nodes(artifact.pk, build)
+                    elif worker == 2:
+                        text = long_text(f"Log {n}", 20 - number % 2)
+                        give(text, external_id=f"log-{n}", title="Given again")
+                        services.plan_nodes(artifact.pk, build)
+                    else:
+                        services.settle_nodes(build)
+
+        at_once(change_or_settle, list(range(5)))
+
+        settle(build, *artifacts)
+        assert verify_build(build).findings == {}
+        assert set(Node.objects.values_list("state", flat=True)) == {Node.State.SETTLED}
+        # A deadlock would have been counted against the nodes it hit.
+        assert not Node.objects.exclude(last_error="").exists()
+
+
+class TestAddArtifact:
+    def test_makes_one_of_the_same_text_given_by_many_at_once(self, build, at_once):
+        def add(worker):
+            return documents.add_artifact("plain", TextContent((long_text(),)), title="Notes")
+
+        given = at_once(add, list(range(WORKERS)))
+
+        artifact = Artifact.objects.get()
+        assert {each.pk for each, _ in given} == {artifact.pk}
+        assert Counter(verdict for _, verdict in given) == {
+            Verdict.ADDED: 1, Verdict.UNCHANGED: WORKERS - 1,
+        }  # fmt: skip
+        assert artifact.revision == 1
+        assert verify_build(build).is_sound
+
+    def test_keeps_one_original_of_the_same_file_given_by_many_at_once(
+        self, build, settings, at_once
+    ):
+        def add(worker):
+            return documents.add_artifact("plain", keep_file("notes.txt", [b"Kept once."]))
+
+        given = at_once(add, list(range(WORKERS)))
+
+        artifact = Artifact.objects.get()
+        assert {each.pk for each, _ in given} == {artifact.pk}
+        files = [path for path in Path(settings.STRATA_FILES_DIR).rglob("*") if path.is_file()]
+        assert files == [artifact.file_path]
+        assert verify_build(build).is_sound
+
+    def test_counts_every_revision_of_many_given_at_once(self, build, at_once):
+        def add(worker):
+            return give(long_text(f"Writer {worker}", 20), external_id="contested")
+
+        at_once(add, list(range(WORKERS)))
+
+        artifact = Artifact.objects.get()
+        assert artifact.revision == WORKERS
+        [text] = {source.text.split(":")[0] for source in artifact.sources.all()}
+        assert text.startswith("Writer")
+        settle(build, artifact)
+        assert verify_build(build).is_sound
