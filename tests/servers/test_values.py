@@ -1,0 +1,48 @@
+"""Values PostgreSQL keeps otherwise than SQLite, and must give back as they were hashed."""
+
+import pytest
+
+from documents.exceptions import StrataError
+from documents.models import Artifact
+from documents.serializers import read_text_artifact
+from documents.services import Verdict, add_artifact
+from indexing.verification import verify_build
+from tests.factories import settle
+
+pytestmark = pytest.mark.django_db
+
+
+def add(**given):
+    return add_artifact("plain", **read_text_artifact({"text": "A.", "external_id": "x", **given}))
+
+
+class TestMetadata:
+    @pytest.mark.parametrize(
+        "value",
+        [1.0, 0.1, 1e-7, 1e15, 1e16, -1e18, -0.0, 2**63 - 1, "a\x00b", "\ud800", "Ω", [1.50, None]],
+        ids=repr,
+    )
+    def test_comes_back_as_it_was_hashed(self, build, value):
+        artifact, _ = add(metadata={"value": value, "a": {"b": value}})
+
+        settle(build, artifact)
+
+        kept = Artifact.objects.get()
+        assert repr(kept.metadata["value"]) == repr(artifact.metadata["value"])
+        assert verify_build(build).findings == {}
+        _, verdict = add(metadata={"value": value, "a": {"b": value}})
+        assert verdict == Verdict.UNCHANGED
+
+    def test_refuses_a_whole_number_that_would_come_back_as_another(self, build):
+        with pytest.raises(StrataError, match="64 bits"):
+            add(metadata={"value": 1e22})
+
+
+class TestText:
+    def test_without_what_postgresql_cannot_keep(self, build):
+        artifact, _ = add(text="A\x00B \ud800.", title="Nul \x00")
+
+        settle(build, artifact)
+
+        assert artifact.sources.get().text == "A\ufffdB \ufffd."
+        assert verify_build(build).findings == {}
