@@ -38,7 +38,7 @@ class KeyAuthentication(BaseAuthentication):
         secret = secret.strip()
         if server.is_own_key(secret):
             return KeyHolder("this server"), None
-        key = ApiKey.objects.active().opened_by(secret).first()
+        key = ApiKey.find_active(secret)
         if key is None:
             raise AuthenticationFailed(
                 "This key is unknown or has been revoked.", code="unknown_key"

@@ -50,6 +50,19 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     @classmethod
+    def find_active(cls, secret: str) -> "ApiKey | None":
+        """The key this secret opens the API with.
+
+        Every request asks: in plain SQL, since the ORM takes longer to write the query than the
+        database to answer it.
+        """
+        found = cls.objects.raw(
+            "SELECT * FROM access_apikey WHERE digest = %s AND revoked_at IS NULL",
+            [hash_secret(secret)],
+        )
+        return next(iter(found), None)
+
+    @classmethod
     def issue(cls, name: str, *, secret: str | None = None) -> tuple["ApiKey", str]:
         """Make a key; the secret is returned here and cannot be had again.
 

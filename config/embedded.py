@@ -5,18 +5,20 @@
 
 import ctypes
 import logging
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import uvicorn
+import waitress
 from celery import beat
 from celery.worker import state as worker_state
 from django.conf import settings
 from django.db import connections
 
 from config.celery import QUEUES, app
+from config.wsgi import application
 from documents import services as documents
 from documents.parsing import close_children
 from documents.tasks import sweep_documents
@@ -26,6 +28,8 @@ from indexing.tasks import settling, sweep_indexes
 
 logger = logging.getLogger(__name__)
 
+WEB_THREADS = 16  # requests worked on at once; more wait
+MAX_BODY_BYTES = 16 * 2**30  # of a batch; the views bound everything else
 WORKER_THREADS = 3  # one settles, the others read files and plan meanwhile
 TRIM_SECONDS = 3.0  # one round takes some milliseconds
 DRAIN_SECONDS = 3.0  # what is under way may finish; what does not is taken up at the next start
@@ -56,7 +60,8 @@ class Workers:
     def stop(self) -> None:
         self._beat.stop()
         worker_state.should_stop = 0  # the exit status Celery's loop leaves with
-        self._thread.join(timeout=DRAIN_SECONDS)
+        # It looks up every two seconds at the latest; what its tasks leave, the rows still say.
+        self._thread.join(timeout=0.2)
 
 
 def is_embedded() -> bool:
@@ -119,16 +124,26 @@ def sweep() -> None:
     sweep_indexes.delay()
 
 
-def web_server(host: str, port: int) -> uvicorn.Server:
-    """The web server, to be run in the main thread, where it may catch Ctrl-C."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            "config.asgi:application",
-            host=host,
-            port=port,
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=2,  # seconds
-        )
+@contextmanager
+def web_serving(host: str, port: int) -> Iterator[None]:
+    """The web server, in threads of this process, until the block ends.
+
+    Raises:
+        OSError: it cannot listen there.
+    """
+    # A request's body is read to its end before a thread takes it up; a large one waits on disk.
+    tempfile.tempdir = str(settings.FILE_UPLOAD_TEMP_DIR)
+    server = waitress.create_server(
+        application,
+        host=host,
+        port=port,
+        threads=WEB_THREADS,
+        max_request_body_size=MAX_BODY_BYTES,
+        ident="strata",
     )
+    threading.Thread(target=server.run, name="web", daemon=True).start()
+    try:
+        yield
+    finally:
+        server.close()
+        server.task_dispatcher.shutdown(cancel_pending=True, timeout=2)

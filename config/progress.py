@@ -5,6 +5,7 @@ import threading
 import time
 from uuid import UUID
 
+from django.core.management.base import CommandError
 from django.db import DatabaseError, connections
 from django.db.models import Q
 from rich.console import Console
@@ -18,6 +19,7 @@ from indexing.progress import IndexProgress, index_progress
 POLL_SECONDS = 1.0
 FOLLOW_SECONDS = 0.2
 IDS_PER_QUERY = 500
+PATIENCE_SECONDS = 5.0  # without any progress, before a known problem ends the waiting
 LINE_SECONDS = 10.0  # between two lines where there is no terminal
 
 
@@ -33,9 +35,14 @@ def watch_progress(is_over: threading.Event) -> None:
         connections.close_all()
 
 
-def follow_artifacts(artifact_ids: set[UUID]) -> None:
-    """Return when every one of these artifacts is ready or failed, or gone."""
+def follow_artifacts(index: str, artifact_ids: set[UUID]) -> None:
+    """Return when every one of these artifacts is ready or failed, or gone.
+
+    Raises:
+        CommandError: nothing moves, for a reason that is known.
+    """
     remaining = sorted(artifact_ids)
+    moved_at = time.monotonic()
     with progress_bar("Indexing", len(remaining)) as advance:
         while remaining:
             head = remaining[:IDS_PER_QUERY]
@@ -44,6 +51,12 @@ def follow_artifacts(artifact_ids: set[UUID]) -> None:
             unfinished = artifacts.exclude(is_finished)
             open_ids = set(unfinished.values_list("pk", flat=True))
             advance(len(head) - len(open_ids))
+            if len(open_ids) < len(head):
+                moved_at = time.monotonic()
+            elif time.monotonic() - moved_at > PATIENCE_SECONDS:
+                for progress in index_progress(index):
+                    if progress.problem:
+                        raise CommandError(f"{index} waits: {progress.problem}")
             remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
             if open_ids:
                 time.sleep(FOLLOW_SECONDS)

@@ -12,6 +12,7 @@ class StrataError(Exception):
 
     code = "error"
     is_retryable = False  # whether the same call may succeed later, unchanged
+    is_about_setup = False  # whether an operator must mend something first, and then it may
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ class InvalidSpec(StrataError):
     """An index spec is not valid."""
 
     code = "invalid_spec"
+    is_about_setup = True
 
 
 class Uncuttable(StrataError, ValueError):
@@ -19,6 +20,7 @@ class ModelUnavailable(StrataError):
     """The embedding model's files are missing or are not the ones expected."""
 
     code = "model_unavailable"
+    is_about_setup = True
 
 
 class EmbeddingUnavailable(StrataError):
@@ -32,6 +34,7 @@ class EmbeddingMismatch(StrataError):
     """The model's vectors do not have the dimension the spec states."""
 
     code = "embedding_mismatch"
+    is_about_setup = True
 
 
 class StoreUnavailable(StrataError):

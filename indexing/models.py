@@ -60,6 +60,9 @@ class IndexBuild(models.Model):
     recipe = models.JSONField(help_text="The spec it was made from.")
     fingerprint = models.CharField(max_length=64)
     state = models.CharField(max_length=10, choices=State, default=State.BUILDING)
+    problem = models.TextField(
+        blank=True, editable=False, help_text="What keeps it from settling just now."
+    )
     audit_cursor = models.UUIDField(
         null=True, editable=False, help_text="Artifact up to which the last audit came."
     )

@@ -24,6 +24,7 @@ class IndexProgress:
     failed: int
     doomed: int
     oldest_pending_seconds: float | None
+    problem: str  # what keeps it from settling just now
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -41,6 +42,7 @@ class IndexProgress:
             "artifacts_waiting": self.waiting_count,
             "artifacts_failed": self.failed_artifact_count,
             "oldest_pending_seconds": self.oldest_pending_seconds,
+            "problem": self.problem or None,
         }
 
 
@@ -94,6 +96,7 @@ def index_progress(
             oldest_pending_seconds=(
                 round((now - oldest[build.pk]).total_seconds(), 1) if build.pk in oldest else None
             ),
+            problem=build.problem,
         )
         for build in builds
     ]

@@ -20,6 +20,9 @@ class IndexSerializer(serializers.Serializer):
     artifacts_waiting = serializers.IntegerField()
     artifacts_failed = serializers.IntegerField()
     oldest_pending_seconds = serializers.FloatField(allow_null=True)
+    problem = serializers.CharField(
+        allow_null=True, help_text="What keeps it from settling just now."
+    )
 
 
 class IndexListSerializer(serializers.Serializer):

@@ -24,7 +24,7 @@ from documents.models import Artifact, Source, hash_text
 from documents.services import refuse_artifact
 from indexing import embedding
 from indexing.chunking import embedded_text
-from indexing.exceptions import ModelUnavailable, Uncuttable
+from indexing.exceptions import Uncuttable
 from indexing.kinds import get_kind, recipe_kinds
 from indexing.models import Index, IndexBuild, Node, lease_end, settled_values
 from indexing.specs import get_specs
@@ -232,8 +232,8 @@ def settle_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda:
         How many rows it brought further; 0 when there was nothing left to do.
 
     Raises:
-        StoreUnavailable, EmbeddingUnavailable, DiskFull, ModelUnavailable: the claim was given
-            back with its attempt; calling again later is safe.
+        StoreUnavailable, EmbeddingUnavailable, DiskFull, or whatever is wrong with the model or
+            the spec: the claim was given back with its attempt; calling again later is safe.
     """
     give_up_exhausted(build)
     claim = claim_nodes(build, settings.STRATA_SETTLE_BATCH)
@@ -242,7 +242,7 @@ def settle_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda:
     try:
         is_done = _settle_claim(build, claim, should_stop)
     except StrataError as error:
-        is_our_fault = not error.is_retryable and not isinstance(error, ModelUnavailable)
+        is_our_fault = not (error.is_retryable or error.is_about_setup)
         release_claim(claim.token, error=str(error), has_cost=is_our_fault)
         if is_our_fault:
             return len(claim.nodes)
@@ -412,6 +412,14 @@ def remove_doomed(build: IndexBuild, artifact_id: UUID | None = None) -> int:
     if wanted_again := {point_id for _, point_id, _ in rows} - gone:
         _write_again(build, wanted_again, {point_id: kind for _, point_id, kind in rows})
     return len(rows)
+
+
+def note_problem(build: IndexBuild, error: StrataError | None) -> None:
+    """Keep what holds the build up where people look; None once nothing does."""
+    problem = "" if error is None else f"{error} {error.fix or ''}".strip()
+    if build.problem != problem:
+        IndexBuild.objects.filter(pk=build.pk).update(problem=problem)
+        build.problem = problem
 
 
 # --- Watching over it ------------------------------------------------------------------------

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from indexing.exceptions import InvalidSpec
 
@@ -34,6 +41,17 @@ RESERVED_FIELDS = frozenset(BUILT_IN_FIELDS) | {
     "all_of", "any_of", "not", "text", "content", "meta", "score", "id", "chunk_index",
     "start_offset", "end_offset", "text_hash", "source_hash", "source_ordinal", "metadata",
 }  # fmt: skip
+
+
+# Those with stop words, a stemmer or both; Chinese, Thai and the like need neither and may be
+# indexed under any of them.
+LANGUAGES = frozenset(
+    """
+    arabic azerbaijani basque bengali catalan chinese danish dutch english finnish french german
+    greek hebrew hinglish hungarian indonesian italian japanese kazakh nepali norwegian portuguese
+    romanian russian slovene spanish swedish tajik turkish
+    """.split()  # noqa: SIM905
+)
 
 
 class Frozen(BaseModel):
@@ -60,6 +78,13 @@ class SparseSpec(Frozen):
     k: float = Field(1.2, gt=0, le=10)
     b: float = Field(0.5, ge=0, le=1)
     average_length: float = Field(128, gt=0)  # words a text is taken to have when all is average
+
+    @field_validator("language")
+    @classmethod
+    def _is_known(cls, language: str) -> str:
+        if language not in LANGUAGES | {"none"}:
+            raise ValueError(f"{language!r} is not one of: {', '.join(sorted(LANGUAGES))}, none")
+        return language
 
 
 class SentenceStrategy(Frozen):
@@ -216,7 +241,9 @@ def load_specs(folder: Path) -> dict[str, IndexSpec]:
 
 def _explain(error: ValidationError) -> str:
     """One sentence for the first mistake: where it stands and what is allowed there."""
-    first: Any = error.errors(include_url=False)[0]
+    # A misspelt setting first: the one it was meant for is then missing, and only seems wrong.
+    mistakes: list[Any] = error.errors(include_url=False)
+    first = min(mistakes, key=lambda mistake: mistake["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":

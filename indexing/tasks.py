@@ -60,7 +60,9 @@ class SettlingRound:
             except StrataError as error:
                 # The rows are as they were; the sweep asks for them again.
                 logger.warning("Settling %s waits: %s", build, error)
+                services.note_problem(build, error)
                 continue
+            services.note_problem(build, None)
             if count and build_id not in self._waiting:
                 self._waiting.append(build_id)
 
@@ -77,6 +79,7 @@ def plan_nodes(*, artifact_id: str) -> None:
         except StrataError as error:
             # The sweep asks for it again; the other builds have their turn meanwhile.
             logger.warning("Planning %s for %s waits: %s", artifact_id, build, error)
+            services.note_problem(build, error)
             continue
         if (
             Node.objects.filter(build=build, artifact=UUID(artifact_id))

@@ -7,6 +7,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 
 # Everything the service writes lies below it.
 STRATA_DATA_DIR = Path(os.environ.get("STRATA_DATA_DIR", BASE_DIR / "var")).resolve()
+STRATA_DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents, hashes of keys
 STRATA_SPECS_DIR = Path(os.environ.get("STRATA_SPECS_DIR", BASE_DIR / "specs")).resolve()
 
 INSTALLED_APPS = [
@@ -40,6 +41,7 @@ MIDDLEWARE = [
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 FILE_UPLOAD_TEMP_DIR = STRATA_DATA_DIR / "uploads"
+FILE_UPLOAD_TEMP_DIR.mkdir(exist_ok=True)
 
 TEMPLATES = [
     {
@@ -63,6 +65,7 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = STRATA_DATA_DIR / "static"
+STATIC_ROOT.mkdir(exist_ok=True)
 WHITENOISE_USE_FINDERS = True  # nothing has to be collected before the first start
 WHITENOISE_AUTOREFRESH = False
 

@@ -3,10 +3,7 @@
 import secrets
 
 from config.settings.base import *  # noqa: F403
-from config.settings.base import FILE_UPLOAD_TEMP_DIR, STATIC_ROOT, STRATA_DATA_DIR
-
-for _folder in (STRATA_DATA_DIR, FILE_UPLOAD_TEMP_DIR, STATIC_ROOT):
-    _folder.mkdir(parents=True, exist_ok=True)
+from config.settings.base import STRATA_DATA_DIR
 
 
 def _kept_secret() -> str:
@@ -49,4 +46,5 @@ DATABASES = {
 STRATA_VECTOR_STORE = "embedded"
 
 CELERY_BROKER_URL = "memory://localhost/"
-CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}  # seconds; a whole one by default
+CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.02}  # seconds; a whole one by default
+CELERY_WORKER_PREFETCH_MULTIPLIER = 64  # else each short task waits for a poll of its own

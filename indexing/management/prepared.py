@@ -18,7 +18,8 @@ class PreparedCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
-            prepare_database()
+            for note in prepare_database():
+                self.stderr.write(self.style.WARNING(note))
             return super().execute(*args, **options)
         except StrataError as error:
             raise CommandError(f"{error} {error.fix or ''}".strip()) from None
@@ -29,13 +30,12 @@ class PreparedCommand(BaseCommand):
 
 
 def prepare_database() -> list[str]:
-    """In the embedded form, migrate where that is due and make every spec an index.
+    """Make every spec an index; in the embedded form, migrate first where that is due.
 
-    Elsewhere an operator does, once for all machines. Returns what people should be told.
+    Elsewhere an operator migrates, once for all machines. Returns what people should be told.
     """
-    if settings.STRATA_VECTOR_STORE != "embedded":
-        return []
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        call_command("migrate", verbosity=0)
+    if settings.STRATA_VECTOR_STORE == "embedded":
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            call_command("migrate", verbosity=0)
     return sync_indexes()

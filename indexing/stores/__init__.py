@@ -83,11 +83,7 @@ def close_store() -> None:
 
 
 def get_bm25(spec: "SparseSpec") -> "Bm25Encoder":
-    """The encoder of this spec, made once.
-
-    Raises:
-        InvalidSpec: the language is not one the encoder knows.
-    """
+    """The encoder of this spec, made once."""
     from indexing.stores import sparse
 
     return sparse.get_bm25(spec)

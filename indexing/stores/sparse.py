@@ -14,7 +14,6 @@ from functools import lru_cache
 import regex  # for Unicode scripts, which re lacks
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet, TokenizerType
 
-from indexing.exceptions import InvalidSpec
 from indexing.spec import SparseSpec
 from indexing.stores.base import SparseVector
 
@@ -24,17 +23,6 @@ TOKENIZERS = {
     "whitespace": TokenizerType.Whitespace,
     "prefix": TokenizerType.Prefix,
 }
-
-# Those with stop words, a stemmer or both; Chinese, Thai and the like need neither and may be
-# indexed under any of them.
-LANGUAGES = frozenset(
-    """
-    arabic azerbaijani basque bengali catalan chinese danish dutch english finnish french german
-    greek hebrew hinglish hungarian indonesian italian japanese kazakh nepali norwegian portuguese
-    romanian russian slovene spanish swedish tajik turkish
-    """.split()  # noqa: SIM905
-)
-
 
 # Letters of scripts that part words by spaces.
 _LETTER = r"[\p{L}\p{M}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
@@ -79,12 +67,6 @@ def get_bm25(spec: SparseSpec) -> Bm25Encoder:
 
 def _model_config(spec: SparseSpec) -> Bm25Config:
     is_neutral = spec.language == "none"
-    if not is_neutral and spec.language not in LANGUAGES:
-        raise InvalidSpec(
-            f"sparse.language: {spec.language!r} is not a language the encoder knows",
-            field="sparse.language",
-            allowed=[*LANGUAGES, "none"],
-        )
     return Bm25Config(
         tokenizer=TOKENIZERS[spec.tokenizer],
         k=spec.k,

@@ -65,7 +65,7 @@ def search_here(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _explain(error: StrataError) -> str:
-    parts = [error.detail]
+    parts = [error.detail if error.detail.endswith((".", "!", "?")) else f"{error.detail}."]
     if error.allowed:
         parts.append(f"There are: {', '.join(error.allowed)}.")
     if error.fix:

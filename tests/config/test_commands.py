@@ -136,6 +136,7 @@ class TestServe:
 
         served.start()
 
+        time.sleep(1)  # the web server may answer before the last line is out
         said = served.log.read_text()
         assert "API key" not in said
         assert "manage.py key create NAME" in said

@@ -7,9 +7,10 @@ from django.utils import timezone
 from documents import services as documents
 from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
-from indexing import services
-from indexing.exceptions import StoreUnavailable, Uncuttable
+from indexing import services, tasks
+from indexing.exceptions import ModelUnavailable, StoreUnavailable, Uncuttable
 from indexing.models import IndexBuild, Node, unplanned_artifacts
+from indexing.progress import index_progress
 from indexing.stores.base import Match
 from indexing.verification import verify_build
 from tests.factories import PARAGRAPHS, give, settle
@@ -381,3 +382,23 @@ class TestAddArtifact:
 
         assert (again.pk, verdict) == (artifact.pk, documents.Verdict.UNCHANGED)
         assert embedder.embedded == []
+
+
+class TestNoteProblem:
+    def test_shows_until_it_settles(self, build, embedder, monkeypatch):
+        whole = embedder.embed_documents
+        artifact = give("One.")
+
+        def fail(texts):
+            raise ModelUnavailable("The model is missing.", fix="Install it.")
+
+        monkeypatch.setattr(embedder, "embed_documents", fail)
+        tasks.plan_nodes(artifact_id=str(artifact.pk))
+        [waiting] = index_progress("plain")
+        monkeypatch.setattr(embedder, "embed_documents", whole)
+        tasks.settle(build_id=build.pk)
+        [settled] = index_progress("plain")
+
+        assert (waiting.problem, waiting.pending) == ("The model is missing. Install it.", 1)
+        assert (settled.problem, settled.settled) == ("", 1)
+        assert Node.objects.get().attempts == 0

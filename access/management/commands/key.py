@@ -1,6 +1,7 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError
 
 from access.models import ApiKey
 
@@ -17,6 +18,14 @@ class Command(BaseCommand):
         revoke.add_argument("prefix", help="As the list shows it.")
 
     def handle(self, *, action: str, **options: Any) -> None:
+        try:
+            self._do(action, options)
+        except OperationalError as error:
+            raise CommandError(
+                f"The database does not answer as it should: {error}. Run manage.py migrate first."
+            ) from None
+
+    def _do(self, action: str, options: dict[str, Any]) -> None:
         if action == "create":
             self._create(options["name"].strip())
         elif action == "revoke":

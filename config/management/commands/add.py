@@ -5,11 +5,13 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
+from django.db.models import Q
 
 from access.server import RunningServer, find_server
 from config import embedded
 from config.progress import follow_artifacts
 from documents.importing import Given, add_file, iter_files
+from documents.indexes import get_catalog
 from documents.models import Artifact
 from indexing.management.bars import progress_bar
 from indexing.management.prepared import PreparedCommand
@@ -27,8 +29,9 @@ class Command(PreparedCommand):
         parser.add_argument(
             "--wait",
             action="store_true",
-            help="Return only when all of it can be searched. Where no server runs, the work "
-            "is done here and waited for anyway.",
+            help="Return only when all of it can be searched, or has failed, which is said and "
+            "no error of this command. Where no server runs, the work is done here and waited "
+            "for anyway.",
         )
 
     def handle(self, *, paths: list[Path], index: str, wait: bool, **options: Any) -> None:
@@ -50,7 +53,7 @@ class Command(PreparedCommand):
             accepted = {each.artifact_id for each in given if each.artifact_id is not None}
             self._report(given)
             if wait:
-                follow_artifacts(accepted)
+                follow_artifacts(index, accepted)
                 self._report_state(accepted)
             elif server is not None:
                 self.stdout.write("The running server indexes it now: manage.py status")
@@ -80,10 +83,13 @@ class Command(PreparedCommand):
 
     def _report_state(self, accepted: set[UUID]) -> None:
         failed = 0
+        catalog = get_catalog()
         for artifact_id in accepted:
-            artifact = Artifact.objects.filter(pk=artifact_id).first()
-            if artifact and artifact.state == Artifact.State.FAILED:
+            artifacts = catalog.with_status(Artifact.objects.filter(pk=artifact_id))
+            for artifact in artifacts.filter(Q(status="failed")):
                 failed += 1
                 name = artifact.file_name or artifact.title
-                self.stderr.write(f"{name}: {artifact.error_detail} [{artifact.error_code}]")
+                code = artifact.error_code or "node_failed"
+                reason = artifact.error_detail or catalog.node_error(artifact_id)
+                self.stderr.write(f"{name}: {reason} [{code}]")
         self.stdout.write(f"{len(accepted) - failed} ready, {failed} failed")

@@ -39,4 +39,8 @@ class Command(PreparedCommand):
                     )
                 ),
             )
-        Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True).print(table)
+        console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
+        console.print(table)
+        for progress in found:
+            if progress.problem:
+                console.print(f"{progress.name} waits: {progress.problem}")

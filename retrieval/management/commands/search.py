@@ -1,5 +1,6 @@
 import json
 import unicodedata
+from textwrap import indent
 from typing import IO, Any, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -57,7 +58,10 @@ class Command(BaseCommand):
             if hit["verdict"] == "stale":
                 line.append("  stale: the document has changed since", style="yellow")
             console.print(line)
-            console.print(Padding(Text(printable(hit["text"])), (0, 0, 1, 3)))
+            if self.stdout.isatty():
+                console.print(Padding(Text(printable(hit["text"])), (0, 0, 1, 3)))
+            else:
+                self.stdout.write(indent(printable(hit["text"]), "   ") + "\n")
 
 
 def printable(text: str) -> str:
