@@ -368,7 +368,7 @@ def _open_body(request: Request) -> Readable:
         return request._request
     # Django reads no body without a length. The server's own stream does, where it is one
     # that ends with the request.
-    if environ.get("wsgi.input_terminated") or "asgi.scope" in environ:
+    if environ.get("wsgi.input_terminated"):
         stream: Readable = environ["wsgi.input"]
         return stream
     raise LengthRequired

@@ -89,7 +89,10 @@ class Production:
 
     @contextmanager
     def web(self) -> Iterator[None]:
-        with self.running("web", "uvicorn", "config.asgi:application", "--port", str(self.port)):
+        with self.running(
+            "web", "waitress", f"--listen=127.0.0.1:{self.port}", "--trusted-proxy=127.0.0.1",
+            "--trusted-proxy-headers=x-forwarded-proto", "config.wsgi:application",
+        ):  # fmt: skip
             deadline = time.monotonic() + START_SECONDS
             while True:
                 try:
