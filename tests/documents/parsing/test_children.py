@@ -14,6 +14,7 @@ import pytest
 
 from documents.exceptions import Unparsable
 from documents.parsing import FORMATS, Limits, children, close_children, parse_file
+from documents.parsing.child import MAX_PEAK_BYTES
 from tests.documents.parsing.conftest import LIMITS, MIB
 from tests.documents.parsing.makers import make_docx, make_pdf, make_xlsx, make_zip, replace_member
 
@@ -104,6 +105,14 @@ class TestChildren:
         parse("two", "a.txt")
 
         assert list(children._idle) == [child]
+
+    def test_are_reused_by_a_parent_that_holds_much_memory(self, fresh, parse):
+        held = b"x" * MAX_PEAK_BYTES
+
+        parse("one", "a.txt")
+
+        assert held
+        assert len(children._idle) == 1
 
     def test_are_kept_after_a_plain_refusal(self, fresh, refusal):
         refusal(b"", "a.pdf")
