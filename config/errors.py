@@ -34,6 +34,7 @@ from indexing.exceptions import (
     ModelUnavailable,
     StoreOwned,
     StoreUnavailable,
+    Uncuttable,
 )
 from retrieval.exceptions import UnknownSource
 
@@ -50,6 +51,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnknownSource: 404,
     ContentConflict: 409,
     Unparsable: 422,
+    Uncuttable: 422,
     DiskFull: 507,
     StoreUnavailable: 503,
     StoreOwned: 503,
