@@ -13,6 +13,8 @@ from tests.serving import Service, serving
 
 KILLS = int(os.environ.get("STRATA_FAULT_KILLS", "3"))
 DOCUMENTS = int(os.environ.get("STRATA_FAULT_DOCUMENTS", "60"))
+LONGEST_SECONDS = 4.0  # between two kills, at random
+PACE_SECONDS = KILLS * LONGEST_SECONDS / DOCUMENTS  # every kill comes while some are still to come
 SOUND_SECONDS = 60  # after a restart everything must agree again within this time, by itself
 
 
@@ -51,6 +53,7 @@ class Owner(threading.Thread):
                     continue
                 if answer.status_code in {200, 202}:
                     self.acknowledged[given["external_id"]] = answer.json()["id"]
+            time.sleep(PACE_SECONDS)
         self.is_idle.set()
 
 
@@ -76,7 +79,8 @@ class TestKill:
         owner.start()
 
         for kill in range(KILLS):
-            time.sleep(moments.uniform(0.05, 4))
+            time.sleep(moments.uniform(0.05, LONGEST_SECONDS))
+            assert owner.is_alive(), "every document was in before the last kill"
             service.kill()
             owner.is_paused.set()
             service.start()
