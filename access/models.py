@@ -21,10 +21,6 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         """Keys that open the API."""
         return self.filter(revoked_at=None)
 
-    def opened_by(self, secret: str) -> "ApiKeyQuerySet":
-        """The key, at most one, whose secret this is."""
-        return self.filter(digest=hash_secret(secret))
-
     def revoke(self) -> int:
         """Close them from the next request on; how many were still open."""
         return self.active().update(revoked_at=Now())
