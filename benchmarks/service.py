@@ -12,6 +12,9 @@ from typing import Any
 from tests.serving import ROOT, Service, serving
 
 
+POLL_SECONDS = 0.25  # each look costs the service some milliseconds
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     id: str
@@ -45,7 +48,7 @@ def wait_until_ready(service: Service, count: int) -> None:
     """Return once ``count`` artifacts can be searched whole."""
     parameters: dict[str, Any] = {"status": "ready", "limit": 1}
     while service.api.get("indexes/plain/artifacts/", params=parameters).json()["count"] < count:
-        time.sleep(0.1)
+        time.sleep(POLL_SECONDS)
 
 
 def load_texts(count: int) -> list[Text]:

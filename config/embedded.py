@@ -28,7 +28,7 @@ from indexing.tasks import settling, sweep_indexes
 
 logger = logging.getLogger(__name__)
 
-WEB_THREADS = 16  # requests worked on at once; more wait
+WEB_THREADS = 8  # requests worked on at once; more wait
 MAX_BODY_BYTES = 16 * 2**30  # of a batch; the views bound everything else
 WORKER_THREADS = 3  # one settles, the others read files and plan meanwhile
 TRIM_SECONDS = 3.0  # one round takes some milliseconds

@@ -24,6 +24,11 @@ class ArtifactQuerySet(models.QuerySet["Artifact"]):
             | models.Q(state=Artifact.State.PARSING, leased_until__lt=Now())
         )
 
+    def with_sources(self) -> "ArtifactQuerySet":
+        """With their sources in order, each with its page but for the page's text."""
+        sources = Source.objects.select_related("page").defer("page__text").order_by("ordinal")
+        return self.prefetch_related(models.Prefetch("sources", queryset=sources))
+
 
 class Artifact(models.Model):
     """A document as its owner last sent it."""
@@ -116,6 +121,9 @@ class Page(models.Model):
     index = models.PositiveIntegerField(help_text="Counted from 0.")
     label = models.CharField(max_length=300, blank=True, help_text="Slide title, sheet, heading.")
     text = models.TextField(blank=True)
+    content_hash = models.CharField(
+        max_length=64, null=True, editable=False, help_text="SHA-256 of the text."
+    )
 
     class Meta:
         ordering = ["artifact", "index"]
@@ -125,6 +133,13 @@ class Page(models.Model):
 
     def __str__(self) -> str:
         return f"page {self.index}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.content_hash = hash_text(self.text)
+        update_fields = kwargs.get("update_fields")
+        if update_fields is not None:
+            kwargs["update_fields"] = {*update_fields, "content_hash"}
+        super().save(*args, **kwargs)
 
 
 class Source(models.Model):

@@ -217,6 +217,7 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
             index=index,
             label=page.label[:300],
             text=page.text,
+            content_hash=hash_text(page.text),
         )
         page_rows.append(page_row)
         for span in cut_sources(page.text):
@@ -250,7 +251,7 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
         page_rows,
         update_conflicts=True,
         unique_fields=["id"],
-        update_fields=["index", "label", "text"],
+        update_fields=["index", "label", "text", "content_hash"],
         batch_size=500,
     )
     Source.objects.bulk_create(

@@ -9,7 +9,8 @@ from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Que
 
 from documents.exceptions import InvalidInput
 from documents.indexes import NodeCounts
-from documents.models import Artifact, Source
+from documents.models import Artifact
+from indexing.kinds import is_unfinished
 from indexing.models import Index, IndexBuild, Node
 from indexing.removal import remove_points
 from indexing.spec import FieldSpec
@@ -31,18 +32,12 @@ class Catalog:
 
     def with_status(self, artifacts: QuerySet[Artifact]) -> QuerySet[Artifact]:
         nodes = Node.objects.live().filter(artifact=OuterRef("pk"))
-        planned = Node.objects.live().filter(
-            source=OuterRef("pk"),
-            source_hash=OuterRef("content_hash"),
-            label_hash=OuterRef("artifact__label_hash"),
-        ).exclude(state=Node.State.DOOMED)  # fmt: skip
-        unplanned = Source.objects.filter(~Exists(planned), artifact=OuterRef("pk"))
         is_parsed = Q(state=Artifact.State.PARSED)
         return artifacts.annotate(
             status=Case(
                 When(~is_parsed, then=F("state")),
                 When(Exists(nodes.filter(state=Node.State.PENDING)), then=Value("indexing")),
-                When(Exists(unplanned), then=Value("indexing")),
+                When(is_unfinished(IndexBuild.objects.live()), then=Value("indexing")),
                 When(Exists(nodes.filter(state=Node.State.FAILED)), then=Value("failed")),
                 default=Value("ready"),
                 output_field=CharField(),
@@ -104,11 +99,11 @@ def _clean_typed(name: str, field: FieldSpec, value: Any) -> Any:
             raise _wrong(name, field, "takes, written as in RFC 3339, a value of type") from None
     if field.lowercase:
         value = value.lower()
-    if field.values is not None and value not in field.values:
+    if field.closed_values is not None and value not in field.closed_values:
         raise InvalidInput(
             f"{value!r} is not one of the values metadata.{name} may take.",
             field=f"metadata.{name}",
-            allowed=field.values,
+            allowed=field.closed_values,
         )
     return value
 

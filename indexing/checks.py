@@ -30,7 +30,9 @@ def check_specs(**kwargs: Any) -> list[CheckMessage]:
             specs.append(parse_spec(path.stem, path.read_text(encoding="utf-8")))
         except (InvalidSpec, UnicodeDecodeError) as error:
             messages.append(Error(str(error), obj=str(path), id="indexing.E002"))
-    aliases = Counter(spec.collection_alias(kind) for spec in specs for kind in spec.kinds)
+    aliases = Counter(
+        alias for spec in specs for alias in {spec.collection_alias(kind) for kind in spec.kinds}
+    )
     messages += [
         Error(
             f"{count} index specs name the collection {alias!r}.",

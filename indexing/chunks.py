@@ -2,11 +2,15 @@
 
 import uuid
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
+
+from django.db.models import Exists, OuterRef
 
 from documents.models import Artifact, Source, hash_text
 from indexing import embedding
 from indexing.chunking import cut_chunks, fit_context
+from indexing.kinds import NEVER, Condition
 from indexing.models import IndexBuild, Node
 from indexing.spec import SemanticStrategy
 from indexing.stores.base import Payload
@@ -14,6 +18,7 @@ from indexing.stores.base import Payload
 
 class ChunkKind:
     name = "chunk"
+    payload_fields: Mapping[str, str] = {}
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         """Every chunk of the artifact under each of the recipe's strategies.
@@ -27,7 +32,7 @@ class ChunkKind:
         window = spec.embedding.window
         drafts: list[Node] = []
         occurrences: Counter[tuple[str, str]] = Counter()
-        for source in artifact.sources.select_related("page"):
+        for source in artifact.sources.all():
             source_hash = hash_text(source.text)
             context = fit_context(_context(artifact, source, build), window, count_tokens)
             for strategy in spec.chunks.strategies:
@@ -64,9 +69,7 @@ class ChunkKind:
 
     def payload(self, node: Node) -> Payload:
         artifact, page, source = node.artifact, node.page, node.source
-        declared = node.build.spec.metadata
-        fields = {name: artifact.metadata[name] for name in declared if name in artifact.metadata}
-        return fields | {
+        return declared_fields(node) | {
             "kind": self.name,
             "artifact_id": str(node.artifact_id),
             "artifact_title": artifact.title,
@@ -85,6 +88,25 @@ class ChunkKind:
             "source_hash": node.source_hash,
             "metadata": artifact.metadata,
         }
+
+    def is_unplanned(self, builds: Sequence[int]) -> Condition:
+        mirrored = Node.objects.filter(
+            build__in=builds,
+            source=OuterRef("pk"),
+            kind=self.name,
+            source_hash=OuterRef("content_hash"),
+            label_hash=OuterRef("artifact__label_hash"),
+        ).exclude(state=Node.State.DOOMED)
+        return Exists(Source.objects.filter(~Exists(mirrored), artifact=OuterRef("pk")))
+
+    def is_awaited(self, builds: Sequence[int]) -> Condition:
+        return NEVER
+
+
+def declared_fields(node: Node) -> Payload:
+    """The values of the declared fields that the node's artifact has."""
+    metadata = node.artifact.metadata
+    return {name: metadata[name] for name in node.build.spec.metadata if name in metadata}
 
 
 def _context(artifact: Artifact, source: Source, build: IndexBuild) -> str:

@@ -1,14 +1,20 @@
 """The kinds of node an index can hold. An app that adds one registers it when it starts."""
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
+
+from django.db.models import Exists, Q, QuerySet
 
 from documents.models import Artifact
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 
+Condition = Exists | Q
+
 
 class NodeKind(Protocol):
     name: str
+    payload_fields: Mapping[str, str]  # of its own that are indexed beside the spec's, with types
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         """Every node of this kind the artifact must have in ``build`` now: unsaved, with its
@@ -17,10 +23,19 @@ class NodeKind(Protocol):
     def payload(self, node: Node) -> Payload:
         """What is stored beside the vectors: enough to show a hit without the database.
 
-        A function of the row and its artifact, page and source alone; page and source may be
-        gone.
+        A function of the row and its artifact, page and source alone, and of no more of page
+        and source than their place; both may be gone.
         """
 
+    def is_unplanned(self, builds: Sequence[int]) -> Condition:
+        """Of artifacts (``OuterRef("pk")``): the ledgers of these builds lack a node of this
+        kind that could be drafted now, or hold it as it was under another title or text."""
+
+    def is_awaited(self, builds: Sequence[int]) -> Condition:
+        """Of artifacts: what nodes of this kind are made from has not been written yet."""
+
+
+NEVER = Q(pk__in=[])
 
 _kinds: dict[str, NodeKind] = {}
 
@@ -36,3 +51,38 @@ def get_kind(name: str) -> NodeKind:
 def recipe_kinds(build: IndexBuild) -> list[NodeKind]:
     """The kinds this build's recipe asks for."""
     return [_kinds[name] for name in build.spec.kinds]
+
+
+def unplanned_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
+    """Parsed artifacts the ledger of ``build`` does not mirror as they are now."""
+    return _parsed(build).filter(_any([kind.is_unplanned([build.pk]) for kind in recipe_kinds(build)]))
+
+
+def awaited_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
+    """Parsed artifacts of which summaries or questions are still to be written."""
+    return _parsed(build).filter(_any([kind.is_awaited([build.pk]) for kind in recipe_kinds(build)]))
+
+
+def is_unfinished(builds: Sequence[IndexBuild]) -> Condition:
+    """Of parsed artifacts of these builds' indexes: they miss nodes in them."""
+    alike: dict[tuple[str, ...], list[IndexBuild]] = {}
+    for build in builds:
+        alike.setdefault(build.spec.kinds, []).append(build)
+    conditions = []
+    for kinds, group in alike.items():
+        ids, indexes = [build.pk for build in group], [build.index_id for build in group]
+        misses = [_kinds[name].is_unplanned(ids) for name in kinds]
+        misses += [_kinds[name].is_awaited(ids) for name in kinds]
+        conditions.append(Q(index__in=indexes) & _any(misses))
+    return _any(conditions)
+
+
+def _parsed(build: IndexBuild) -> QuerySet[Artifact]:
+    return Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED)
+
+
+def _any(conditions: Sequence[Condition]) -> Q:
+    together = NEVER
+    for condition in conditions:
+        together |= Q(condition)
+    return together

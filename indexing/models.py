@@ -163,6 +163,7 @@ class Node(models.Model):
         max_length=64, blank=True, help_text="The input whose vectors the store holds."
     )
     payload_hash = models.CharField(max_length=64, help_text="Of what is stored beside them.")
+    details = models.JSONField(default=dict, help_text="What its kind stores beside the text.")
     token_count = models.PositiveIntegerField(default=0)
     embedding_model = models.CharField(max_length=200)
     dimension = models.PositiveIntegerField()
@@ -173,6 +174,7 @@ class Node(models.Model):
     leased_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     planned_at = models.DateTimeField()
+    embedded_at = models.DateTimeField(null=True, help_text="When its vectors were made.")
     settled_at = models.DateTimeField(null=True)
 
     objects = NodeQuerySet.as_manager()
@@ -201,21 +203,6 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.point_id}"
-
-
-def unplanned_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
-    """Parsed artifacts the ledger of ``build`` does not mirror: a source without its nodes,
-    or nodes planned under another title, metadata or text."""
-    mirrored = Node.objects.filter(
-        build=build,
-        source=OuterRef("pk"),
-        source_hash=OuterRef("content_hash"),
-        label_hash=OuterRef("artifact__label_hash"),
-    ).exclude(state=Node.State.DOOMED)
-    unmirrored = Source.objects.filter(~Exists(mirrored), artifact=OuterRef("pk"))
-    return Artifact.objects.filter(
-        Exists(unmirrored), index=build.index_id, state=Artifact.State.PARSED
-    )
 
 
 def lease_end(seconds: int) -> Any:

@@ -7,7 +7,8 @@ from django.db.models import Count, Min
 from django.utils import timezone
 
 from documents.models import Artifact
-from indexing.models import IndexBuild, Node, unplanned_artifacts
+from indexing.kinds import awaited_artifacts, unplanned_artifacts
+from indexing.models import IndexBuild, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def index_progress(
             waiting_count=sum(
                 artifacts.get((build.index_id, s), 0) for s in ("received", "parsing")
             )
-            + (unplanned_artifacts(build).count() if counts_unplanned else 0),
+            + (_count_unfinished(build) if counts_unplanned else 0),
             failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),
             pending=nodes.get((build.pk, "pending"), 0),
             settled=nodes.get((build.pk, "settled"), 0),
@@ -100,3 +101,7 @@ def index_progress(
         )
         for build in builds
     ]
+
+
+def _count_unfinished(build: IndexBuild) -> int:
+    return (unplanned_artifacts(build) | awaited_artifacts(build)).count()

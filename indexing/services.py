@@ -8,7 +8,7 @@ import hashlib
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
@@ -41,7 +41,7 @@ ROWS_PER_STATEMENT = 500  # below SQLite's bound on parameters
 PLANNED_FIELDS = [
     "kind", "artifact", "page", "source", "strategy", "chunk_index", "start_offset", "end_offset",
     "text", "context", "text_hash", "source_hash", "label_hash", "input_hash",
-    "settled_input_hash", "payload_hash", "token_count", "embedding_model", "dimension", "state",
+    "settled_input_hash", "payload_hash", "details", "embedded_at", "token_count", "embedding_model", "dimension", "state",
     "attempts", "last_error", "lease_token", "leased_until", "planned_at",
 ]  # fmt: skip
 
@@ -96,23 +96,27 @@ def _start_live_build(index: Index, recipe: dict[str, Any], fingerprint: str) ->
 # --- Planning --------------------------------------------------------------------------------
 
 
-def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
-    """Make the ledger of ``build`` mirror one artifact as it is now.
+def plan_nodes(
+    artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None
+) -> None:
+    """Make the ledger of ``build`` mirror one artifact as it is now: all of it, or its nodes
+    of some kinds.
 
     New nodes and nodes that changed become pending, vanished ones doomed, the rest stays
     untouched. While the artifact waits to be parsed, its nodes stay as they are: readers keep
     what was there before.
     """
     while True:
-        artifact = Artifact.objects.filter(pk=artifact_id, index=build.index_id).first()
+        artifacts = Artifact.objects.filter(pk=artifact_id, index=build.index_id)
+        artifact = artifacts.with_sources().first()
         if artifact is None:
             _doomable(build, artifact_id).update(state=Node.State.DOOMED)
             return
         if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
             return
-        seen = _content_seen(artifact_id)
+        seen = [(source.pk, source.text) for source in artifact.sources.all()]
         try:
-            drafts = draft_nodes(artifact, build)
+            drafts = draft_nodes(artifact, build, kinds)
         except Uncuttable as error:
             # No later try would end otherwise; the document's owner must hear of it.
             refuse_artifact(artifact, Unparsable(error.code, error.detail))
@@ -125,12 +129,14 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild) -> None:
                 artifact.label_hash,
             )
             if is_same and seen == _content_seen(artifact_id):
-                _write_plan(build, artifact_id, drafts)
+                _write_plan(build, artifact_id, drafts, kinds)
                 return
 
 
-def draft_nodes(artifact: Artifact, build: IndexBuild) -> list[Node]:
-    """Every node the recipe asks for of one artifact, unsaved and complete."""
+def draft_nodes(
+    artifact: Artifact, build: IndexBuild, kinds: Collection[str] | None = None
+) -> list[Node]:
+    """Every node the recipe asks for of one artifact (of these kinds), unsaved and complete."""
     if artifact.state != Artifact.State.PARSED:
         return []
     spec = build.spec
@@ -142,6 +148,8 @@ def draft_nodes(artifact: Artifact, build: IndexBuild) -> list[Node]:
     drafts = []
     now = timezone.now()
     for kind in recipe_kinds(build):
+        if kinds is not None and kind.name not in kinds:
+            continue
         for node in kind.draft(artifact, build):
             node.label_hash = artifact.label_hash
             node.input_hash = hash_text(f"{vectors}\n{embedded_text(node.context, node.text)}")
@@ -154,8 +162,9 @@ def draft_nodes(artifact: Artifact, build: IndexBuild) -> list[Node]:
 
 
 def hash_payload(payload: Payload) -> str:
-    """SHA-256 of a payload's canonical JSON."""
-    canonical = json.dumps(payload, sort_keys=True, ensure_ascii=False)
+    """SHA-256 of a payload's canonical JSON, but for the time of its embedding."""
+    lasting = {name: value for name, value in payload.items() if name != "date_embedded"}
+    canonical = json.dumps(lasting, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -170,9 +179,16 @@ def _doomable(build: IndexBuild, artifact_id: UUID) -> Any:
     return nodes.exclude(state=Node.State.DOOMED)
 
 
-def _write_plan(build: IndexBuild, artifact_id: UUID, drafts: Sequence[Node]) -> None:
+def _write_plan(
+    build: IndexBuild,
+    artifact_id: UUID,
+    drafts: Sequence[Node],
+    kinds: Collection[str] | None,
+) -> None:
     # Locked, in the order every writer of several rows locks them: no two wait for each other.
     rows = Node.objects.select_for_update().filter(build=build, artifact=artifact_id)
+    if kinds is not None:
+        rows = rows.filter(kind__in=kinds)
     existing = {node.point_id: node for node in rows.order_by("pk").defer("text", "context")}
     wanted = {draft.point_id for draft in drafts}
     changed = []
@@ -185,6 +201,7 @@ def _write_plan(build: IndexBuild, artifact_id: UUID, drafts: Sequence[Node]) ->
             elif not _differs(row, draft):
                 continue
             draft.settled_input_hash = row.settled_input_hash
+            draft.embedded_at = row.embedded_at
         changed.append(draft)
     vanished = [
         row.pk
@@ -281,7 +298,7 @@ def claim_nodes(build: IndexBuild, limit: int) -> Claim | None:
         )
     # Joined with its artifact: a node whose artifact is gone drops out here and is doomed soon.
     nodes = Node.objects.filter(lease_token=token).select_related("artifact", "page", "source")
-    return Claim(token, list(nodes))
+    return Claim(token, list(nodes.defer("page__text", "source__text")))
 
 
 def release_claim(token: UUID, *, error: str, has_cost: bool) -> None:
@@ -311,8 +328,11 @@ def give_up_exhausted(build: IndexBuild) -> int:
 
 def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], bool]) -> bool:
     """Write a claim's nodes. False if it was told to stop before writing."""
+    now = timezone.now()
     for node in claim.nodes:
         node.build = build
+        if node.input_hash != node.settled_input_hash:
+            node.embedded_at = now
     needs_vectors = [node for node in claim.nodes if node.input_hash != node.settled_input_hash]
     points = []
     for part in _slices(sorted(needs_vectors, key=lambda n: n.token_count), EMBEDDING_SLICE):
@@ -345,6 +365,7 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
         ours = Node.objects.unsettled(build).filter(lease_token=claim.token, point_id__in=held)
         locked = ours.select_for_update().order_by("pk")
         finished = set(locked.values_list("point_id", flat=True))
+        ours.exclude(settled_input_hash=F("input_hash")).update(embedded_at=now)
         ours.update(**settled_values())
     if lost := held - finished:
         _write_again(build, lost, kinds)
@@ -388,7 +409,8 @@ def _write_again(build: IndexBuild, point_ids: set[UUID], kinds: dict[UUID, str]
 def ensure_collection(build: IndexBuild, kind: str) -> str:
     """The collection of this kind, made if it is not there yet."""
     name = build.collection(kind)
-    schema = CollectionSchema(build.spec.embedding.dimension, build.spec.filter_fields)
+    fields = build.spec.filter_fields | get_kind(kind).payload_fields
+    schema = CollectionSchema(build.spec.embedding.dimension, fields)
     get_store().ensure_collection(name, schema)
     return name
 

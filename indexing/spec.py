@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
+from django.conf import settings
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -42,6 +43,27 @@ RESERVED_FIELDS = frozenset(BUILT_IN_FIELDS) | {
     "start_offset", "end_offset", "text_hash", "source_hash", "source_ordinal", "metadata",
 }  # fmt: skip
 
+
+PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
+
+# The collection each kind lives in: page and artifact summaries share one, for their scores
+# compare.
+COLLECTIONS: dict[str, str] = {
+    "chunk": "chunk",
+    "page_summary": "summary",
+    "artifact_summary": "summary",
+    "question": "question",
+}
+
+# What payloads of these kinds use besides.
+FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
+    "chunk": frozenset(),
+    "page_summary": frozenset(
+        {"type", "entity_id", "summary_text", "model_name", "date_embedded", "page_count"}
+    ),
+    "question": frozenset({"question", "chunk_text", "chunk_id", "source", "summary"}),
+}
+FIELDS_OF_KINDS["artifact_summary"] = FIELDS_OF_KINDS["page_summary"]
 
 # Those with stop words, a stemmer or both; Chinese, Thai and the like need neither and may be
 # indexed under any of them.
@@ -114,8 +136,11 @@ Strategy = Annotated[
 
 
 class ChunkSpec(Frozen):
+    """``embed: false`` cuts chunks for other kinds to build on, and stores no points of them."""
+
     strategies: tuple[Strategy, ...] = (SentenceStrategy(),)
     context: tuple[Literal["title", "heading"], ...] = ("title",)
+    embed: bool = True
 
     @model_validator(mode="after")
     def _strategies_differ(self) -> "ChunkSpec":
@@ -127,19 +152,92 @@ class ChunkSpec(Frozen):
         return self
 
 
+class PageSummarySpec(Frozen):
+    """A summary of each page. ``prompt`` names a file in ``templates/prompts/``; an empty
+    ``model`` is the one of the settings."""
+
+    prompt: str = Field("page_summary", pattern=PROMPT_PATTERN)
+    model: str = ""
+    sentences: int = Field(4, ge=2, le=10)  # at most
+
+
+class ArtifactSummarySpec(PageSummarySpec):
+    """A summary of each artifact, made from those of its pages."""
+
+    prompt: str = Field("artifact_summary", pattern=PROMPT_PATTERN)
+
+
+class QuestionSpec(Frozen):
+    """Hypothetical questions that a chunk answers, with its one-line summary and the values of
+    the declared fields it speaks of."""
+
+    prompt: str = Field("questions", pattern=PROMPT_PATTERN)
+    model: str = ""
+    count: int = Field(8, ge=1, le=20)  # a chunk
+
+
+class ValueSpec(Frozen):
+    """One value of a declared field, and the other words a text may say it in."""
+
+    group: str = ""  # what it belongs to, such as a region of the body
+    synonyms: tuple[str, ...] = ()
+
+
 class FieldSpec(Frozen):
     """One declared metadata field: checked when given, stored, and open to filters."""
 
     type: Literal["keyword", "integer", "float", "bool", "datetime", "text"]
     many: bool = False
-    values: tuple[str, ...] | None = None  # a closed list; None leaves it open
+    values: dict[str, ValueSpec] | None = None  # a list of values, or a mapping that describes them
+    closed: bool = True  # no other values are taken; without ``values`` every value is
     lowercase: bool = False
     description: str = ""
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _describe_listed(cls, values: Any) -> Any:
+        if isinstance(values, list | tuple):
+            return {value: {} for value in values}
+        if isinstance(values, Mapping):
+            return {value: {} if about is None else about for value, about in values.items()}
+        return values
 
     @model_validator(mode="after")
     def _values_are_keywords(self) -> "FieldSpec":
         if (self.values is not None or self.lowercase) and self.type not in {"keyword", "text"}:
             raise ValueError("values and lowercase belong to keyword and text fields")
+        return self
+
+    @property
+    def closed_values(self) -> tuple[str, ...] | None:
+        """All the values it may hold; None where it is open."""
+        return tuple(self.values) if self.values is not None and self.closed else None
+
+
+class ParameterSpec(Frozen):
+    """What a tool is asked with. One that names a ``field`` takes that field's values, and the
+    search is filtered by it."""
+
+    field: str | None = None
+    description: str = ""
+
+
+class ToolSpec(Frozen):
+    """One search under a name of its own, for agents. Its parameters stand in ``query`` as
+    ``{name}``."""
+
+    description: str
+    parameters: dict[str, ParameterSpec]
+    query: str
+    search: Literal["questions", "pages"] | None = None  # by default the finest kind there is
+
+    @model_validator(mode="after")
+    def _query_names_its_parameters(self) -> "ToolSpec":
+        try:
+            self.query.format(**dict.fromkeys(self.parameters, ""))
+        except (KeyError, IndexError, ValueError, AttributeError):
+            known = ", ".join(f"{{{name}}}" for name in self.parameters)
+            raise ValueError(f"query may hold the tool's parameters only: {known}") from None
         return self
 
 
@@ -161,9 +259,50 @@ class IndexSpec(Frozen):
     embedding: EmbeddingSpec = EmbeddingSpec()
     sparse: SparseSpec = SparseSpec()
     chunks: ChunkSpec = ChunkSpec()
+    page_summaries: PageSummarySpec | None = None  # null: none are made
+    artifact_summaries: ArtifactSummarySpec | None = None
+    questions: QuestionSpec | None = None
     metadata: dict[str, FieldSpec] = Field(default_factory=dict)
-    collections: dict[Literal["chunk"], str] = Field(default_factory=dict)
+    collections: dict[Literal["chunk", "summary", "question"], str] = Field(default_factory=dict)
     search: SearchSpec = SearchSpec()
+    tools: dict[str, ToolSpec] = Field(default_factory=dict)
+
+    @field_validator("page_summaries", "artifact_summaries", "questions", mode="before")
+    @classmethod
+    def _switch(cls, setting: Any) -> Any:
+        """``true`` for the defaults, ``false`` for none."""
+        if isinstance(setting, bool):
+            return {} if setting else None
+        return setting
+
+    @model_validator(mode="after")
+    def _kinds_fit_together(self) -> "IndexSpec":
+        if not self.kinds:
+            raise ValueError("chunks.embed is false and no other kind of node is switched on")
+        if self.artifact_summaries is not None and self.page_summaries is None:
+            raise ValueError("artifact_summaries are made from page_summaries: switch both on")
+        for name, pattern in self.collections.items():
+            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,100}", pattern):
+                raise ValueError(f"collections.{name}: letters, digits, dots, dashes, underscores")
+        if len(set(self.collections.values())) < len(self.collections):
+            raise ValueError("collections: each kind of node needs a collection of its own")
+        for name, tool in self.tools.items():
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
+                raise ValueError(
+                    f"tools.{name}: a small letter, then small letters, digits and underscores"
+                )
+            if tool.search == "questions" and self.questions is None:
+                raise ValueError(f"tools.{name}.search: this index holds no questions")
+            if tool.search == "pages" and not self.chunks.embed:
+                raise ValueError(f"tools.{name}.search: this index embeds no chunks")
+            if tool.search is None and self.questions is None and not self.chunks.embed:
+                raise ValueError(f"tools.{name}: this index holds neither questions nor chunks")
+            for parameter, about in tool.parameters.items():
+                if about.field is not None and about.field not in self.metadata:
+                    raise ValueError(
+                        f"tools.{name}.parameters.{parameter}.field: {about.field!r} is not declared"
+                    )
+        return self
 
     @model_validator(mode="after")
     def _names_are_usable(self) -> "IndexSpec":
@@ -173,8 +312,8 @@ class IndexSpec(Frozen):
                 "digits and dashes, 63 at most"
             )
         for field in self.metadata:
-            if field in RESERVED_FIELDS:
-                raise ValueError(f"metadata.{field}: the name is used by every index already")
+            if field in RESERVED_FIELDS.union(*(FIELDS_OF_KINDS[kind] for kind in self.kinds)):
+                raise ValueError(f"metadata.{field}: the name is used by the index already")
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", field):
                 raise ValueError(
                     f"metadata.{field}: a small letter, then small letters, digits and underscores"
@@ -184,20 +323,27 @@ class IndexSpec(Frozen):
     @property
     def fingerprint(self) -> str:
         """SHA-256 of what shapes a build; two specs that agree in it can share one."""
-        shaping = self.model_dump(mode="json", exclude={"title", "description", "search"})
-        for field in shaping["metadata"].values():
-            field.pop("description")
+        shaping = self.model_dump(mode="json", exclude={"title", "description", "search", "tools"})
+        if self.questions is None:  # else they shape what is asked about a chunk
+            for field in shaping["metadata"].values():
+                field.pop("description")
         return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of node this recipe asks for."""
-        return ("chunk",)
+        is_on = {
+            "chunk": self.chunks.embed,
+            "page_summary": self.page_summaries is not None,
+            "artifact_summary": self.artifact_summaries is not None,
+            "question": self.questions is not None,
+        }
+        return tuple(kind for kind in COLLECTIONS if is_on[kind])
 
     def collection_alias(self, kind: str) -> str:
         """The public name of the collection that holds nodes of ``kind``."""
-        default = {"chunk": f"{self.name}.page_embeddings"}
-        return self.collections.get(kind, default[kind])  # type: ignore[call-overload]
+        held: Any = COLLECTIONS[kind]
+        return self.collections.get(held) or f"{self.name}.{settings.STRATA_COLLECTION_NAMES[held]}"
 
     @property
     def filter_fields(self) -> dict[str, str]:
@@ -257,6 +403,9 @@ def _explain(error: ValidationError) -> str:
 def _known_settings(location: tuple[str | int, ...]) -> list[str]:
     owners: dict[tuple[str, ...], type[BaseModel]] = {
         (): IndexSpec,
+        ("page_summaries",): PageSummarySpec,
+        ("artifact_summaries",): ArtifactSummarySpec,
+        ("questions",): QuestionSpec,
         ("embedding",): EmbeddingSpec,
         ("sparse",): SparseSpec,
         ("chunks",): ChunkSpec,
@@ -265,6 +414,8 @@ def _known_settings(location: tuple[str | int, ...]) -> list[str]:
     owner = owners.get(tuple(str(part) for part in location[:-1]))
     if location[:1] == ("metadata",):
         owner = FieldSpec
+    if location[:1] == ("tools",):
+        owner = ToolSpec
     return [] if owner is None else [name for name in owner.model_fields if name != "name"]
 
 

@@ -11,7 +11,8 @@ from celery import shared_task
 
 from documents.exceptions import StrataError
 from indexing import services
-from indexing.models import IndexBuild, Node, unplanned_artifacts
+from indexing.kinds import unplanned_artifacts
+from indexing.models import IndexBuild, Node
 
 logger = logging.getLogger(__name__)
 
@@ -71,11 +72,12 @@ settling = SettlingRound()
 
 
 @shared_task
-def plan_nodes(*, artifact_id: str) -> None:
-    """Bring the ledger of every build that it concerns up to date with one artifact."""
+def plan_nodes(*, artifact_id: str, kinds: list[str] | None = None) -> None:
+    """Bring the ledger of every build that it concerns up to date with one artifact, or with
+    its nodes of some kinds."""
     for build in IndexBuild.objects.concerned_with(UUID(artifact_id)):
         try:
-            services.plan_nodes(UUID(artifact_id), build)
+            services.plan_nodes(UUID(artifact_id), build, kinds)
         except StrataError as error:
             # The sweep asks for it again; the other builds have their turn meanwhile.
             logger.warning("Planning %s for %s waits: %s", artifact_id, build, error)

@@ -156,11 +156,11 @@ def _normalise(value: Any, declared: FieldSpec, place: str) -> Any:
         return value
     if declared.lowercase:
         value = value.lower()
-    if declared.values is not None and value not in declared.values:
+    if declared.closed_values is not None and value not in declared.closed_values:
         raise InvalidInput(
             f"{value[:100]!r} is not among the values of this field.",
             field=place,
-            allowed=declared.values,
+            allowed=declared.closed_values,
         )
     return value
 

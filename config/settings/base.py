@@ -15,6 +15,7 @@ INSTALLED_APPS = [
     "access.apps.AccessConfig",
     "documents.apps.DocumentsConfig",
     "indexing.apps.IndexingConfig",
+    "summaries.apps.SummariesConfig",
     "retrieval.apps.RetrievalConfig",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -98,6 +99,14 @@ STRATA_MAX_ATTEMPTS = 5
 STRATA_MIN_FREE_BYTES = 256 * 2**20  # the engine dies on a full disk, so writes stop before it
 STRATA_SWEEP_SECONDS = 60
 STRATA_AUDIT_SOURCES = 500  # sources whose text each sweep hashes again
+
+# What follows an index's name in those of its collections, unless its spec names them. Points
+# stay where they are: change it before the first document.
+STRATA_COLLECTION_NAMES = {
+    "chunk": os.environ.get("PAGE_EMBEDDING_COLLECTION_NAME", "page_embeddings"),
+    "summary": os.environ.get("SUMMARY_EMBEDDING_COLLECTION_NAME", "summary_embeddings"),
+    "question": os.environ.get("QUESTION_EMBEDDING_COLLECTION_NAME", "question_embeddings"),
+}
 
 # An OpenAI-compatible endpoint for ``provider: openai``.
 STRATA_OPENAI_BASE_URL = os.environ.get("STRATA_OPENAI_BASE_URL", "https://api.openai.com/v1")

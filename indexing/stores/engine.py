@@ -25,7 +25,7 @@ UPSERT_BATCH = 500  # points: some megabytes, as both a request body and a log e
 
 # Fetched beyond the page, so that a tie across its edge is broken by id and not by the engine,
 # which orders equal fused scores differently from call to call.
-TIE_MARGIN = 16
+TIE_MARGIN = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing import services, tasks
 from indexing.exceptions import ModelUnavailable, StoreUnavailable, Uncuttable
-from indexing.models import IndexBuild, Node, unplanned_artifacts
+from indexing.kinds import unplanned_artifacts
+from indexing.models import IndexBuild, Node
 from indexing.progress import index_progress
 from indexing.stores.base import Match
 from indexing.verification import verify_build

@@ -1,0 +1,187 @@
+"""What is written about documents: summaries, and the questions a chunk answers.
+
+A row is due until it is written; like the ledger's rows, it is its own place in the queue.
+"""
+
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from documents.models import Artifact, Page, Source, hash_text
+from indexing.models import IndexBuild
+
+
+class Writing(models.Model):
+    """Something a writer (a language model, or rules) owes a build."""
+
+    class State(models.TextChoices):
+        DUE = "due"
+        WRITTEN = "written"
+        FAILED = "failed"
+
+    build = models.ForeignKey(IndexBuild, on_delete=models.CASCADE, related_name="+")
+    artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
+    input_hash = models.CharField(
+        max_length=64, help_text="SHA-256 of what it is to be written from."
+    )
+    written_hash = models.CharField(
+        max_length=64, blank=True, help_text="The input it was last written from."
+    )
+    model_name = models.CharField(max_length=200, blank=True)
+    is_by_hand = models.BooleanField(default=False)
+    state = models.CharField(max_length=7, choices=State, default=State.DUE)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    last_error = models.TextField(blank=True)
+    lease_token = models.UUIDField(null=True, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+    written_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is written, and from what is there now."""
+        return bool(self.written_hash) and self.written_hash == self.input_hash
+
+
+class SummaryQuerySet(models.QuerySet["Summary"]):
+    def of_pages(self) -> "SummaryQuerySet":
+        return self.filter(page__isnull=False)
+
+    def of_artifacts(self) -> "SummaryQuerySet":
+        return self.filter(page__isnull=True)
+
+    def outdated_artifacts(self, artifact_ids: Collection[UUID]) -> set[UUID]:
+        """Of these artifacts, those with a page whose summary is not of its text as it is now,
+        in any build of this query."""
+        current = self.filter(page=OuterRef("pk"), written_hash=OuterRef("content_hash"))
+        pages = Page.objects.filter(~Exists(current), artifact__in=artifact_ids)
+        return set(pages.exclude(text="").values_list("artifact_id", flat=True))
+
+
+class Summary(Writing):
+    """Of a page, or (without one) of the artifact, from the summaries of its pages.
+
+    A page's input is its text, so ``input_hash`` is the page's ``content_hash``.
+    """
+
+    page = models.ForeignKey(Page, null=True, on_delete=models.CASCADE, related_name="+")
+    text = models.TextField(blank=True)
+    text_hash = models.CharField(max_length=64, blank=True, editable=False)
+    citations = models.JSONField(
+        default=list,
+        help_text="Sentences taken from the text: page index, first and one past last character.",
+    )
+
+    objects = SummaryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "summaries"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["build", "page"], condition=Q(page__isnull=False), name="summary_page"
+            ),
+            models.UniqueConstraint(
+                fields=["build", "artifact"], condition=Q(page__isnull=True), name="summary_artifact"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["build", "state"], name="summary_due", condition=Q(state="due")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"summary of {'page' if self.page_id else 'artifact'} {self.entity_id}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.text_hash = hash_text(self.text)
+        update_fields = kwargs.get("update_fields")
+        if update_fields is not None:
+            kwargs["update_fields"] = {*update_fields, "text_hash"}
+        super().save(*args, **kwargs)
+
+    @property
+    def entity_id(self) -> UUID:
+        """Of what is summarised, and of the point that holds it."""
+        return self.page_id or self.artifact_id
+
+    @property
+    def kind(self) -> str:
+        return "page_summary" if self.page_id else "artifact_summary"
+
+
+class Annotation(Writing):
+    """A chunk, with the questions it answers, its one-line summary and its declared fields."""
+
+    chunk_id = models.UUIDField(help_text="The point id the chunk has, or would have.")
+    page = models.ForeignKey(Page, on_delete=models.CASCADE, related_name="+")
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="+")
+    source_hash = models.CharField(max_length=64, help_text="Of the source it was cut from.")
+    strategy = models.CharField(max_length=20)
+    chunk_index = models.PositiveIntegerField()
+    start_offset = models.PositiveIntegerField()
+    end_offset = models.PositiveIntegerField()
+    text = models.TextField()
+    heading = models.CharField(max_length=300, blank=True)
+    questions = models.JSONField(default=list, blank=True)
+    summary = models.CharField(max_length=1_000, blank=True)
+    fields = models.JSONField(default=dict, blank=True)
+    output_hash = models.CharField(max_length=64, blank=True, editable=False)
+    dropped_count = models.PositiveIntegerField(
+        default=0, help_text="Values outside their closed lists that the writer gave."
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["build", "chunk_id"], name="annotation_chunk"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["build", "state"], name="annotation_due", condition=Q(state="due")
+            ),
+            models.Index(fields=["build", "source"], name="annotation_source"),
+        ]
+
+    def __str__(self) -> str:
+        return f"annotation of chunk {self.chunk_id}"
+
+
+class Answer(models.Model):
+    """What a language model once answered, kept so that the same is never paid for twice."""
+
+    key = models.CharField(
+        max_length=64, primary_key=True, help_text="SHA-256 of input, prompt, schema and model."
+    )
+    model_name = models.CharField(max_length=200)
+    content = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Spending(models.Model):
+    """What the writing of one build has cost so far."""
+
+    build = models.OneToOneField(
+        IndexBuild, on_delete=models.CASCADE, primary_key=True, related_name="spending"
+    )
+    call_count = models.PositiveBigIntegerField(default=0)
+    reused_count = models.PositiveBigIntegerField(default=0, help_text="Answers kept from before.")
+    failure_count = models.PositiveBigIntegerField(default=0)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "spendings"
+
+    def __str__(self) -> str:
+        return f"{self.build}: {self.call_count} calls"
