@@ -63,6 +63,9 @@ class IndexBuild(models.Model):
     problem = models.TextField(
         blank=True, editable=False, help_text="What keeps it from settling just now."
     )
+    writing_problem = models.TextField(
+        blank=True, editable=False, help_text="What keeps summaries and questions from it."
+    )
     audit_cursor = models.UUIDField(
         null=True, editable=False, help_text="Artifact up to which the last audit came."
     )

@@ -97,7 +97,7 @@ def index_progress(
             oldest_pending_seconds=(
                 round((now - oldest[build.pk]).total_seconds(), 1) if build.pk in oldest else None
             ),
-            problem=build.problem,
+            problem=build.problem or build.writing_problem,
         )
         for build in builds
     ]

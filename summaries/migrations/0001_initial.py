@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('documents', '0002_page_content_hash'),
-        ('indexing', '0002_node_details'),
+        ('indexing', '0002_kinds_of_node'),
     ]
 
     operations = [
