@@ -21,18 +21,21 @@ from config.celery import QUEUES, app
 from config.wsgi import application
 from documents import services as documents
 from documents.parsing import close_children
-from documents.tasks import sweep_documents
 from indexing import services as indexing
 from indexing.stores import close_store, get_store
-from indexing.tasks import settling, sweep_indexes
+from indexing.tasks import settling, wake_sweeps
+from summaries import services as summaries
+from summaries.tasks import writing
 
 logger = logging.getLogger(__name__)
 
 WEB_THREADS = 8  # requests worked on at once; more wait
 MAX_BODY_BYTES = 16 * 2**30  # of a batch; the views bound everything else
-WORKER_THREADS = 3  # one settles, the others read files and plan meanwhile
+WORKER_THREADS = 4  # one settles, one writes, the others read files and plan meanwhile
 TRIM_SECONDS = 3.0  # one round takes some milliseconds
 DRAIN_SECONDS = 3.0  # what is under way may finish; what does not is taken up at the next start
+
+ROUNDS = (settling, writing)
 
 
 class Workers:
@@ -90,21 +93,25 @@ def working() -> Iterator[None]:
     # Whoever held a lease is dead: the engine's owner does all the work there is.
     documents.release_parse_leases()
     indexing.release_leases()
-    settling.is_stopping.clear()
+    summaries.release_leases()
+    for work in ROUNDS:
+        work.is_stopping.clear()
     workers = Workers()
     workers.start()
     is_over = threading.Event()
     threading.Thread(target=_return_freed_memory, args=[is_over], daemon=True).start()
-    sweep()
+    wake_sweeps()
     try:
         yield
     finally:
         is_over.set()
-        settling.is_stopping.set()
+        for work in ROUNDS:
+            work.is_stopping.set()
         deadline = time.monotonic() + DRAIN_SECONDS
         close_children()  # a parser at work gives its file back at the next start
         workers.stop()
-        settling.wait_idle(max(0.0, deadline - time.monotonic()))
+        for work in ROUNDS:
+            work.wait_idle(max(0.0, deadline - time.monotonic()))
 
 
 def _return_freed_memory(is_over: threading.Event) -> None:
@@ -116,12 +123,6 @@ def _return_freed_memory(is_over: threading.Event) -> None:
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     while malloc_trim is not None and not is_over.wait(TRIM_SECONDS):
         malloc_trim(0)
-
-
-def sweep() -> None:
-    """Ask for all that the rows say is undone."""
-    sweep_documents.delay()
-    sweep_indexes.delay()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ urlpatterns = [
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("api/v1/", include("documents.urls")),
     path("api/v1/", include("indexing.urls")),
+    path("api/v1/", include("summaries.urls")),
     path("api/v1/", include("retrieval.urls")),
     path("admin/", admin.site.urls),
 ]

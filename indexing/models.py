@@ -90,6 +90,13 @@ class IndexBuild(models.Model):
         """The collection that holds this build's nodes of ``kind``."""
         return f"{self.spec.collection_alias(kind)}.{self.number}"
 
+    def collections(self) -> dict[str, list[str]]:
+        """Every collection of this build, with the kinds it holds."""
+        collections: dict[str, list[str]] = {}
+        for kind in self.spec.kinds:
+            collections.setdefault(self.collection(kind), []).append(kind)
+        return collections
+
 
 class NodeQuerySet(models.QuerySet["Node"]):
     def unsettled(self, build: IndexBuild) -> "NodeQuerySet":

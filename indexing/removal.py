@@ -36,4 +36,4 @@ def count_points(artifact_id: UUID, build: IndexBuild) -> int:
     """An artifact's points in every collection of ``build``."""
     of_artifact = Match("artifact_id", [str(artifact_id)])
     store = get_store()
-    return sum(store.count(build.collection(kind), of_artifact) for kind in build.spec.kinds)
+    return sum(store.count(collection, of_artifact) for collection in build.collections())

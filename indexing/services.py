@@ -15,12 +15,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from documents.exceptions import StrataError, Unparsable
-from documents.models import Artifact, Source, hash_text
+from documents.models import Artifact, Page, Source, hash_text
 from documents.services import refuse_artifact
 from indexing import embedding
 from indexing.chunking import embedded_text
@@ -65,10 +65,10 @@ def sync_indexes() -> list[str]:
             recipe = spec.model_dump(mode="json")
             if live is None:
                 _start_live_build(index, recipe, spec.fingerprint)
-            elif live.fingerprint == spec.fingerprint:
-                if live.recipe != recipe:
-                    live.recipe = recipe
-                    live.save(update_fields=["recipe"])
+            elif live.spec.fingerprint == spec.fingerprint:  # as this version of us takes both
+                if (live.recipe, live.fingerprint) != (recipe, spec.fingerprint):
+                    live.recipe, live.fingerprint = recipe, spec.fingerprint
+                    live.save(update_fields=["recipe", "fingerprint"])
             elif not Artifact.objects.filter(index=name).exists():
                 live.state = IndexBuild.State.RETIRED
                 live.save(update_fields=["state"])
@@ -436,12 +436,14 @@ def remove_doomed(build: IndexBuild, artifact_id: UUID | None = None) -> int:
     return len(rows)
 
 
-def note_problem(build: IndexBuild, error: StrataError | None) -> None:
+def note_problem(
+    build: IndexBuild, error: StrataError | None, *, field: str = "problem"
+) -> None:
     """Keep what holds the build up where people look; None once nothing does."""
     problem = "" if error is None else f"{error} {error.fix or ''}".strip()
-    if build.problem != problem:
-        IndexBuild.objects.filter(pk=build.pk).update(problem=problem)
-        build.problem = problem
+    if getattr(build, field) != problem:
+        IndexBuild.objects.filter(pk=build.pk).update(**{field: problem})
+        setattr(build, field, problem)
 
 
 # --- Watching over it ------------------------------------------------------------------------
@@ -474,14 +476,16 @@ def audit_documents(build: IndexBuild) -> list[UUID]:
 
 
 def bereft_artifacts(build: IndexBuild) -> Any:
-    """Ids of artifacts that are gone, or lost a source, but still have nodes to doom."""
+    """Ids of artifacts that are gone, or lost a source or page, but still have nodes to doom."""
     nodes = Node.objects.filter(build=build).exclude(state=Node.State.DOOMED)
-    is_sourceless = ~Exists(Source.objects.filter(pk=OuterRef("source_id")))
-    return (
-        nodes.filter(is_sourceless, source_id__isnull=False)
-        .values_list("artifact_id", flat=True)
-        .distinct()
+    has_source, has_page, is_there = (
+        Exists(model.objects.filter(pk=OuterRef(name)))
+        for model, name in ((Source, "source_id"), (Page, "page_id"), (Artifact, "artifact_id"))
     )
+    is_bereft = (
+        Q(~has_source, source_id__isnull=False) | Q(~has_page, page_id__isnull=False) | Q(~is_there)
+    )
+    return nodes.filter(is_bereft).values_list("artifact_id", flat=True).distinct()
 
 
 def _slices(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:

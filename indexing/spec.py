@@ -340,6 +340,11 @@ class IndexSpec(Frozen):
         }
         return tuple(kind for kind in COLLECTIONS if is_on[kind])
 
+    @property
+    def is_written_about(self) -> bool:
+        """Whether anything has to be written about its documents before it is whole."""
+        return self.page_summaries is not None or self.questions is not None
+
     def collection_alias(self, kind: str) -> str:
         """The public name of the collection that holds nodes of ``kind``."""
         held: Any = COLLECTIONS[kind]

@@ -4,7 +4,7 @@ Reads the ledger and the store side by side, in ascending order of point id, so 
 stays bounded however large the index is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID
@@ -12,6 +12,7 @@ from uuid import UUID
 from django.conf import settings
 
 from documents.models import Artifact, Source, hash_text
+from indexing.kinds import awaited_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.services import bereft_artifacts, draft_nodes, hash_payload, plan_nodes
 from indexing.stores import get_store
@@ -23,6 +24,7 @@ ROWS_AT_ONCE = 2_000
 # Sort of finding -> the invariant it breaks, and what it means.
 FINDINGS = {
     "unparsed": ("I8", "artifacts whose content has not been read yet"),
+    "unwritten": ("I1", "artifacts of which summaries or questions are not written yet"),
     "unplanned": ("I1", "artifacts the ledger does not mirror as they are now"),
     "misplaced": ("I4", "chunks that do not stand at their offsets in their source"),
     "pending": ("I2", "nodes whose points are not written yet"),
@@ -74,8 +76,8 @@ def verify_build(build: IndexBuild, *, repair: bool = False) -> Report:
     """
     report = Report(build.index_id, build.number)
     _verify_documents(build, report, repair)
-    for kind in build.spec.kinds:
-        _verify_points(build, kind, report, repair)
+    for collection, kinds in build.collections().items():
+        _verify_points(build, collection, kinds, report, repair)
     return report
 
 
@@ -91,6 +93,8 @@ def _verify_documents(build: IndexBuild, report: Report, repair: bool) -> None:
             if repair:
                 plan_nodes(artifact.pk, build)
                 report.repaired_count += 1
+    for artifact_id in awaited_artifacts(build).values_list("pk", flat=True).iterator():
+        report.found("unwritten", artifact_id)  # the sweep has it written
     for artifact_id in bereft_artifacts(build):
         report.found("unplanned", artifact_id)
         if repair:
@@ -99,12 +103,31 @@ def _verify_documents(build: IndexBuild, report: Report, repair: bool) -> None:
 
 
 def _is_mirrored(build: IndexBuild, artifact: Artifact, report: Report) -> bool:
+    others = [kind for kind in build.spec.kinds if kind != "chunk"]
+    if others and not _equals_drafts(build, artifact, others):
+        return False
+    return "chunk" not in build.spec.kinds or _has_its_chunks(build, artifact, report)
+
+
+def _equals_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[str]) -> bool:
+    """For kinds whose drafts are only read from rows."""
+    nodes = Node.objects.filter(build=build, artifact=artifact, kind__in=kinds)
+    rows = nodes.exclude(state=Node.State.DOOMED)
+    mirrored = set(rows.values_list("point_id", "text_hash", "input_hash", "payload_hash"))
+    return mirrored == {
+        (draft.point_id, draft.text_hash, draft.input_hash, draft.payload_hash)
+        for draft in draft_nodes(artifact, build, kinds)
+    }
+
+
+def _has_its_chunks(build: IndexBuild, artifact: Artifact, report: Report) -> bool:
+    """Without cutting it anew: its chunks stand where they say, in every one of its sources."""
     sources = {source.pk: source for source in Source.objects.filter(artifact=artifact)}
     hashes = {pk: hash_text(source.text) for pk, source in sources.items()}
-    nodes = Node.objects.filter(build=build, artifact=artifact).exclude(state=Node.State.DOOMED)
+    nodes = Node.objects.filter(build=build, artifact=artifact, kind="chunk")
     label_hash = artifact.compute_label_hash()
     seen = set()
-    for node in nodes.only(
+    for node in nodes.exclude(state=Node.State.DOOMED).only(
         "point_id", "source_id", "start_offset", "end_offset", "text", "text_hash",
         "source_hash", "label_hash",
     ):  # fmt: skip
@@ -120,13 +143,15 @@ def _is_mirrored(build: IndexBuild, artifact: Artifact, report: Report) -> bool:
     if seen == set(sources):
         return True
     # A source without a node is whole only if the recipe finds nothing in it to cut.
-    return {draft.source_id for draft in draft_nodes(artifact, build)} == seen
+    return {draft.source_id for draft in draft_nodes(artifact, build, ["chunk"])} == seen
 
 
-def _verify_points(build: IndexBuild, kind: str, report: Report, repair: bool) -> None:
+def _verify_points(
+    build: IndexBuild, collection: str, kinds: Sequence[str], report: Report, repair: bool
+) -> None:
     """I2, I3, I4 and I6: one point per row and one row per point, saying the same."""
-    store, collection = get_store(), build.collection(kind)
-    for row, point in _side_by_side(_rows(build, kind), store.scroll(collection)):
+    store = get_store()
+    for row, point in _side_by_side(_rows(build, kinds), store.scroll(collection)):
         report.point_count += point is not None
         if row is None:
             assert point is not None
@@ -181,14 +206,14 @@ def _compare(build: IndexBuild, row: Node, point: StoredPoint | None) -> str | N
     return None if hash_payload(point.payload) == row.payload_hash else "outdated"
 
 
-def _rows(build: IndexBuild, kind: str) -> Iterator[Node]:
-    """The build's rows in ascending order of point id, a page at a time.
+def _rows(build: IndexBuild, kinds: Sequence[str]) -> Iterator[Node]:
+    """The build's rows of these kinds in ascending order of point id, a page at a time.
 
     No query stays open while the caller writes: SQLite's readers would not see what it wrote.
     """
     last: UUID | None = None
     while True:
-        rows = Node.objects.filter(build=build, kind=kind).defer("text", "context")
+        rows = Node.objects.filter(build=build, kind__in=kinds).defer("text", "context")
         if last is not None:
             rows = rows.filter(point_id__gt=last)
         page = list(rows.order_by("point_id")[:ROWS_AT_ONCE])

@@ -11,7 +11,6 @@ from rest_framework.views import APIView
 
 from documents.exceptions import UnknownIndex
 from documents.serializers import StrictSerializer
-from documents.tasks import sweep_documents
 from indexing import tasks
 from indexing.models import Index, IndexBuild
 from indexing.progress import index_progress
@@ -66,8 +65,7 @@ class SweepView(APIView):
     @extend_schema(request=None, responses={202: None})
     def post(self, request: Request) -> Response:
         """Have everything looked at that the rows say is undone, now and not within the minute."""
-        sweep_documents.delay()
-        tasks.sweep_indexes.delay()
+        tasks.wake_sweeps()
         return Response(status=status.HTTP_202_ACCEPTED)
 
 

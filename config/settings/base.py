@@ -9,6 +9,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 STRATA_DATA_DIR = Path(os.environ.get("STRATA_DATA_DIR", BASE_DIR / "var")).resolve()
 STRATA_DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents, hashes of keys
 STRATA_SPECS_DIR = Path(os.environ.get("STRATA_SPECS_DIR", BASE_DIR / "specs")).resolve()
+STRATA_PROMPTS_DIR = BASE_DIR / "templates" / "prompts"
 
 INSTALLED_APPS = [
     "config.apps.ConfigConfig",
@@ -111,6 +112,22 @@ STRATA_COLLECTION_NAMES = {
 # An OpenAI-compatible endpoint for ``provider: openai``.
 STRATA_OPENAI_BASE_URL = os.environ.get("STRATA_OPENAI_BASE_URL", "https://api.openai.com/v1")
 STRATA_OPENAI_API_KEY = os.environ.get("STRATA_OPENAI_API_KEY", "")
+
+# --- Language model --------------------------------------------------------------------------
+
+# Any endpoint that speaks OpenAI's chat completions. Without one, rules write what they can.
+STRATA_LLM_BASE_URL = os.environ.get("STRATA_LLM_BASE_URL", "")  # up to and with its "/v1"
+STRATA_LLM_MODEL = os.environ.get("STRATA_LLM_MODEL", "")
+STRATA_LLM_API_KEY = os.environ.get("STRATA_LLM_API_KEY", "")
+# Without a byte of the answer: a whole one comes at once, so it has to be written within this.
+STRATA_LLM_TIMEOUT_SECONDS = float(os.environ.get("STRATA_LLM_TIMEOUT_SECONDS", 60))
+STRATA_LLM_RETRIES = int(os.environ.get("STRATA_LLM_RETRIES", 3))  # after no answer, 429 or 5xx
+STRATA_LLM_BACKOFF_SECONDS = 1.0  # before the first retry, at most; doubles with each
+STRATA_LLM_MAX_WAIT_SECONDS = 30.0  # a server that asks for longer is tried again by the queue
+# Calls in flight in one process: endpoints limit them, a server of one's own runs few well.
+STRATA_LLM_CONCURRENCY = int(os.environ.get("STRATA_LLM_CONCURRENCY", 4))
+# Characters of documents' text in one call: about 6,000 tokens, which small models still read.
+STRATA_LLM_CONTEXT_CHARS = int(os.environ.get("STRATA_LLM_CONTEXT_CHARS", 24_000))
 
 # --- API -------------------------------------------------------------------------------------
 

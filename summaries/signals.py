@@ -1,0 +1,60 @@
+"""Changes that make something to be written. The flow:
+
+    Artifact saved   -> commit -> tasks.plan_writing   rows due for what changed
+    Page saved       -> commit -> tasks.plan_writing
+    due rows                   -> tasks.write          claim -> write -> kept -> plan_nodes
+    Summary saved    -> commit -> plan_nodes, and tasks.write for its artifact's summary
+    each minute (beat)         -> tasks.sweep_writing  whatever no signal woke
+
+Parsing writes pages in bulk, without signals, and saves the artifact last; so does the writing
+of summaries, and the task plans their nodes.
+"""
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.signals import post_save
+from django.dispatch import receiver
+
+from documents.models import Artifact, Page
+from indexing.models import IndexBuild
+from indexing.tasks import plan_nodes
+from summaries import tasks
+from summaries.models import Annotation, Summary
+from summaries.services import KINDS_OF
+
+
+@receiver(post_save, sender=Artifact, dispatch_uid="summaries.artifact_saved")
+def enqueue_for_artifact(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw and instance.state == Artifact.State.PARSED:
+        _enqueue(instance.pk, instance.index)
+
+
+@receiver(post_save, sender=Page, dispatch_uid="summaries.page_saved")
+def enqueue_for_page(instance: Page, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw:
+        _enqueue(instance.artifact_id, instance.artifact.index)
+
+
+@receiver(post_save, sender=Summary, dispatch_uid="summaries.summary_saved")
+@receiver(post_save, sender=Annotation, dispatch_uid="summaries.annotation_saved")
+def enqueue_nodes(instance: Summary | Annotation, *, raw: bool = False, **kwargs: Any) -> None:
+    if raw:
+        return
+    wake = partial(
+        plan_nodes.delay,
+        artifact_id=str(instance.artifact_id),
+        kinds=list(KINDS_OF[type(instance)]),
+    )
+    transaction.on_commit(wake, robust=True)
+    write = partial(tasks.write.delay, build_id=instance.build_id)
+    transaction.on_commit(write, robust=True)
+
+
+def _enqueue(artifact_id: UUID, index: str) -> None:
+    if not any(build.spec.is_written_about for build in IndexBuild.objects.receiving().filter(index=index)):
+        return
+    wake = partial(tasks.plan_writing.delay, artifact_id=str(artifact_id))
+    transaction.on_commit(wake, robust=True)

@@ -1,0 +1,73 @@
+"""Reading a summary, and writing one by hand."""
+
+from uuid import UUID
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from documents.exceptions import UnknownArtifact
+from documents.models import Page
+from documents.serializers import ErrorSerializer
+from summaries.models import Summary
+from summaries.serializers import (
+    SummaryCandidateSerializer,
+    SummarySerializer,
+    render_summary,
+)
+from summaries.services import take_summary
+
+ANSWERS = {200: SummarySerializer, 400: ErrorSerializer, 404: ErrorSerializer}
+
+
+class PageSummaryView(APIView):
+    """The summary of a page."""
+
+    @extend_schema(operation_id="read_page_summary", responses=ANSWERS)
+    def get(self, request: Request, page_id: UUID) -> Response:
+        """Read a page's summary."""
+        return _read(Summary.objects.filter(page=page_id).order_by("-build__number").first())
+
+    @extend_schema(
+        operation_id="write_page_summary", request=SummaryCandidateSerializer, responses=ANSWERS
+    )
+    def patch(self, request: Request, page_id: UUID) -> Response:
+        """Write a page's summary by hand; it is embedded again, and the artifact's made due."""
+        page = Page.objects.filter(pk=page_id).only("artifact_id").first()
+        if page is None:
+            raise UnknownArtifact("There is no page with this id.", field="id")
+        return _take(request, page.artifact_id, page_id)
+
+
+class ArtifactSummaryView(APIView):
+    """The summary of an artifact."""
+
+    @extend_schema(operation_id="read_artifact_summary", responses=ANSWERS)
+    def get(self, request: Request, artifact_id: UUID) -> Response:
+        """Read an artifact's summary."""
+        summaries = Summary.objects.of_artifacts().filter(artifact=artifact_id)
+        return _read(summaries.order_by("-build__number").first())
+
+    @extend_schema(
+        operation_id="write_artifact_summary",
+        request=SummaryCandidateSerializer,
+        responses=ANSWERS,
+    )
+    def patch(self, request: Request, artifact_id: UUID) -> Response:
+        """Write an artifact's summary by hand; it is embedded again."""
+        return _take(request, artifact_id, None)
+
+
+def _read(summary: Summary | None) -> Response:
+    if summary is None:
+        raise Http404
+    return Response(render_summary(summary))
+
+
+def _take(request: Request, artifact_id: UUID, page_id: UUID | None) -> Response:
+    serializer = SummaryCandidateSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    [*_, newest] = take_summary(artifact_id, page_id, serializer.validated_data["text"])
+    return Response(render_summary(newest))
