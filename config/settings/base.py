@@ -118,7 +118,7 @@ STRATA_OPENAI_API_KEY = os.environ.get("STRATA_OPENAI_API_KEY", "")
 # Any endpoint that speaks OpenAI's chat completions. Without one, rules write what they can.
 STRATA_LLM_BASE_URL = os.environ.get("STRATA_LLM_BASE_URL", "")  # up to and with its "/v1"
 STRATA_LLM_MODEL = os.environ.get("STRATA_LLM_MODEL", "")
-STRATA_LLM_API_KEY = os.environ.get("STRATA_LLM_API_KEY", "")
+STRATA_LLM_API_KEY = os.environ.get("STRATA_LLM_API_KEY", "").strip()
 # Without a byte of the answer: a whole one comes at once, so it has to be written within this.
 STRATA_LLM_TIMEOUT_SECONDS = float(os.environ.get("STRATA_LLM_TIMEOUT_SECONDS", 60))
 STRATA_LLM_RETRIES = int(os.environ.get("STRATA_LLM_RETRIES", 3))  # after no answer, 429 or 5xx

@@ -1,0 +1,58 @@
+"""Conditions met while a language model is asked to write."""
+
+from documents.exceptions import StrataError
+
+
+class LanguageModelError(StrataError):
+    """The language model gave nothing that can be used."""
+
+    code = "language_model_error"
+
+    def __init__(
+        self,
+        detail: str | None = None,
+        *,
+        fix: str | None = None,
+        call_count: int = 0,
+        prompt_tokens: int = 0,
+        completion_tokens: int = 0,
+    ) -> None:
+        super().__init__(detail, fix=fix)
+        # What was spent before it failed: it is paid for all the same.
+        self.call_count = call_count
+        self.prompt_tokens = prompt_tokens
+        self.completion_tokens = completion_tokens
+
+
+class LanguageModelMissing(LanguageModelError):
+    """No language model is configured."""
+
+    code = "language_model_missing"
+    is_about_setup = True
+
+
+class LanguageModelMisconfigured(LanguageModelError):
+    """The language model's endpoint refuses the key, the address or the model's name."""
+
+    code = "language_model_misconfigured"
+    is_about_setup = True
+
+
+class LanguageModelUnavailable(LanguageModelError):
+    """The language model did not answer; safe to retry."""
+
+    code = "language_model_unavailable"
+    is_retryable = True
+    retry_after: float | None = None  # seconds, where the endpoint says when to come back
+
+
+class LanguageModelRefused(LanguageModelError):
+    """The language model refuses this text; trying again will not help."""
+
+    code = "language_model_refused"
+
+
+class InvalidCompletion(LanguageModelError):
+    """The language model's answer does not have the form asked for, or was cut off."""
+
+    code = "invalid_completion"

@@ -1,0 +1,496 @@
+"""The one place that talks to a language model: any endpoint that speaks OpenAI's
+``POST /chat/completions``, through LlamaIndex.
+
+What is asked, and what becomes of the answers, is the callers'. LlamaIndex and its client
+take seconds to import, so they are imported where they are first needed.
+"""
+
+import asyncio
+import os
+import random
+import re
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from django.conf import settings
+from pydantic import BaseModel, ValidationError
+
+from summaries.exceptions import (
+    InvalidCompletion,
+    LanguageModelMisconfigured,
+    LanguageModelMissing,
+    LanguageModelRefused,
+    LanguageModelUnavailable,
+)
+
+if TYPE_CHECKING:
+    import httpx
+    import openai
+    from llama_index.llms.openai_like import OpenAILike
+
+T = TypeVar("T", bound=BaseModel)
+
+CONNECT_SECONDS: Final = 10
+REFUSALS: Final = {400, 413, 422}  # of what was sent
+PASSING: Final = {408, 409, 429}  # and all from 500 on: another try may succeed
+NO_KEY: Final = "none"  # sent where no key is set; without any, the client looks for one itself
+MAX_PROBLEMS: Final = 8  # of a broken answer that are told to the model
+CHECK_SETTINGS: Final = "Check STRATA_LLM_BASE_URL, STRATA_LLM_MODEL and STRATA_LLM_API_KEY."
+
+
+@dataclass(frozen=True, slots=True)
+class Completion(Generic[T]):
+    """A checked answer and what it cost, in what the endpoint counts."""
+
+    value: T
+    model_name: str  # as it was asked for, whatever the endpoint calls it
+    prompt_tokens: int
+    completion_tokens: int
+    call_count: int  # HTTP calls made: those that failed count too
+
+
+def is_configured() -> bool:
+    """Whether an endpoint and a model are named; not whether they answer."""
+    return bool(settings.STRATA_LLM_BASE_URL and settings.STRATA_LLM_MODEL)
+
+
+def get_language_model(name: str = "") -> "LanguageModel":
+    """The model of this name at the endpoint of the settings; theirs where none is named.
+
+    Nothing is sent yet: a wrong address, key or name shows at the first call.
+
+    Raises:
+        LanguageModelMissing: the settings name no endpoint or no model.
+    """
+    if not is_configured():
+        raise LanguageModelMissing(fix="Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL.")
+    return _load(
+        name or settings.STRATA_LLM_MODEL,
+        settings.STRATA_LLM_BASE_URL,
+        settings.STRATA_LLM_API_KEY,
+    )
+
+
+@cache
+def _load(name: str, base_url: str, api_key: str) -> "LanguageModel":
+    return LanguageModel(name, base_url, api_key)
+
+
+class LanguageModel:
+    """One model at one endpoint. Threads and event loops may share it.
+
+    Each call has a connection of its own: to close that is what tells a server to stop, and
+    nothing stays open that a fork or a second event loop could trip over.
+
+    All three calls raise the same:
+        LanguageModelUnavailable: no answer, an overloaded server, a time-out, after the retries;
+            safe to retry later.
+        LanguageModelRefused: the endpoint or the model refuses this text, and would again.
+        LanguageModelMisconfigured: it refuses the key, the address or the model's name.
+    """
+
+    def __init__(self, name: str, base_url: str, api_key: str = "") -> None:
+        self.name = name
+        self._base_url = base_url
+        self._api_key = api_key
+
+    def __repr__(self) -> str:
+        return f"<LanguageModel {self.name}>"
+
+    def complete(
+        self, system: str, user: str, schema: type[T], *, max_tokens: int = 1024
+    ) -> Completion[T]:
+        """An answer in the form of ``schema``, asked for at temperature 0.
+
+        An answer of another form is shown to the model once, with what is wrong with it.
+
+        Raises:
+            InvalidCompletion: wrong twice, or cut off at ``max_tokens``; the same call would
+                end the same way.
+        """
+        spent = _Spent()
+        turns = [("system", system), ("user", user)]
+        answer = self._ask(turns, schema, max_tokens, spent)
+        try:
+            value = schema.model_validate_json(answer)
+        except ValidationError as error:
+            turns += [("assistant", answer), ("user", _describe_problems(error))]
+            answer = self._ask(turns, schema, max_tokens, spent)
+            try:
+                value = schema.model_validate_json(answer)
+            except ValidationError as still:
+                raise InvalidCompletion(
+                    f"The language model's answer is not a {schema.__name__}, asked twice: "
+                    f"{'; '.join(_problems(still))}",
+                    **asdict(spent),
+                ) from None
+        return Completion(value=value, model_name=self.name, **asdict(spent))
+
+    def stream(self, system: str, user: str, *, max_tokens: int = 1024) -> Iterator[str]:
+        """The answer's text, piece by piece.
+
+        The call begins with the first piece and ends with the last, or when the iterator is
+        closed: that closes the connection, so the server stops writing. A failure is tried
+        again only while no piece has come.
+        """
+        turns = [("system", system), ("user", user)]
+        waits, spent = _waits(), _Spent()
+        while True:
+            has_begun = False
+            try:
+                with _slots.held(), self._calling(spent), self._connection() as model:
+                    for chunk in model.stream_chat(_messages(turns), max_tokens=max_tokens):
+                        has_begun = True
+                        if chunk.delta:
+                            yield chunk.delta
+                    if not has_begun:
+                        raise ValueError("an empty stream")
+                    return
+            except LanguageModelUnavailable as error:
+                if has_begun:
+                    raise
+                wait = _wait_after(error, waits)
+            time.sleep(wait)
+
+    async def astream(
+        self, system: str, user: str, *, max_tokens: int = 1024
+    ) -> AsyncIterator[str]:
+        """``stream`` for an event loop, which it never blocks.
+
+        Cancelled while it waits for a piece, it closes the connection itself. Where the caller
+        may be cancelled between two pieces, it has to close the iterator:
+        ``async with contextlib.aclosing(model.astream(…)) as pieces``.
+        """
+        turns = [("system", system), ("user", user)]
+        waits, spent = _waits(), _Spent()
+        await asyncio.to_thread(_import_clients)
+        while True:
+            has_begun = False
+            try:
+                async with _slots.aheld():
+                    with self._calling(spent):
+                        async with self._aconnection() as model:
+                            chunks = await model.astream_chat(
+                                _messages(turns), max_tokens=max_tokens
+                            )
+                            async for chunk in chunks:
+                                has_begun = True
+                                if chunk.delta:
+                                    yield chunk.delta
+                            if not has_begun:
+                                raise ValueError("an empty stream")
+                            return
+            except LanguageModelUnavailable as error:
+                if has_begun:
+                    raise
+                wait = _wait_after(error, waits)
+            await asyncio.sleep(wait)
+
+    def _ask(
+        self, turns: list[tuple[str, str]], schema: type[T], max_tokens: int, spent: "_Spent"
+    ) -> str:
+        """The model's next turn, a whole one; tried again as the settings say."""
+        waits = _waits()
+        while True:
+            try:
+                with _slots.held(), self._calling(spent), self._connection() as model:
+                    answer = model.chat(
+                        _messages(turns),
+                        max_tokens=max_tokens,
+                        response_format=_response_format(schema),
+                    )
+                    raw: Any = answer.raw
+                    usage, [choice, *_] = raw.usage, raw.choices
+                break
+            except LanguageModelUnavailable as error:
+                wait = _wait_after(error, waits)
+            time.sleep(wait)
+        if usage is not None:
+            spent.prompt_tokens += usage.prompt_tokens or 0
+            spent.completion_tokens += usage.completion_tokens or 0
+        if choice.finish_reason == "length":
+            raise InvalidCompletion(
+                f"The language model's answer was cut off at {max_tokens} tokens.",
+                **asdict(spent),
+            )
+        if choice.finish_reason == "content_filter" or getattr(choice.message, "refusal", None):
+            raise LanguageModelRefused(
+                "The language model declines to answer about this text.", **asdict(spent)
+            )
+        return choice.message.content or ""
+
+    @contextmanager
+    def _calling(self, spent: "_Spent") -> Iterator[None]:
+        """Counts the call, and turns what the libraries raise meanwhile into our conditions.
+
+        Without the cause: what the libraries say may quote the key.
+        """
+        import httpx
+        import openai
+
+        unsendable = (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL)
+        spent.call_count += 1
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise self._condition(error, spent) from None
+        except (openai.APITimeoutError, httpx.TimeoutException):
+            seconds = settings.STRATA_LLM_TIMEOUT_SECONDS
+            raise LanguageModelUnavailable(
+                f"The language model did not answer within {seconds:g} s.", **asdict(spent)
+            ) from None
+        except (openai.APIError, httpx.HTTPError, httpx.InvalidURL) as error:
+            cause = error.__cause__ or error
+            if isinstance(cause, unsendable):  # and it may quote the key in other characters
+                raise LanguageModelMisconfigured(
+                    "The language model's address or key cannot be sent.", fix=CHECK_SETTINGS
+                ) from None
+            raise LanguageModelUnavailable(
+                f"The language model did not answer: {self._redact(str(cause))}", **asdict(spent)
+            ) from None
+        except (AttributeError, LookupError, TypeError, ValueError):
+            # A body that is not what the protocol says: a proxy's page, half an answer.
+            raise LanguageModelUnavailable(
+                "The language model's answer is no answer.", **asdict(spent)
+            ) from None
+
+    def _condition(
+        self, error: "openai.APIStatusError", spent: "_Spent"
+    ) -> LanguageModelUnavailable | LanguageModelRefused | LanguageModelMisconfigured:
+        status = error.status_code
+        body = error.body
+        reason = body.get("message") if isinstance(body, dict) else body
+        said = self._redact(" ".join(str(reason or "nothing else").split()))
+        detail = f"The language model's endpoint answered {status}: {said}"
+        if status in PASSING or status >= 500:
+            passing = LanguageModelUnavailable(detail, **asdict(spent))
+            passing.retry_after = _retry_after(error.response.headers)
+            return passing
+        if status in REFUSALS:
+            return LanguageModelRefused(detail, **asdict(spent))
+        return LanguageModelMisconfigured(detail, fix=CHECK_SETTINGS, **asdict(spent))
+
+    def _redact(self, text: str) -> str:
+        """The beginning, which is where such servers say why, and never the key."""
+        return (text.replace(self._api_key, "…") if self._api_key else text)[:300]
+
+    @contextmanager
+    def _connection(self) -> Iterator["OpenAILike"]:
+        import httpx
+        import openai
+
+        transport = httpx.Client(verify=_tls())
+        with openai.OpenAI(http_client=transport, **self._client_options()) as client:
+            yield self._llama_index(openai_client=client)
+
+    @asynccontextmanager
+    async def _aconnection(self) -> AsyncIterator["OpenAILike"]:
+        import httpx
+        import openai
+
+        transport = httpx.AsyncClient(verify=_tls())
+        async with openai.AsyncOpenAI(http_client=transport, **self._client_options()) as client:
+            yield self._llama_index(async_openai_client=client)
+
+    def _client_options(self) -> dict[str, Any]:
+        import httpx
+
+        seconds = settings.STRATA_LLM_TIMEOUT_SECONDS
+        return {
+            "api_key": self._api_key or NO_KEY,
+            "base_url": self._base_url,
+            "timeout": httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
+            "max_retries": 0,  # ours are the only ones
+        }
+
+    def _llama_index(self, **client: Any) -> "OpenAILike":
+        from llama_index.llms.openai_like import OpenAILike
+
+        try:
+            return OpenAILike(
+                model=self.name,
+                api_base=self._base_url,
+                api_key=self._api_key or NO_KEY,
+                is_chat_model=True,
+                temperature=0,
+                max_retries=0,  # ours are the only ones
+                **client,
+            )
+        except ValueError:  # a name it knows to lack chat completions
+            raise LanguageModelMisconfigured(
+                f"The model {self.name} does not answer chat completions.",
+                fix="Name another in STRATA_LLM_MODEL.",
+            ) from None
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What one call of ours has cost so far."""
+
+    call_count: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _Slots:
+    """A semaphore whose waiters, in threads and on event loops, are served in turn."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._lock = threading.Lock()
+        self._taken = 0
+        self._waiting: deque[Future[None]] = deque()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        turn = self._queue()
+        try:
+            turn.result()
+            yield
+        finally:
+            self._leave(turn)
+
+    @asynccontextmanager
+    async def aheld(self) -> AsyncIterator[None]:
+        turn = self._queue()
+        try:
+            await asyncio.wrap_future(turn)
+            yield
+        finally:
+            self._leave(turn)
+
+    def _queue(self) -> "Future[None]":
+        turn: Future[None] = Future()
+        with self._lock:
+            self._waiting.append(turn)
+            self._serve()
+        return turn
+
+    def _leave(self, turn: "Future[None]") -> None:
+        if turn.cancel():  # interrupted before its turn came
+            return
+        with self._lock:
+            self._taken -= 1
+            self._serve()
+
+    def _serve(self) -> None:
+        while self._waiting and self._taken < max(1, settings.STRATA_LLM_CONCURRENCY):
+            turn = self._waiting.popleft()
+            if turn.set_running_or_notify_cancel():
+                self._taken += 1
+                turn.set_result(None)
+
+
+_slots = _Slots()  # one for all models and all kinds of call
+os.register_at_fork(after_in_child=_slots.reset)  # its parent's calls do not end in a child
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Reading the certificates takes longer than all else that a call prepares."""
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+def _import_clients() -> None:
+    """What takes seconds the first time, for callers that may not wait where they are."""
+    import llama_index.llms.openai_like  # noqa: F401
+
+    _tls()
+
+
+def _messages(turns: list[tuple[str, str]]) -> list[Any]:
+    from llama_index.core.base.llms.types import ChatMessage
+
+    return [ChatMessage(role=role, content=content) for role, content in turns]
+
+
+def _response_format(schema: type[BaseModel]) -> dict[str, Any]:
+    """The name has to be one that OpenAI takes: 64 of these characters."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.__name__)[:64]
+    json_schema = _close_objects(schema.model_json_schema())
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": name, "schema": json_schema, "strict": True},
+    }
+
+
+def _close_objects(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema as OpenAI's strict mode wants it: every property required, no others, nothing
+    beside a reference, no defaults. Other servers take it as well.
+
+    Source: the section on supported schemas in OpenAI's guide to structured outputs.
+    """
+    if "$ref" in schema:
+        return {"$ref": schema["$ref"]}
+    closed = {key: value for key, value in schema.items() if key != "default"}
+    for key in closed.keys() & {"properties", "$defs"}:
+        closed[key] = {name: _close_objects(each) for name, each in closed[key].items()}
+    for key in closed.keys() & {"anyOf", "oneOf", "allOf", "prefixItems"}:
+        closed[key] = [_close_objects(each) for each in closed[key]]
+    if isinstance(closed.get("items"), dict):
+        closed["items"] = _close_objects(closed["items"])
+    if "properties" in closed:
+        closed |= {"required": list(closed["properties"]), "additionalProperties": False}
+    return closed
+
+
+def _problems(error: ValidationError) -> list[str]:
+    """Where the answer is wrong and how, without what stands there: that may be long."""
+    return [
+        f"{'.'.join(map(str, problem['loc'])) or 'the whole'}: {problem['msg']}"
+        for problem in error.errors(include_url=False, include_input=False)[:MAX_PROBLEMS]
+    ]
+
+
+def _describe_problems(error: ValidationError) -> str:
+    problems = "\n".join(f"- {problem}" for problem in _problems(error))
+    return (
+        f"That answer does not fit the JSON schema:\n{problems}\n"
+        "Answer once more, with nothing but JSON that fits it."
+    )
+
+
+def _waits() -> Iterator[float]:
+    """Seconds before each retry: doubling, and spread so that clients do not come back at once."""
+    for retry in range(settings.STRATA_LLM_RETRIES):
+        longest = settings.STRATA_LLM_BACKOFF_SECONDS * 2**retry
+        spread = random.uniform(0.5, 1)  # noqa: S311 - no secret depends on it
+        yield spread * min(longest, settings.STRATA_LLM_MAX_WAIT_SECONDS)
+
+
+def _wait_after(error: LanguageModelUnavailable, waits: Iterator[float]) -> float:
+    """Seconds until the next try; raises the error where there is to be none."""
+    wait = next(waits, None)
+    asked = error.retry_after or 0
+    if wait is None or asked > settings.STRATA_LLM_MAX_WAIT_SECONDS:
+        raise error
+    return max(wait, asked)
+
+
+def _retry_after(headers: "httpx.Headers") -> float | None:
+    """Seconds, from either form that RFC 9110 (10.2.3) allows."""
+    value = headers.get("retry-after", "")
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        at = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max(0.0, (at - datetime.now(UTC)).total_seconds())
