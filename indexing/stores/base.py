@@ -187,6 +187,11 @@ class VectorStore(abc.ABC):
         collection that does not exist gives an empty list."""
 
     @abc.abstractmethod
+    def search_many(self, requests: Sequence[tuple[str, Query]]) -> list[list[ScoredPoint]]:
+        """What ``search`` gives for each collection and query, in their order; where a server
+        answers, all at the same time."""
+
+    @abc.abstractmethod
     def retrieve(
         self, name: str, ids: Sequence[UUID], *, with_vectors: bool = False
     ) -> dict[UUID, StoredPoint]:

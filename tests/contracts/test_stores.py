@@ -511,6 +511,57 @@ class TestSearch:
         ) == [1]
 
 
+class TestSearchMany:
+    DENSE, SPARSE = vector(1, 0, 0, 0), SparseVector([1], [1.0])
+
+    @pytest.fixture
+    def second(self, store, absent):
+        store.ensure_collection(absent, SCHEMA)
+        store.upsert(absent, [make_point(n, (n, 1, 0, 0), {1: 1.0 + n}) for n in range(21, 30)])
+        return absent
+
+    def test_gives_what_each_search_gives_in_the_order_asked(self, store, collection, second):
+        store.upsert(collection, [make_point(n, (n, 1, 0, 0), {1: 1.0 + n}) for n in range(1, 10)])
+        requests = [
+            (collection, Query(self.DENSE, self.SPARSE, Fusion(), limit=3)),
+            (second, Query(dense=self.DENSE, limit=4, offset=2)),
+            (collection, Query(sparse=self.SPARSE, filter=Match("venue", ["ACL"]))),
+            (second, Query(self.DENSE, self.SPARSE, Fusion(), min_score=2 / 61 - 1e-6)),
+        ]
+
+        answers = store.search_many(requests)
+
+        assert answers == [store.search(*request) for request in requests]
+        assert [len(answer) for answer in answers] == [3, 4, 0, 1]
+
+    def test_finds_nothing_in_a_collection_that_is_missing(self, store, collection, absent):
+        store.upsert(collection, [make_point(1)])
+        query = Query(dense=self.DENSE)
+
+        found, nothing = store.search_many([(collection, query), (absent, query)])
+
+        assert numbers(found) == [1]
+        assert nothing == []
+
+    def test_asks_nothing_where_nothing_is_asked(self, store):
+        assert store.search_many([]) == []
+
+    def test_passes_on_what_one_of_them_raises(self, store, collection):
+        fine, wrong = Query(dense=self.DENSE), Query(self.DENSE, self.SPARSE)
+
+        with pytest.raises(ValueError, match="fusion"):
+            store.search_many([(collection, fine), (collection, wrong)])
+
+    def test_serves_many_threads_at_once(self, store, collection):
+        store.upsert(collection, [make_point(n, (n, 1, 0, 0)) for n in range(1, 10)])
+        requests = [(collection, Query(dense=self.DENSE, limit=n)) for n in (1, 2, 3)]
+
+        with ThreadPoolExecutor(8) as threads:
+            answers = list(threads.map(lambda _: store.search_many(requests), range(40)))
+
+        assert all([len(found) for found in answer] == [1, 2, 3] for answer in answers)
+
+
 class TestHybridSearch:
     """Dense ranks 1, 2, 3, 4, 5; sparse ranks 5, 3, 6."""
 
