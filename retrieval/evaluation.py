@@ -14,11 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from documents.exceptions import InvalidInput
-from retrieval.search import MAX_LIMIT, MAX_OFFSET
+from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET
 
 # Search parameters as the API takes them -> the answer as the API gives it.
 Search = Callable[[dict[str, Any]], dict[str, Any]]
 
+# What can be measured -> which search answers, and what it is asked besides.
+MODES: dict[str, tuple[str, dict[str, Any]]] = {
+    "dense": ("pages", {"mode": "dense"}),
+    "sparse": ("pages", {"mode": "sparse"}),
+    "hybrid": ("pages", {"mode": "hybrid"}),
+    "summaries": ("summaries", {}),
+    "questions": ("questions", {}),
+    "hierarchical": ("hierarchical", {}),
+}
 RANKED_ARTIFACTS = 100  # per query: what recall@100 looks at
 DEFAULT_MEASURES = ("nDCG@10", "R@100")
 
@@ -123,13 +132,15 @@ def evaluate_mode(
 
     run: dict[str, dict[str, float]] = {}
     milliseconds = []
-    parameters = {"index": index, "mode": mode}
+    kind, asked = MODES[mode]
+    rank = rank_groups if kind == "hierarchical" else rank_artifacts
+    parameters = {"index": index, **asked}
     search({**parameters, "query": next(iter(judgements.queries.values()))})  # loads the model
     for query_id, query in judgements.queries.items():
         started = time.perf_counter()
         search({**parameters, "query": query})
         milliseconds.append((time.perf_counter() - started) * 1_000)
-        run[query_id] = rank_artifacts(search, {**parameters, "query": query})
+        run[query_id] = rank(search, {**parameters, "query": query})
         advance(1)
     found = ir_measures.calc_aggregate(list(measures), judgements.qrels, run)
     return Figures(
@@ -154,6 +165,14 @@ def rank_artifacts(search: Search, parameters: Mapping[str, Any]) -> dict[str, f
         if len(hits) < MAX_LIMIT or len(best) >= RANKED_ARTIFACTS:
             break
     return dict(list(best.items())[:RANKED_ARTIFACTS])
+
+
+def rank_groups(search: Search, parameters: Mapping[str, Any]) -> dict[str, float]:
+    """``rank_artifacts`` for answers that are grouped by artifact already: the best 50."""
+    groups = search({**parameters, "limit": MAX_ARTIFACTS, "verify": False})["artifacts"]
+    return {
+        group["external_id"]: group["score"] for group in groups if group["external_id"] is not None
+    }
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,5 @@
-"""The two questions every search asks the database, in plain SQL.
+"""The questions every search asks the database, in plain SQL: one for what answers, and one for
+what it says of what was found.
 
 Composing them through the ORM takes longer than the database does, and more than is left for
 them of the three milliseconds a search may cost beyond embedding and the vector store.
@@ -11,8 +12,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from documents.models import Artifact, Source
+from documents.models import Artifact, Page, Source
 from indexing.models import Index, IndexBuild, Node
+from summaries.models import Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,35 @@ class LedgerRow:
     source_text: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """A node of a summary, whose artifact exists.
+
+    ``input_hash`` is of what the summary would be written from now: of the page's text, None
+    where the page is gone; of the summaries of the artifact's pages, None where no such summary
+    is known. ``is_outdated``: a page of the artifact has no summary of its present text.
+    """
+
+    build_id: int
+    point_id: UUID
+    kind: str
+    artifact_id: UUID
+    input_hash: str | None
+    is_outdated: bool
+
+
 _TABLES = {
     "index": Index._meta.db_table,
     "build": IndexBuild._meta.db_table,
     "node": Node._meta.db_table,
     "artifact": Artifact._meta.db_table,
+    "page": Page._meta.db_table,
     "source": Source._meta.db_table,
+    "summary": Summary._meta.db_table,
 }
+
+# Django gives SQLite its function.
+_SHA256 = {"sqlite": "SHA256({})", "postgresql": "encode(sha256(convert_to({}, 'UTF8')), 'hex')"}
 
 
 def read_live_builds(names: Collection[str]) -> dict[str, LiveBuild | None]:
@@ -78,12 +102,45 @@ def read_ledger(build_ids: Collection[int], point_ids: Collection[UUID]) -> list
     ]  # fmt: skip
 
 
+def read_summaries(build_ids: Collection[int], point_ids: Collection[UUID]) -> list[SummaryRow]:
+    """The rows of these points of summaries.
+
+    A page's text is hashed as it stands, as a chunk's source is: ``content_hash`` only tells
+    what some writer thought it was, and ``update()`` passes it by. A page may be a whole book, so
+    the database does it and the text stays there.
+    """
+    rows = _select(
+        "SELECT n.build_id, n.point_id, n.kind, n.artifact_id, "
+        "CASE WHEN n.kind = 'page_summary' THEN {page_hash} ELSE s.input_hash END, "
+        "CASE WHEN n.kind = 'artifact_summary' THEN EXISTS ("
+        "SELECT 1 FROM {page} q WHERE q.artifact_id = n.artifact_id AND NOT EXISTS ("
+        "SELECT 1 FROM {summary} c WHERE c.build_id = n.build_id AND c.page_id = q.id "
+        "AND c.written_hash = q.content_hash) AND q.text <> '') ELSE 1 = 0 END "
+        "FROM {node} n "
+        "JOIN {artifact} a ON a.id = n.artifact_id "
+        "LEFT JOIN {page} p ON p.id = n.page_id AND n.kind = 'page_summary' "
+        "LEFT JOIN {summary} s ON s.build_id = n.build_id AND s.artifact_id = n.artifact_id "
+        "AND s.page_id IS NULL AND n.kind = 'artifact_summary' "
+        "WHERE n.build_id IN ({build_ids}) AND n.point_id IN ({point_ids})",
+        build_ids=list(build_ids),
+        point_ids=[_to_column(point_id) for point_id in point_ids],
+    )
+    return [
+        SummaryRow(
+            build_id, _to_uuid(point_id), kind, _to_uuid(artifact_id), input_hash, bool(is_outdated)
+        )
+        for build_id, point_id, kind, artifact_id, input_hash, is_outdated in rows
+    ]
+
+
 def _select(sql: str, **lists: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Rows of ``sql``, in which each list stands by its name, in the order they are given."""
+    page_hash = _SHA256[connection.vendor].format("p.text")
     places = {name: ",".join(["%s"] * len(values)) for name, values in lists.items()}
     with connection.cursor() as cursor:
         cursor.execute(
-            sql.format(**_TABLES, **places), [each for values in lists.values() for each in values]
+            sql.format(**_TABLES, **places, page_hash=page_hash),
+            [each for values in lists.values() for each in values],
         )
         return cursor.fetchall()
 

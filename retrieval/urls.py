@@ -2,10 +2,27 @@
 
 from django.urls import path
 
-from retrieval.viewsets import PageSearchView, SourceView
+from retrieval.viewsets import (
+    HierarchicalSearchView,
+    PageSearchView,
+    QuestionSearchView,
+    SourceView,
+    SummarySearchView,
+)
+
+SEARCHES = {
+    "pages": PageSearchView,
+    "summaries": SummarySearchView,
+    "questions": QuestionSearchView,
+    "hierarchical": HierarchicalSearchView,
+}
 
 urlpatterns = [
-    path("search/pages", PageSearchView.as_view(), name="search-pages"),
-    path("search/pages/", PageSearchView.as_view(schema=None)),  # POST does not survive a redirect
+    *(
+        path(f"search/{kind}", view.as_view(), name=f"search-{kind}")
+        for kind, view in SEARCHES.items()
+    ),
+    # POST does not survive a redirect.
+    *(path(f"search/{kind}/", view.as_view(schema=None)) for kind, view in SEARCHES.items()),
     path("sources/<uuid:source_id>/", SourceView.as_view(), name="source"),
 ]

@@ -1,59 +1,127 @@
 """The read side over HTTP. Retrievers are not imported here: they bring LlamaIndex along."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from kombu.exceptions import OperationalError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from indexing import tasks
+from retrieval.answering import (
+    Answered,
+    answer_hierarchical,
+    answer_pages,
+    answer_questions,
+    answer_summaries,
+)
 from retrieval.context import read_source
-from retrieval.search import search_chunks
-from retrieval.serializers import (
-    PageSearchAnswerSerializer,
+from retrieval.serializers.answers import render_source
+from retrieval.serializers.requests import (
+    HierarchicalParametersSerializer,
     SearchParametersSerializer,
-    SourceAnswerSerializer,
     SourceParametersSerializer,
+    SummarySearchParametersSerializer,
     read_query_string,
-    read_search_request,
     read_window,
-    render_answer,
-    render_source,
+)
+from retrieval.serializers.schema import (
+    HierarchicalAnswerSerializer,
+    PageSearchAnswerSerializer,
+    QuestionSearchAnswerSerializer,
+    SourceAnswerSerializer,
+    SummarySearchAnswerSerializer,
 )
 
 logger = logging.getLogger(__name__)
 
 
-class PageSearchView(APIView):
+class SearchView(APIView):
+    """A search, with its parameters in the query string or in the body."""
+
+    def answer(self, parameters: Any) -> Answered:
+        raise NotImplementedError
+
+    def get(self, request: Request) -> Response:
+        return self._respond(read_query_string(request.query_params))
+
+    def post(self, request: Request) -> Response:
+        return self._respond(request.data)
+
+    def _respond(self, parameters: Any) -> Response:
+        return respond(self.answer(parameters))
+
+
+def described(
+    name: str, what: str, parameters: type[Serializer], answer: type[Serializer]
+) -> Callable[[type[SearchView]], type[SearchView]]:
+    """Both ways of asking, for the OpenAPI document."""
+
+    return extend_schema_view(
+        get=extend_schema(
+            operation_id=name, summary=what, parameters=[parameters], responses=answer
+        ),
+        post=extend_schema(
+            operation_id=f"{name}_by_body",
+            summary=f"{what}, with the parameters in the body",
+            request=parameters,
+            responses=answer,
+        ),
+    )
+
+
+@described(
+    "search_pages", "Search passages", SearchParametersSerializer, PageSearchAnswerSerializer
+)
+class PageSearchView(SearchView):
     """Passages that answer a query, best first, each compared with its document as it is now."""
 
-    @extend_schema(
-        operation_id="search_pages",
-        parameters=[SearchParametersSerializer],
-        responses=PageSearchAnswerSerializer,
-    )
-    def get(self, request: Request) -> Response:
-        """Search passages."""
-        return self._answer(read_query_string(request.query_params))
+    def answer(self, parameters: Any) -> Answered:
+        return answer_pages(parameters)
 
-    @extend_schema(
-        operation_id="search_pages_by_body",
-        request=SearchParametersSerializer,
-        responses=PageSearchAnswerSerializer,
-    )
-    def post(self, request: Request) -> Response:
-        """Search passages, with the parameters in the body."""
-        return self._answer(request.data)
 
-    def _answer(self, content: Any) -> Response:
-        answer = search_chunks(read_search_request(content))
-        enqueue_planning(answer.stale_artifact_ids)
-        return Response(render_answer(answer))
+@described(
+    "search_summaries",
+    "Search summaries",
+    SummarySearchParametersSerializer,
+    SummarySearchAnswerSerializer,
+)
+class SummarySearchView(SearchView):
+    """Summaries of pages and artifacts that answer a query, best first."""
+
+    def answer(self, parameters: Any) -> Answered:
+        return answer_summaries(parameters)
+
+
+@described(
+    "search_questions",
+    "Search by question",
+    SearchParametersSerializer,
+    QuestionSearchAnswerSerializer,
+)
+class QuestionSearchView(SearchView):
+    """Passages by the questions they answer, each passage once, best first."""
+
+    def answer(self, parameters: Any) -> Answered:
+        return answer_questions(parameters)
+
+
+@described(
+    "search_hierarchical",
+    "Search artifacts, pages and passages at once",
+    HierarchicalParametersSerializer,
+    HierarchicalAnswerSerializer,
+)
+class HierarchicalSearchView(SearchView):
+    """Artifacts that answer a query with their best pages, and up to three passages of each."""
+
+    def answer(self, parameters: Any) -> Answered:
+        return answer_hierarchical(parameters)
 
 
 class SourceView(APIView):
@@ -68,6 +136,11 @@ class SourceView(APIView):
         """Read a source."""
         window = read_window(request.query_params.dict())
         return Response(render_source(read_source(source_id, window=window)))
+
+
+def respond(answered: Answered) -> Response:
+    enqueue_planning(answered.stale_artifact_ids)
+    return Response(answered.content)
 
 
 def enqueue_planning(artifact_ids: Iterable[UUID]) -> None:

@@ -12,16 +12,15 @@ from access.server import find_server
 from documents.exceptions import StrataError
 from indexing.management.prepared import prepare_database
 from indexing.stores import close_store
+from retrieval.answering import ANSWERS
 from retrieval.evaluation import Search
-from retrieval.search import search_chunks
-from retrieval.serializers import read_search_request, render_answer
 
 SEARCH_SECONDS = 60  # a server that also indexes may take its time
 
 
 @contextmanager
-def asking() -> Iterator[Search]:
-    """Search parameters in, the answer out, both as the API has them.
+def asking(kind: str = "pages") -> Iterator[Search]:
+    """Search parameters in, the answer out, both as the API has them, for one of its searches.
 
     Whatever goes wrong meanwhile leaves the block as a ``CommandError`` that says what to do.
     """
@@ -29,7 +28,7 @@ def asking() -> Iterator[Search]:
     try:
         if server is None:
             prepare_database()
-            yield search_here
+            yield lambda parameters: ANSWERS[kind](parameters).content
             return
         with httpx.Client(
             base_url=server.url,
@@ -39,7 +38,7 @@ def asking() -> Iterator[Search]:
         ) as client:
 
             def search_there(parameters: dict[str, Any]) -> dict[str, Any]:
-                answer = client.post("/api/v1/search/pages", json=parameters)
+                answer = client.post(f"/api/v1/search/{kind}", json=parameters)
                 content = answer.json()
                 if not answer.is_success:
                     raise StrataError(
@@ -58,10 +57,6 @@ def asking() -> Iterator[Search]:
         ) from None
     finally:
         close_store()
-
-
-def search_here(parameters: dict[str, Any]) -> dict[str, Any]:
-    return render_answer(search_chunks(read_search_request(parameters)))
 
 
 def _explain(error: StrataError) -> str:

@@ -18,7 +18,7 @@ from llama_index.core.schema import (
 )
 
 from indexing.models import IndexBuild, Node
-from retrieval.search import ChunkHit, Mode, SearchRequest, Stale, search_chunks
+from retrieval.search import Hit, Mode, SearchRequest, Stale, search_chunks
 
 # source_id, strategy, chunk_index
 Place = tuple[UUID | None, str, int | None]
@@ -83,7 +83,7 @@ class ChunkRetriever(BaseRetriever):
         finally:
             close_old_connections()
 
-    def _find_neighbours(self, hits: Sequence[ChunkHit]) -> dict[Place, UUID]:
+    def _find_neighbours(self, hits: Sequence[Hit]) -> dict[Place, UUID]:
         """Point ids by place, for every chunk of the hits' sources; one query."""
         rows = Node.objects.filter(
             kind="chunk", source__in={UUID(hit.payload["source_id"]) for hit in hits}
@@ -99,7 +99,7 @@ class ChunkRetriever(BaseRetriever):
         }
 
 
-def to_text_node(hit: ChunkHit, neighbours: Mapping[Place, UUID]) -> TextNode:
+def to_text_node(hit: Hit, neighbours: Mapping[Place, UUID]) -> TextNode:
     """The hit as a node; none of its metadata is shown to a model, for that would shift what
     fits a window."""
     payload = hit.payload

@@ -7,8 +7,8 @@ import pytest
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 
 from indexing.models import Node
-from retrieval import search
 from retrieval.retrievers import ChunkRetriever
+from retrieval.search import targets
 from tests.factories import PARAGRAPHS, give, settle
 
 RETRIEVERS = {
@@ -100,13 +100,13 @@ class TestEveryRetriever:
     @pytest.mark.django_db(transaction=True)
     def test_keeps_the_event_loop_free(self, artifact, make, monkeypatch):
         is_loop_free = threading.Event()
-        real = search.parse_filter
+        real = targets.parse_filter
 
         def wait_for_the_loop(*args):
             assert is_loop_free.wait(timeout=10)
             return real(*args)
 
-        monkeypatch.setattr(search, "parse_filter", wait_for_the_loop)
+        monkeypatch.setattr(targets, "parse_filter", wait_for_the_loop)
 
         async def retrieve_beside_others():
             retrieving = asyncio.ensure_future(make().aretrieve("granite crystals"))

@@ -252,7 +252,7 @@ class TestCommandsBesideAServer:
         running = RunningServer(url=live_server.url, key=secret, pid=0)
         monkeypatch.setattr(asking, "find_server", lambda: running)
         # Whoever does not own the vectors must not reach for them.
-        monkeypatch.setattr(asking, "search_here", None)
+        monkeypatch.setattr(asking, "ANSWERS", None)
 
     def test_search_through_it(self, capsys):
         call_command("search", "granite", "--index", "plain")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -16,10 +17,13 @@ from django.db import transaction
 from documents.exceptions import StrataError, UnknownIndex
 from documents.services import TextContent, add_artifact
 from indexing import services
+from indexing.kinds import awaited_artifacts
 from indexing.management.bars import progress_bar
 from indexing.models import IndexBuild, Node
+from indexing.specs import get_specs
 from retrieval.evaluation import (
     DEFAULT_MEASURES,
+    MODES,
     CorpusText,
     Figures,
     evaluate_mode,
@@ -28,7 +32,7 @@ from retrieval.evaluation import (
     read_judgements,
 )
 from retrieval.management.asking import asking
-from retrieval.search import Mode
+from summaries import services as writing
 
 TEXTS_PER_TRANSACTION = 200  # a commit waits for the disk
 
@@ -46,7 +50,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--measures", default=",".join(DEFAULT_MEASURES), help="In ir_measures' notation."
         )
-        parser.add_argument("--modes", default="dense,sparse,hybrid")
+        parser.add_argument(
+            "--modes", help=f"Of {', '.join(MODES)}; by default those the index can answer."
+        )
         parser.add_argument("--json", action="store_true")
         # Set for the child process only: the data folder is its own, and empty.
         parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
@@ -58,7 +64,7 @@ class Command(BaseCommand):
         spec: str,
         index: str | None,
         measures: str,
-        modes: str,
+        modes: str | None,
         json: bool,
         fill: bool,
         **options: Any,
@@ -68,27 +74,30 @@ class Command(BaseCommand):
             judgements = read_judgements(folder)
         except StrataError as error:
             raise CommandError(f"{error} {error.fix or ''}".strip()) from None
-        chosen = _read_modes(modes)
+        chosen = _read_modes(modes, index or spec)
         if index is None and not fill:
-            given = ["--spec", spec, "--measures", measures, "--modes", modes]
+            given = ["--spec", spec, "--measures", measures, "--modes", ",".join(chosen)]
             self._measure_apart([str(folder.resolve()), *given, *(["--json"] if json else [])])
             return
-        with asking() as search:
-            if fill:
+        if fill:
+            with asking():
                 self._fill(spec, folder)
-            figures = []
-            for mode in chosen:
-                with progress_bar(mode, len(judgements.queries)) as advance:
-                    figures.append(
-                        evaluate_mode(
-                            search,
-                            judgements,
-                            index=index or spec,
-                            mode=mode,
-                            measures=wanted,
-                            advance=advance,
-                        )
+        figures = []
+        for mode in chosen:
+            with (
+                asking(MODES[mode][0]) as search,
+                progress_bar(mode, len(judgements.queries)) as advance,
+            ):
+                figures.append(
+                    evaluate_mode(
+                        search,
+                        judgements,
+                        index=index or spec,
+                        mode=mode,
+                        measures=wanted,
+                        advance=advance,
                     )
+                )
         self.stdout.write(_write_json(figures) if json else _write_table(figures))
 
     def _measure_apart(self, arguments: Sequence[str]) -> None:
@@ -131,6 +140,8 @@ class Command(BaseCommand):
                         )
                         services.plan_nodes(artifact.pk, build)
                         advance(1)
+        if build.spec.is_written_about:
+            self._write(build)
         with progress_bar("Indexing", Node.objects.unsettled(build).count()) as advance:
             while count := services.settle_nodes(build):
                 advance(count)
@@ -138,13 +149,46 @@ class Command(BaseCommand):
         if failed.exists():
             raise CommandError(f"{failed.count()} passages failed: {failed[0].last_error}")
 
+    def _write(self, build: IndexBuild) -> None:
+        """Have summaries and questions written, and plan their nodes."""
+        artifacts = awaited_artifacts(build).values_list("pk", flat=True)
+        for artifact_id in list(artifacts):
+            writing.plan_writing(artifact_id, build)
+        touched: dict[UUID, set[str]] = {}
+        with progress_bar("Writing", writing.due_count(build)) as advance:
+            while True:
+                written = writing.Written()
+                writing.write_due(build, written)
+                if not written.row_count:
+                    break
+                for artifact_id, kinds in written.touched.items():
+                    touched.setdefault(artifact_id, set()).update(kinds)
+                advance(written.row_count)
+        for artifact_id, kinds in touched.items():
+            services.plan_nodes(artifact_id, build, kinds)
 
-def _read_modes(modes: str) -> list[str]:
+
+def _read_modes(modes: str | None, index: str) -> list[str]:
+    if modes is None:
+        return _modes_of(index)
     chosen = [mode.strip() for mode in modes.split(",")]
     for mode in chosen:
-        if mode not in set(Mode):
-            raise CommandError(f"{mode!r} is no mode; there are: {', '.join(Mode)}.")
+        if mode not in MODES:
+            raise CommandError(f"{mode!r} is no mode; there are: {', '.join(MODES)}.")
     return chosen
+
+
+def _modes_of(index: str) -> list[str]:
+    """What an index of this spec can answer."""
+    spec = get_specs().get(index)
+    kinds = spec.kinds if spec else ("chunk",)
+    needed = {
+        "pages": {"chunk"},
+        "summaries": {"page_summary"},
+        "questions": {"question"},
+        "hierarchical": {"chunk", "page_summary"},
+    }
+    return [mode for mode, (kind, _) in MODES.items() if needed[kind] <= set(kinds)]
 
 
 def _slices(texts: Sequence[CorpusText], size: int) -> Iterator[Sequence[CorpusText]]:

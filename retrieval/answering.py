@@ -1,0 +1,60 @@
+"""A search's parameters in, its answer out, both as the API has them; with or without HTTP."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from retrieval.search import (
+    search_chunks,
+    search_hierarchical,
+    search_questions,
+    search_summaries,
+)
+from retrieval.serializers.answers import (
+    render_answer,
+    render_chunk,
+    render_hierarchy,
+    render_question,
+    render_summary,
+)
+from retrieval.serializers.requests import (
+    read_hierarchical_request,
+    read_search_request,
+    read_summary_request,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    content: dict[str, Any]
+    stale_artifact_ids: Iterable[UUID]  # for the caller to have indexed again
+
+
+def answer_pages(parameters: Any) -> Answered:
+    answer = search_chunks(read_search_request(parameters))
+    return Answered(render_answer(answer, render_chunk), answer.stale_artifact_ids)
+
+
+def answer_summaries(parameters: Any) -> Answered:
+    answer = search_summaries(*read_summary_request(parameters))
+    return Answered(render_answer(answer, render_summary), answer.stale_artifact_ids)
+
+
+def answer_questions(parameters: Any) -> Answered:
+    answer = search_questions(read_search_request(parameters))
+    return Answered(render_answer(answer, render_question), answer.stale_artifact_ids)
+
+
+def answer_hierarchical(parameters: Any) -> Answered:
+    answer = search_hierarchical(read_hierarchical_request(parameters))
+    return Answered(render_hierarchy(answer), answer.stale_artifact_ids)
+
+
+# By the last part of their addresses.
+ANSWERS: dict[str, Callable[[Any], Answered]] = {
+    "pages": answer_pages,
+    "summaries": answer_summaries,
+    "questions": answer_questions,
+    "hierarchical": answer_hierarchical,
+}

@@ -1,0 +1,64 @@
+"""Searching the nodes of an index, and proving what was found.
+
+The one search there is, for every kind of node: the HTTP views, the retrievers, the tools and
+the commands all come here.
+
+    request.py    what is asked, and whether it may be
+    targets.py    the collections that answer, and what they gave
+    proof.py      what they gave, compared with the documents as they are now
+    flat.py       one ranking of one kind: chunks, summaries, questions
+    hierarchy.py  summaries and chunks at once, by artifact and page
+"""
+
+from retrieval.search.flat import (
+    Hit,
+    SearchAnswer,
+    search_chunks,
+    search_questions,
+    search_summaries,
+)
+from retrieval.search.hierarchy import (
+    MAX_ARTIFACTS,
+    ArtifactGroup,
+    HierarchicalAnswer,
+    HierarchicalRequest,
+    PageGroup,
+    search_hierarchical,
+)
+from retrieval.search.proof import Dropped, Verdict
+from retrieval.search.request import (
+    MAX_INDEXES,
+    MAX_LIMIT,
+    MAX_OFFSET,
+    MAX_QUERY_CHARS,
+    SCORE_KINDS,
+    Mode,
+    SearchRequest,
+    Stale,
+    SummaryType,
+)
+
+__all__ = [
+    "MAX_ARTIFACTS",
+    "MAX_INDEXES",
+    "MAX_LIMIT",
+    "MAX_OFFSET",
+    "MAX_QUERY_CHARS",
+    "SCORE_KINDS",
+    "ArtifactGroup",
+    "Dropped",
+    "HierarchicalAnswer",
+    "HierarchicalRequest",
+    "Hit",
+    "Mode",
+    "PageGroup",
+    "SearchAnswer",
+    "SearchRequest",
+    "Stale",
+    "SummaryType",
+    "Verdict",
+    "search_chunks",
+    "search_hierarchical",
+    "search_questions",
+    "search_summaries",
+]

@@ -1,0 +1,185 @@
+"""One ranking of one kind of node."""
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from indexing.spec import IndexSpec
+from indexing.stores import Payload, get_store
+from retrieval.explanation import Explanation
+from retrieval.search.proof import Dropped, Key, Proof, Verdict
+from retrieval.search.request import SCORE_KINDS, SearchRequest, SummaryType, check_request
+from retrieval.search.targets import (
+    Found,
+    Target,
+    encode,
+    explain,
+    find_builds,
+    make_targets,
+    merge,
+)
+
+_MARGIN = 2  # fetched beyond the page: the odd hit that is dropped costs no second request
+_REFILL = 100  # fetched where the margin did not do; twice as many each time after
+_MOST_AT_ONCE = 10_000  # points: the database takes 32,766 parameters a query
+_MOST_REFILLS = 8  # over 20,000 points: no page is so far away, unless nearly all is unprovable
+_QUESTIONS_PER_CHUNK = 3  # fetched for each chunk that is wanted: its questions are much alike
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    node_id: UUID
+    index: str
+    score: float
+    payload: Payload
+    verdict: Verdict | None  # None: not asked for
+    spec: IndexSpec
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """``builds``: index name -> number of the build that answered, None where none is live."""
+
+    builds: dict[str, int | None]
+    score_kind: str
+    hits: list[Hit]
+    dropped: Dropped
+    stale_artifact_ids: list[UUID]  # for the caller to have indexed again
+    took_ms: dict[str, float]  # by stage
+
+
+def search_chunks(request: SearchRequest) -> SearchAnswer:
+    """The best chunks for a query, best first; ties by node id.
+
+    Pages do not overlap: ``offset`` counts hits as served, after the unprovable are dropped.
+
+    Raises:
+        InvalidInput: naming the parameter; also where indexes do not share an embedding model,
+            or one of them holds no such nodes.
+        UnknownIndex: with the names there are.
+        StoreUnavailable, EmbeddingUnavailable: retry helps.
+    """
+    return _search(request, ("chunk",))
+
+
+def search_summaries(request: SearchRequest, type: SummaryType = SummaryType.ALL) -> SearchAnswer:
+    """The best summaries, of pages, artifacts or both. Otherwise as ``search_chunks``."""
+    return _search(request, type.kinds)
+
+
+def search_questions(request: SearchRequest) -> SearchAnswer:
+    """The best question of each chunk; ``limit`` and ``offset`` count chunks. Otherwise as
+    ``search_chunks``."""
+    return _search(
+        request,
+        ("question",),
+        group=lambda found: (found.target.build_id, found.point.payload.get("chunk_id")),
+        points_per_hit=_QUESTIONS_PER_CHUNK,
+    )
+
+
+def _search(
+    request: SearchRequest,
+    kinds: Sequence[str],
+    *,
+    group: Callable[[Found], Hashable] = lambda found: found.key,
+    points_per_hit: int = 1,
+) -> SearchAnswer:
+    """Of points of one ``group`` the best that can be served stands for all."""
+    watch = Stopwatch()
+    check_request(request)
+    builds = find_builds(request.indexes)
+    targets = make_targets(builds.values(), kinds, request.filter)
+    watch.start()
+    encode(request.query, request.mode, targets)
+    watch.lap("embed")
+
+    wanted = request.offset + request.limit
+    proof = Proof()
+    ranking: list[Found] = []
+    count = wanted * points_per_hit + _MARGIN
+    for _ in range(1 + _MOST_REFILLS):
+        for target in targets:
+            if target.has_more:
+                query = target.query(request.mode, count, request.min_score)
+                target.take(get_store().search(target.collection, query), count)
+        ranking = merge(targets)
+        watch.lap("search")
+        if request.verify:
+            proof.judge(ranking)
+            ranking = [found for found in ranking if proof.serves(found, request.stale)]
+            watch.lap("verify")
+        ranking = _best_of_each(ranking, group)
+        if _count_certain(ranking, targets) >= wanted or not any(t.has_more for t in targets):
+            break
+        count = min(max(2 * count, _REFILL), _MOST_AT_ONCE)
+    page = ranking[request.offset : wanted]
+    explanations: dict[Key, Explanation] = {}
+    if request.explain:
+        explanations = explain(request.mode, page)
+        watch.lap("search")
+    return SearchAnswer(
+        builds={name: build.number if build else None for name, build in builds.items()},
+        score_kind=SCORE_KINDS[request.mode],
+        hits=[make_hit(found, proof, explanations) for found in page],
+        dropped=proof.dropped,
+        stale_artifact_ids=sorted(proof.stale_artifact_ids),
+        took_ms=watch.took_ms(),
+    )
+
+
+def make_hit(found: Found, proof: Proof, explanations: Mapping[Key, Explanation]) -> Hit:
+    key = found.key
+    return Hit(
+        node_id=found.point.id,
+        index=found.target.index,
+        score=found.point.score,
+        payload=found.point.payload,
+        verdict=proof.verdicts.get(key),
+        spec=found.target.spec,
+        explanation=explanations.get(key),
+    )
+
+
+def _best_of_each(ranking: Sequence[Found], group: Callable[[Found], Hashable]) -> list[Found]:
+    best: dict[Hashable, Found] = {}
+    for found in ranking:
+        best.setdefault(group(found), found)
+    return list(best.values())
+
+
+def _count_certain(ranking: Sequence[Found], targets: Sequence[Target]) -> int:
+    """How many of the ranking nothing still unfetched could come before."""
+    ends = [
+        Found(target, target.points[-1]).place
+        for target in targets
+        if target.has_more and target.points
+    ]
+    if not ends:
+        return len(ranking)
+    frontier = min(ends)
+    return sum(found.place <= frontier for found in ranking)
+
+
+class Stopwatch:
+    """Milliseconds by stage."""
+
+    def __init__(self) -> None:
+        self._began = self._clock = time.perf_counter()
+        self._took = {"embed": 0.0, "search": 0.0, "verify": 0.0}
+
+    def start(self) -> None:
+        """Count what went before to no stage."""
+        self._clock = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Count what went by since the last lap to ``stage``."""
+        now = time.perf_counter()
+        self._took[stage] += (now - self._clock) * 1_000
+        self._clock = now
+
+    def took_ms(self) -> dict[str, float]:
+        took = {**self._took, "total": (time.perf_counter() - self._began) * 1_000}
+        return {stage: round(milliseconds, 3) for stage, milliseconds in took.items()}

@@ -1,0 +1,186 @@
+"""Summaries and chunks asked at once, answered by artifact and page."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from documents.exceptions import InvalidInput
+from indexing.models import IndexBuild
+from indexing.stores import get_store
+from retrieval.explanation import Explanation
+from retrieval.ledger import LiveBuild
+from retrieval.search.flat import Hit, Stopwatch, make_hit
+from retrieval.search.proof import Dropped, Key, Proof
+from retrieval.search.request import SCORE_KINDS, Mode, Stale, SummaryType, check_query
+from retrieval.search.targets import (
+    Found,
+    encode,
+    explain,
+    find_builds,
+    make_targets,
+    merge,
+    read_spec,
+)
+
+MAX_ARTIFACTS = 50
+CANDIDATES = 50  # summaries, and chunks
+CHUNKS_PER_PAGE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchicalRequest:
+    """As ``SearchRequest``; ``limit`` counts artifacts."""
+
+    indexes: Sequence[str | IndexBuild]
+    query: str
+    mode: Mode = Mode.HYBRID
+    limit: int = 10
+    filter: Mapping[str, Any] | None = None
+    verify: bool = True
+    explain: bool = False
+    stale: Stale = Stale.FLAG
+
+
+@dataclass(slots=True)
+class PageGroup:
+    page_id: str
+    page_index: int | None
+    score: float
+    summary: Hit | None = None
+    chunks: list[Hit] = field(default_factory=list)  # best first
+
+
+@dataclass(slots=True)
+class ArtifactGroup:
+    """An artifact's score is its best hit's, a page's likewise.
+
+    Hits of both collections are compared as they are: fused scores are reciprocal ranks with
+    the same k on either side, so that the best chunk counts as much as the best summary, and
+    cosines come from one model. BM25 scores of two collections compare but roughly.
+    """
+
+    artifact_id: str
+    title: str
+    index: str
+    score: float
+    summary: Hit | None = None
+    pages: list[PageGroup] = field(default_factory=list)  # best first
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchicalAnswer:
+    builds: dict[str, int | None]
+    score_kind: str
+    artifacts: list[ArtifactGroup]  # best first
+    dropped: Dropped
+    stale_artifact_ids: list[UUID]  # for the caller to have indexed again
+    took_ms: dict[str, float]  # by stage
+
+
+def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
+    """The best artifacts for a query with their best pages, and up to three chunks of each.
+
+    They are those the best 50 summaries and the best 50 chunks belong to, after the unprovable
+    are dropped. An artifact or page is there with its summary, its chunks, or both.
+
+    Raises:
+        InvalidInput: naming the parameter; also where indexes do not share an embedding model,
+            or one of them lacks summaries or chunks.
+        UnknownIndex: with the names there are.
+        StoreUnavailable, EmbeddingUnavailable: retry helps.
+    """
+    watch = Stopwatch()
+    check_query(request.indexes, request.query)
+    if not 1 <= request.limit <= MAX_ARTIFACTS:
+        raise InvalidInput(f"limit lies between 1 and {MAX_ARTIFACTS}.", field="limit")
+    builds = find_builds(request.indexes)
+    _require_both(builds.values())
+    summaries = make_targets(builds.values(), SummaryType.ALL.kinds, request.filter)
+    chunks = make_targets(builds.values(), ["chunk"], request.filter)
+    targets = [*summaries, *chunks]
+    watch.start()
+    encode(request.query, request.mode, targets)
+    watch.lap("embed")
+
+    answers = get_store().search_many(
+        [(target.collection, target.query(request.mode, CANDIDATES)) for target in targets]
+    )
+    for target, points in zip(targets, answers, strict=True):
+        target.take(points, CANDIDATES)
+    found = merge(summaries)[:CANDIDATES] + merge(chunks)[:CANDIDATES]
+    watch.lap("search")
+
+    proof = Proof()
+    if request.verify:
+        proof.judge(found)
+        found = [each for each in found if proof.serves(each, request.stale)]
+        watch.lap("verify")
+    explanations: dict[Key, Explanation] = {}
+    if request.explain:
+        explanations = explain(request.mode, found)
+        watch.lap("search")
+    return HierarchicalAnswer(
+        builds={name: build.number if build else None for name, build in builds.items()},
+        score_kind=SCORE_KINDS[request.mode],
+        artifacts=_group(found, proof, explanations)[: request.limit],
+        dropped=proof.dropped,
+        stale_artifact_ids=sorted(proof.stale_artifact_ids),
+        took_ms=watch.took_ms(),
+    )
+
+
+def _require_both(builds: Iterable[LiveBuild | None]) -> None:
+    for build in builds:
+        if build is None:
+            continue
+        kinds = read_spec(build.recipe).kinds
+        if not _has_both(kinds):
+            missing = "embedded chunks" if "chunk" not in kinds else "summaries"
+            raise InvalidInput(
+                f"A hierarchical search needs summaries and chunks; {build.index} holds no "
+                f"{missing}.",
+                field="index",
+                allowed=[
+                    live.index_id
+                    for live in IndexBuild.objects.live()
+                    if _has_both(live.spec.kinds)
+                ],
+            )
+
+
+def _has_both(kinds: Collection[str]) -> bool:
+    return "chunk" in kinds and any(kind in kinds for kind in SummaryType.ALL.kinds)
+
+
+def _group(
+    found: Sequence[Found], proof: Proof, explanations: Mapping[Key, Explanation]
+) -> list[ArtifactGroup]:
+    """In one pass: within either collection the hits come best first."""
+    artifacts: dict[str, ArtifactGroup] = {}
+    pages: dict[str, PageGroup] = {}
+    for each in found:
+        payload, score = each.point.payload, each.point.score
+        artifact_id, page_id, kind = payload["artifact_id"], payload["page_id"], payload["kind"]
+        artifact = artifacts.get(artifact_id)
+        if artifact is None:
+            artifact = artifacts[artifact_id] = ArtifactGroup(
+                artifact_id, payload["artifact_title"], each.target.index, score
+            )
+        artifact.score = max(artifact.score, score)
+        hit = make_hit(each, proof, explanations)
+        if kind == "artifact_summary":
+            artifact.summary = hit
+            continue
+        page = pages.get(page_id)
+        if page is None:
+            page = pages[page_id] = PageGroup(page_id, payload["page_index"], score)
+            artifact.pages.append(page)
+        page.score = max(page.score, score)
+        if kind == "page_summary":
+            page.summary = hit
+        elif len(page.chunks) < CHUNKS_PER_PAGE:
+            page.chunks.append(hit)
+    for artifact in artifacts.values():
+        artifact.pages.sort(key=lambda page: (-page.score, page.page_index, page.page_id))
+    return sorted(artifacts.values(), key=lambda each: (-each.score, each.artifact_id))

@@ -1,0 +1,194 @@
+"""What the store gave, compared with the ledger and the documents as they are now."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from documents.models import Source, hash_text
+from indexing.spec import COLLECTIONS
+from indexing.stores import Payload
+from retrieval.ledger import SummaryRow, read_ledger, read_summaries
+from retrieval.search.request import Stale
+from retrieval.search.targets import Found
+
+logger = logging.getLogger(__name__)
+
+Key = tuple[int, UUID]  # build, point
+
+
+class Verdict(StrEnum):
+    EXACT = "exact"  # it stands at its offsets, or was written from, the document as that is now
+    STALE = "stale"  # the document has changed since
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Points found and not served."""
+
+    orphans: int = 0  # without a ledger row or an artifact
+    integrity_errors: int = 0  # not the text that was written, or of their unchanged source
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is to be said of a point that has a row. ``verdict`` None: an integrity error."""
+
+    artifact_id: UUID
+    verdict: Verdict | None
+
+
+Judge = Callable[[Sequence[Found]], dict[Key, Judgement]]
+
+
+class Proof:
+    """The verdicts on all that was found for one search."""
+
+    def __init__(self) -> None:
+        self.verdicts: dict[Key, Verdict] = {}
+        self.orphans: set[Key] = set()
+        self.broken: set[Key] = set()
+        self.stale_artifact_ids: set[UUID] = set()
+
+    @property
+    def dropped(self) -> Dropped:
+        return Dropped(orphans=len(self.orphans), integrity_errors=len(self.broken))
+
+    def serves(self, found: Found, stale: Stale) -> bool:
+        verdict = self.verdicts.get(found.key)
+        return verdict == Verdict.EXACT or (verdict == Verdict.STALE and stale == Stale.FLAG)
+
+    def judge(self, ranking: Iterable[Found]) -> None:
+        """One query for each sort of collection of which something has not been judged yet,
+        another where a chunk names a source that its row does not."""
+        unjudged: dict[str, list[Found]] = {}
+        for found in ranking:
+            key = found.key
+            if key in self.verdicts or key in self.orphans or key in self.broken:
+                continue
+            unjudged.setdefault(COLLECTIONS[found.target.kinds[0]], []).append(found)
+        for collection, group in unjudged.items():
+            judgements = _JUDGES[collection](group)
+            for found in group:
+                self._note(found, judgements.get(found.key))
+
+    def _note(self, found: Found, judgement: Judgement | None) -> None:
+        if judgement is None:
+            self.orphans.add(found.key)
+        elif judgement.verdict is None:
+            self.broken.add(found.key)
+            logger.error(
+                "Integrity error: point %s of %s is not the text it stands for",
+                found.point.id,
+                found.target.collection,
+            )
+        else:
+            self.verdicts[found.key] = judgement.verdict
+            if judgement.verdict == Verdict.STALE:
+                self.stale_artifact_ids.add(judgement.artifact_id)
+
+
+def _ids(group: Sequence[Found]) -> tuple[set[int], set[UUID]]:
+    return {found.target.build_id for found in group}, {found.point.id for found in group}
+
+
+# --- Passages: chunks, and questions that stand for them -------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Where a payload keeps the text it was cut from its source as."""
+
+    text: str
+    text_hash: str
+
+
+CHUNK = Passage("text", "text_hash")
+QUESTION = Passage("chunk_text", "chunk_hash")
+
+
+def _judge_passages(group: Sequence[Found], passage: Passage) -> dict[Key, Judgement]:
+    rows = read_ledger(*_ids(group))
+    artifact_ids = {(row.build_id, row.point_id): row.artifact_id for row in rows}
+    texts = {
+        row.source_id: row.source_text
+        for row in rows
+        if row.source_id is not None and row.source_text is not None
+    }
+    # It is the payload's own source its offsets count in; a row may have moved to another since.
+    named = {_source_id(found.point.payload) for found in group if found.key in artifact_ids}
+    if elsewhere := [pk for pk in named if pk is not None and pk not in texts]:
+        texts |= Source.objects.filter(pk__in=elsewhere).values_list("pk", "text")
+    sources = {pk: (text, hash_text(text)) for pk, text in texts.items() if pk in named}
+    return {
+        found.key: Judgement(
+            artifact_ids[found.key], _compare_passage(found.point.payload, passage, sources)
+        )
+        for found in group
+        if found.key in artifact_ids
+    }
+
+
+def _source_id(payload: Payload) -> UUID | None:
+    try:
+        return UUID(payload["source_id"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _compare_passage(
+    payload: Payload, passage: Passage, sources: Mapping[UUID, tuple[str, str]]
+) -> Verdict | None:
+    """A hash that was never taken (null) proves and refutes nothing."""
+    source_id, text = _source_id(payload), payload.get(passage.text)
+    start, end = payload.get("start_offset"), payload.get("end_offset")
+    if source_id is None or not isinstance(text, str):
+        return None
+    if not isinstance(start, int) or not isinstance(end, int):
+        return None
+    if payload.get(passage.text_hash) not in (None, hash_text(text)):
+        return None
+    if source_id not in sources:
+        return Verdict.STALE  # an edit took the passage away
+    source_text, source_hash = sources[source_id]
+    if payload.get("source_hash") not in (None, source_hash):
+        return Verdict.STALE
+    if source_text[start:end] == text:
+        return Verdict.EXACT
+    return None if payload.get("source_hash") else Verdict.STALE
+
+
+# --- Summaries -------------------------------------------------------------------------------
+
+
+def _judge_summaries(group: Sequence[Found]) -> dict[Key, Judgement]:
+    rows = {(row.build_id, row.point_id): row for row in read_summaries(*_ids(group))}
+    return {
+        found.key: Judgement(row.artifact_id, _compare_summary(found.point.payload, row))
+        for found in group
+        if (row := rows.get(found.key)) is not None
+    }
+
+
+def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
+    """A summary stands nowhere in its document: that its text is what was written is all there
+    is to prove, and whether it would be written from the same today."""
+    text = payload.get("summary_text")
+    if not isinstance(text, str) or payload.get("kind") != row.kind:
+        return None
+    if payload.get("text_hash") not in (None, hash_text(text)):
+        return None
+    if row.input_hash is None or row.is_outdated:
+        return Verdict.STALE
+    # One that says nothing of its input proves and refutes nothing.
+    if payload.get("source_hash") not in (None, "", row.input_hash):
+        return Verdict.STALE
+    return Verdict.EXACT
+
+
+_JUDGES: dict[str, Judge] = {
+    "chunk": lambda group: _judge_passages(group, CHUNK),
+    "question": lambda group: _judge_passages(group, QUESTION),
+    "summary": _judge_summaries,
+}

@@ -1,0 +1,93 @@
+"""What a search is asked for."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from documents.exceptions import InvalidInput
+from indexing.models import IndexBuild
+
+MAX_LIMIT = 100
+MAX_OFFSET = 1_000
+MAX_QUERY_CHARS = 10_000
+MAX_INDEXES = 20
+
+
+class Mode(StrEnum):
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    SPARSE = "sparse"
+
+
+SCORE_KINDS = {Mode.HYBRID: "rrf", Mode.DENSE: "cosine", Mode.SPARSE: "bm25"}
+
+
+class Stale(StrEnum):
+    """What becomes of hits whose document has changed since they were indexed."""
+
+    FLAG = "flag"
+    OMIT = "omit"
+
+
+class SummaryType(StrEnum):
+    PAGE = "page_summary"
+    ARTIFACT = "artifact_summary"
+    ALL = "all"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return (SummaryType.PAGE, SummaryType.ARTIFACT) if self == SummaryType.ALL else (str(self),)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """``indexes`` names them; a build in a name's place is searched, live or not.
+
+    ``filter`` is as callers write it (``retrieval.filters``). ``min_score`` is on the scale of
+    the mode's scores.
+    """
+
+    indexes: Sequence[str | IndexBuild]
+    query: str
+    mode: Mode = Mode.HYBRID
+    limit: int = 10
+    offset: int = 0
+    filter: Mapping[str, Any] | None = None
+    min_score: float | None = None
+    verify: bool = True
+    explain: bool = False
+    stale: Stale = Stale.FLAG
+
+
+def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
+    """What holds for every search.
+
+    Raises:
+        InvalidInput: naming the parameter.
+    """
+    if not query.strip():
+        raise InvalidInput("The query is empty.", field="query")
+    if len(query) > MAX_QUERY_CHARS:
+        raise InvalidInput(f"The query is longer than {MAX_QUERY_CHARS} characters.", field="query")
+    if any("\ud800" <= character <= "\udfff" for character in query):
+        raise InvalidInput("The query holds half a surrogate pair.", field="query")
+    if not indexes:
+        raise InvalidInput("Name an index.", field="index")
+    if len(indexes) > MAX_INDEXES:
+        raise InvalidInput(f"One search takes {MAX_INDEXES} indexes at most.", field="index")
+
+
+def check_request(request: SearchRequest) -> None:
+    """
+    Raises:
+        InvalidInput: naming the parameter.
+    """
+    check_query(request.indexes, request.query)
+    if not 1 <= request.limit <= MAX_LIMIT:
+        raise InvalidInput(f"limit lies between 1 and {MAX_LIMIT}.", field="limit")
+    if not 0 <= request.offset <= MAX_OFFSET:
+        raise InvalidInput(f"offset lies between 0 and {MAX_OFFSET}.", field="offset")
+    if request.min_score is not None and not math.isfinite(request.min_score):
+        raise InvalidInput("min_score is a finite number.", field="min_score")

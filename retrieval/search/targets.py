@@ -1,0 +1,248 @@
+"""The collections that answer a search, and what they gave."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from documents.exceptions import InvalidInput, UnknownIndex
+from indexing import embedding
+from indexing.models import Index, IndexBuild
+from indexing.spec import COLLECTIONS, IndexSpec
+from indexing.stores import (
+    AllOf,
+    DenseVector,
+    Filter,
+    Fusion,
+    Match,
+    Query,
+    ScoredPoint,
+    SparseVector,
+    encode_query,
+)
+from retrieval.explanation import Explanation, explain_alone, explain_fused
+from retrieval.filters import parse_filter
+from retrieval.ledger import LiveBuild, read_live_builds
+from retrieval.search.request import Mode
+
+# What nodes of a kind are called where people read of them.
+KIND_NAMES = {
+    "chunk": "chunks",
+    "page_summary": "page summaries",
+    "artifact_summary": "artifact summaries",
+    "question": "questions",
+}
+
+
+@dataclass(eq=False, slots=True)
+class Target:
+    """One collection of one build to be searched, and what it gave so far, best first."""
+
+    index: str
+    build_id: int
+    spec: IndexSpec
+    kinds: tuple[str, ...]  # those of the collection that are asked for
+    collection: str
+    filter: Filter | None = None
+    dense: DenseVector | None = None
+    sparse: SparseVector | None = None
+    points: list[ScoredPoint] = field(default_factory=list)
+    has_more: bool = True
+
+    @property
+    def fusion(self) -> Fusion:
+        search = self.spec.search
+        # Candidates are counted in what is answered, and questions are answered by chunks.
+        questions = self.spec.questions
+        each = questions.count if questions is not None and self.kinds == ("question",) else 1
+        return Fusion(
+            k=search.rrf_k,
+            dense_weight=search.dense_weight,
+            sparse_weight=search.sparse_weight,
+            prefetch=search.prefetch * each,
+        )
+
+    def query(self, mode: Mode, count: int, min_score: float | None = None) -> Query:
+        """For the next ``count`` points."""
+        return Query(
+            dense=self.dense,
+            sparse=self.sparse,
+            fusion=self.fusion if mode == Mode.HYBRID else None,
+            filter=self.filter,
+            limit=count,
+            offset=len(self.points),
+            min_score=min_score,
+        )
+
+    def take(self, points: Sequence[ScoredPoint], count: int) -> None:
+        """Keep what a query for ``count`` points gave."""
+        self.points += points
+        self.has_more = len(points) == count
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    target: Target
+    point: ScoredPoint
+
+    @property
+    def key(self) -> tuple[int, UUID]:
+        return self.target.build_id, self.point.id
+
+    @property
+    def place(self) -> tuple[float, int]:
+        """Orders the best first; ties by node id."""
+        return -self.point.score, self.point.id.int
+
+
+def merge(targets: Iterable[Target]) -> list[Found]:
+    """All that was found, best first."""
+    found = [Found(target, point) for target in targets for point in target.points]
+    found.sort(key=lambda each: each.place)
+    return found
+
+
+# --- Finding them ----------------------------------------------------------------------------
+
+
+def find_builds(indexes: Sequence[str | IndexBuild]) -> dict[str, LiveBuild | None]:
+    """Index name -> the build that answers for it, None where none is live; each once.
+
+    Raises:
+        InvalidInput: they do not share an embedding model.
+        UnknownIndex: with the names there are.
+    """
+    names = {index for index in indexes if isinstance(index, str)}
+    live = read_live_builds(names) if names else {}
+    unknown = sorted(names - live.keys())
+    if unknown:
+        raise UnknownIndex(
+            f"There is no index {unknown[0][:100]!r}.",
+            field="index",
+            allowed=Index.objects.values_list("name", flat=True),
+        )
+    builds: dict[str, LiveBuild | None] = {}
+    for given in indexes:
+        if isinstance(given, str):
+            builds.setdefault(given, live[given])
+        else:
+            builds.setdefault(given.index_id, _as_given(given))
+    _require_one_model(builds.values())
+    return builds
+
+
+def make_targets(
+    builds: Iterable[LiveBuild | None], kinds: Sequence[str], filter: Mapping[str, Any] | None
+) -> list[Target]:
+    """One for each build, of the collection these kinds live in (there is but one).
+
+    Raises:
+        InvalidInput: a build holds no nodes of these kinds, or the filter is wrong.
+    """
+    targets = []
+    for build in builds:
+        if build is None:
+            continue
+        spec = read_spec(build.recipe)
+        held = tuple(kind for kind in kinds if kind in spec.kinds)
+        if not held:
+            raise _say_missing(build.index, kinds)
+        parsed = parse_filter(filter, spec)
+        shares = [kind for kind in spec.kinds if COLLECTIONS[kind] == COLLECTIONS[held[0]]]
+        if len(held) < len(shares):
+            of_kinds = Match("kind", held)
+            parsed = of_kinds if parsed is None else AllOf([of_kinds, parsed])
+        collection = f"{spec.collection_alias(held[0])}.{build.number}"
+        targets.append(Target(build.index, build.id, spec, held, collection, parsed))
+    return targets
+
+
+def encode(query: str, mode: Mode, targets: Sequence[Target]) -> None:
+    """Give every target the query as it searches by it; the model is asked once.
+
+    Raises:
+        EmbeddingUnavailable: retry helps.
+    """
+    if not targets:
+        return
+    if mode != Mode.SPARSE:
+        dense = embedding.get_embedder(targets[0].spec.embedding).embed_query(query)
+        for target in targets:
+            target.dense = dense
+    if mode != Mode.DENSE:
+        for target in targets:
+            target.sparse = encode_query(target.spec.sparse, query)
+
+
+@lru_cache(maxsize=256)
+def read_spec(recipe: str) -> IndexSpec:
+    """Kept: validating a spec for each request would cost as much as the search."""
+    return IndexSpec.model_validate_json(recipe)
+
+
+def _as_given(build: IndexBuild) -> LiveBuild:
+    return LiveBuild(build.index_id, build.pk, build.number, json.dumps(build.recipe))
+
+
+def _require_one_model(builds: Iterable[LiveBuild | None]) -> None:
+    spaces: dict[tuple[str | int, ...], str] = {}
+    for build in builds:
+        if build is None:
+            continue
+        model = read_spec(build.recipe).embedding
+        space = (
+            model.provider, model.model, model.dimension,
+            model.document_prefix, model.query_prefix,
+        )  # fmt: skip
+        spaces.setdefault(space, build.index)
+    if len(spaces) > 1:
+        models = ", ".join(f"{name} ({space[1]})" for space, name in spaces.items())
+        raise InvalidInput(
+            f"Indexes searched together must share one embedding model; these do not: {models}.",
+            field="index",
+            fix="Search them one by one.",
+        )
+
+
+def _say_missing(index: str, kinds: Sequence[str]) -> InvalidInput:
+    wanted = " or ".join(KIND_NAMES[kind] for kind in kinds)
+    return InvalidInput(
+        f"The index {index} holds no {wanted}.",
+        field="index",
+        allowed=[
+            build.index_id
+            for build in IndexBuild.objects.live()
+            if any(kind in build.spec.kinds for kind in kinds)
+        ],
+        fix="Its spec says which kinds of node it holds.",
+    )
+
+
+# --- Explaining ------------------------------------------------------------------------------
+
+
+def explain(mode: Mode, page: Sequence[Found]) -> dict[tuple[int, UUID], Explanation]:
+    """By key, what gave each of these its score.
+
+    Raises:
+        StoreUnavailable: retry helps.
+    """
+    explanations: dict[tuple[int, UUID], Explanation] = {}
+    for target in {id(found.target): found.target for found in page}.values():
+        scores = {found.point.id: found.point.score for found in page if found.target is target}
+        if mode == Mode.HYBRID:
+            shares = explain_fused(
+                target.collection,
+                scores,
+                dense=target.dense,
+                sparse=target.sparse,
+                fusion=target.fusion,
+                filter=target.filter,
+            )
+        else:
+            shares = explain_alone(target.points, scores, is_dense=mode == Mode.DENSE)
+        for point_id, explanation in shares.items():
+            explanations[target.build_id, point_id] = explanation
+    return explanations

@@ -1,0 +1,263 @@
+"""What the read side answers over HTTP.
+
+Built as plain dicts, for a serializer per hit costs more than the search.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from retrieval.context import SourceContext
+from retrieval.explanation import Explanation, Share
+from retrieval.search import (
+    ArtifactGroup,
+    Dropped,
+    HierarchicalAnswer,
+    Hit,
+    PageGroup,
+    SearchAnswer,
+)
+
+SNIPPET_CHARS = 300
+
+HitRenderer = Callable[[Hit, str], dict[str, Any]]
+
+
+# --- Searches --------------------------------------------------------------------------------
+
+
+def render_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
+    """``index`` and ``build`` are lists where several indexes were asked; hits then name theirs."""
+    content = _render_head(answer.builds, answer.took_ms)
+    content["hits"] = [render_hit(hit, answer.score_kind) for hit in answer.hits]
+    content["dropped"] = _render_dropped(answer.dropped)
+    if len(answer.builds) > 1:
+        for rendered, hit in zip(content["hits"], answer.hits, strict=True):
+            rendered["index"] = hit.index
+    return content
+
+
+def render_hierarchy(answer: HierarchicalAnswer) -> dict[str, Any]:
+    """As ``render_answer``, with artifacts in place of hits."""
+    content = _render_head(answer.builds, answer.took_ms)
+    content["artifacts"] = [
+        _render_artifact(artifact, answer.score_kind) for artifact in answer.artifacts
+    ]
+    content["dropped"] = _render_dropped(answer.dropped)
+    if len(answer.builds) > 1:
+        for rendered, artifact in zip(content["artifacts"], answer.artifacts, strict=True):
+            rendered["index"] = artifact.index
+    return content
+
+
+def _render_head(builds: Mapping[str, int | None], took_ms: Mapping[str, float]) -> dict[str, Any]:
+    names, numbers = list(builds), list(builds.values())
+    is_several = len(names) > 1
+    return {
+        "index": names if is_several else names[0],
+        "build": numbers if is_several else numbers[0],
+        "took_ms": took_ms,
+    }
+
+
+def _render_dropped(dropped: Dropped) -> dict[str, int]:
+    return {"orphans": dropped.orphans, "integrity_errors": dropped.integrity_errors}
+
+
+def _render_artifact(artifact: ArtifactGroup, score_kind: str) -> dict[str, Any]:
+    return {
+        "artifact_id": artifact.artifact_id,
+        "artifact_title": artifact.title,
+        "score": artifact.score,
+        "summary_snippet": _cut_snippet(artifact.summary),
+        "pages": [_render_page(page, score_kind) for page in artifact.pages],
+    }
+
+
+def _render_page(page: PageGroup, score_kind: str) -> dict[str, Any]:
+    return {
+        "page_id": page.page_id,
+        "page_index": page.page_index,
+        "score": page.score,
+        "summary_snippet": _cut_snippet(page.summary),
+        "supporting_chunks": [render_chunk(hit, score_kind) for hit in page.chunks],
+    }
+
+
+def _cut_snippet(summary: Hit | None) -> str | None:
+    return None if summary is None else clip(summary.payload.get("summary_text") or "")
+
+
+def clip(text: str, limit: int = SNIPPET_CHARS) -> str:
+    """The text where it is short enough, else its first words and an ellipsis, within ``limit``;
+    a word longer than that is cut."""
+    if len(text) <= limit:
+        return text
+    cut = text[:limit]
+    # The last word may go on beyond the cut; the ellipsis wants a place as well.
+    end = max(cut.rfind(" "), cut.rfind("\n"))
+    return f"{cut[: end if end > 0 else limit - 1].rstrip()}…"
+
+
+# --- Hits ------------------------------------------------------------------------------------
+
+
+def render_chunk(hit: Hit, score_kind: str) -> dict[str, Any]:
+    payload = hit.payload
+    return _render_common(
+        hit,
+        score_kind,
+        text=payload.get("text"),
+        page=_render_page_place(payload),
+        source=_render_source_place(payload),
+    )
+
+
+def render_summary(hit: Hit, score_kind: str) -> dict[str, Any]:
+    payload = hit.payload
+    is_of_page = payload.get("page_id") is not None
+    content = _render_common(
+        hit,
+        score_kind,
+        text=payload.get("summary_text"),
+        page=_render_page_place(payload) if is_of_page else None,
+        source=None,
+    )
+    names = [
+        "type", "entity_id", "artifact_id", "artifact_title", "summary_text", "model_name",
+        "date_embedded", *(("page_id", "page_index") if is_of_page else ("page_count",)),
+    ]  # fmt: skip
+    return content | {name: payload.get(name) for name in names}
+
+
+def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
+    """The chunk that answers, with the question that found it.
+
+    ``source`` is the name of the file here, and the passage stands under ``passage``. Declared
+    fields stand beside the others, each of them, and give way to those of the same name.
+    """
+    payload = hit.payload
+    declared = {
+        name: payload.get(name, [] if field.many else None)
+        for name, field in hit.spec.metadata.items()
+    }
+    common = _render_common(
+        hit,
+        score_kind,
+        text=payload.get("chunk_text"),
+        page=_render_page_place(payload),
+        source=payload.get("source"),
+    )
+    return (
+        declared
+        | common
+        | {
+            "passage": _render_source_place(payload),
+            "id": str(hit.node_id),
+            "chunk_id": payload.get("chunk_id"),
+            "question": payload.get("question"),
+            "summary": payload.get("summary"),
+        }
+    )
+
+
+def _render_common(
+    hit: Hit, score_kind: str, *, text: str | None, page: Any, source: Any
+) -> dict[str, Any]:
+    payload = hit.payload
+    content = {
+        "score": hit.score,
+        "score_kind": score_kind,
+        "node_id": str(hit.node_id),
+        "kind": payload.get("kind"),
+        "text": text,
+        "start_offset": payload.get("start_offset"),
+        "end_offset": payload.get("end_offset"),
+        "verdict": hit.verdict,
+        "artifact": {
+            "id": payload.get("artifact_id"),
+            "title": payload.get("artifact_title"),
+            "external_id": payload.get("external_id"),
+        },
+        "page": page,
+        "source": source,
+        "metadata": payload.get("metadata") or {},
+    }
+    if hit.explanation is not None:
+        content["explain"] = _render_explanation(hit.explanation)
+    return content
+
+
+def _render_page_place(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": payload.get("page_id"), "index": payload.get("page_index")}
+
+
+def _render_source_place(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": payload.get("source_id"), "ordinal": payload.get("source_ordinal")}
+
+
+def _render_explanation(explanation: Explanation) -> dict[str, Any]:
+    fusion = explanation.fusion
+    return {
+        "dense": _render_share(explanation.dense),
+        "sparse": _render_share(explanation.sparse),
+        "fusion": None
+        if fusion is None
+        else {
+            "k": fusion.k,
+            "weights": {"dense": fusion.dense_weight, "sparse": fusion.sparse_weight},
+        },
+    }
+
+
+def _render_share(share: Share | None) -> dict[str, Any] | None:
+    if share is None:
+        return None
+    return {"rank": share.rank, "score": share.score, "contribution": share.contribution}
+
+
+# --- Passages --------------------------------------------------------------------------------
+
+
+def render_source(context: SourceContext) -> dict[str, Any]:
+    source = context.source
+    return {
+        "id": str(source.pk),
+        "ordinal": source.ordinal,
+        "heading": source.heading,
+        "text": source.text,
+        "start": source.start,
+        "end": source.end,
+        "content_hash": source.content_hash,
+        "artifact": {
+            "id": str(source.artifact_id),
+            "title": source.artifact.title,
+            "external_id": source.artifact.external_id,
+            "index": source.artifact.index,
+        },
+        "page": {
+            "id": str(source.page_id),
+            "index": source.page.index,
+            "label": source.page.label,
+        },
+        "chunks": [
+            {
+                "node_id": str(node.point_id),
+                "strategy": node.strategy,
+                "chunk_index": node.chunk_index,
+                "start_offset": node.start_offset,
+                "end_offset": node.end_offset,
+                "state": node.state,
+            }
+            for node in context.chunks
+        ],
+        "neighbours": [
+            {
+                "id": str(neighbour.pk),
+                "ordinal": neighbour.ordinal,
+                "heading": neighbour.heading,
+                "text": neighbour.text,
+                "page": {"id": str(neighbour.page_id), "index": neighbour.page.index},
+            }
+            for neighbour in context.neighbours
+        ],
+    }

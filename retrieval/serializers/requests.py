@@ -1,0 +1,212 @@
+"""What the read side takes over HTTP."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import QueryDict
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from documents.exceptions import InvalidInput, Malformed
+from documents.parsers import load_json
+from documents.serializers import StrictSerializer, StringField, invalid_input
+from retrieval.context import MAX_WINDOW
+from retrieval.search import (
+    MAX_ARTIFACTS,
+    MAX_LIMIT,
+    MAX_OFFSET,
+    MAX_QUERY_CHARS,
+    HierarchicalRequest,
+    Mode,
+    SearchRequest,
+    Stale,
+    SummaryType,
+)
+
+
+@extend_schema_field(
+    {
+        "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "description": "One name, or several that share an embedding model.",
+    }
+)
+class IndexNamesField(serializers.Field):
+    """A name, several with commas between them, or a list of names."""
+
+    default_error_messages = {"invalid": "This takes the name of an index, or a list of names."}
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        names = data.split(",") if isinstance(data, str) else data
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            self.fail("invalid")
+        names = [name.strip() for name in names]
+        if not names or "" in names:
+            self.fail("invalid")
+        return names
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class FilterField(serializers.Field):
+    """Passed on as it is: ``retrieval.filters`` knows better what is wrong with one."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class QueryParametersSerializer(StrictSerializer):
+    """What every search takes."""
+
+    index = IndexNamesField()
+    query = StringField(required=False, max_length=MAX_QUERY_CHARS)
+    q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
+    mode = serializers.ChoiceField(choices=[str(mode) for mode in Mode], default="hybrid")
+    filter = FilterField(
+        required=False,
+        help_text='Such as {"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}; all_of, any_of '
+        "and not nest. JSON text in a query string.",
+    )
+    verify = serializers.BooleanField(
+        default=True, help_text="Compare each hit with the document as it is now."
+    )
+    explain = serializers.BooleanField(
+        default=False, help_text="Say what gave each hit its score; costs more requests."
+    )
+    stale = serializers.ChoiceField(
+        choices=[str(stale) for stale in Stale],
+        default="flag",
+        help_text="What becomes of hits whose document has changed since.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        query, q = attrs.get("query"), attrs.pop("q", None)
+        if query is not None and q is not None:
+            raise InvalidInput("Give query or q, not both.", field="q")
+        attrs["query"] = q if query is None else query
+        if attrs["query"] is None:
+            raise InvalidInput("Give a query.", field="query")
+        return attrs
+
+
+class SearchParametersSerializer(QueryParametersSerializer):
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
+    min_score = serializers.FloatField(
+        required=False, help_text="On the scale of the mode's scores."
+    )
+
+
+class SummarySearchParametersSerializer(SearchParametersSerializer):
+    type = serializers.ChoiceField(choices=[str(type) for type in SummaryType], default="all")
+
+
+class HierarchicalParametersSerializer(QueryParametersSerializer):
+    limit = serializers.IntegerField(
+        default=10, min_value=1, max_value=MAX_ARTIFACTS, help_text="Artifacts."
+    )
+
+
+# Shared by all requests: a serializer of its own would copy every field for each.
+_search_parameters = SearchParametersSerializer()
+_summary_parameters = SummarySearchParametersSerializer()
+_hierarchical_parameters = HierarchicalParametersSerializer()
+
+
+def read_search_request(content: Any) -> SearchRequest:
+    """
+    Raises:
+        InvalidInput: the first thing wrong with it.
+    """
+    return _make_request(_read(_search_parameters, content))
+
+
+def read_summary_request(content: Any) -> tuple[SearchRequest, SummaryType]:
+    """
+    Raises:
+        InvalidInput: the first thing wrong with it.
+    """
+    values = _read(_summary_parameters, content)
+    return _make_request(values), SummaryType(values["type"])
+
+
+def read_hierarchical_request(content: Any) -> HierarchicalRequest:
+    """
+    Raises:
+        InvalidInput: the first thing wrong with it.
+    """
+    values = _read(_hierarchical_parameters, content)
+    return HierarchicalRequest(
+        indexes=values["index"],
+        query=values["query"],
+        mode=Mode(values["mode"]),
+        limit=values["limit"],
+        filter=values.get("filter"),
+        verify=values["verify"],
+        explain=values["explain"],
+        stale=Stale(values["stale"]),
+    )
+
+
+def _read(parameters: QueryParametersSerializer, content: Any) -> dict[str, Any]:
+    try:
+        return parameters.run_validation(content)
+    except serializers.ValidationError as error:
+        raise invalid_input(error.detail, parameters.fields) from None
+
+
+def _make_request(values: Mapping[str, Any]) -> SearchRequest:
+    return SearchRequest(
+        indexes=values["index"],
+        query=values["query"],
+        mode=Mode(values["mode"]),
+        limit=values["limit"],
+        offset=values["offset"],
+        filter=values.get("filter"),
+        min_score=values.get("min_score"),
+        verify=values["verify"],
+        explain=values["explain"],
+        stale=Stale(values["stale"]),
+    )
+
+
+def read_query_string(params: QueryDict) -> dict[str, Any]:
+    """A query string as the JSON body it stands for: ``index`` may repeat, ``filter`` is JSON.
+
+    Raises:
+        InvalidInput: a parameter that stands twice, or a filter that is not JSON.
+    """
+    content: dict[str, Any] = {}
+    for name, values in params.lists():
+        if name == "index":
+            content[name] = [part for value in values for part in value.split(",")]
+            continue
+        if len(values) > 1:
+            raise InvalidInput(f"{name[:100]} stands there twice.", field=name[:100])
+        content[name] = values[0]
+    if "filter" in content:
+        try:
+            content["filter"] = load_json(content["filter"])
+        except Malformed:
+            raise InvalidInput(
+                "The filter is not JSON.",
+                field="filter",
+                fix='Write it as {"year": {"gte": 2019}}, percent-encoded.',
+            ) from None
+    return content
+
+
+class SourceParametersSerializer(StrictSerializer):
+    window = serializers.IntegerField(
+        default=0, min_value=0, max_value=MAX_WINDOW, help_text="Neighbours on each side."
+    )
+
+
+def read_window(params: Mapping[str, Any]) -> int:
+    parameters = SourceParametersSerializer(data=params)
+    parameters.is_valid(raise_exception=True)
+    return int(parameters.validated_data["window"])

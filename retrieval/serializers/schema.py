@@ -1,0 +1,200 @@
+"""Shapes of answers, for the OpenAPI document only."""
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from retrieval.serializers.requests import IndexNamesField
+
+
+@extend_schema_field(
+    {
+        # One level down, where the generator makes no type of it to name after the field.
+        "allOf": [{"type": "string", "enum": ["exact", "stale"]}],
+        "nullable": True,
+        "description": "Null where verify is false.",
+    }
+)
+class VerdictField(serializers.CharField):
+    pass
+
+
+class HitArtifactSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    title = serializers.CharField()
+    external_id = serializers.CharField(allow_null=True)
+
+
+class HitPageSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    index = serializers.IntegerField(help_text="Counted from 0.")
+
+
+class HitSourceSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    ordinal = serializers.IntegerField(help_text="Within its artifact, counted from 0.")
+
+
+class HitShareSerializer(serializers.Serializer):
+    rank = serializers.IntegerField(help_text="Counted from 1.")
+    score = serializers.FloatField(allow_null=True)
+    contribution = serializers.FloatField()
+
+
+class FusionWeightsSerializer(serializers.Serializer):
+    dense = serializers.FloatField()
+    sparse = serializers.FloatField()
+
+
+class HitFusionSerializer(serializers.Serializer):
+    k = serializers.IntegerField()
+    weights = FusionWeightsSerializer()
+
+
+class HitExplanationSerializer(serializers.Serializer):
+    dense = HitShareSerializer(allow_null=True)
+    sparse = HitShareSerializer(allow_null=True)
+    fusion = HitFusionSerializer(allow_null=True)
+
+
+class CommonHitSerializer(serializers.Serializer):
+    """What a hit of every kind says."""
+
+    score = serializers.FloatField()
+    score_kind = serializers.ChoiceField(choices=["rrf", "cosine", "bm25"])
+    node_id = serializers.UUIDField()
+    kind = serializers.CharField()
+    text = serializers.CharField()
+    verdict = VerdictField(allow_null=True)
+    artifact = HitArtifactSerializer()
+    metadata = serializers.DictField()
+    explain = HitExplanationSerializer(required=False)
+
+
+class HitSerializer(CommonHitSerializer):
+    start_offset = serializers.IntegerField(help_text="Unicode code points, in the source's text.")
+    end_offset = serializers.IntegerField()
+    page = HitPageSerializer()
+    source = HitSourceSerializer()  # type: ignore[assignment]  # a field's name of DRF's own
+
+
+class SummaryHitSerializer(CommonHitSerializer):
+    start_offset = serializers.IntegerField(allow_null=True, help_text="Null.")
+    end_offset = serializers.IntegerField(allow_null=True, help_text="Null.")
+    page = HitPageSerializer(allow_null=True)
+    source = HitSourceSerializer(  # type: ignore[assignment]
+        allow_null=True, help_text="Null."
+    )
+    type = serializers.ChoiceField(choices=["page_summary", "artifact_summary"])
+    entity_id = serializers.UUIDField(help_text="Of the page or artifact.")
+    artifact_id = serializers.UUIDField()
+    artifact_title = serializers.CharField()
+    summary_text = serializers.CharField()
+    model_name = serializers.CharField(help_text="What wrote it.")
+    date_embedded = serializers.DateTimeField(allow_null=True)
+    page_id = serializers.UUIDField(required=False, help_text="On page summaries.")
+    page_index = serializers.IntegerField(required=False, help_text="On page summaries.")
+    page_count = serializers.IntegerField(required=False, help_text="On artifact summaries.")
+
+
+class QuestionHitSerializer(CommonHitSerializer):
+    """A chunk, and the question that found it; every field the index declares stands beside."""
+
+    start_offset = serializers.IntegerField(help_text="Unicode code points, in the passage's text.")
+    end_offset = serializers.IntegerField()
+    page = HitPageSerializer()
+    passage = HitSourceSerializer()
+    source = serializers.CharField(help_text="File name.")  # type: ignore[assignment]
+    id = serializers.UUIDField(help_text="Of the question.")
+    chunk_id = serializers.UUIDField()
+    question = serializers.CharField()
+    summary = serializers.CharField(help_text="Of the chunk, in a line.")
+
+
+class StageTimesSerializer(serializers.Serializer):
+    embed = serializers.FloatField()
+    search = serializers.FloatField()
+    verify = serializers.FloatField()
+    total = serializers.FloatField()
+
+
+class DroppedPointsSerializer(serializers.Serializer):
+    orphans = serializers.IntegerField()
+    integrity_errors = serializers.IntegerField()
+
+
+class SearchAnswerSerializer(serializers.Serializer):
+    index = IndexNamesField()
+    build = serializers.JSONField(help_text="Build number; a list where several indexes are.")
+    took_ms = StageTimesSerializer()
+    dropped = DroppedPointsSerializer()
+
+
+class PageSearchAnswerSerializer(SearchAnswerSerializer):
+    hits = HitSerializer(many=True)
+
+
+class SummarySearchAnswerSerializer(SearchAnswerSerializer):
+    hits = SummaryHitSerializer(many=True)
+
+
+class QuestionSearchAnswerSerializer(SearchAnswerSerializer):
+    hits = QuestionHitSerializer(many=True)
+
+
+class PageGroupSerializer(serializers.Serializer):
+    page_id = serializers.UUIDField()
+    page_index = serializers.IntegerField(help_text="Counted from 0.")
+    score = serializers.FloatField()
+    summary_snippet = serializers.CharField(allow_null=True)
+    supporting_chunks = HitSerializer(many=True, help_text="At most three, best first.")
+
+
+class ArtifactGroupSerializer(serializers.Serializer):
+    artifact_id = serializers.UUIDField()
+    artifact_title = serializers.CharField()
+    score = serializers.FloatField()
+    summary_snippet = serializers.CharField(allow_null=True)
+    pages = PageGroupSerializer(many=True, help_text="Best first.")
+
+
+class HierarchicalAnswerSerializer(SearchAnswerSerializer):
+    artifacts = ArtifactGroupSerializer(many=True, help_text="Best first.")
+
+
+class SourceChunkSerializer(serializers.Serializer):
+    node_id = serializers.UUIDField()
+    strategy = serializers.CharField()
+    chunk_index = serializers.IntegerField(allow_null=True)
+    start_offset = serializers.IntegerField()
+    end_offset = serializers.IntegerField()
+    state = serializers.CharField()
+
+
+class SourceNeighbourSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    ordinal = serializers.IntegerField()
+    heading = serializers.CharField()
+    text = serializers.CharField()
+    page = HitPageSerializer()
+
+
+class SourceArtifactSerializer(HitArtifactSerializer):
+    index = serializers.CharField()
+
+
+class SourcePageSerializer(HitPageSerializer):
+    label = serializers.CharField()  # type: ignore[assignment]
+
+
+class SourceAnswerSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    ordinal = serializers.IntegerField()
+    heading = serializers.CharField()
+    text = serializers.CharField()
+    start = serializers.IntegerField(help_text="In its page's text.")
+    end = serializers.IntegerField()
+    content_hash = serializers.CharField(allow_null=True)
+    artifact = SourceArtifactSerializer()
+    page = SourcePageSerializer()
+    chunks = SourceChunkSerializer(many=True)
+    neighbours = SourceNeighbourSerializer(many=True)
