@@ -239,6 +239,9 @@ class LanguageModel:
         import openai
 
         unsendable = (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL)
+        cannot_be_sent = LanguageModelMisconfigured(
+            "The language model's address or key cannot be sent.", fix=CHECK_SETTINGS
+        )
         spent.call_count += 1
         try:
             yield
@@ -252,11 +255,15 @@ class LanguageModel:
         except (openai.APIError, httpx.HTTPError, httpx.InvalidURL) as error:
             cause = error.__cause__ or error
             if isinstance(cause, unsendable):  # and it may quote the key in other characters
-                raise LanguageModelMisconfigured(
-                    "The language model's address or key cannot be sent.", fix=CHECK_SETTINGS
-                ) from None
+                raise cannot_be_sent from None
             raise LanguageModelUnavailable(
                 f"The language model did not answer: {self._redact(str(cause))}", **asdict(spent)
+            ) from None
+        except UnicodeEncodeError as error:
+            if error.encoding == "ascii":  # a header; the body is UTF-8
+                raise cannot_be_sent from None
+            raise LanguageModelRefused(
+                "The text holds half a character, which cannot be sent.", **asdict(spent)
             ) from None
         except (AttributeError, LookupError, TypeError, ValueError):
             # A body that is not what the protocol says: a proxy's page, half an answer.

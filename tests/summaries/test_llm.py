@@ -1,0 +1,720 @@
+"""The language model's wire, against a small endpoint on loopback that does as it is told."""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from summaries import llm
+from summaries.exceptions import (
+    InvalidCompletion,
+    LanguageModelError,
+    LanguageModelMisconfigured,
+    LanguageModelMissing,
+    LanguageModelRefused,
+    LanguageModelUnavailable,
+)
+
+KEY = "sk-a-key-nobody-may-see"
+
+
+class Topic(BaseModel):
+    name: str = Field(description="A noun.")
+
+
+class Answer(BaseModel):
+    default: str = "none"
+    topics: list[Topic] = []
+    main: Topic | None = None
+
+
+GOOD = json.dumps({"default": "a", "topics": [{"name": "stone"}], "main": None})
+
+
+@dataclass
+class Request:
+    body: dict[str, Any]
+    headers: dict[str, str]
+    at: float
+
+
+class Endpoint(ThreadingHTTPServer):
+    """Answers the n-th request by the n-th script, and all further ones by the last."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.scripts: list[Callable[[Handler], None]] = []
+        self.requests: list[Request] = []
+        self.in_flight = self.most_in_flight = 0
+        self.broken = threading.Event()  # a client went away in the middle of an answer
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Endpoint
+
+    def do_POST(self) -> None:
+        server = self.server
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with server.lock:
+            script = server.scripts[min(len(server.requests), len(server.scripts) - 1)]
+            server.requests.append(Request(body, dict(self.headers), time.monotonic()))
+            server.in_flight += 1
+            server.most_in_flight = max(server.most_in_flight, server.in_flight)
+        try:
+            script(self)
+        except OSError:
+            server.broken.set()
+        finally:
+            with server.lock:
+                server.in_flight -= 1
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def send(self, status: int, body: str, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"Content_Type": "application/json", **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def send_event(self, data: str) -> None:
+        self.wfile.write(f"data: {data}\n\n".encode())
+        self.wfile.flush()
+
+
+def says(
+    text: str | None, finish_reason: str = "stop", **message: object
+) -> Callable[[Handler], None]:
+    body = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "as-the-endpoint-calls-it",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": finish_reason,
+                "message": {"role": "assistant", "content": text, **message},
+            }
+        ],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+    }
+    return lambda handler: handler.send(200, json.dumps(body))
+
+
+def fails(status: int, message: str = "no", **headers: str) -> Callable[[Handler], None]:
+    body = json.dumps({"error": {"message": message, "type": "error"}})
+    return lambda handler: handler.send(status, body, **headers)
+
+
+def hangs(handler: Handler) -> None:
+    """Silent until the client goes away."""
+    handler.connection.settimeout(10)
+    if not handler.connection.recv(1):
+        raise ConnectionResetError
+
+
+def slowly(answer: Callable[[Handler], None], seconds: float) -> Callable[[Handler], None]:
+    def script(handler: Handler) -> None:
+        time.sleep(seconds)
+        answer(handler)
+
+    return script
+
+
+def delta(text: str) -> str:
+    choice = {"index": 0, "delta": {"role": "assistant", "content": text}}
+    return json.dumps({"id": "1", "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def streams(
+    *texts: str, then: Callable[[Handler], None] | None = None
+) -> Callable[[Handler], None]:
+    def script(handler: Handler) -> None:
+        handler.send(200, "", Content_Type="text/event-stream")
+        for text in texts:
+            handler.send_event(delta(text))
+        if then is None:
+            handler.send_event("[DONE]")
+        else:
+            then(handler)
+
+    return script
+
+
+def on_and_on(handler: Handler) -> None:
+    for number in range(1_000):
+        handler.send_event(delta(f" {number}"))
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def endpoint(settings) -> Iterator[Endpoint]:
+    server = Endpoint()
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    settings.STRATA_LLM_BASE_URL = server.url
+    settings.STRATA_LLM_MODEL = "a-model"
+    settings.STRATA_LLM_API_KEY = KEY
+    settings.STRATA_LLM_TIMEOUT_SECONDS = 5.0
+    settings.STRATA_LLM_RETRIES = 3
+    settings.STRATA_LLM_BACKOFF_SECONDS = 0.01
+    settings.STRATA_LLM_CONCURRENCY = 4
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def model(endpoint: Endpoint) -> llm.LanguageModel:
+    return llm.get_language_model()
+
+
+def ask(model: llm.LanguageModel, **options: Any) -> llm.Completion[Answer]:
+    return model.complete("Be brief.", "What is in it?", Answer, **options)
+
+
+class TestGetLanguageModel:
+    def test_is_refused_where_none_is_configured(self, settings):
+        settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = "", "a-model"
+
+        assert not llm.is_configured()
+        with pytest.raises(LanguageModelMissing) as caught:
+            llm.get_language_model()
+
+        assert caught.value.is_about_setup
+
+    def test_gives_one_model_for_a_name(self, endpoint):
+        assert llm.get_language_model("b") is llm.get_language_model("b")
+        assert llm.get_language_model().name == "a-model"
+
+    def test_follows_the_settings(self, endpoint, settings):
+        before = llm.get_language_model()
+        settings.STRATA_LLM_API_KEY = "another"
+
+        assert llm.get_language_model() is not before
+
+    def test_needs_no_language_model_library_before_the_first_call(self):
+        code = (
+            "import django, sys; django.setup(); import summaries.llm;"
+            "sys.exit(any(name in sys.modules for name in ('openai', 'llama_index.llms')))"
+        )
+        environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings.test"}
+
+        done = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+
+        assert done.returncode == 0
+
+
+class TestComplete:
+    def test_sends_the_schema_and_gives_what_it_reads(self, endpoint, model):
+        endpoint.scripts = [says(GOOD)]
+
+        completion = ask(model, max_tokens=99)
+
+        assert completion == llm.Completion(
+            value=Answer(default="a", topics=[Topic(name="stone")]),
+            model_name="a-model",
+            prompt_tokens=11,
+            completion_tokens=7,
+            call_count=1,
+        )
+        [request] = endpoint.requests
+        assert request.headers["Authorization"] == f"Bearer {KEY}"
+        assert request.body["model"] == "a-model"
+        assert request.body["temperature"] == 0
+        assert request.body["max_tokens"] == 99
+        assert request.body["messages"] == [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "What is in it?"},
+        ]
+        assert request.body["response_format"]["type"] == "json_schema"
+        assert request.body["response_format"]["json_schema"] == {
+            "name": "Answer",
+            "strict": True,
+            "schema": {
+                "title": "Answer",
+                "type": "object",
+                "properties": {
+                    "default": {"title": "Default", "type": "string"},
+                    "topics": {
+                        "title": "Topics",
+                        "type": "array",
+                        "items": {"$ref": "#/$defs/Topic"},
+                    },
+                    "main": {"anyOf": [{"$ref": "#/$defs/Topic"}, {"type": "null"}]},
+                },
+                "required": ["default", "topics", "main"],
+                "additionalProperties": False,
+                "$defs": {
+                    "Topic": {
+                        "title": "Topic",
+                        "type": "object",
+                        "properties": {
+                            "name": {"title": "Name", "type": "string", "description": "A noun."}
+                        },
+                        "required": ["name"],
+                        "additionalProperties": False,
+                    }
+                },
+            },
+        }
+
+    def test_sends_no_other_key_of_the_machine_where_none_is_set(
+        self, endpoint, settings, monkeypatch
+    ):
+        settings.STRATA_LLM_API_KEY = ""
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-for-somebody-else")
+        endpoint.scripts = [says(GOOD)]
+
+        ask(llm.get_language_model())
+
+        assert "somebody" not in str(endpoint.requests[0].headers)
+
+    def test_shows_the_model_once_what_is_wrong_with_its_answer(self, endpoint, model):
+        endpoint.scripts = [says('{"topics": [{"nome": "stone"}]}'), says(GOOD)]
+
+        completion = ask(model)
+
+        assert completion.value.topics == [Topic(name="stone")]
+        assert completion.call_count == 2
+        assert (completion.prompt_tokens, completion.completion_tokens) == (22, 14)
+        _, _, answer, problem = endpoint.requests[1].body["messages"]
+        assert answer == {"role": "assistant", "content": '{"topics": [{"nome": "stone"}]}'}
+        assert problem["role"] == "user"
+        assert "topics.0.name: Field required" in problem["content"]
+
+    @pytest.mark.parametrize("text", ["no JSON", "", None])
+    def test_gives_up_on_a_second_answer_of_another_form(self, endpoint, model, text):
+        endpoint.scripts = [says(text)]
+
+        with pytest.raises(InvalidCompletion) as caught:
+            ask(model)
+
+        assert len(endpoint.requests) == caught.value.call_count == 2
+        assert (caught.value.prompt_tokens, caught.value.completion_tokens) == (22, 14)
+        assert not caught.value.is_retryable
+
+    def test_does_not_repair_an_answer_that_was_cut_off(self, endpoint, model):
+        endpoint.scripts = [says('{"topics": [', "length")]
+
+        with pytest.raises(InvalidCompletion, match="cut off at 64 tokens") as caught:
+            ask(model, max_tokens=64)
+
+        assert caught.value.call_count == 1
+        assert caught.value.completion_tokens == 7
+
+    @pytest.mark.parametrize(
+        "answer", [says(None, refusal="I will not."), says(None, "content_filter")]
+    )
+    def test_takes_the_models_no_for_one(self, endpoint, model, answer):
+        endpoint.scripts = [answer]
+
+        with pytest.raises(LanguageModelRefused) as caught:
+            ask(model)
+
+        assert (caught.value.call_count, caught.value.prompt_tokens) == (1, 11)
+
+    @pytest.mark.parametrize(
+        "retry_after",
+        [lambda: "0.4", lambda: format_datetime(datetime.now(UTC) + timedelta(seconds=2))],
+    )
+    def test_comes_back_when_the_server_says(self, endpoint, model, retry_after):
+        def busy(handler: Handler) -> None:
+            fails(429, Retry_After=retry_after())(handler)
+
+        endpoint.scripts = [busy, says(GOOD)]
+
+        completion = ask(model)
+
+        assert completion.call_count == 2
+        first, second = endpoint.requests
+        assert 0.4 <= second.at - first.at < 3
+
+    def test_leaves_a_long_wait_to_the_caller(self, endpoint, model):
+        endpoint.scripts = [fails(429, Retry_After="3600")]
+
+        with pytest.raises(LanguageModelUnavailable) as caught:
+            ask(model)
+
+        assert caught.value.call_count == 1
+        assert caught.value.retry_after == 3600
+
+    @pytest.mark.parametrize("status", [408, 429, 500, 503])
+    def test_tries_as_often_as_the_settings_say(self, endpoint, model, status):
+        endpoint.scripts = [fails(status)]
+
+        with pytest.raises(LanguageModelUnavailable, match=str(status)) as caught:
+            ask(model)
+
+        assert len(endpoint.requests) == caught.value.call_count == 4
+        assert caught.value.is_retryable
+
+    def test_counts_what_was_spent_before_it_failed(self, endpoint, model):
+        endpoint.scripts = [fails(500), says("no JSON"), fails(500)]
+
+        with pytest.raises(LanguageModelUnavailable) as caught:
+            ask(model)
+
+        assert caught.value.call_count == 6
+        assert (caught.value.prompt_tokens, caught.value.completion_tokens) == (11, 7)
+
+    def test_waits_longer_each_time(self, endpoint, model, settings):
+        settings.STRATA_LLM_BACKOFF_SECONDS = 0.2
+        endpoint.scripts = [fails(500)]
+
+        with pytest.raises(LanguageModelUnavailable):
+            ask(model)
+
+        times = [request.at for request in endpoint.requests]
+        waits = [after - before for before, after in pairwise(times)]
+        assert waits[0] >= 0.1
+        assert waits[1] >= 0.2
+        assert waits[2] >= 0.4
+
+    @pytest.mark.parametrize("status", [400, 413, 422])
+    def test_takes_the_endpoints_no_for_one(self, endpoint, model, status):
+        endpoint.scripts = [fails(status, "the prompt is too long")]
+
+        with pytest.raises(LanguageModelRefused, match=f"{status}: the prompt is too") as caught:
+            ask(model)
+
+        assert len(endpoint.requests) == caught.value.call_count == 1
+        assert not caught.value.is_retryable
+        assert not caught.value.is_about_setup
+
+    def test_refuses_a_text_that_cannot_be_sent(self, endpoint, model):
+        with pytest.raises(LanguageModelRefused, match="half a character"):
+            model.complete("Be brief.", "\ud83d", Answer)
+
+        assert endpoint.requests == []
+
+    @pytest.mark.parametrize("status", [401, 403, 404, 307])
+    def test_tells_a_wrong_setup_from_a_refused_text(self, endpoint, model, status):
+        endpoint.scripts = [fails(status, Location="/elsewhere")]
+
+        with pytest.raises(LanguageModelMisconfigured) as caught:
+            ask(model)
+
+        assert len(endpoint.requests) == 1
+        assert caught.value.is_about_setup
+        assert "STRATA_LLM_API_KEY" in caught.value.fix
+
+    def test_waits_no_longer_than_the_settings_say(self, endpoint, model, settings):
+        settings.STRATA_LLM_TIMEOUT_SECONDS, settings.STRATA_LLM_RETRIES = 0.3, 1
+        endpoint.scripts = [hangs]
+
+        started = time.monotonic()
+        with pytest.raises(LanguageModelUnavailable, match=r"within 0\.3 s") as caught:
+            ask(model)
+
+        assert 0.6 <= time.monotonic() - started < 2
+        assert caught.value.call_count == 2
+
+    def test_needs_someone_who_listens(self, model, settings):
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            settings.STRATA_LLM_BASE_URL = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+
+            with pytest.raises(LanguageModelUnavailable, match="refused") as caught:
+                ask(llm.get_language_model())
+
+        assert caught.value.call_count == 4
+
+    @pytest.mark.parametrize(
+        "body", ["<html>A proxy's page</html>", "", "{}", '{"choices": []}', '{"choices": [{}]}']
+    )
+    def test_does_not_take_something_else_for_an_answer(self, endpoint, model, settings, body):
+        settings.STRATA_LLM_RETRIES = 0
+        endpoint.scripts = [lambda handler: handler.send(200, body)]
+
+        with pytest.raises(LanguageModelUnavailable):
+            ask(model)
+
+    def test_does_not_take_half_an_answer_for_one(self, endpoint, model, settings):
+        settings.STRATA_LLM_RETRIES = 0
+        endpoint.scripts = [lambda handler: handler.send(200, '{"choi', Content_Length="900")]
+
+        with pytest.raises(LanguageModelUnavailable):
+            ask(model)
+
+    @pytest.mark.parametrize("url", ["nowhere", "ftp://127.0.0.1/v1", "http://127.0.0.1:port/v1"])
+    def test_tells_an_address_that_is_none(self, endpoint, settings, url):
+        settings.STRATA_LLM_BASE_URL = url
+
+        with pytest.raises(LanguageModelMisconfigured):
+            ask(llm.get_language_model())
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            fails(400, f"Incorrect key {KEY}"),
+            fails(401, f"Incorrect key {KEY}"),
+            fails(503, f"Incorrect key {KEY}"),
+            lambda handler: handler.send(500, f"Authorization: Bearer {KEY}"),
+        ],
+    )
+    def test_never_tells_the_key(self, endpoint, model, settings, answer):
+        settings.STRATA_LLM_RETRIES = 0
+        endpoint.scripts = [answer]
+
+        with pytest.raises(LanguageModelError) as caught:
+            ask(model)
+
+        assert KEY not in repr(caught.value) + str(caught.value.as_json()) + repr(model)
+        assert caught.value.__suppress_context__
+
+    @pytest.mark.parametrize("key", [f"{KEY}\nx", f"{KEY}ü"])
+    def test_never_tells_a_key_that_cannot_be_sent(self, endpoint, settings, key):
+        settings.STRATA_LLM_API_KEY = key
+
+        with pytest.raises(LanguageModelMisconfigured) as caught:
+            ask(llm.get_language_model())
+
+        assert KEY not in repr(caught.value)
+
+    def test_keeps_to_the_cap_on_calls_in_flight(self, endpoint, model, settings):
+        settings.STRATA_LLM_CONCURRENCY = 2
+        endpoint.scripts = [slowly(says(GOOD), 0.1)]
+
+        with ThreadPoolExecutor(8) as pool:
+            completions = list(pool.map(lambda _: ask(model), range(8)))
+
+        assert len(completions) == 8
+        assert endpoint.most_in_flight == 2
+
+    def test_gives_its_place_back_after_a_failure(self, endpoint, model, settings):
+        settings.STRATA_LLM_CONCURRENCY = 1
+        endpoint.scripts = [fails(400), fails(400), says(GOOD)]
+        for _ in range(2):
+            with pytest.raises(LanguageModelRefused):
+                ask(model)
+
+        assert ask(model).call_count == 1
+
+
+def stream(model: llm.LanguageModel) -> Iterator[str]:
+    return model.stream("Be brief.", "What is in it?", max_tokens=50)
+
+
+async def astream(model: llm.LanguageModel) -> list[str]:
+    return [piece async for piece in model.astream("Be brief.", "What is in it?", max_tokens=50)]
+
+
+def read_on_thread(model: llm.LanguageModel) -> list[str]:
+    return list(stream(model))
+
+
+def read_on_loop(model: llm.LanguageModel) -> list[str]:
+    return asyncio.run(astream(model))
+
+
+@pytest.mark.parametrize("read", [read_on_thread, read_on_loop])
+class TestStreamAndAstream:
+    def test_give_the_text_piece_by_piece(self, endpoint, model, read):
+        endpoint.scripts = [streams("Lime", "", "stone", ".")]
+
+        assert read(model) == ["Lime", "stone", "."]
+        [request] = endpoint.requests
+        assert request.body["stream"] is True
+        assert request.body["temperature"] == 0
+        assert request.body["max_tokens"] == 50
+        assert "response_format" not in request.body
+
+    def test_try_again_while_nothing_has_come(self, endpoint, model, read):
+        endpoint.scripts = [fails(503), fails(429, Retry_After="0.1"), streams("Slate")]
+
+        assert read(model) == ["Slate"]
+
+    def test_do_not_begin_anew_once_something_has_come(self, endpoint, model, read, settings):
+        settings.STRATA_LLM_TIMEOUT_SECONDS = 0.3
+        endpoint.scripts = [streams("Sla", then=hangs)]
+
+        with pytest.raises(LanguageModelUnavailable, match=r"within 0\.3 s") as caught:
+            read(model)
+
+        assert len(endpoint.requests) == caught.value.call_count == 1
+
+    def test_tell_an_error_in_the_middle(self, endpoint, model, read):
+        def out_of_memory(handler: Handler) -> None:
+            handler.send_event(json.dumps({"error": {"message": f"no memory for {KEY}"}}))
+
+        endpoint.scripts = [streams("Sla", then=out_of_memory)]
+
+        with pytest.raises(LanguageModelUnavailable, match="no memory") as caught:
+            read(model)
+
+        assert KEY not in repr(caught.value)
+
+    def test_tell_a_page_from_a_stream(self, endpoint, model, read, settings):
+        settings.STRATA_LLM_RETRIES = 1
+        endpoint.scripts = [lambda handler: handler.send(200, "<html></html>")]
+
+        with pytest.raises(LanguageModelUnavailable) as caught:
+            read(model)
+
+        assert caught.value.call_count == 2
+
+    @pytest.mark.parametrize(
+        ("status", "condition"),
+        [(400, LanguageModelRefused), (401, LanguageModelMisconfigured)],
+    )
+    def test_take_a_no_for_one(self, endpoint, model, read, status, condition):
+        endpoint.scripts = [fails(status)]
+
+        with pytest.raises(condition):
+            read(model)
+
+        assert len(endpoint.requests) == 1
+
+    def test_keep_to_the_cap_on_calls_in_flight(self, endpoint, model, read, settings):
+        settings.STRATA_LLM_CONCURRENCY = 2
+        endpoint.scripts = [slowly(streams("Slate"), 0.1)]
+
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda _: read(model), range(6)))
+
+        assert answers == [["Slate"]] * 6
+        assert endpoint.most_in_flight == 2
+
+
+class TestStream:
+    def test_sends_nothing_before_it_is_read(self, endpoint, model):
+        stream(model)
+
+        assert endpoint.requests == []
+
+    def test_closes_the_connection_when_it_is_closed(self, endpoint, model, settings):
+        settings.STRATA_LLM_CONCURRENCY = 1
+        endpoint.scripts = [streams(then=on_and_on), says(GOOD)]
+        pieces = stream(model)
+        next(pieces)
+
+        pieces.close()
+
+        assert endpoint.broken.wait(1)
+        assert ask(model).call_count == 1  # its place is free again
+
+    def test_holds_its_place_until_then(self, endpoint, model, settings):
+        settings.STRATA_LLM_CONCURRENCY = 1
+        endpoint.scripts = [streams(then=on_and_on), says(GOOD)]
+        pieces = stream(model)
+        next(pieces)
+
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(ask, model)
+            time.sleep(0.2)
+            assert len(endpoint.requests) == 1
+            pieces.close()
+
+            assert waiting.result(timeout=5).call_count == 1
+
+
+class TestAstream:
+    def test_closes_the_connection_when_it_is_closed(self, endpoint, model, settings):
+        settings.STRATA_LLM_CONCURRENCY = 1
+        endpoint.scripts = [streams(then=on_and_on), streams("Slate")]
+
+        async def read() -> list[str]:
+            async with contextlib.aclosing(model.astream("", "")) as pieces:
+                await anext(pieces)
+            assert await asyncio.to_thread(endpoint.broken.wait, 1)
+            return await astream(model)
+
+        assert asyncio.run(read()) == ["Slate"]
+
+    def test_closes_the_connection_when_it_is_cancelled(self, endpoint, model, settings):
+        settings.STRATA_LLM_CONCURRENCY = 1
+        endpoint.scripts = [streams("Sla", then=hangs), streams("Slate")]
+
+        async def read() -> list[str]:
+            task = asyncio.create_task(astream(model))
+            while not endpoint.requests:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await asyncio.to_thread(endpoint.broken.wait, 1)
+            return await astream(model)
+
+        assert asyncio.run(read()) == ["Slate"]
+
+    def test_gives_its_turn_up_when_it_is_cancelled_while_it_waits(self, endpoint, model, settings):
+        settings.STRATA_LLM_CONCURRENCY = 1
+        endpoint.scripts = [streams(then=on_and_on), streams("Slate")]
+        holder = stream(model)
+        next(holder)
+
+        async def read() -> list[str]:
+            waiting = asyncio.create_task(astream(model))
+            await asyncio.sleep(0.1)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            holder.close()
+            return await astream(model)
+
+        assert asyncio.run(asyncio.wait_for(read(), 5)) == ["Slate"]
+
+    def test_leaves_the_loop_to_others_meanwhile(self, endpoint, model):
+        endpoint.scripts = [slowly(streams("Slate"), 0.5)]
+
+        async def longest_pause() -> float:
+            reading = asyncio.create_task(astream(model))
+            longest = 0.0
+            while not reading.done():
+                before = time.monotonic()
+                await asyncio.sleep(0.01)
+                longest = max(longest, time.monotonic() - before)
+            return longest
+
+        assert asyncio.run(longest_pause()) < 0.3
+
+
+class TestForks:
+    def test_leave_a_child_its_own_places(self, endpoint, model, settings):
+        settings.STRATA_LLM_CONCURRENCY = 1
+        endpoint.scripts = [streams(then=on_and_on), says(GOOD)]
+        holder = stream(model)
+        next(holder)
+
+        child = os.fork()
+        if child == 0:
+            try:
+                ask(model)
+            except BaseException:  # noqa: BLE001
+                os._exit(1)
+            os._exit(0)
+        deadline = time.monotonic() + 20
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+            if time.monotonic() > deadline:
+                os.kill(child, 9)
+            time.sleep(0.05)
+        holder.close()
+
+        assert os.waitstatus_to_exitcode(ended[1]) == 0
