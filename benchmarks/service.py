@@ -11,7 +11,6 @@ from typing import Any
 
 from tests.serving import ROOT, Service, serving
 
-
 POLL_SECONDS = 0.25  # each look costs the service some milliseconds
 
 

@@ -37,7 +37,7 @@ class Catalog:
             status=Case(
                 When(~is_parsed, then=F("state")),
                 When(Exists(nodes.filter(state=Node.State.PENDING)), then=Value("indexing")),
-                When(is_unfinished(IndexBuild.objects.live()), then=Value("indexing")),
+                When(is_unfinished(list(IndexBuild.objects.live())), then=Value("indexing")),
                 When(Exists(nodes.filter(state=Node.State.FAILED)), then=Value("failed")),
                 default=Value("ready"),
                 output_field=CharField(),

@@ -55,12 +55,16 @@ def recipe_kinds(build: IndexBuild) -> list[NodeKind]:
 
 def unplanned_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
     """Parsed artifacts the ledger of ``build`` does not mirror as they are now."""
-    return _parsed(build).filter(_any([kind.is_unplanned([build.pk]) for kind in recipe_kinds(build)]))
+    return _parsed(build).filter(
+        _any([kind.is_unplanned([build.pk]) for kind in recipe_kinds(build)])
+    )
 
 
 def awaited_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
     """Parsed artifacts of which summaries or questions are still to be written."""
-    return _parsed(build).filter(_any([kind.is_awaited([build.pk]) for kind in recipe_kinds(build)]))
+    return _parsed(build).filter(
+        _any([kind.is_awaited([build.pk]) for kind in recipe_kinds(build)])
+    )
 
 
 def is_unfinished(builds: Sequence[IndexBuild]) -> Condition:

@@ -96,9 +96,7 @@ def _start_live_build(index: Index, recipe: dict[str, Any], fingerprint: str) ->
 # --- Planning --------------------------------------------------------------------------------
 
 
-def plan_nodes(
-    artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None
-) -> None:
+def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None) -> None:
     """Make the ledger of ``build`` mirror one artifact as it is now: all of it, or its nodes
     of some kinds.
 
@@ -409,7 +407,7 @@ def _write_again(build: IndexBuild, point_ids: set[UUID], kinds: dict[UUID, str]
 def ensure_collection(build: IndexBuild, kind: str) -> str:
     """The collection of this kind, made if it is not there yet."""
     name = build.collection(kind)
-    fields = build.spec.filter_fields | get_kind(kind).payload_fields
+    fields = {**build.spec.filter_fields, **get_kind(kind).payload_fields}
     schema = CollectionSchema(build.spec.embedding.dimension, fields)
     get_store().ensure_collection(name, schema)
     return name
@@ -436,9 +434,7 @@ def remove_doomed(build: IndexBuild, artifact_id: UUID | None = None) -> int:
     return len(rows)
 
 
-def note_problem(
-    build: IndexBuild, error: StrataError | None, *, field: str = "problem"
-) -> None:
+def note_problem(build: IndexBuild, error: StrataError | None, *, field: str = "problem") -> None:
     """Keep what holds the build up where people look; None once nothing does."""
     problem = "" if error is None else f"{error} {error.fix or ''}".strip()
     if getattr(build, field) != problem:

@@ -281,9 +281,9 @@ class IndexSpec(Frozen):
             raise ValueError("chunks.embed is false and no other kind of node is switched on")
         if self.artifact_summaries is not None and self.page_summaries is None:
             raise ValueError("artifact_summaries are made from page_summaries: switch both on")
-        for name, pattern in self.collections.items():
-            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,100}", pattern):
-                raise ValueError(f"collections.{name}: letters, digits, dots, dashes, underscores")
+        for held, collection in self.collections.items():
+            if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,100}", collection):
+                raise ValueError(f"collections.{held}: letters, digits, dots, dashes, underscores")
         if len(set(self.collections.values())) < len(self.collections):
             raise ValueError("collections: each kind of node needs a collection of its own")
         for name, tool in self.tools.items():

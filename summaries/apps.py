@@ -6,7 +6,7 @@ class SummariesConfig(AppConfig):
 
     def ready(self) -> None:
         from indexing.kinds import register_kind
-        # from summaries import checks, signals  # noqa: F401
+        from summaries import checks, signals  # noqa: F401
         from summaries.kinds import ArtifactSummaryKind, PageSummaryKind, QuestionKind
 
         register_kind(PageSummaryKind())

@@ -7,10 +7,8 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Now
 
 from documents.models import Artifact, Page, Source, hash_text
 from indexing.models import IndexBuild
@@ -89,13 +87,13 @@ class Summary(Writing):
                 fields=["build", "page"], condition=Q(page__isnull=False), name="summary_page"
             ),
             models.UniqueConstraint(
-                fields=["build", "artifact"], condition=Q(page__isnull=True), name="summary_artifact"
+                fields=["build", "artifact"],
+                condition=Q(page__isnull=True),
+                name="summary_artifact",
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["build", "state"], name="summary_due", condition=Q(state="due")
-            ),
+            models.Index(fields=["build", "state"], name="summary_due", condition=Q(state="due")),
         ]
 
     def __str__(self) -> str:

@@ -142,7 +142,7 @@ def _is_annotated(artifact: Artifact, build: IndexBuild) -> bool:
 def _draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:
     """One for each chunk the recipe cuts, whether or not the chunks are embedded as well."""
     return [
-        Annotation(
+        Annotation(  # type: ignore[misc]  # a chunk's node has all of its place
             build=build,
             artifact=artifact,
             chunk_id=chunk.point_id,
@@ -162,9 +162,7 @@ def _draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation
     ]
 
 
-def _write_annotations(
-    artifact: Artifact, build: IndexBuild, drafts: Sequence[Annotation]
-) -> None:
+def _write_annotations(artifact: Artifact, build: IndexBuild, drafts: Sequence[Annotation]) -> None:
     rows = Annotation.objects.filter(build=build, artifact=artifact)
     existing = {row.chunk_id: row for row in rows.defer("text", "questions", "fields")}
     vanished = existing.keys() - {draft.chunk_id for draft in drafts}
@@ -269,6 +267,12 @@ def has_writable(build: IndexBuild) -> bool:
     return any(writable(build, model).exists() for model in KINDS_OF)
 
 
+def due_count(build: IndexBuild) -> int:
+    """How much is still to be written, or waits for what is."""
+    due = [model._default_manager.filter(build=build, state="due") for model in KINDS_OF]
+    return sum(rows.count() for rows in due)
+
+
 def _claim(build: IndexBuild, model: type[Writing]) -> _Claim:
     """Take a lease on a batch; the attempt is counted now. Rows that saw their worker die are
     taken one at a time."""
@@ -285,8 +289,9 @@ def _claim(build: IndexBuild, model: type[Writing]) -> _Claim:
         model._default_manager.filter(pk__in=ids).update(
             attempts=F("attempts") + 1, lease_token=token, leased_until=lease_end(LEASE_SECONDS)
         )
-    held = model._default_manager.filter(lease_token=token).select_related("artifact", "page")
-    return _Claim(token, list(held) if ids else [])
+    held = model._default_manager.filter(lease_token=token)
+    inputs = ["artifact", "page"] if model is Summary else ["artifact"]
+    return _Claim(token, list(held.select_related(*inputs)) if ids else [])
 
 
 def _write_claim(
@@ -426,9 +431,7 @@ def _release(model: type[Writing], token: UUID, *, error: str, has_cost: bool) -
 def _give_up_exhausted(build: IndexBuild, model: type[Writing]) -> None:
     """Fail the rows whose worker died with their last attempt."""
     exhausted = writable(build, model).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS)
-    exhausted.update(
-        state=Writing.State.FAILED, last_error="Its worker died at each attempt."
-    )
+    exhausted.update(state=Writing.State.FAILED, last_error="Its worker died at each attempt.")
 
 
 def release_leases() -> None:
@@ -448,9 +451,7 @@ def _spend(build: IndexBuild, cost: Cost) -> None:
 # --- By hand ---------------------------------------------------------------------------------
 
 
-def take_summary(
-    artifact_id: UUID, page_id: UUID | None, text: str | None
-) -> list[Summary]:
+def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> list[Summary]:
     """Take a page's or an artifact's summary by hand, in every build that has one; with None,
     have it written again.
 

@@ -158,9 +158,7 @@ def _cite(
         position += len(text) + 2
     for sentence in sentences:
         number = max(n for n, start in enumerate(starts) if start <= sentence.start)
-        citations.append(
-            (number, sentence.start - starts[number], sentence.end - starts[number])
-        )
+        citations.append((number, sentence.start - starts[number], sentence.end - starts[number]))
     return citations
 
 
@@ -187,7 +185,8 @@ class LanguageModelWriter:
         for key, answer, error, cost in self._ask(prompts, SummaryAnswer):
             draft = None
             if answer is not None:
-                draft = SummaryDraft(answer.value.summary.strip(), answer.model_name)
+                said: Any = answer.value
+                draft = SummaryDraft(said.summary.strip(), answer.model_name)
             yield Outcome(key, draft, error, cost)
 
     def annotate(
@@ -294,12 +293,15 @@ def annotation_schema(fields: Mapping[str, FieldSpec]) -> type[BaseModel]:
         "summary": (str, ...),
     }
     for name, about in fields.items():
-        allowed = {"enum": list(about.closed_values)} if about.closed_values else {}
+        one: dict[str, Any] = {"type": "string"}
+        if about.closed_values is not None:
+            one["enum"] = list(about.closed_values)
+        extra: dict[str, Any]
         if about.many:
-            extra = {"items": {"type": "string", **allowed}}
+            extra = {"items": one}
             members[name] = (list[str], Field(default_factory=list, json_schema_extra=extra))
         else:
-            extra = {"anyOf": [{"type": "string", **allowed}, {"type": "null"}]}
+            extra = {"anyOf": [one, {"type": "null"}]}
             members[name] = (str | None, Field(default=None, json_schema_extra=extra))
     return create_model("ChunkAnnotation", **members)
 

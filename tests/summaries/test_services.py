@@ -1,0 +1,340 @@
+import json
+from datetime import datetime
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+
+from documents.exceptions import InvalidInput, StrataError, UnknownArtifact
+from documents.models import Artifact, Page
+from documents.services import TextContent, add_artifact, remove_artifact, replace_content
+from indexing.kinds import awaited_artifacts, unplanned_artifacts
+from indexing.models import IndexBuild, Node
+from indexing.removal import remove_points
+from indexing.services import plan_nodes, settle_nodes
+from indexing.stores import get_store
+from indexing.verification import verify_build
+from summaries import services
+from summaries.models import Annotation, Spending, Summary
+from tests.summaries.conftest import due_count, nodes_of, write_all
+
+PAGES = (
+    "The heron stands in the river at dawn. It waits for fish without moving.",
+    "Granite cools slowly under the mountain. Its crystals have time to grow.",
+    "A ledger with two columns keeps merchants honest. Every debit has its credit.",
+)
+
+
+class Refusal(StrataError):
+    """The model refuses the text."""
+
+
+class Outage(StrataError):
+    """The model does not answer."""
+
+    is_retryable = True
+
+
+def give_pages(*pages: str, **given) -> Artifact:
+    given.setdefault("title", "Field notes")
+    return add_artifact("wide", TextContent(pages), **given)[0]
+
+
+def payloads(build: IndexBuild, kind: str) -> list[dict]:
+    points = get_store().scroll(build.collection(kind))
+    return [p.payload for batch in points for p in batch if p.payload["kind"] == kind]
+
+
+class TestWriting:
+    def test_holds_every_kind_of_node_in_the_end(self, wide, writer):
+        artifact = give_pages(*PAGES)
+
+        write_all(wide, artifact)
+
+        assert nodes_of(wide, "page_summary").count() == 3
+        assert nodes_of(wide, "artifact_summary").count() == 1
+        assert nodes_of(wide, "question").count() == 2 * Annotation.objects.count() > 0
+        assert verify_build(wide).is_sound
+        assert not unplanned_artifacts(wide).exists()
+        assert not awaited_artifacts(wide).exists()
+
+    def test_asks_once_for_each_page_chunk_and_artifact(self, wide, writer):
+        artifact = give_pages(*PAGES)
+
+        write_all(wide, artifact)
+        write_all(wide, artifact)
+
+        assert len(writer.asked) == 3 + 1 + Annotation.objects.count()
+        assert Spending.objects.get().call_count == len(writer.asked)
+
+    def test_names_points_after_what_they_summarise(self, wide, writer):
+        artifact = give_pages(*PAGES)
+
+        write_all(wide, artifact)
+
+        pages = set(artifact.pages.values_list("pk", flat=True))
+        assert set(nodes_of(wide, "page_summary").values_list("point_id", flat=True)) == pages
+        assert nodes_of(wide, "artifact_summary").get().point_id == artifact.pk
+
+    def test_stores_what_a_summary_needs_to_be_shown(self, wide, writer):
+        artifact = give_pages(*PAGES)
+        before = timezone.now()
+
+        write_all(wide, artifact)
+
+        [payload] = payloads(wide, "artifact_summary")
+        assert payload["type"] == "artifact_summary"
+        assert payload["entity_id"] == payload["artifact_id"] == str(artifact.pk)
+        assert payload["artifact_title"] == "Field notes"
+        assert payload["summary_text"].startswith("About: About: The heron")
+        assert payload["model_name"] == "counting"
+        assert payload["page_count"] == 3
+        assert payload["date_embedded"].endswith("Z")
+        assert before <= datetime.fromisoformat(payload["date_embedded"]) <= timezone.now()
+        first = next(p for p in payloads(wide, "page_summary") if p["page_index"] == 0)
+        assert UUID(first["page_id"]) == artifact.pages.get(index=0).pk
+        assert "page_count" not in first
+
+    def test_stores_what_a_question_needs_to_be_shown(self, wide, writer):
+        give_pages(*PAGES, metadata={"habitat": ["mountain"], "mood": "grim"})
+        artifact = Artifact.objects.get()
+
+        write_all(wide, artifact)
+
+        payload = next(p for p in payloads(wide, "question") if p["page_index"] == 0)
+        annotation = Annotation.objects.get(chunk_id=payload["chunk_id"])
+        assert payload["question"] in annotation.questions
+        assert payload["chunk_text"] == annotation.text
+        assert payload["source"] == "Field notes"
+        assert payload["summary"] == annotation.summary
+        assert payload["habitat"] == ["mountain", "river"]
+        assert payload["mood"] == "grim"
+
+    def test_takes_the_summary_of_a_single_page_for_the_artifacts(self, wide, writer):
+        artifact = give_pages(PAGES[0])
+
+        write_all(wide, artifact)
+
+        texts = set(Summary.objects.values_list("text", flat=True))
+        assert len(texts) == 1
+        assert (PAGES[0],) in writer.asked
+        assert not any(asked[0].startswith("About") for asked in writer.asked)
+
+    def test_skips_a_page_without_text(self, wide, writer):
+        artifact = give_pages(PAGES[0], "  ", PAGES[1])
+
+        write_all(wide, artifact)
+
+        assert nodes_of(wide, "page_summary").count() == 2
+        assert verify_build(wide).is_sound
+
+    def test_writes_the_rest_where_one_page_is_refused(self, wide, writer):
+        writer.refused["Granite"] = Refusal()
+        artifact = give_pages(*PAGES)
+
+        write_all(wide, artifact)
+
+        assert nodes_of(wide, "page_summary").count() == 2
+        assert nodes_of(wide, "artifact_summary").count() == 1
+        refused = Summary.objects.get(state="failed")
+        assert refused.last_error == "The model refuses the text."
+        asked = len(writer.asked)
+        write_all(wide, artifact)
+        assert len(writer.asked) == asked
+
+    def test_gives_up_what_kills_its_worker(self, wide, writer, settings):
+        artifact = give_pages(*PAGES)
+        services.plan_writing(artifact.pk, wide)
+        deadly = Summary.objects.get(page__index=1)
+        Summary.objects.filter(pk=deadly.pk).update(attempts=settings.STRATA_MAX_ATTEMPTS)
+
+        write_all(wide, artifact)
+
+        deadly.refresh_from_db()
+        assert deadly.state == "failed"
+        assert nodes_of(wide, "page_summary").count() == 2
+
+    def test_goes_on_after_an_outage_and_repeats_nothing(self, wide, writer):
+        writer.outage, writer.outage_after = Outage(), 2
+        artifact = give_pages(*PAGES)
+        with pytest.raises(Outage):
+            write_all(wide, artifact)
+        assert set(Summary.objects.values_list("attempts", flat=True)) == {0}
+        assert Summary.objects.filter(lease_token__isnull=False).count() == 0
+
+        writer.outage = writer.outage_after = None
+        write_all(wide, artifact)
+
+        assert len(writer.asked) == len(set(writer.asked)) == 3 + 1 + Annotation.objects.count()
+        assert due_count(wide) == 0
+        assert verify_build(wide).is_sound
+
+    def test_lets_chunks_be_found_meanwhile(self, wide, writer):
+        writer.outage = Outage()
+        artifact = give_pages(*PAGES)
+        services.plan_writing(artifact.pk, wide)
+        plan_nodes(artifact.pk, wide)
+
+        while settle_nodes(wide):
+            pass
+
+        assert get_store().count(wide.collection("chunk")) >= 3
+        assert list(awaited_artifacts(wide)) == [artifact]
+
+    def test_keeps_a_result_whose_claim_was_overtaken_to_itself(self, wide, writer, monkeypatch):
+        artifact = give_pages(PAGES[0])
+        services.plan_writing(artifact.pk, wide)
+        original = type(writer).summarise
+
+        def edited_meanwhile(self, inputs, spec):
+            for outcome in original(self, inputs, spec):
+                replace_content(artifact.pk, TextContent((PAGES[1],)))
+                services.plan_writing(artifact.pk, wide)
+                yield outcome
+
+        monkeypatch.setattr(type(writer), "summarise", edited_meanwhile)
+        services.write_due(wide, services.Written())
+
+        assert Summary.objects.of_pages().get().state == "due"
+        assert Summary.objects.of_pages().get().text == ""
+
+
+class TestChanges:
+    def test_writes_again_only_the_page_that_was_edited_and_its_artifact(self, wide, writer):
+        artifact = give_pages(*PAGES, external_id="notes")
+        write_all(wide, artifact)
+        asked = len(writer.asked)
+
+        replace_content(artifact.pk, TextContent((PAGES[0], "Bread rises in town.", PAGES[2])))
+        write_all(wide, artifact)
+
+        again = writer.asked[asked:]
+        assert ("Bread rises in town.",) in again
+        assert sum(len(texts) > 1 for texts in again) == 1  # the artifact's
+        assert not any(PAGES[0] in texts or PAGES[2] in texts for texts in again)
+        assert verify_build(wide).is_sound
+
+    def test_embeds_one_vector_where_a_pages_summary_is_edited_and_the_artifacts_kept(
+        self, wide, writer, embedder
+    ):
+        artifact = give_pages(*PAGES)
+        write_all(wide, artifact)
+        services.take_summary(artifact.pk, None, "By hand: three notes.")
+        write_all(wide, artifact)
+        embedder.embedded.clear()
+
+        services.take_summary(artifact.pk, artifact.pages.get(index=1).pk, "On granite.")
+        write_all(wide, artifact)
+
+        assert embedder.embedded == ["Field notes\nOn granite."]
+
+    def test_makes_the_artifacts_summary_due_where_a_pages_is_edited(self, wide, writer):
+        artifact = give_pages(*PAGES)
+        write_all(wide, artifact)
+        asked = len(writer.asked)
+
+        services.take_summary(artifact.pk, artifact.pages.get(index=1).pk, "On granite.")
+        write_all(wide, artifact)
+
+        assert [len(texts) for texts in writer.asked[asked:]] == [3]
+        assert "On granite." in Summary.objects.of_artifacts().get().text
+
+    def test_asks_no_model_where_only_a_title_changes(self, wide, writer):
+        artifact = give_pages(*PAGES)
+        write_all(wide, artifact)
+        asked = len(writer.asked)
+
+        artifact.title = "Other notes"
+        artifact.save()
+        write_all(wide, artifact)
+
+        assert len(writer.asked) == asked
+        assert {p["artifact_title"] for p in payloads(wide, "question")} == {"Other notes"}
+        assert verify_build(wide).is_sound
+
+    def test_drops_what_was_written_about_a_page_that_is_gone(self, wide, writer):
+        artifact = give_pages(*PAGES)
+        write_all(wide, artifact)
+
+        replace_content(artifact.pk, TextContent(PAGES[:2]))
+        write_all(wide, artifact)
+
+        assert nodes_of(wide, "page_summary").count() == 2
+        assert "ledger" not in Summary.objects.of_artifacts().get().text
+        assert verify_build(wide).is_sound
+
+    def test_leaves_nothing_of_a_deleted_artifact(self, wide, writer):
+        artifact = give_pages(*PAGES)
+        write_all(wide, artifact)
+        pk = artifact.pk
+
+        remove_artifact(pk)
+
+        assert remove_points(pk) == 0
+        assert not Summary.objects.exists()
+        assert not Node.objects.exists()
+
+    def test_finds_pages_that_came_without_a_signal(self, wide, writer):
+        artifact = give_pages(*PAGES)
+        write_all(wide, artifact)
+
+        Page.objects.filter(artifact=artifact, index=0).update(text="Rewritten.", content_hash=None)
+
+        assert list(awaited_artifacts(wide)) == [artifact]
+        write_all(wide, artifact)
+        assert not awaited_artifacts(wide).exists()
+
+
+class TestTakeSummary:
+    def test_is_not_overwritten_by_the_pipeline(self, wide, writer):
+        artifact = give_pages(*PAGES)
+        write_all(wide, artifact)
+        services.take_summary(artifact.pk, artifact.pages.get(index=0).pk, "Mine.")
+
+        replace_content(artifact.pk, TextContent(("All is new.", *PAGES[1:])))
+        write_all(wide, artifact)
+
+        assert Summary.objects.get(page__index=0).text == "Mine."
+
+    def test_is_written_again_where_that_is_asked(self, wide, writer):
+        artifact = give_pages(*PAGES)
+        write_all(wide, artifact)
+        page = artifact.pages.get(index=0)
+        services.take_summary(artifact.pk, page.pk, "Mine.")
+
+        services.take_summary(artifact.pk, page.pk, None)
+        write_all(wide, artifact)
+
+        assert Summary.objects.get(page=page).text.startswith("About: The heron")
+
+    def test_says_by_whom_it_was_written(self, wide, writer):
+        artifact = give_pages(*PAGES)
+        write_all(wide, artifact)
+
+        [row] = services.take_summary(artifact.pk, None, "Mine.")
+        write_all(wide, artifact)
+
+        assert row.model_name == "by hand"
+        assert payloads(wide, "artifact_summary")[0]["model_name"] == "by hand"
+
+    def test_refuses_a_blank_one(self, wide, writer):
+        artifact = give_pages(*PAGES)
+
+        with pytest.raises(InvalidInput):
+            services.take_summary(artifact.pk, None, " \n")
+
+    def test_refuses_where_the_index_makes_none(self, build, writer):
+        artifact, _ = add_artifact("plain", TextContent(PAGES), title="x")
+
+        with pytest.raises(InvalidInput, match="makes no summaries"):
+            services.take_summary(artifact.pk, None, "Mine.")
+
+    def test_knows_no_artifact_that_is_gone(self, wide):
+        with pytest.raises(UnknownArtifact):
+            services.take_summary(UUID(int=5), None, "Mine.")
+
+
+class TestHashInputs:
+    def test_tells_texts_apart_from_their_joining(self):
+        assert services.hash_inputs(["a", "b"]) != services.hash_inputs(["ab"])
+        assert services.hash_inputs([]) == services.hash_inputs(json.loads("[]"))
