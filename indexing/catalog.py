@@ -26,7 +26,7 @@ class Catalog:
         build = IndexBuild.objects.live().filter(index=index).first()
         declared = build.spec.metadata if build else {}
         return {
-            name: _clean(name, declared[name], value) if name in declared else value
+            name: clean_value(name, declared[name], value) if name in declared else value
             for name, value in metadata.items()
         }
 
@@ -68,7 +68,12 @@ class Catalog:
         return remove_points(artifact_id)
 
 
-def _clean(name: str, field: FieldSpec, value: Any) -> Any:
+def clean_value(name: str, field: FieldSpec, value: Any) -> Any:
+    """The value of a declared field as it is stored.
+
+    Raises:
+        InvalidInput: the field may not hold it.
+    """
     if field.many:
         if not isinstance(value, list):
             raise _wrong(name, field, "takes a list of")

@@ -2,8 +2,9 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
@@ -21,51 +22,7 @@ class ChunkKind:
     payload_fields: Mapping[str, str] = {}
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
-        """Every chunk of the artifact under each of the recipe's strategies.
-
-        A chunk's point id comes from its text, not its place: an edit that moves a chunk
-        leaves its point where it is and only its payload is written again.
-        """
-        spec = build.spec
-        embedder = embedding.get_embedder(spec.embedding)
-        count_tokens = embedder.count_tokens
-        window = spec.embedding.window
-        drafts: list[Node] = []
-        occurrences: Counter[tuple[str, str]] = Counter()
-        for source in artifact.sources.all():
-            source_hash = hash_text(source.text)
-            context = fit_context(_context(artifact, source, build), window, count_tokens)
-            for strategy in spec.chunks.strategies:
-                embed = None
-                if isinstance(strategy, SemanticStrategy):
-                    embed = embedder.embed_documents
-                cut = partial(cut_chunks, source.text, strategy, context=context, window=window)
-                for chunk in cut(count_tokens=count_tokens, embed=embed):
-                    text_hash = hash_text(chunk.text)
-                    occurrences[strategy.name, text_hash] += 1
-                    occurrence = occurrences[strategy.name, text_hash]
-                    drafts.append(
-                        Node(
-                            build=build,
-                            kind=self.name,
-                            point_id=uuid.uuid5(
-                                artifact.pk, f"chunk {strategy.name} {text_hash} {occurrence}"
-                            ),
-                            artifact=artifact,
-                            page=source.page,
-                            source=source,
-                            strategy=strategy.name,
-                            chunk_index=chunk.index,
-                            start_offset=chunk.start,
-                            end_offset=chunk.end,
-                            text=chunk.text,
-                            context=context,
-                            text_hash=text_hash,
-                            source_hash=source_hash,
-                            token_count=chunk.token_count,
-                        )
-                    )
-        return drafts
+        return draft_chunks(artifact, artifact.sources.all(), build)
 
     def payload(self, node: Node) -> Payload:
         artifact, page, source = node.artifact, node.page, node.source
@@ -101,6 +58,61 @@ class ChunkKind:
 
     def is_awaited(self, builds: Sequence[int]) -> Condition:
         return NEVER
+
+
+def draft_chunks(artifact: Artifact, sources: Iterable[Source], build: IndexBuild) -> list[Node]:
+    """Every chunk of these sources under each of the recipe's strategies; nothing need be saved.
+
+    A chunk's point id comes from its text, not its place: an edit that moves a chunk leaves its
+    point where it is and only its payload is written again.
+
+    Raises:
+        Uncuttable: a single character exceeds the model's window.
+        EmbeddingUnavailable, ModelUnavailable: tokens could not be counted; retry.
+    """
+    spec = build.spec
+    embedder = embedding.get_embedder(spec.embedding)
+    count_tokens = embedder.count_tokens
+    window = spec.embedding.window
+    drafts: list[Node] = []
+    occurrences: Counter[tuple[str, str]] = Counter()
+    for source in sources:
+        source_hash = hash_text(source.text)
+        context = fit_context(_context(artifact, source, build), window, count_tokens)
+        for strategy in spec.chunks.strategies:
+            embed = None
+            if isinstance(strategy, SemanticStrategy):
+                embed = embedder.embed_documents
+            cut = partial(cut_chunks, source.text, strategy, context=context, window=window)
+            for chunk in cut(count_tokens=count_tokens, embed=embed):
+                text_hash = hash_text(chunk.text)
+                occurrences[strategy.name, text_hash] += 1
+                occurrence = occurrences[strategy.name, text_hash]
+                drafts.append(
+                    Node(
+                        build=build,
+                        kind=ChunkKind.name,
+                        point_id=chunk_id(artifact.pk, strategy.name, text_hash, occurrence),
+                        artifact=artifact,
+                        page=source.page,
+                        source=source,
+                        strategy=strategy.name,
+                        chunk_index=chunk.index,
+                        start_offset=chunk.start,
+                        end_offset=chunk.end,
+                        text=chunk.text,
+                        context=context,
+                        text_hash=text_hash,
+                        source_hash=source_hash,
+                        token_count=chunk.token_count,
+                    )
+                )
+    return drafts
+
+
+def chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: int) -> UUID:
+    """The point id of a chunk; ``occurrence`` counts equal texts of its artifact, from 1."""
+    return uuid.uuid5(artifact_id, f"chunk {strategy} {text_hash} {occurrence}")
 
 
 def declared_fields(node: Node) -> Payload:
