@@ -1,0 +1,303 @@
+import logging
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from documents.exceptions import InvalidInput, UnknownIndex
+from documents.models import Artifact
+from documents.services import TextContent, add_artifact
+from indexing.exceptions import StoreUnavailable
+from indexing.models import IndexBuild, Node
+from indexing.stores import get_store
+from retrieval.search import HierarchicalRequest, Mode, Stale, Verdict, search_hierarchical
+from summaries.models import Summary
+from tests.factories import PARAGRAPHS, settle
+from tests.written import make_build, write_all
+
+KINDS = {"page_summaries": True, "artifact_summaries": True}
+TOPICS = ["granite", "heron", "yeast", "ledger"]
+
+
+def ask(query="granite crystals", *, index="deck", **given):
+    return search_hierarchical(HierarchicalRequest(indexes=[index], query=query, **given))
+
+
+def shape(answer):
+    """Titles with page numbers, as they are ranked."""
+    return [(group.title, [page.page_index for page in group.pages]) for group in answer.artifacts]
+
+
+def forget(kind, **which):
+    """Take summaries away as if they had never been found."""
+    for node in Node.objects.filter(kind=kind, **which):
+        get_store().delete(node.build.collection(kind), [node.point_id])
+        node.delete()
+
+
+@pytest.fixture
+def deck(db, store, embedder) -> IndexBuild:
+    return make_build("deck", **KINDS)
+
+
+@pytest.fixture
+def talks(deck) -> list[Artifact]:
+    """Four talks of five pages; the third page of each is about its topic in many chunks."""
+    talks = []
+    for number, topic in enumerate(TOPICS):
+        pages = [f"Page {n} of talk {number}. {PARAGRAPHS[n % 4]}" for n in range(5)]
+        pages[2] = " ".join(
+            f"Here we say {word} {topic} again, of {topic} and its crystals, at some length, so "
+            f"that {topic} fills more than a passage or two of this page about {topic}."
+            for word in ["once", "twice", "thrice", "always", "never", "perhaps", "still", "too"]
+            * 2
+        )
+        talks.append(add_artifact("deck", TextContent(tuple(pages)), title=f"On {topic}")[0])
+    write_all(deck, *talks)
+    return talks
+
+
+class TestSearchHierarchical:
+    @pytest.mark.parametrize("mode", list(Mode))
+    def test_ranks_first_what_says_it(self, talks, mode):
+        [best, *_] = ask(mode=mode).artifacts
+
+        assert best.artifact_id == str(talks[0].pk)
+        assert best.title == "On granite"
+        assert best.pages[0].page_id == str(talks[0].pages.get(index=2).pk)
+
+    def test_ranks_by_the_best_hit(self, talks):
+        answer = ask()
+
+        scores = [artifact.score for artifact in answer.artifacts]
+        assert scores == sorted(scores, reverse=True)
+        for artifact in answer.artifacts:
+            pages = [page.score for page in artifact.pages]
+            assert pages == sorted(pages, reverse=True)
+            hits = [artifact.summary.score] if artifact.summary else []
+            assert artifact.score == max([*hits, *pages])
+            for page in artifact.pages:
+                hits = [hit.score for hit in page.chunks]
+                assert hits == sorted(hits, reverse=True)
+                assert page.score == max([*hits, *([page.summary.score] if page.summary else [])])
+
+    def test_puts_everything_under_what_it_belongs_to(self, talks):
+        for artifact in ask(limit=50).artifacts:
+            if artifact.summary:
+                assert artifact.summary.payload["entity_id"] == artifact.artifact_id
+            for page in artifact.pages:
+                hits = [*page.chunks, *([page.summary] if page.summary else [])]
+                assert hits
+                assert {hit.payload["page_id"] for hit in hits} == {page.page_id}
+                assert {hit.payload["artifact_id"] for hit in hits} == {artifact.artifact_id}
+
+    def test_gives_each_page_three_chunks_at_most(self, talks):
+        pages = [page for artifact in ask(limit=50).artifacts for page in artifact.pages]
+
+        assert max(len(page.chunks) for page in pages) == 3
+
+    def test_names_pages_and_artifacts_known_through_chunks_alone(self, talks):
+        forget("page_summary", artifact=talks[0])
+        forget("artifact_summary", artifact=talks[0])
+
+        [best, *_] = ask().artifacts
+
+        assert best.artifact_id == str(talks[0].pk)
+        assert best.summary is None
+        assert best.pages[0].page_index == 2
+        assert best.pages[0].summary is None
+        assert len(best.pages[0].chunks) == 3
+
+    def test_names_pages_known_through_their_summary_alone(self, talks):
+        forget("chunk", artifact=talks[0])
+
+        best = next(each for each in ask().artifacts if each.artifact_id == str(talks[0].pk))
+
+        assert best.pages
+        assert all(page.summary and not page.chunks for page in best.pages)
+
+    def test_counts_artifacts(self, talks):
+        whole = shape(ask(limit=50))
+
+        assert len(whole) == 4
+        assert shape(ask(limit=2)) == whole[:2]
+
+    def test_asks_the_model_and_the_store_once_and_the_database_thrice(
+        self, talks, embedder, monkeypatch
+    ):
+        ask()
+        calls = []
+        embed, search_many = embedder.embed_query, get_store().search_many
+        monkeypatch.setattr(
+            embedder, "embed_query", lambda text: calls.append("embed") or embed(text)
+        )
+        monkeypatch.setattr(
+            get_store(),
+            "search_many",
+            lambda requests: calls.append(requests) or search_many(requests),
+        )
+
+        with CaptureQueriesContext(connection) as queries:
+            ask()
+
+        [embedded, [(summaries, first), (chunks, second)]] = calls
+        assert embedded == "embed"
+        assert (summaries, chunks) == ("deck.summary_embeddings.1", "deck.page_embeddings.1")
+        assert (first.limit, second.limit) == (50, 50)
+        assert first.fusion.prefetch == 100
+        assert len(queries) == 3  # index and build; chunks and sources; summaries and pages
+
+    def test_keeps_to_a_filter(self, talks):
+        answer = ask(filter={"artifact_id": str(talks[3].pk)})
+
+        assert [artifact.artifact_id for artifact in answer.artifacts] == [str(talks[3].pk)]
+
+    def test_answers_the_same_twice(self, talks):
+        assert shape(ask()) == shape(ask())
+
+    def test_finds_nothing_in_an_empty_index(self, deck):
+        assert ask().artifacts == []
+
+    def test_takes_several_indexes(self, talks):
+        other = make_build("other", **KINDS)
+        artifact, _ = add_artifact("other", TextContent((PARAGRAPHS[1],)), title="Elsewhere")
+        write_all(other, artifact)
+
+        answer = search_hierarchical(
+            HierarchicalRequest(indexes=["deck", "other"], query="granite crystals")
+        )
+
+        assert answer.builds == {"deck": 1, "other": 1}
+        assert {group.index for group in answer.artifacts} == {"deck", "other"}
+
+    def test_explains_each_hit_by_its_own_collection(self, talks):
+        [best, *_] = ask(explain=True).artifacts
+
+        for hit in [best.summary, best.pages[0].summary, *best.pages[0].chunks]:
+            if hit is None:
+                continue
+            shares = [hit.explanation.dense, hit.explanation.sparse]
+            total = sum(share.contribution for share in shares if share)
+            assert total == pytest.approx(hit.score, abs=1e-6)
+
+    @pytest.mark.parametrize(
+        ("given", "field"),
+        [
+            ({"query": " "}, "query"),
+            ({"query": "x" * 10_001}, "query"),
+            ({"limit": 0}, "limit"),
+            ({"limit": 51}, "limit"),
+            ({"filter": {"yaer": 1}}, "filter.yaer"),
+        ],
+    )
+    def test_refuses_what_it_cannot_answer(self, deck, given, field):
+        with pytest.raises(InvalidInput) as refused:
+            ask(**given)
+
+        assert refused.value.field == field
+
+    def test_wants_summaries_and_chunks(self, deck, build):
+        make_build("summaries-only", chunks={"embed": False}, page_summaries=True)
+
+        for index, missing in (("plain", "summaries"), ("summaries-only", "embedded chunks")):
+            with pytest.raises(InvalidInput, match=f"{index} holds no {missing}") as refused:
+                ask(index=index)
+            assert refused.value.field == "index"
+            assert refused.value.allowed == ["deck"]
+
+    def test_names_the_indexes_there_are(self, deck):
+        with pytest.raises(UnknownIndex) as refused:
+            ask(index="dekc")
+
+        assert refused.value.allowed == ["deck"]
+
+    def test_passes_on_that_the_store_is_away(self, talks, monkeypatch):
+        def refuse(*args):
+            raise StoreUnavailable
+
+        monkeypatch.setattr(get_store(), "search_many", refuse)
+
+        with pytest.raises(StoreUnavailable):
+            ask()
+
+
+class TestProof:
+    def test_flags_the_hits_of_an_edited_page(self, talks):
+        page = talks[0].pages.get(index=2)
+        page.text = "Basalt cools fast."
+        page.save()
+        page.sources.update(text="Basalt cools fast.")
+
+        answer = ask()
+
+        [best, *_] = answer.artifacts
+        group = next(each for each in best.pages if each.page_index == 2)
+        assert {hit.verdict for hit in group.chunks} == {Verdict.STALE}
+        assert group.summary.verdict == Verdict.STALE
+        assert answer.stale_artifact_ids == [talks[0].pk]
+
+    def test_omits_stale_hits_before_it_ranks(self, talks):
+        page = talks[0].pages.get(index=2)
+        page.text = "Basalt cools fast."
+        page.save()
+        page.sources.update(text="Basalt cools fast.")
+
+        answer = ask(stale=Stale.OMIT, limit=50)
+
+        groups = {group.artifact_id: group for group in answer.artifacts}
+        assert groups[str(talks[0].pk)].summary is None
+        assert 2 not in [group.page_index for group in groups[str(talks[0].pk)].pages]
+
+    def test_drops_what_belongs_to_a_deleted_document(self, talks):
+        gone = str(talks[0].pk)
+        talks[0].delete()
+
+        answer = ask()
+
+        assert gone not in [artifact.artifact_id for artifact in answer.artifacts]
+        assert answer.dropped.orphans > 5
+
+    def test_drops_counts_and_reports_what_was_not_written(self, talks, deck, caplog):
+        node = Node.objects.get(kind="page_summary", page=talks[0].pages.get(index=2))
+        collection = deck.collection("page_summary")
+        payload = get_store().retrieve(collection, [node.point_id])[node.point_id].payload
+        changed = payload | {"summary_text": "It is all about basalt."}
+        get_store().replace_payloads(collection, {node.point_id: changed})
+
+        with caplog.at_level(logging.ERROR, logger="retrieval.search"):
+            answer = ask()
+
+        assert answer.dropped.integrity_errors == 1
+        assert str(node.point_id) in caplog.text
+        best = answer.artifacts[0].pages[0]
+        assert best.page_id == str(node.page_id)
+        assert best.summary is None
+
+    def test_leaves_the_ledger_alone_where_it_may_not_verify(self, talks):
+        Summary.objects.all().delete()
+
+        with CaptureQueriesContext(connection) as queries:
+            answer = ask(verify=False)
+
+        assert len(queries) == 1
+        assert {hit.verdict for hit in answer.artifacts[0].pages[0].chunks} == {None}
+
+    def test_serves_the_old_text_flagged_until_the_new_is_settled(self, talks, deck):
+        source = talks[0].pages.get(index=0).sources.get()
+        source.text = "Herons stand."
+        source.save()
+        before = ask("page 0 of talk 0", limit=50)
+        settle(deck, talks[0])
+        after = ask("page 0 of talk 0", limit=50)
+
+        def texts(answer):
+            [group] = [each for each in answer.artifacts if each.artifact_id == str(talks[0].pk)]
+            return {
+                (hit.payload["text"][:13], hit.verdict)
+                for page in group.pages
+                if page.page_index == 0
+                for hit in page.chunks
+            }
+
+        assert texts(before) == {("Page 0 of tal", Verdict.STALE)}
+        assert texts(after) <= {("Herons stand.", Verdict.EXACT)}

@@ -1,0 +1,116 @@
+"""Summaries and questions for tests, in place of a writer: plain rows, as a writer leaves them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from documents.models import Artifact, hash_text
+from indexing.chunks import ChunkKind
+from indexing.models import Index, IndexBuild
+from indexing.spec import IndexSpec
+from summaries.models import Annotation, Summary, Writing
+from tests.factories import settle
+
+WRITER = "a hand in the tests"
+
+# What makes a spec ask for nodes of every kind.
+ALL_KINDS: dict[str, Any] = {
+    "page_summaries": True,
+    "artifact_summaries": True,
+    "questions": {"count": 3},
+}
+
+
+def make_build(name: str, **recipe: Any) -> IndexBuild:
+    """The live build of a new index by this recipe."""
+    spec = IndexSpec.model_validate({"name": name, **recipe})
+    index = Index.objects.create(name=name)
+    index.live_build = IndexBuild.objects.create(
+        index=index,
+        number=1,
+        recipe=spec.model_dump(mode="json"),
+        fingerprint=spec.fingerprint,
+        state=IndexBuild.State.LIVE,
+    )
+    index.save()
+    return index.live_build
+
+
+def summarise(build: IndexBuild, artifact: Artifact, *, words: int = 12) -> None:
+    """The first words of each page; and the title with those of the first page."""
+    firsts = []
+    for page in artifact.pages.order_by("index"):
+        text = f"Summary: {' '.join(page.text.split()[:words])}"
+        firsts.append(text)
+        write_summary(build, artifact, text, page=page, input_hash=page.content_hash)
+    if build.spec.artifact_summaries is not None and firsts:
+        text = f"In short, {artifact.title}. {firsts[0]}"
+        write_summary(build, artifact, text, input_hash=hash_text("\n".join(firsts)))
+
+
+def write_summary(
+    build: IndexBuild, artifact: Artifact, text: str, *, input_hash: str, page: Any = None
+) -> Summary:
+    summary, _ = Summary.objects.update_or_create(
+        build=build,
+        artifact=artifact,
+        page=page,
+        defaults={"text": text, **_written(input_hash)},
+    )
+    return summary
+
+
+def question(
+    build: IndexBuild, artifact: Artifact, *, count: int = 3, fields: dict[str, Any] | None = None
+) -> list[Annotation]:
+    """Ask what each chunk of the artifact says, in so many ways."""
+    artifact = Artifact.objects.with_sources().get(pk=artifact.pk)
+    annotations = []
+    for chunk in ChunkKind().draft(artifact, build):
+        questions = [f"{start} {chunk.text[:300]}?" for start in STARTS[:count]]
+        annotation, _ = Annotation.objects.update_or_create(
+            build=build,
+            chunk_id=chunk.point_id,
+            defaults={
+                "artifact": artifact,
+                "page": chunk.page,
+                "source": chunk.source,
+                "source_hash": chunk.source_hash,
+                "strategy": chunk.strategy,
+                "chunk_index": chunk.chunk_index,
+                "start_offset": chunk.start_offset,
+                "end_offset": chunk.end_offset,
+                "text": chunk.text,
+                "questions": questions,
+                "summary": chunk.text[:40],
+                "fields": fields or {},
+                "output_hash": hash_text(repr(questions)),
+                **_written(hash_text(chunk.text)),
+            },
+        )
+        annotations.append(annotation)
+    return annotations
+
+
+STARTS: Sequence[str] = ("Who says that", "Why is it so that", "Is it true that", "Where")
+
+
+def write_all(build: IndexBuild, *artifacts: Artifact, **asked: Any) -> None:
+    """Write what the build's recipe asks for of these artifacts, and settle it."""
+    for artifact in artifacts:
+        if build.spec.page_summaries is not None:
+            summarise(build, artifact)
+        if build.spec.questions is not None:
+            question(build, artifact, **asked)
+    settle(build, *artifacts)
+
+
+def _written(input_hash: str) -> dict[str, Any]:
+    return {
+        "input_hash": input_hash,
+        "written_hash": input_hash,
+        "model_name": WRITER,
+        "state": Writing.State.WRITTEN,
+        "written_at": timezone.now(),
+    }
