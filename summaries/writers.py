@@ -336,14 +336,13 @@ def read_annotation(
 
 def fit_texts(texts: Sequence[str], limit: int) -> str:
     """The texts with a blank line between, each cut to its share of ``limit`` characters."""
+    if sum(len(text) + 2 for text in texts) - 2 <= limit:
+        return "\n\n".join(texts)
     while len(texts) > max(1, limit // 100):  # a share below a sentence says nothing
         texts = texts[::2]
     room = limit - 2 * (len(texts) - 1)
-    rest = room - sum(len(text) for text in texts)
-    if rest >= 0:
-        return "\n\n".join(texts)
     # What the short ones leave goes to the long ones.
-    share, lengths = room // len(texts), sorted(len(text) for text in texts)
+    share, lengths = room, sorted(len(text) for text in texts)
     for number, length in enumerate(lengths):
         share = (room - sum(lengths[:number])) // (len(lengths) - number)
         if length > share:
