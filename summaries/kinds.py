@@ -41,7 +41,9 @@ class _SummaryKind:
                 source_hash=summary.written_hash,
                 details={"model_name": summary.model_name},
             )
-            for summary in summaries.select_related("page").defer("page__text").order_by("page__index")
+            for summary in summaries.select_related("page")
+            .defer("page__text")
+            .order_by("page__index")
         ]
         return fill_context(nodes, artifact.title, build)
 
@@ -217,7 +219,9 @@ class QuestionKind:
 def fill_context(nodes: list[Node], title: str, build: IndexBuild) -> list[Node]:
     """Set what is embedded in front of these nodes, and how many tokens they take together."""
     embedder = embedding.get_embedder(build.spec.embedding)
-    context = fit_context(title, build.spec.embedding.window, embedder.count_tokens) if title else ""
+    context = (
+        fit_context(title, build.spec.embedding.window, embedder.count_tokens) if title else ""
+    )
     counts = embedder.count_tokens([embedded_text(context, node.text) for node in nodes])
     for node, count in zip(nodes, counts, strict=True):
         node.context, node.token_count = context, count

@@ -54,7 +54,9 @@ def enqueue_nodes(instance: Summary | Annotation, *, raw: bool = False, **kwargs
 
 
 def _enqueue(artifact_id: UUID, index: str) -> None:
-    if not any(build.spec.is_written_about for build in IndexBuild.objects.receiving().filter(index=index)):
+    if not any(
+        build.spec.is_written_about for build in IndexBuild.objects.receiving().filter(index=index)
+    ):
         return
     wake = partial(tasks.plan_writing.delay, artifact_id=str(artifact_id))
     transaction.on_commit(wake, robust=True)
