@@ -36,7 +36,7 @@ from indexing.exceptions import (
     StoreUnavailable,
     Uncuttable,
 )
-from retrieval.exceptions import UnknownSource
+from retrieval.exceptions import UnknownSource, UnknownTool
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnknownIndex: 404,
     UnknownArtifact: 404,
     UnknownSource: 404,
+    UnknownTool: 404,
     ContentConflict: 409,
     Unparsable: 422,
     Uncuttable: 422,

@@ -23,6 +23,7 @@ from retrieval.serializers.requests import (
     read_search_request,
     read_summary_request,
 )
+from retrieval.tools import call_tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,13 @@ def answer_questions(parameters: Any) -> Answered:
 def answer_hierarchical(parameters: Any) -> Answered:
     answer = search_hierarchical(read_hierarchical_request(parameters))
     return Answered(render_hierarchy(answer), answer.stale_artifact_ids)
+
+
+def answer_tool(index: str, name: str, arguments: Any) -> Answered:
+    call = call_tool(index, name, arguments)
+    answer = call.search()
+    render_hit = render_question if call.is_of_questions else render_chunk
+    return Answered(render_answer(answer, render_hit), answer.stale_artifact_ids)
 
 
 # By the last part of their addresses.

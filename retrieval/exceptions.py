@@ -7,3 +7,9 @@ class UnknownSource(StrataError):
     """There is no source with this id."""
 
     code = "unknown_source"
+
+
+class UnknownTool(StrataError):
+    """The index declares no tool of this name."""
+
+    code = "unknown_tool"

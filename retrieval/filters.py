@@ -43,6 +43,16 @@ def parse_filter(content: object, spec: IndexSpec) -> Filter | None:
     return _Parser(spec).parse_object(content, "filter", depth=1)
 
 
+def read_value(value: object, kind: str, place: str, declared: FieldSpec | None = None) -> Any:
+    """One value of a type of field (``text``, ``integer`` …), checked and as the store has it.
+
+    Raises:
+        InvalidInput: naming ``place``, and what may stand there.
+    """
+    read = _READERS[kind](value, place)
+    return read if declared is None else _normalise(read, declared, place)
+
+
 @dataclass(slots=True)
 class _Parser:
     spec: IndexSpec
@@ -145,8 +155,7 @@ class _Parser:
                 )
             if name in ID_FIELDS:
                 return _read_id(value, place)
-            read_value = _READERS[kind](value, place)
-            return read_value if declared is None else _normalise(read_value, declared, place)
+            return read_value(value, kind, place, declared)
 
         return read
 

@@ -8,6 +8,8 @@ from retrieval.viewsets import (
     QuestionSearchView,
     SourceView,
     SummarySearchView,
+    ToolListView,
+    ToolView,
 )
 
 SEARCHES = {
@@ -24,5 +26,8 @@ urlpatterns = [
     ),
     # POST does not survive a redirect.
     *(path(f"search/{kind}/", view.as_view(schema=None)) for kind, view in SEARCHES.items()),
+    path("indexes/<str:index>/tools/", ToolListView.as_view(), name="tool-list"),
+    path("indexes/<str:index>/tools/<str:name>/", ToolView.as_view(), name="tool"),
+    path("indexes/<str:index>/tools/<str:name>", ToolView.as_view(schema=None)),
     path("sources/<uuid:source_id>/", SourceView.as_view(), name="source"),
 ]

@@ -5,7 +5,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import (
+    PolymorphicProxySerializer,
+    extend_schema,
+    extend_schema_view,
+)
 from kombu.exceptions import OperationalError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,9 +24,10 @@ from retrieval.answering import (
     answer_pages,
     answer_questions,
     answer_summaries,
+    answer_tool,
 )
 from retrieval.context import read_source
-from retrieval.serializers.answers import render_source
+from retrieval.serializers.answers import render_source, render_tools
 from retrieval.serializers.requests import (
     HierarchicalParametersSerializer,
     SearchParametersSerializer,
@@ -36,7 +42,9 @@ from retrieval.serializers.schema import (
     QuestionSearchAnswerSerializer,
     SourceAnswerSerializer,
     SummarySearchAnswerSerializer,
+    ToolListSerializer,
 )
+from retrieval.tools import list_tools
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +130,32 @@ class HierarchicalSearchView(SearchView):
 
     def answer(self, parameters: Any) -> Answered:
         return answer_hierarchical(parameters)
+
+
+class ToolListView(APIView):
+    """The tools an index declares, for an agent to choose from."""
+
+    @extend_schema(operation_id="list_tools", responses=ToolListSerializer)
+    def get(self, request: Request, index: str) -> Response:
+        """List the tools of an index."""
+        return Response(render_tools(list_tools(index)))
+
+
+class ToolView(APIView):
+    """One search, as the index declares it."""
+
+    @extend_schema(
+        operation_id="call_tool",
+        request=OpenApiTypes.OBJECT,
+        responses=PolymorphicProxySerializer(
+            component_name="ToolAnswer",
+            serializers=[QuestionSearchAnswerSerializer, PageSearchAnswerSerializer],
+            resource_type_field_name=None,
+        ),
+    )
+    def post(self, request: Request, index: str, name: str) -> Response:
+        """Call a tool with its arguments."""
+        return respond(answer_tool(index, name, request.data))
 
 
 class SourceView(APIView):

@@ -43,7 +43,7 @@ def summarise(build: IndexBuild, artifact: Artifact, *, words: int = 12) -> None
     for page in artifact.pages.order_by("index"):
         text = f"Summary: {' '.join(page.text.split()[:words])}"
         firsts.append(text)
-        write_summary(build, artifact, text, page=page, input_hash=page.content_hash)
+        write_summary(build, artifact, text, page=page, input_hash=hash_text(page.text))
     if build.spec.artifact_summaries is not None and firsts:
         text = f"In short, {artifact.title}. {firsts[0]}"
         write_summary(build, artifact, text, input_hash=hash_text("\n".join(firsts)))
@@ -69,25 +69,24 @@ def question(
     annotations = []
     for chunk in ChunkKind().draft(artifact, build):
         questions = [f"{start} {chunk.text[:300]}?" for start in STARTS[:count]]
+        answered: dict[str, Any] = {
+            "artifact": artifact,
+            "page": chunk.page,
+            "source": chunk.source,
+            "source_hash": chunk.source_hash,
+            "strategy": chunk.strategy,
+            "chunk_index": chunk.chunk_index,
+            "start_offset": chunk.start_offset,
+            "end_offset": chunk.end_offset,
+            "text": chunk.text,
+            "questions": questions,
+            "summary": chunk.text[:40],
+            "fields": fields or {},
+            "output_hash": hash_text(repr(questions)),
+            **_written(hash_text(chunk.text)),
+        }
         annotation, _ = Annotation.objects.update_or_create(
-            build=build,
-            chunk_id=chunk.point_id,
-            defaults={
-                "artifact": artifact,
-                "page": chunk.page,
-                "source": chunk.source,
-                "source_hash": chunk.source_hash,
-                "strategy": chunk.strategy,
-                "chunk_index": chunk.chunk_index,
-                "start_offset": chunk.start_offset,
-                "end_offset": chunk.end_offset,
-                "text": chunk.text,
-                "questions": questions,
-                "summary": chunk.text[:40],
-                "fields": fields or {},
-                "output_hash": hash_text(repr(questions)),
-                **_written(hash_text(chunk.text)),
-            },
+            build=build, chunk_id=chunk.point_id, defaults=answered
         )
         annotations.append(annotation)
     return annotations

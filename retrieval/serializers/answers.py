@@ -3,7 +3,7 @@
 Built as plain dicts, for a serializer per hit costs more than the search.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from retrieval.context import SourceContext
@@ -16,6 +16,7 @@ from retrieval.search import (
     PageGroup,
     SearchAnswer,
 )
+from retrieval.tools import Tool
 
 SNIPPET_CHARS = 300
 
@@ -213,6 +214,21 @@ def _render_share(share: Share | None) -> dict[str, Any] | None:
     if share is None:
         return None
     return {"rank": share.rank, "score": share.score, "contribution": share.contribution}
+
+
+# --- Tools -----------------------------------------------------------------------------------
+
+
+def render_tools(tools: Sequence[Tool]) -> dict[str, Any]:
+    return {
+        "count": len(tools),
+        "next": None,
+        "previous": None,
+        "results": [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in tools
+        ],
+    }
 
 
 # --- Passages --------------------------------------------------------------------------------

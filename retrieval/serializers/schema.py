@@ -161,6 +161,19 @@ class HierarchicalAnswerSerializer(SearchAnswerSerializer):
     artifacts = ArtifactGroupSerializer(many=True, help_text="Best first.")
 
 
+class ToolSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    description = serializers.CharField()
+    parameters = serializers.DictField(help_text="JSON schema of its arguments.")
+
+
+class ToolListSerializer(serializers.Serializer):
+    count = serializers.IntegerField()
+    next = serializers.URLField(allow_null=True, help_text="Null: there are no pages.")
+    previous = serializers.URLField(allow_null=True, help_text="Null.")
+    results = ToolSerializer(many=True)
+
+
 class SourceChunkSerializer(serializers.Serializer):
     node_id = serializers.UUIDField()
     strategy = serializers.CharField()

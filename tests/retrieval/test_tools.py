@@ -1,0 +1,285 @@
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+from documents.exceptions import InvalidInput, UnknownIndex
+from documents.models import Source
+from indexing import tasks
+from indexing.models import Index
+from retrieval.exceptions import UnknownTool
+from retrieval.tools import call_tool, list_tools
+from tests.factories import give, settle
+from tests.written import make_build, write_all
+
+FIELDS = {
+    "muscle_groups": {
+        "type": "keyword",
+        "many": True,
+        "lowercase": True,
+        "values": ["lower_back", "neck"],
+        "description": "Muscles it is about.",
+    },
+    "conditions": {"type": "keyword", "many": True, "lowercase": True},
+    "year": {"type": "integer"},
+    "reviewed": {"type": "bool"},
+}
+TOOLS = {
+    "search_knowledge_base": {
+        "description": "Search everything.",
+        "parameters": {"query": {"description": "A question."}},
+        "query": "{query}",
+    },
+    "search_by_muscle_group": {
+        "description": "Find what is about a group of muscles.",
+        "parameters": {"group": {"field": "muscle_groups"}},
+        "query": "{group} physical therapy",
+    },
+    "search_by_condition": {
+        "description": "Find what helps.",
+        "parameters": {"condition": {"field": "conditions", "description": "What hurts."}},
+        "query": "{condition} rehabilitation",
+        "search": "pages",
+    },
+    "search_by_review": {
+        "description": "Find by year.",
+        "parameters": {"since": {"field": "year"}, "reviewed": {"field": "reviewed"}, "q": {}},
+        "query": "{q} {since} {reviewed}",
+    },
+}
+
+
+@pytest.fixture
+def physio(db, store, embedder):
+    return make_build("physio", questions={"count": 3}, metadata=FIELDS, tools=TOOLS)
+
+
+@pytest.fixture
+def notes(physio):
+    """One artifact on the lower back, one on the neck."""
+    back = give(
+        "The lower back likes to be moved.", index="physio", title="Back",
+        metadata={"muscle_groups": ["lower_back"], "conditions": ["lumbago"]},
+    )  # fmt: skip
+    neck = give(
+        "The neck and the lower back are one spine.", index="physio", title="Neck",
+        metadata={"muscle_groups": ["neck"], "conditions": ["whiplash"]},
+    )  # fmt: skip
+    write_all(physio, back, neck)
+    return back, neck
+
+
+class TestListTools:
+    def test_describes_what_is_declared(self, physio):
+        tools = {tool.name: tool for tool in list_tools("physio")}
+
+        assert list(tools) == list(TOOLS)
+        assert tools["search_by_muscle_group"].description.startswith("Find what is about")
+        assert tools["search_by_muscle_group"].parameters == {
+            "type": "object",
+            "properties": {
+                "group": {
+                    "type": "string",
+                    "enum": ["lower_back", "neck"],
+                    "description": "Muscles it is about.",
+                },
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 100,
+                    "default": 10,
+                    "description": "How many hits to give at most.",
+                },
+            },
+            "required": ["group"],
+            "additionalProperties": False,
+        }
+
+    def test_types_open_fields_as_they_are_declared(self, physio):
+        tools = {tool.name: tool.parameters["properties"] for tool in list_tools("physio")}
+
+        assert tools["search_by_condition"]["condition"] == {
+            "type": "string", "minLength": 1, "maxLength": 2_000, "description": "What hurts.",
+        }  # fmt: skip
+        assert tools["search_by_review"]["since"] == {"type": "integer"}
+        assert tools["search_by_review"]["reviewed"] == {"type": "boolean"}
+
+    def test_gives_schemas_that_are_schemas(self, physio):
+        for tool in list_tools("physio"):
+            jsonschema.Draft202012Validator.check_schema(tool.parameters)
+
+    def test_lists_nothing_where_nothing_is_declared_or_live(self, physio, build):
+        assert list_tools("plain") == []
+        Index.objects.filter(name="physio").update(live_build=None)
+        assert list_tools("physio") == []
+
+    def test_names_the_indexes_there_are(self, physio):
+        with pytest.raises(UnknownIndex) as refused:
+            list_tools("psychio")
+
+        assert refused.value.allowed == ["physio"]
+
+
+class TestCallTool:
+    def ask(self, name, **arguments):
+        return call_tool("physio", name, arguments)
+
+    def test_puts_its_arguments_into_the_query(self, physio):
+        assert self.ask("search_knowledge_base", query="a_b?").request.query == "a_b?"
+        assert self.ask("search_by_condition", condition="Whip_lash").request.query == (
+            "whip_lash rehabilitation"
+        )
+
+    def test_says_closed_values_in_words_and_filters_by_their_names(self, physio):
+        request = self.ask("search_by_muscle_group", group="lower_back").request
+
+        assert request.query == "lower back physical therapy"
+        assert request.filter == {"all_of": [{"muscle_groups": "lower_back"}]}
+
+    def test_filters_by_every_field_it_names(self, physio):
+        request = self.ask("search_by_review", since=2019, reviewed=True, q="tendon").request
+
+        assert request.query == "tendon 2019 true"
+        assert request.filter == {"all_of": [{"year": 2019}, {"reviewed": True}]}
+
+    @pytest.mark.parametrize("query", ["{query}", "{0}", "{", "}}", "{query.__class__}", "%s"])
+    def test_takes_braces_for_text(self, physio, query):
+        assert self.ask("search_knowledge_base", query=query).request.query == query
+        assert self.ask("search_by_condition", condition=query).request.query == (
+            f"{query} rehabilitation"
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "is_of_questions"),
+        [("search_knowledge_base", True), ("search_by_condition", False)],
+    )
+    def test_searches_questions_unless_told_otherwise(self, physio, name, is_of_questions):
+        [parameter] = TOOLS[name]["parameters"]
+
+        assert self.ask(name, **{parameter: "x"}).is_of_questions == is_of_questions
+
+    def test_searches_chunks_where_there_are_no_questions(self, db, store, embedder):
+        make_build("plainer", tools={"find": TOOLS["search_knowledge_base"]})
+
+        assert not call_tool("plainer", "find", {"query": "x"}).is_of_questions
+
+    def test_names_the_tools_there_are(self, physio):
+        with pytest.raises(UnknownTool) as refused:
+            self.ask("search_by_bone", bone="ulna")
+
+        assert refused.value.allowed == sorted(TOOLS)
+
+    @pytest.mark.parametrize(
+        ("name", "arguments", "field", "allowed"),
+        [
+            ("search_by_muscle_group", {"group": "ears"}, "group", ["lower_back", "neck"]),
+            ("search_by_muscle_group", {"group": "lower back"}, "group", ["lower_back", "neck"]),
+            ("search_by_muscle_group", {"grup": "neck"}, "grup", ["group", "limit"]),
+            ("search_by_muscle_group", {}, "group", ["group", "limit"]),
+            ("search_by_muscle_group", {"group": ["neck"]}, "group", None),
+            ("search_by_muscle_group", {"group": {"not": "neck"}}, "group", None),
+            ("search_by_muscle_group", {"group": None}, "group", None),
+            ("search_by_muscle_group", {"group": "neck", "limit": 0}, "limit", None),
+            ("search_by_muscle_group", {"group": "neck", "limit": 101}, "limit", None),
+            ("search_by_muscle_group", {"group": "neck", "limit": True}, "limit", None),
+            ("search_by_muscle_group", {"group": "neck", "limit": "5"}, "limit", None),
+            ("search_knowledge_base", {"query": " "}, "query", None),
+            ("search_knowledge_base", {"query": 7}, "query", None),
+            ("search_knowledge_base", {"query": "x" * 2_001}, "query", None),
+            ("search_knowledge_base", {"query": "half \ud800"}, "query", None),
+            ("search_by_review", {"since": "2019", "reviewed": True, "q": "x"}, "since", None),
+            ("search_by_review", {"since": 2019, "reviewed": 1, "q": "x"}, "reviewed", None),
+        ],
+    )
+    def test_refuses_what_its_schema_refuses(self, physio, name, arguments, field, allowed):
+        with pytest.raises(InvalidInput) as refused:
+            call_tool("physio", name, arguments)
+
+        assert refused.value.field == field
+        assert refused.value.allowed == allowed
+
+    @pytest.mark.parametrize("arguments", [[], "neck", None, 7])
+    def test_refuses_what_is_no_object(self, physio, arguments):
+        with pytest.raises(InvalidInput):
+            call_tool("physio", "search_by_muscle_group", arguments)
+
+
+class TestToolViews:
+    @pytest.fixture
+    def client(self, db):
+        _, secret = ApiKey.issue("tests")
+        client = APIClient(enforce_csrf_checks=True)
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+        return client
+
+    def call(self, client, name, /, **arguments):
+        return client.post(reverse("tool", args=["physio", name]), arguments, format="json")
+
+    def test_lists_the_tools(self, client, physio):
+        answer = client.get(reverse("tool-list", args=["physio"])).json()
+
+        assert [each["name"] for each in answer["results"]] == list(TOOLS)
+        assert answer["count"] == 4
+        assert answer["next"] is answer["previous"] is None
+        assert answer["results"][0].keys() == {"name", "description", "parameters"}
+
+    def test_answers_with_questions(self, client, notes):
+        answer = self.call(client, "search_by_muscle_group", group="lower_back").json()
+
+        assert [hit["artifact"]["title"] for hit in answer["hits"]] == ["Back"]
+        assert answer["hits"][0]["kind"] == "question"
+        assert answer["hits"][0]["muscle_groups"] == ["lower_back"]
+
+    def test_answers_with_passages(self, client, notes):
+        answer = self.call(client, "search_by_condition", condition="Whiplash", limit=1).json()
+
+        assert [hit["artifact"]["title"] for hit in answer["hits"]] == ["Neck"]
+        assert answer["hits"][0]["kind"] == "chunk"
+
+    def test_knows_no_tool_of_another_name(self, client, physio):
+        answer = self.call(client, "search_by_bone")
+
+        assert answer.status_code == 404
+        assert answer.json()["code"] == "unknown_tool"
+        assert answer.json()["allowed"] == sorted(TOOLS)
+
+    def test_names_the_wrong_argument_and_what_is_allowed(self, client, physio):
+        answer = self.call(client, "search_by_muscle_group", group="ears")
+
+        assert answer.status_code == 400
+        assert answer.json()["field"] == "group"
+        assert answer.json()["allowed"] == ["lower_back", "neck"]
+
+    @pytest.mark.parametrize("body", [["neck"], "neck", None])
+    def test_refuses_a_body_that_is_no_object(self, client, physio, body):
+        url = reverse("tool", args=["physio", "search_by_muscle_group"])
+
+        assert client.post(url, body, format="json").status_code == 400
+
+    def test_knows_no_index_of_another_name(self, client, physio):
+        assert client.get(reverse("tool-list", args=["psychio"])).status_code == 404
+        answer = client.post(reverse("tool", args=["psychio", "x"]), {}, format="json")
+        assert answer.json()["code"] == "unknown_index"
+
+    def test_wants_a_key(self, physio):
+        assert APIClient().get(reverse("tool-list", args=["physio"])).status_code == 401
+
+    def test_has_stale_artifacts_planned_anew(self, client, notes, monkeypatch):
+        asked = []
+        monkeypatch.setattr(
+            tasks.plan_nodes, "apply_async", lambda kwargs, **options: asked.append(kwargs)
+        )
+        Source.objects.update(text="Something else.")
+
+        self.call(client, "search_by_muscle_group", group="neck")
+
+        assert asked == [{"artifact_id": str(notes[1].pk)}]
+
+    def test_searches_what_chunks_there_are_without_questions(self, client, physio, settings):
+        bare = make_build("bare", tools={"find": TOOLS["search_knowledge_base"]})
+        settle(bare, give("Tendons tear.", index="bare"))
+
+        answer = client.post("/api/v1/indexes/bare/tools/find", {"query": "tendons"}, format="json")
+
+        assert [hit["text"] for hit in answer.json()["hits"]] == ["Tendons tear."]
