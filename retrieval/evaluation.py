@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from documents.exceptions import InvalidInput
+from documents.models import Artifact
 from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET
 
 # Search parameters as the API takes them -> the answer as the API gives it.
@@ -170,8 +171,14 @@ def rank_artifacts(search: Search, parameters: Mapping[str, Any]) -> dict[str, f
 def rank_groups(search: Search, parameters: Mapping[str, Any]) -> dict[str, float]:
     """``rank_artifacts`` for answers that are grouped by artifact already: the best 50."""
     groups = search({**parameters, "limit": MAX_ARTIFACTS, "verify": False})["artifacts"]
+    found = Artifact.objects.filter(pk__in=[group["artifact_id"] for group in groups])
+    external_ids = {
+        str(pk): external_id for pk, external_id in found.values_list("pk", "external_id")
+    }
     return {
-        group["external_id"]: group["score"] for group in groups if group["external_id"] is not None
+        external_id: group["score"]
+        for group in groups
+        if (external_id := external_ids.get(group["artifact_id"])) is not None
     }
 
 

@@ -114,6 +114,8 @@ class ExtractiveWriter:
         embed = embedding.get_embedder(spec.embedding).embed_documents
         for is_of_page in (True, False):
             keys = [key for key, given in inputs.items() if given.is_of_page == is_of_page]
+            if not keys:
+                continue
             texts = ["\n\n".join(inputs[key].texts) for key in keys]
             count = _sentences(spec, is_of_page=is_of_page)
             chosen = extractive.summarise_many(texts, sentences=count, embed=embed)
