@@ -18,7 +18,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from documents.exceptions import ContentConflict, Unparsable
@@ -199,6 +199,14 @@ def refuse_artifact(artifact: Artifact, error: Unparsable) -> None:
         current = Artifact.objects.select_for_update().filter(pk=artifact.pk).first()
         if current is not None and current.revision == artifact.revision:
             _fail(current, error)
+
+
+def parse_again(artifacts: QuerySet[Artifact]) -> int:
+    """Have the failed ones of these artifacts that came as files read anew; how many."""
+    return artifacts.filter(state=Artifact.State.FAILED, has_file=True).update(
+        state=Artifact.State.RECEIVED, error_code="", error_detail="", warnings=[], attempts=0,
+        lease_token=None, leased_until=None, updated_at=Now(),
+    )  # fmt: skip
 
 
 def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:

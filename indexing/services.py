@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -440,6 +440,28 @@ def note_problem(build: IndexBuild, error: StrataError | None, *, field: str = "
     if getattr(build, field) != problem:
         IndexBuild.objects.filter(pk=build.pk).update(**{field: problem})
         setattr(build, field, problem)
+
+
+def embed_again(nodes: QuerySet[Node]) -> int:
+    """Have these nodes embedded and written anew, whatever the store holds of them; how many.
+
+    Doomed nodes stay doomed, and retired builds are left alone.
+    """
+    standing = nodes.exclude(state=Node.State.DOOMED)
+    return _make_pending(standing, settled_input_hash="")
+
+
+def retry_failed(nodes: QuerySet[Node]) -> int:
+    """Give the failed ones of these nodes their attempts back; how many."""
+    return _make_pending(nodes.filter(state=Node.State.FAILED))
+
+
+def _make_pending(nodes: QuerySet[Node], **values: Any) -> int:
+    receiving = IndexBuild.objects.receiving().values("pk")
+    return nodes.filter(build__in=receiving).update(
+        state=Node.State.PENDING, attempts=0, last_error="", lease_token=None, leased_until=None,
+        **values,
+    )  # fmt: skip
 
 
 # --- Watching over it ------------------------------------------------------------------------

@@ -16,8 +16,10 @@ from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from documents.exceptions import InvalidInput, StrataError, UnknownArtifact
+from documents.indexes import get_catalog
 from documents.models import Artifact, Page, hash_text
 from indexing.exceptions import Uncuttable
 from indexing.kinds import get_kind
@@ -510,3 +512,52 @@ def write_again(rows: models.QuerySet[Any]) -> int:
         state=Writing.State.DUE, is_by_hand=False, attempts=0, last_error="",
         lease_token=None, leased_until=None,
     )  # fmt: skip
+
+
+def retry_failed(rows: models.QuerySet[Any]) -> int:
+    """Give the failed ones of these rows their attempts back; how many."""
+    receiving = IndexBuild.objects.receiving().values("pk")
+    return rows.filter(state=Writing.State.FAILED, build__in=receiving).update(
+        state=Writing.State.DUE, attempts=0, last_error="", lease_token=None, leased_until=None
+    )
+
+
+@transaction.atomic
+def take_annotation(
+    annotation_id: int, *, questions: Sequence[str], summary: str, fields: dict[str, Any]
+) -> Annotation:
+    """Take a chunk's questions, its summary and its fields by hand; they are embedded again.
+
+    Raises:
+        InvalidInput: a field is not declared, or holds a value it may not hold.
+    """
+    row = Annotation.objects.select_for_update().get(pk=annotation_id)
+    draft = AnnotationDraft(
+        questions=list(dict.fromkeys(question.strip() for question in questions)),
+        summary=summary.strip(),
+        fields=clean_fields(row.build, fields),
+        model_name=BY_HAND,
+    )
+    _make_due(row)
+    row.state, row.is_by_hand, row.model_name = Writing.State.WRITTEN, True, BY_HAND
+    row.written_hash, row.written_at = row.input_hash, timezone.now()
+    for name, value in _annotation_values(draft).items():
+        setattr(row, name, value)
+    row.save()
+    return row
+
+
+def clean_fields(build: IndexBuild, fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a chunk as they are kept.
+
+    Raises:
+        InvalidInput: a field is not declared, or holds a value it may not hold.
+    """
+    for name in fields:
+        if name not in build.spec.metadata:
+            raise InvalidInput(
+                f"{build.index_id} declares no field {name!r}.",
+                field="fields",
+                allowed=build.spec.metadata,
+            )
+    return get_catalog().clean_metadata(build.index_id, fields)
