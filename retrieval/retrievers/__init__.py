@@ -4,5 +4,8 @@ Importing this package imports LlamaIndex, which takes seconds: do it inside fun
 """
 
 from retrieval.retrievers.chunk import ChunkRetriever
+from retrieval.retrievers.hierarchical import HierarchicalRetriever
+from retrieval.retrievers.question import QuestionRetriever
+from retrieval.retrievers.summary import SummaryRetriever
 
-__all__ = ["ChunkRetriever"]
+__all__ = ["ChunkRetriever", "HierarchicalRetriever", "QuestionRetriever", "SummaryRetriever"]

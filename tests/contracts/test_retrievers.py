@@ -2,41 +2,72 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import pytest
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 
-from indexing.models import Node
-from retrieval.retrievers import ChunkRetriever
+from indexing.chunks import ChunkKind
+from indexing.models import IndexBuild
+from retrieval.retrievers import (
+    ChunkRetriever,
+    HierarchicalRetriever,
+    QuestionRetriever,
+    SummaryRetriever,
+)
 from retrieval.search import targets
-from tests.factories import PARAGRAPHS, give, settle
+from tests.factories import PARAGRAPHS, give
+from tests.written import ALL_KINDS, WRITER, make_build, write_all
+
+
+class Joined(NamedTuple):
+    make: Callable[..., Any]
+    gives: str = "chunks"
+    is_ranked: bool = True  # as a whole: by falling score
+
 
 RETRIEVERS = {
-    "hybrid": lambda build, **given: ChunkRetriever("plain", **given),
-    "dense": lambda build, **given: ChunkRetriever("plain", mode="dense", **given),
-    "sparse": lambda build, **given: ChunkRetriever("plain", mode="sparse", **given),
-    "build": lambda build, **given: ChunkRetriever(build, **given),
+    "hybrid": Joined(lambda build, **given: ChunkRetriever("full", **given)),
+    "dense": Joined(lambda build, **given: ChunkRetriever("full", mode="dense", **given)),
+    "sparse": Joined(lambda build, **given: ChunkRetriever("full", mode="sparse", **given)),
+    "build": Joined(lambda build, **given: ChunkRetriever(build, **given)),
+    "question": Joined(lambda build, **given: QuestionRetriever("full", **given)),
+    "question of build": Joined(lambda build, **given: QuestionRetriever(build, **given)),
+    "hierarchical": Joined(
+        lambda build, **given: HierarchicalRetriever("full", **given), is_ranked=False
+    ),
+    "summary": Joined(lambda build, **given: SummaryRetriever("full", **given), "summaries"),
 }
-GRANITE = "\n\n".join(f"Part {n}. {' '.join(PARAGRAPHS[1:])}" for n in range(9))
+OF_CHUNKS = [name for name, joined in RETRIEVERS.items() if joined.gives == "chunks"]
+RANKED = [name for name, joined in RETRIEVERS.items() if joined.is_ranked]
+GRANITE = "\n\n".join(f"Part {n}. {' '.join(PARAGRAPHS[1:])}" for n in range(5))
+
+
+@pytest.fixture
+def build(db, store, embedder) -> IndexBuild:
+    """An index of every kind of node."""
+    return make_build("full", **ALL_KINDS)
 
 
 @pytest.fixture
 def artifact(build):
-    artifact = give(GRANITE, title="Stones", metadata={"year": 2019})
-    settle(build, artifact, give(PARAGRAPHS[0]))
+    artifact = give(GRANITE, index="full", title="Stones", metadata={"year": 2019})
+    write_all(build, artifact, give(PARAGRAPHS[0], index="full"), count=2)
     return artifact
 
 
 @pytest.fixture(params=RETRIEVERS)
 def make(request, build):
     """The retriever under test, over the documents of ``artifact``."""
-    return lambda **given: RETRIEVERS[request.param](build, **given)
+    return lambda **given: RETRIEVERS[request.param].make(build, **given)
 
 
 class TestEveryRetriever:
     def test_returns_at_most_top_k(self, artifact, make):
         assert len(make(top_k=3).retrieve("granite crystals")) == 3
 
+    @pytest.mark.parametrize("make", RANKED, indirect=True)
     def test_orders_by_falling_score(self, artifact, make):
         scores = [hit.score for hit in make().retrieve("granite crystals")]
 
@@ -53,6 +84,11 @@ class TestEveryRetriever:
 
         assert [hit.node_id for hit in first] == [hit.node_id for hit in second]
 
+    def test_names_each_node_once(self, artifact, make):
+        found = [hit.node_id for hit in make(top_k=100).retrieve("granite crystals")]
+
+        assert len(found) == len(set(found))
+
     def test_finds_nothing_in_an_empty_index(self, build, make):
         assert make().retrieve("granite") == []
 
@@ -61,35 +97,24 @@ class TestEveryRetriever:
 
         assert {hit.metadata["artifact_id"] for hit in hits} == {str(artifact.pk)}
 
-    def test_gives_nodes_that_name_where_they_stand(self, artifact, make):
-        source = artifact.sources.get()
+    def test_leaves_out_what_is_stale_where_asked_to(self, artifact, make):
+        artifact.pages.update(text="Basalt.", content_hash=None)
+        artifact.sources.update(text="Basalt.")
 
+        hits = make(stale="omit").retrieve("granite crystals")
+
+        assert str(artifact.pk) not in {hit.metadata["artifact_id"] for hit in hits}
+        stale = make().retrieve("granite crystals")
+        assert "stale" in {hit.metadata["verdict"] for hit in stale}
+
+    def test_names_the_document(self, artifact, make):
         only = {"artifact_id": str(artifact.pk)}
         for hit in make(filter=only).retrieve("granite crystals"):
-            node = hit.node
-            assert isinstance(node, TextNode)
-            row = Node.objects.get(point_id=node.node_id)
-            assert node.text == source.text[node.start_char_idx : node.end_char_idx]
-            assert node.ref_doc_id == str(source.pk)
-            assert node.parent_node.node_id == str(row.page_id)
-            assert node.metadata["verdict"] == "exact"
-            assert node.metadata["page_index"] == 0
-            assert node.metadata["title"] == "Stones"
-            assert node.metadata["year"] == 2019
-
-    def test_links_neighbours(self, artifact, make):
-        rows = list(Node.objects.filter(artifact=artifact).order_by("chunk_index"))
-        places = {str(row.point_id): number for number, row in enumerate(rows)}
-        assert len(rows) > 2
-
-        for hit in make(top_k=100, filter={"artifact_id": str(artifact.pk)}).retrieve("granite"):
-            number = places[hit.node_id]
-            before = hit.node.relationships.get(NodeRelationship.PREVIOUS)
-            after = hit.node.relationships.get(NodeRelationship.NEXT)
-            assert (before and places[before.node_id]) == (number - 1 if number else None)
-            assert (after and places[after.node_id]) == (
-                number + 1 if number + 1 < len(rows) else None
-            )
+            assert isinstance(hit.node, TextNode)
+            assert hit.metadata["verdict"] == "exact"
+            assert hit.metadata["index"] == "full"
+            assert hit.metadata["title"] == "Stones"
+            assert hit.metadata["year"] == 2019
 
     def test_shows_a_model_the_text_alone(self, artifact, make):
         [best, *_] = make().retrieve("granite crystals")
@@ -115,3 +140,118 @@ class TestEveryRetriever:
             return await retrieving
 
         assert asyncio.run(retrieve_beside_others())
+
+
+@pytest.mark.parametrize("make", OF_CHUNKS, indirect=True)
+class TestRetrieverOfChunks:
+    def chunks(self, artifact, build):
+        """As they are cut, by their ids."""
+        artifact = type(artifact).objects.with_sources().get(pk=artifact.pk)
+        return {str(chunk.point_id): chunk for chunk in ChunkKind().draft(artifact, build)}
+
+    def test_gives_nodes_that_name_where_they_stand(self, artifact, build, make):
+        source, chunks = artifact.sources.get(), self.chunks(artifact, build)
+
+        only = {"artifact_id": str(artifact.pk)}
+        for hit in make(filter=only).retrieve("granite crystals"):
+            node, chunk = hit.node, chunks[hit.node_id]
+            assert node.text == source.text[node.start_char_idx : node.end_char_idx] == chunk.text
+            assert node.ref_doc_id == str(source.pk)
+            assert node.parent_node.node_id == str(source.page_id)
+            assert node.metadata["page_index"] == 0
+            assert node.metadata["chunk_index"] == chunk.chunk_index
+
+    def test_links_neighbours(self, artifact, build, make):
+        places = {
+            node_id: chunk.chunk_index for node_id, chunk in self.chunks(artifact, build).items()
+        }
+        assert len(places) > 2
+
+        hits = make(top_k=100, filter={"artifact_id": str(artifact.pk)}).retrieve("granite")
+
+        assert len(hits) > 2
+        for hit in hits:
+            number = places[hit.node_id]
+            before = hit.node.relationships.get(NodeRelationship.PREVIOUS)
+            after = hit.node.relationships.get(NodeRelationship.NEXT)
+            assert (before and places[before.node_id]) == (number - 1 if number else None)
+            assert (after and places[after.node_id]) == (
+                number + 1 if number + 1 < len(places) else None
+            )
+
+
+class TestSummaryRetriever:
+    def test_gives_summaries_under_the_ids_of_what_they_summarise(self, artifact):
+        hits = SummaryRetriever("full", type="page_summary").retrieve("granite crystals")
+
+        page = artifact.pages.get()
+        node = next(hit.node for hit in hits if hit.node_id == str(page.pk))
+        assert node.text.startswith("Summary: Part 0.")
+        assert node.ref_doc_id == str(artifact.pk)
+        assert node.metadata["type"] == "page_summary"
+        assert node.metadata["page_id"] == str(page.pk)
+        assert node.metadata["model_name"] == WRITER
+
+    def test_keeps_to_its_type(self, artifact):
+        hits = SummaryRetriever("full", type="artifact_summary").retrieve("granite")
+
+        assert {hit.metadata["type"] for hit in hits} == {"artifact_summary"}
+        assert hits[0].metadata["page_count"] == 1
+
+    def test_knows_no_other_type(self, artifact):
+        with pytest.raises(ValueError, match="chapter"):
+            SummaryRetriever("full", type="chapter")
+
+
+class TestQuestionRetriever:
+    def test_says_which_question_found_the_chunk(self, artifact):
+        [best, *_] = QuestionRetriever("full").retrieve("why is it so that the heron stands")
+
+        assert best.metadata["question"].startswith("Why is it so that The heron")
+        assert best.metadata["summary"].startswith("The heron")
+        assert best.node_id != best.metadata["question_id"]
+
+    def test_links_neighbours_where_no_chunks_are_embedded(self, build):
+        hyde = make_build("hyde", chunks={"embed": False}, questions={"count": 2})
+        artifact = give(GRANITE, index="hyde")
+        write_all(hyde, artifact, count=2)
+
+        hits = QuestionRetriever("hyde", top_k=100).retrieve("granite")
+
+        ids = {hit.metadata["chunk_index"]: hit.node_id for hit in hits}
+        assert len(ids) > 2
+        for hit in hits:
+            after = hit.node.relationships.get(NodeRelationship.NEXT)
+            assert (after and after.node_id) == ids.get(hit.metadata["chunk_index"] + 1)
+
+
+class TestHierarchicalRetriever:
+    def test_orders_by_artifact_then_page_then_chunk(self, artifact, build):
+        hits = HierarchicalRetriever("full").retrieve("granite crystals")
+
+        keys = [
+            (-hit.metadata["artifact_score"], -hit.metadata["page_score"], -hit.score)
+            for hit in hits
+        ]
+        assert len({hit.metadata["artifact_id"] for hit in hits}) == 2
+        assert keys == sorted(keys)
+
+    def test_knows_the_summaries_of_page_and_artifact(self, artifact):
+        [best, *_] = HierarchicalRetriever("full").retrieve("granite crystals")
+
+        assert best.metadata["page_summary"].startswith("Summary: Part 0.")
+        assert best.metadata["artifact_summary"].startswith("In short, Stones.")
+
+    def test_puts_summaries_in_front_where_asked_to(self, artifact):
+        plain = HierarchicalRetriever("full").retrieve("granite crystals")
+
+        hits = HierarchicalRetriever("full", with_summaries=True).retrieve("granite crystals")
+
+        first, rest = hits[:4], hits[4:]
+        assert [hit.metadata["type"] for hit in first] == ["artifact_summary", "page_summary"] * 2
+        assert [hit.node_id for hit in rest] == [hit.node_id for hit in plain]
+
+    def test_keeps_to_so_many_artifacts(self, artifact):
+        hits = HierarchicalRetriever("full", artifacts=1).retrieve("granite crystals")
+
+        assert {hit.metadata["artifact_id"] for hit in hits} == {str(artifact.pk)}

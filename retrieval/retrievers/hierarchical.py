@@ -1,0 +1,76 @@
+"""Chunks of one index in the order of their documents and pages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from llama_index.core.schema import NodeWithScore
+
+from indexing.models import IndexBuild
+from retrieval.retrievers.base import IndexRetriever
+from retrieval.retrievers.nodes import find_neighbours, to_chunk_node, to_summary_node
+from retrieval.search import HierarchicalRequest, Hit, Mode, Stale, search_hierarchical
+
+
+class HierarchicalRetriever(IndexRetriever):
+    """The best chunks of the best pages of the best artifacts, in that order.
+
+    ``top_k`` counts chunks. Their metadata hold the summaries of page and artifact where those
+    were found as well, and the scores of both. With ``with_summaries`` the summaries are nodes
+    too, in front of all chunks and beyond ``top_k``: each artifact's, then its pages'.
+    """
+
+    def __init__(
+        self,
+        index: str | IndexBuild,
+        *,
+        mode: Mode | str = Mode.HYBRID,
+        top_k: int = 10,
+        artifacts: int = 10,
+        filter: Mapping[str, Any] | None = None,
+        stale: Stale | str = Stale.FLAG,
+        with_summaries: bool = False,
+    ) -> None:
+        super().__init__(index, mode=mode, top_k=top_k, filter=filter, stale=stale)
+        self.artifacts = artifacts
+        self.with_summaries = with_summaries
+
+    def find(self, query: str) -> list[NodeWithScore]:
+        answer = search_hierarchical(
+            HierarchicalRequest(
+                indexes=[self.index],
+                query=query,
+                mode=self.mode,
+                limit=self.artifacts,
+                filter=self.filter,
+                stale=self.stale,
+            )
+        )
+        summaries: list[Hit] = []
+        chunks: list[tuple[Hit, dict[str, Any]]] = []
+        for artifact in answer.artifacts:
+            summaries += [artifact.summary] if artifact.summary else []
+            for page in artifact.pages:
+                summaries += [page.summary] if page.summary else []
+                about = {
+                    "artifact_score": artifact.score,
+                    "artifact_summary": _text_of(artifact.summary),
+                    "page_score": page.score,
+                    "page_summary": _text_of(page.summary),
+                }
+                chunks += [(hit, about) for hit in page.chunks]
+        chunks = chunks[: self.top_k]
+        neighbours = find_neighbours(self.index, [hit for hit, _ in chunks])
+        nodes = [
+            NodeWithScore(node=to_chunk_node(hit, neighbours, more=about), score=hit.score)
+            for hit, about in chunks
+        ]
+        if not self.with_summaries:
+            return nodes
+        return [
+            *(NodeWithScore(node=to_summary_node(hit), score=hit.score) for hit in summaries),
+            *nodes,
+        ]
+
+
+def _text_of(summary: Hit | None) -> str | None:
+    return None if summary is None else summary.payload["summary_text"]

@@ -1,0 +1,172 @@
+"""Hits as LlamaIndex nodes.
+
+None of their metadata is shown to a model, for that would shift what fits a window.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from llama_index.core.schema import (
+    NodeRelationship,
+    ObjectType,
+    RelatedNodeInfo,
+    RelatedNodeType,
+    TextNode,
+)
+
+from indexing.models import IndexBuild, Node
+from indexing.stores import Payload
+from retrieval.search import Hit
+from summaries.models import Annotation
+
+# source_id, strategy, chunk_index
+Place = tuple[UUID | None, str, int | None]
+
+
+def find_neighbours(index: str | IndexBuild, hits: Sequence[Hit]) -> dict[Place, UUID]:
+    """Ids by place, for every chunk of the hits' sources; one query.
+
+    Chunks that are not embedded have no rows of their own; their annotations know their ids.
+    """
+    if not hits:
+        return {}
+    sources = {UUID(hit.payload["source_id"]) for hit in hits}
+    rows: QuerySet[Any]
+    if "chunk" in hits[0].spec.kinds:
+        rows = Node.objects.filter(kind="chunk").exclude(state=Node.State.DOOMED)
+        id_field = "point_id"
+    else:
+        rows, id_field = Annotation.objects.all(), "chunk_id"
+    if isinstance(index, IndexBuild):
+        rows = rows.filter(build=index)
+    else:
+        rows = rows.filter(build__live_of=index)
+    places = rows.filter(source__in=sources).values_list(
+        "source_id", "strategy", "chunk_index", id_field
+    )
+    return {
+        (source_id, strategy, chunk_index): chunk_id
+        for source_id, strategy, chunk_index, chunk_id in places
+    }
+
+
+def to_chunk_node(
+    hit: Hit, neighbours: Mapping[Place, UUID], *, more: Mapping[str, Any] | None = None
+) -> TextNode:
+    """A chunk. Its SOURCE is the passage its offsets count in, its PARENT the page, PREVIOUS and
+    NEXT its neighbours there."""
+    return _passage_node(
+        hit, str(hit.node_id), hit.payload["text"], neighbours, {} if more is None else more
+    )
+
+
+def to_parent_node(hit: Hit, neighbours: Mapping[Place, UUID]) -> TextNode:
+    """The chunk a question was asked of."""
+    payload = hit.payload
+    declared = {name: payload[name] for name in hit.spec.metadata if name in payload}
+    asked = {
+        "question": payload["question"],
+        "question_id": str(hit.node_id),
+        "summary": payload["summary"],
+        "file_name": payload["source"],
+    }
+    chunk_id, text = payload["chunk_id"], payload["chunk_text"]
+    return _passage_node(hit, chunk_id, text, neighbours, declared | asked)
+
+
+def to_summary_node(hit: Hit) -> TextNode:
+    """The summary of a page or an artifact, under the id of that. Its SOURCE is the artifact."""
+    payload = hit.payload
+    metadata = {
+        **payload["metadata"],
+        **_name_document(hit),
+        "type": payload["type"],
+        "model_name": payload["model_name"],
+        "date_embedded": payload["date_embedded"],
+    }
+    if "page_count" in payload:
+        metadata["page_count"] = payload["page_count"]
+    artifact = RelatedNodeInfo(node_id=payload["artifact_id"], node_type=ObjectType.DOCUMENT)
+    return _text_node(
+        str(hit.node_id),
+        payload["summary_text"],
+        metadata,
+        {NodeRelationship.SOURCE: artifact},
+    )
+
+
+def _passage_node(
+    hit: Hit,
+    node_id: str,
+    text: str,
+    neighbours: Mapping[Place, UUID],
+    more: Mapping[str, Any],
+) -> TextNode:
+    payload = hit.payload
+    metadata = {
+        **payload["metadata"],
+        **more,
+        **_name_document(hit),
+        "source_id": payload["source_id"],
+        "source_ordinal": payload["source_ordinal"],
+        "strategy": payload["strategy"],
+        "chunk_index": payload["chunk_index"],
+        "start_offset": payload["start_offset"],
+        "end_offset": payload["end_offset"],
+    }
+    node = _text_node(node_id, text, metadata, _relate(payload, neighbours))
+    node.start_char_idx, node.end_char_idx = payload["start_offset"], payload["end_offset"]
+    return node
+
+
+def _name_document(hit: Hit) -> dict[str, Any]:
+    payload = hit.payload
+    return {
+        "index": hit.index,
+        "artifact_id": payload["artifact_id"],
+        "title": payload["artifact_title"],
+        "page_id": payload["page_id"],
+        "page_index": payload["page_index"],
+        "verdict": None if hit.verdict is None else str(hit.verdict),
+    }
+
+
+def _text_node(
+    node_id: str,
+    text: str,
+    metadata: dict[str, Any],
+    relationships: dict[NodeRelationship, RelatedNodeType],
+) -> TextNode:
+    hidden = list(metadata)
+    return TextNode(
+        id_=node_id,
+        text=text,
+        metadata=metadata,
+        excluded_embed_metadata_keys=hidden,
+        excluded_llm_metadata_keys=hidden,
+        relationships=relationships,
+    )
+
+
+def _relate(
+    payload: Payload, neighbours: Mapping[Place, UUID]
+) -> dict[NodeRelationship, RelatedNodeType]:
+    related: dict[NodeRelationship, RelatedNodeType] = {
+        NodeRelationship.SOURCE: RelatedNodeInfo(
+            node_id=payload["source_id"],
+            node_type=ObjectType.DOCUMENT,
+            hash=payload["source_hash"],
+            metadata={"artifact_id": payload["artifact_id"]},
+        ),
+        NodeRelationship.PARENT: RelatedNodeInfo(node_id=payload["page_id"]),
+    }
+    source_id, strategy = UUID(payload["source_id"]), payload["strategy"]
+    for relationship, step in ((NodeRelationship.PREVIOUS, -1), (NodeRelationship.NEXT, 1)):
+        place = (source_id, strategy, payload["chunk_index"] + step)
+        if place in neighbours:
+            related[relationship] = RelatedNodeInfo(
+                node_id=str(neighbours[place]), node_type=ObjectType.TEXT
+            )
+    return related

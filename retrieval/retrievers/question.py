@@ -1,0 +1,22 @@
+"""Chunks of one index, found by the questions they answer."""
+
+from llama_index.core.schema import NodeWithScore
+
+from retrieval.retrievers.base import IndexRetriever
+from retrieval.retrievers.nodes import find_neighbours, to_parent_node
+from retrieval.search import search_questions
+
+
+class QuestionRetriever(IndexRetriever):
+    """The chunks whose questions are nearest to a query, each once, best first.
+
+    A node is the chunk, with the question that found it and its declared fields in the
+    metadata.
+    """
+
+    def find(self, query: str) -> list[NodeWithScore]:
+        hits = search_questions(self.ask(query)).hits
+        neighbours = find_neighbours(self.index, hits)
+        return [
+            NodeWithScore(node=to_parent_node(hit, neighbours), score=hit.score) for hit in hits
+        ]
