@@ -1,0 +1,41 @@
+"""Choosing the vectors that stand for all of them, without repetition."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+RELEVANCE_WEIGHT = 0.7  # lambda of maximal marginal relevance: 1 heeds relevance alone
+SAME = 0.95  # from this cosine on, two sentences say the same
+
+
+def choose_central(vectors: NDArray[np.float32], count: int) -> list[int]:
+    """Rows of at most ``count`` unit vectors, best first, no two of them ``SAME``.
+
+    The relevance of a row is its cosine with the mean of all rows. Each step takes the row with
+    the highest ``weight * relevance - (1 - weight) * (highest cosine with a row taken before)``;
+    of equals the earlier one.
+
+    Source:
+        Centrality: Rossiello, Basile and Semeraro, "Centroid-based Text Summarization through
+        Compositionality of Word Embeddings", MultiLing 2017, after Radev et al., "Centroid-based
+        summarization of multiple documents", IP&M 40(6), 2004; its limit on the cosine of two
+        chosen sentences, too. Maximal marginal relevance: Carbonell and Goldstein, SIGIR 1998.
+    """
+    if not len(vectors):
+        return []
+    centroid = vectors.mean(axis=0)
+    relevance = vectors @ (centroid / max(float(np.linalg.norm(centroid)), 1e-12))
+    # Rounded: in another batch a model gives the same text a vector that differs in the last bits.
+    relevance = np.round(relevance, 5)
+    nearest = np.full(len(vectors), -1.0)  # highest cosine with a row taken
+    chosen: list[int] = []
+    while len(chosen) < count:
+        repetition = np.maximum(nearest, 0) if chosen else 0
+        gain = RELEVANCE_WEIGHT * relevance - (1 - RELEVANCE_WEIGHT) * repetition
+        gain = np.where(nearest >= SAME, -np.inf, gain)
+        best = int(np.argmax(gain))
+        if gain[best] == -np.inf:
+            break
+        chosen.append(best)
+        nearest = np.maximum(nearest, np.round(vectors @ vectors[best], 5))
+        nearest[best] = 1.0
+    return chosen

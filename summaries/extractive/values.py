@@ -1,0 +1,124 @@
+"""Values of declared fields that a text speaks of, by the words it says them in."""
+
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import regex  # for scripts and Unicode properties, which re lacks
+
+from indexing.spec import FieldSpec
+from summaries.extractive.sentences import UNSPACED
+
+Words = tuple[str, ...]
+
+# A word; a letter alone where no spaces part words, so that a value is found inside of others;
+# any other mark, which keeps the words on its sides apart. Spaces, hyphens and underscores do not,
+# a blank line does.
+_TOKEN = regex.compile(
+    rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]]++ | [{UNSPACED}] | \n[^\S\n]*+\n | [^\s\-‐‑_]",
+    regex.VERSION1 | regex.VERBOSE,
+)
+_SINGULAR = regex.compile(r"(?:\p{L}{3,}(?:[sxz]|[cs]h)(?=es$)|\p{L}{3,}[^\W\dsui](?=s$))")
+MIN_PLURAL = 3  # letters of a word that may take an -s
+
+
+class _Field(NamedTuple):
+    name: str
+    many: bool
+    lowercase: bool
+    values: tuple[tuple[str, tuple[str, ...]], ...]  # each with its synonyms
+
+
+class _Phrases(NamedTuple):
+    values: Mapping[Words, tuple[str, ...]]  # those a wording stands for
+    lengths: Mapping[str, tuple[int, ...]]  # first word -> lengths of the wordings, longest first
+
+
+def match_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, str | list[str]]:
+    """The declared values a text names, itself or by a synonym, in any case.
+
+    A field of many values gets all of them, in the spec's order; any other the one named most
+    often, of equals the first. ``_`` in a value stands for a space or hyphen too; a last word
+    may be in the plural or singular by -s or -es. Where wordings overlap, the longest counts.
+    Fields that list no values, and those of which none is named, are left out.
+    """
+    declared = tuple(
+        _Field(
+            name,
+            field.many,
+            field.lowercase,
+            tuple((value, about.synonyms) for value, about in field.values.items()),
+        )
+        for name, field in fields.items()
+        if field.values
+    )
+    words = _tokenize(text) if declared else ()
+    found: dict[str, str | list[str]] = {}
+    for field in declared:
+        named = _find_values(words, _compile(field))
+        if not named:
+            continue
+        if field.many:
+            chosen = [value for value, _ in field.values if value in named]
+        else:  # max and dict keep the first of equals
+            chosen = [max(named, key=named.__getitem__)]
+        if field.lowercase:
+            chosen = [value.lower() for value in chosen]
+        found[field.name] = chosen if field.many else chosen[0]
+    return found
+
+
+def _tokenize(text: str) -> Words:
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    return tuple(_TOKEN.findall(folded))
+
+
+@lru_cache(maxsize=256)
+def _compile(field: _Field) -> _Phrases:
+    values: dict[Words, dict[str, None]] = {}
+    for value, synonyms in field.values:
+        for wording in (value, *synonyms):
+            for words in _numbers_of(_tokenize(wording)):
+                values.setdefault(words, {})[value] = None
+    lengths: dict[str, set[int]] = {}
+    for words in values:
+        lengths.setdefault(words[0], set()).add(len(words))
+    return _Phrases(
+        {words: tuple(named) for words, named in values.items()},
+        {first: tuple(sorted(those, reverse=True)) for first, those in lengths.items()},
+    )
+
+
+def _numbers_of(words: Words) -> list[Words]:
+    """A wording with its last word as declared, with -s and -es, and without."""
+    if not words:
+        return []
+    *before, last = words
+    forms = [last]
+    if len(last) >= MIN_PLURAL and last.isalpha() and not regex.search(f"[{UNSPACED}]", last):
+        forms += [last + "s", last + "es"]
+        if singular := _SINGULAR.match(last):
+            forms.append(singular[0])
+    return [(*before, form) for form in forms]
+
+
+def _find_values(words: Words, phrases: _Phrases) -> dict[str, int]:
+    """Value -> how often it is named, in the order of the first time."""
+    spans = [
+        (start, start + length)
+        for start, word in enumerate(words)
+        for length in phrases.lengths.get(word, ())
+        if words[start : start + length] in phrases.values
+    ]
+    is_taken = [False] * len(words)
+    taken = []
+    for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):  # longest first
+        if not any(is_taken[start:end]):
+            is_taken[start:end] = [True] * (end - start)
+            taken.append((start, end))
+    named: dict[str, int] = {}
+    for start, end in sorted(taken):
+        for value in phrases.values[words[start:end]]:
+            named[value] = named.get(value, 0) + 1
+    return named
