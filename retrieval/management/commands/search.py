@@ -1,5 +1,6 @@
 import json
 import unicodedata
+from functools import cached_property
 from textwrap import indent
 from typing import IO, Any, cast
 
@@ -8,16 +9,18 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from retrieval.answering import ANSWERS
 from retrieval.management.asking import asking
 from retrieval.search import Mode
 
 
 class Command(BaseCommand):
-    help = "Search an index and print the best passages."
+    help = "Search an index and print what answers best."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("query")
         parser.add_argument("--index", required=True, help="One name, or several with commas.")
+        parser.add_argument("--kind", choices=list(ANSWERS), default="pages")
         parser.add_argument("--mode", choices=[str(mode) for mode in Mode], default="hybrid")
         parser.add_argument("--limit", type=int, default=10)
         parser.add_argument("--filter", help="JSON, as the API takes it.")
@@ -28,6 +31,7 @@ class Command(BaseCommand):
         *,
         query: str,
         index: str,
+        kind: str,
         mode: str,
         limit: int,
         filter: str | None,
@@ -37,7 +41,7 @@ class Command(BaseCommand):
         parameters = {"query": query, "index": index, "mode": mode, "limit": limit}
         if filter is not None:
             parameters["filter"] = _read_json(filter)
-        with asking() as search:
+        with asking(kind) as search:
             answer = search(parameters)
         if json:
             self.stdout.write(_write_json(answer))
@@ -45,23 +49,67 @@ class Command(BaseCommand):
             self._print(answer)
 
     def _print(self, answer: dict[str, Any]) -> None:
-        console = Console(
+        found = answer["artifacts"] if "artifacts" in answer else answer["hits"]
+        if not found:
+            self._console.print("Nothing found.")
+        for rank, each in enumerate(found, start=1):
+            if "artifacts" in answer:
+                self._print_artifact(rank, each)
+            else:
+                self._print_hit(rank, each)
+
+    def _print_hit(self, rank: int, hit: dict[str, Any]) -> None:
+        line = Text(f"{rank}. ", style="bold")
+        line.append(_title(hit["artifact"]["title"]))
+        if hit["page"] is not None:
+            line.append(f"  page {hit['page']['index'] + 1}", style="cyan")
+        line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
+        self._print_line(line, hit)
+        if "question" in hit:
+            self._console.print(Text(f"   {printable(hit['question'])}", style="italic"))
+        self._print_text(hit["text"], 3)
+
+    def _print_artifact(self, rank: int, artifact: dict[str, Any]) -> None:
+        """The artifact, below it its pages, and below each of them its chunks."""
+        line = Text(f"{rank}. ", style="bold")
+        line.append(_title(artifact["artifact_title"]))
+        line.append(f"  {artifact['score']:.4f}", style="dim")
+        self._console.print(line)
+        if artifact["summary_snippet"]:
+            self._print_text(artifact["summary_snippet"], 3)
+        for page in artifact["pages"]:
+            line = Text("   ")
+            line.append(f"page {page['page_index'] + 1}", style="cyan")
+            line.append(f"  {page['score']:.4f}", style="dim")
+            self._console.print(line)
+            if page["summary_snippet"]:
+                self._print_text(page["summary_snippet"], 6)
+            for chunk in page["supporting_chunks"]:
+                line = Text("      ")
+                line.append(f"{chunk['score_kind']} {chunk['score']:.4f}", style="dim")
+                self._print_line(line, chunk)
+                self._print_text(chunk["text"], 9)
+
+    def _print_line(self, line: Text, hit: dict[str, Any]) -> None:
+        if hit["verdict"] == "stale":
+            line.append("  stale: the document has changed since", style="yellow")
+        self._console.print(line)
+
+    def _print_text(self, text: str, margin: int) -> None:
+        if self.stdout.isatty():
+            self._console.print(Padding(Text(printable(text)), (0, 0, 1, margin)))
+        else:
+            self.stdout.write(indent(printable(text), " " * margin) + "\n")
+
+    @cached_property
+    def _console(self) -> Console:
+        return Console(
             file=cast(IO[str], self.stdout), highlight=False, soft_wrap=not self.stdout.isatty()
         )
-        if not answer["hits"]:
-            console.print("Nothing found.")
-        for rank, hit in enumerate(answer["hits"], start=1):
-            line = Text(f"{rank}. ", style="bold")
-            line.append(printable(hit["artifact"]["title"]) or "(untitled)")
-            line.append(f"  page {hit['page']['index'] + 1}", style="cyan")
-            line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
-            if hit["verdict"] == "stale":
-                line.append("  stale: the document has changed since", style="yellow")
-            console.print(line)
-            if self.stdout.isatty():
-                console.print(Padding(Text(printable(hit["text"])), (0, 0, 1, 3)))
-            else:
-                self.stdout.write(indent(printable(hit["text"]), "   ") + "\n")
+
+
+def _title(title: str) -> str:
+    return printable(title) or "(untitled)"
 
 
 def printable(text: str) -> str:

@@ -1,0 +1,84 @@
+"""``manage.py search`` for what is not chunks alone."""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from access.models import ApiKey
+from access.server import RunningServer
+from documents.services import TextContent, add_artifact
+from retrieval.management import asking
+from tests.factories import PARAGRAPHS
+from tests.written import ALL_KINDS, make_build, write_all
+
+
+@pytest.fixture
+def notes(db, store, embedder):
+    build = make_build("full", **ALL_KINDS)
+    pages = (*PARAGRAPHS, "Yeast again.\x1b[2J")
+    artifact, _ = add_artifact("full", TextContent(pages), title="Notes")
+    write_all(build, artifact)
+    return artifact
+
+
+class TestSearchCommand:
+    def search(self, capsys, kind, *given):
+        call_command("search", "granite crystals", "--index=full", f"--kind={kind}", *given)
+        return capsys.readouterr().out
+
+    def test_prints_summaries_with_their_page_where_they_have_one(self, notes, capsys):
+        lines = self.search(capsys, "summaries").splitlines()
+
+        assert any("Notes  page 2  rrf 0.0" in line for line in lines)
+        assert any("Notes  rrf 0.0" in line for line in lines)
+        assert any(line.startswith("   Summary: Granite cools") for line in lines)
+
+    def test_prints_the_question_above_the_passage(self, notes, capsys):
+        lines = self.search(capsys, "questions", "--limit=1").splitlines()
+
+        assert lines[0].startswith("1. Notes  page 2  rrf 0.0")
+        assert lines[1].endswith("?")
+        assert lines[2].startswith("   Granite cools slowly")
+
+    def test_prints_artifacts_above_pages_above_chunks(self, notes, capsys):
+        out = self.search(capsys, "hierarchical")
+
+        lines = out.splitlines()
+        assert lines[0].startswith("1. Notes  0.0")
+        assert lines[1].startswith("   In short, Notes.")
+        assert lines[2].startswith("   page 2  0.0")
+        assert lines[3].startswith("      Summary: Granite cools")
+        assert lines[4].startswith("      rrf 0.0")
+        assert lines[5].startswith("         Granite cools slowly")
+        assert "\x1b[2J" not in out
+
+    def test_prints_what_is_stale(self, notes, capsys):
+        notes.sources.update(text="Basalt.")
+
+        assert "stale: the document has changed since" in self.search(capsys, "hierarchical")
+
+    def test_says_that_nothing_was_found(self, db, store, embedder, capsys):
+        make_build("full", **ALL_KINDS)
+
+        for kind in ("summaries", "questions", "hierarchical"):
+            assert self.search(capsys, kind) == "Nothing found.\n"
+
+    def test_prints_the_apis_answer_where_asked_to(self, notes, capsys):
+        answer = json.loads(self.search(capsys, "hierarchical", "--json"))
+
+        assert [each["artifact_title"] for each in answer["artifacts"]] == ["Notes"]
+
+    def test_says_what_the_index_does_not_hold(self, build):
+        with pytest.raises(CommandError, match="plain holds no questions"):
+            call_command("search", "granite", "--index=plain", "--kind=questions")
+
+    @pytest.mark.django_db(transaction=True)
+    def test_asks_the_server_that_runs(self, notes, capsys, live_server, monkeypatch):
+        _, secret = ApiKey.issue("commands")
+        running = RunningServer(url=live_server.url, key=secret, pid=0)
+        monkeypatch.setattr(asking, "find_server", lambda: running)
+        # Whoever does not own the vectors must not reach for them.
+        monkeypatch.setattr(asking, "ANSWERS", None)
+
+        assert "1. Notes  0.0" in self.search(capsys, "hierarchical")
