@@ -1,0 +1,154 @@
+"""The language model's endpoint goes away while it is needed, and comes back."""
+
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.serving import Service, serving
+
+DOCUMENTS = 12
+PAGES = 3
+CALLS = DOCUMENTS * (PAGES + 1)  # each page, each artifact
+WAIT_SECONDS = 120
+
+
+class Endpoint:
+    """A model that sums up whatever it is given; it can be stopped and started on its port."""
+
+    def __init__(self) -> None:
+        self.answered: Counter[str] = Counter()  # prompt -> answers sent whole
+        self._lock = threading.Lock()
+        self._server: ThreadingHTTPServer | None = None
+        self.port = 0
+
+    def start(self) -> None:
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                prompt = body["messages"][-1]["content"]
+                time.sleep(0.05)
+                summary = f"Sum {hashlib.sha256(prompt.encode()).hexdigest()[:12]}."
+                answer = {
+                    "id": "1", "object": "chat.completion", "created": 0, "model": "m",
+                    "choices": [{"index": 0, "finish_reason": "stop", "message": {
+                        "role": "assistant", "content": json.dumps({"summary": summary})}}],
+                    "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12},
+                }  # fmt: skip
+                content = json.dumps(answer).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+                with endpoint._lock:
+                    endpoint.answered[prompt] += 1
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self.port = self._server.server_port
+        threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
+
+    def stop(self) -> None:
+        """What is being answered is answered; nothing more is accepted."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    @property
+    def count(self) -> int:
+        with self._lock:
+            return sum(self.answered.values())
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    endpoint = Endpoint()
+    endpoint.start()
+    yield endpoint
+    endpoint.stop()
+
+
+@pytest.fixture
+def service(tmp_path, endpoint) -> Iterator[Service]:
+    model = {
+        "STRATA_LLM_BASE_URL": f"http://127.0.0.1:{endpoint.port}/v1",
+        "STRATA_LLM_MODEL": "m",
+        "STRATA_LLM_RETRIES": "0",
+    }
+    with serving(tmp_path, **model) as service:
+        yield service
+
+
+def wait_until(is_so: Callable[[], bool], service: Service) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline, service.log.read_text()
+        time.sleep(0.05)
+
+
+def give(service: Service) -> None:
+    for number in range(DOCUMENTS):
+        pages = [f"Ship {number} met whale {number * 10 + page} at sea." for page in range(PAGES)]
+        document = {"title": f"Log {number}", "pages": pages}
+        service.api.post("indexes/biomedical/artifacts/", json=document).raise_for_status()
+
+
+def found(service: Service, sought: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(service.api.post("search/pages", json=sought).json()["hits"])
+
+
+def ready_count(service: Service) -> int:
+    parameters = {"status": "ready", "limit": 1}
+    answer = service.api.get("indexes/biomedical/artifacts/", params=parameters)
+    return int(answer.json()["count"])
+
+
+class TestAnEndpointThatStops:
+    def test_delays_and_loses_nothing_and_is_asked_nothing_twice(self, service, endpoint):
+        give(service)
+        wait_until(lambda: endpoint.count >= CALLS // 3, service)
+
+        endpoint.stop()
+        wait_until(
+            lambda: service.api.get("indexes/biomedical/").json()["problem"] is not None, service
+        )
+        sought = {"index": "biomedical", "query": "Ship 7 met whale 71", "limit": 1}
+        wait_until(lambda: bool(found(service, sought)), service)
+        assert found(service, sought)[0]["text"] == "Ship 7 met whale 71 at sea."
+        assert ready_count(service) < DOCUMENTS
+
+        endpoint.start()
+        service.api.post("sweep/").raise_for_status()
+        wait_until(lambda: ready_count(service) == DOCUMENTS, service)
+
+        assert set(endpoint.answered.values()) == {1}
+        assert endpoint.count == CALLS
+        assert service.api.get("indexes/biomedical/").json()["problem"] is None
+        assert service.manage("verify", "--index", "biomedical").returncode == 0
+
+
+class TestAServiceKilledWhileItIsWrittenFor:
+    def test_goes_on_where_it_was(self, service, endpoint):
+        give(service)
+        wait_until(lambda: endpoint.count >= CALLS // 3, service)
+
+        service.kill()
+        service.start()
+        wait_until(lambda: ready_count(service) == DOCUMENTS, service)
+
+        # Only what was under way at that moment may have been asked twice.
+        assert endpoint.count <= CALLS + 4
+        assert set(endpoint.answered.values()) <= {1, 2}
+        assert service.manage("verify", "--index", "biomedical").returncode == 0
