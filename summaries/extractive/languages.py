@@ -10,11 +10,11 @@ from summaries.extractive.sentences import UNSPACED
 # Code -> the one yake knows it by. Each has a list of stop words there that can be read (those of
 # Lithuanian and Slovak are not UTF-8, and yake prints a warning).
 LANGUAGES = {
-    code: code
-    for code in (
-        "ar bg da de el en es et fa fi fr hi hr hu hy id it lv nl no pl pt ro ru sl sv tr uk"
-    ).split()
-} | {"cs": "cz"}
+    "ar": "ar", "bg": "bg", "cs": "cz", "da": "da", "de": "de", "el": "el", "en": "en", "es": "es",
+    "et": "et", "fa": "fa", "fi": "fi", "fr": "fr", "hi": "hi", "hr": "hr", "hu": "hu", "hy": "hy",
+    "id": "id", "it": "it", "lv": "lv", "nl": "nl", "no": "no", "pl": "pl", "pt": "pt", "ro": "ro",
+    "ru": "ru", "sl": "sl", "sv": "sv", "tr": "tr", "uk": "uk",
+}  # fmt: skip
 
 MIN_STOP_WORDS = 4  # in another language than the expected one, before it is believed
 LEAD = 1.5  # times as many as in the expected language

@@ -4,8 +4,6 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import regex  # for Unicode properties, which re lacks
-
 from summaries.extractive.languages import LANGUAGES
 
 if TYPE_CHECKING:

@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 @dataclass(frozen=True, slots=True)
 class Wording:
     """``where`` names a heading or title and stands for ``{where}`` in the others, if there is
@@ -21,10 +25,11 @@ class Wording:
 
 WORDINGS = {
     "en": Wording(
-        openers=frozenset(
-            "the a an this that these those it they we he she there in his her its their our most many some".split()
+        openers=_words(
+            "the a an this that these those it they we he she there in his her its their our most "
+            "many some"
         ),
-        joiners=frozenset("of".split()),
+        joiners=_words("of"),
         conjunction="and",
         where=" in “{topic}”",
         about="What is known about {phrases}{where}?",
@@ -35,7 +40,7 @@ WORDINGS = {
     ),
     "de": Wording(
         openers=frozenset(),
-        joiners=frozenset("der des von".split()),
+        joiners=_words("der des von"),
         conjunction="und",
         where=" in „{topic}“",
         about="Was ist über {phrases}{where} bekannt?",
@@ -46,7 +51,7 @@ WORDINGS = {
     ),
     "fr": Wording(
         openers=frozenset(),
-        joiners=frozenset("de du des d' d".split()),
+        joiners=_words("de du des d' d"),
         conjunction="et",
         where=" dans « {topic} »",
         about="Que sait-on sur {phrases}{where} ?",
@@ -56,8 +61,8 @@ WORDINGS = {
         confirm_any="{sentence}, est-ce vrai ?",
     ),
     "es": Wording(
-        openers=frozenset("el la los las un una este esta estos estas se hay en".split()),
-        joiners=frozenset("de del".split()),
+        openers=_words("el la los las un una este esta estos estas se hay en"),
+        joiners=_words("de del"),
         conjunction="y",
         where=" en «{topic}»",
         about="¿Qué se sabe sobre {phrases}{where}?",
@@ -67,8 +72,8 @@ WORDINGS = {
         confirm_any="{sentence}, ¿es cierto?",
     ),
     "it": Wording(
-        openers=frozenset("il lo la i gli le un una questo questa questi queste".split()),
-        joiners=frozenset("di del della dei delle".split()),
+        openers=_words("il lo la i gli le un una questo questa questi queste"),
+        joiners=_words("di del della dei delle"),
         conjunction="e",
         where=" in «{topic}»",
         about="Che cosa si sa su {phrases}{where}?",
@@ -78,8 +83,8 @@ WORDINGS = {
         confirm_any="{sentence}, è vero?",
     ),
     "pt": Wording(
-        openers=frozenset("o a os as um uma este esta estes estas".split()),
-        joiners=frozenset("de do da dos das".split()),
+        openers=_words("o a os as um uma este esta estes estas"),
+        joiners=_words("de do da dos das"),
         conjunction="e",
         where=" em «{topic}»",
         about="O que se sabe sobre {phrases}{where}?",
@@ -90,7 +95,7 @@ WORDINGS = {
     ),
     "nl": Wording(
         openers=frozenset(),
-        joiners=frozenset("van".split()),
+        joiners=_words("van"),
         conjunction="en",
         where=" in ‘{topic}’",
         about="Wat is er bekend over {phrases}{where}?",

@@ -1,0 +1,36 @@
+import numpy as np
+
+from summaries.extractive.centrality import choose_central
+
+
+def unit(*rows):
+    vectors = np.array(rows, np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+class TestChooseCentral:
+    def test_begins_with_the_row_nearest_to_the_mean(self):
+        vectors = unit([1, 0, 0], [1, 1, 0.2], [0, 1, 0], [0, 0, 1])
+
+        assert choose_central(vectors, 1) == [1]
+
+    def test_prefers_the_different_to_the_repeated(self):
+        vectors = unit([1, 0.3, 0], [1, 0.6, 0], [0.4, 0, 1])
+
+        first, second = choose_central(vectors, 2)
+
+        assert {first, second} in ({0, 2}, {1, 2})
+
+    def test_takes_the_same_only_once(self):
+        vectors = unit([1, 0], [1, 0.01], [0, 1])
+
+        assert sorted(choose_central(vectors, 3)) in ([0, 2], [1, 2])
+
+    def test_takes_the_earlier_of_equals(self):
+        assert choose_central(unit([1, 0], [0, 1]), 1) == [0]
+
+    def test_bears_vectors_that_cancel_out(self):
+        assert sorted(choose_central(unit([1, 0], [-1, 0]), 2)) == [0, 1]
+
+    def test_takes_nothing_from_nothing(self):
+        assert choose_central(np.empty((0, 3), np.float32), 2) == []

@@ -1,0 +1,37 @@
+import pytest
+
+from summaries.extractive.languages import LANGUAGES, guess_language, is_unspaced
+from summaries.extractive.phrases import stop_words
+from tests.summaries.extractive.texts import CHINESE, ENGLISH, GERMAN, JAPANESE, RUSSIAN, THAI
+
+
+class TestGuessLanguage:
+    @pytest.mark.parametrize(
+        ("text", "language"), [(ENGLISH, "en"), (GERMAN, "de"), (RUSSIAN, "ru")]
+    )
+    @pytest.mark.parametrize("expected", ["en", "fr", "xx"])
+    def test_goes_by_the_stop_words(self, text, language, expected):
+        assert guess_language(text, expected) == language
+
+    @pytest.mark.parametrize("text", ["", "Vastus medialis", "in die", "12 😀"])
+    def test_is_what_was_expected_where_the_words_do_not_tell(self, text):
+        assert guess_language(text, "it") == "it"
+
+
+class TestLanguages:
+    @pytest.mark.parametrize("language", LANGUAGES)
+    def test_have_stop_words_that_can_be_read(self, language, capsys):
+        stop_words.cache_clear()
+
+        assert len(stop_words(language)) > 30
+        assert capsys.readouterr().out == ""
+
+
+class TestIsUnspaced:
+    @pytest.mark.parametrize("text", [CHINESE, JAPANESE, THAI])
+    def test_holds_for_scripts_without_word_gaps(self, text):
+        assert is_unspaced(text)
+
+    @pytest.mark.parametrize("text", [ENGLISH, RUSSIAN, "", "Squats, in Chinese 深蹲"])
+    def test_does_not_hold_for_others(self, text):
+        assert not is_unspaced(text)

@@ -1,0 +1,69 @@
+import pytest
+
+from summaries.extractive.sentences import MAX_CHARS, is_fragment, quotable_sentences
+from tests.summaries.extractive.texts import ENDLESS, EVERY_TEXT, UNBROKEN
+
+
+class TestQuotableSentences:
+    @pytest.mark.parametrize("text", EVERY_TEXT.values(), ids=EVERY_TEXT)
+    def test_stand_where_they_say(self, text):
+        sentences = quotable_sentences(text)
+
+        assert sentences
+        for sentence in sentences:
+            assert sentence.text == text[sentence.start : sentence.end] != ""
+
+    def test_leave_out_headings_labels_and_page_numbers(self):
+        text = "# All there is to know of squats\n\nFigure 3\n\nSquats make the legs strong.\n\n12"
+
+        [sentence] = quotable_sentences(text)
+
+        assert sentence.text == "Squats make the legs strong."
+
+    def test_are_fragments_where_there_is_nothing_else(self):
+        assert [sentence.text for sentence in quotable_sentences("Figure 3")] == ["Figure 3"]
+
+    def test_begin_after_the_marker_of_a_list(self):
+        text = "- Bend the knees until they hurt.\n2. Then straighten them again slowly."
+
+        first, second = quotable_sentences(text)
+
+        assert first.text == "Bend the knees until they hurt."
+        assert second.text == "Then straighten them again slowly."
+
+    def test_are_cut_at_a_word(self):
+        [sentence] = quotable_sentences(ENDLESS)
+
+        assert MAX_CHARS / 2 < len(sentence.text) <= MAX_CHARS
+        assert sentence.text.split()[-1] in ENDLESS.split()
+
+    def test_are_cut_anywhere_where_no_spaces_part_words(self):
+        [sentence] = quotable_sentences(UNBROKEN)
+
+        assert len(sentence.text) == MAX_CHARS
+
+    def test_are_never_cut_inside_a_character_people_see(self):
+        family = "👩‍👩‍👧‍👦"
+
+        [sentence] = quotable_sentences("a" + family * 100)
+
+        assert sentence.text == "a" + family * (len(sentence.text) // len(family))
+
+    @pytest.mark.parametrize("text", ["", " ", "\n\t\n"])
+    def test_of_a_blank_text_are_none(self, text):
+        assert quotable_sentences(text) == []
+
+
+class TestIsFragment:
+    @pytest.mark.parametrize(
+        "text",
+        ["Squats", "Table 4 on page 12", "| one | two | three | four |", "3.5 4.5 a b c d 8.25"],
+    )
+    def test_holds_for_what_says_too_little(self, text):
+        assert is_fragment(text)
+
+    @pytest.mark.parametrize(
+        "text", ["Squats make legs strong.", "深蹲可以强化臀部。", "ช่วยลดอาการปวดหลัง"]
+    )
+    def test_does_not_hold_for_a_sentence_in_any_script(self, text):
+        assert not is_fragment(text)
