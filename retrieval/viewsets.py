@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from indexing import tasks
+from indexing.tasks import plan_nodes
 from retrieval.answering import (
     Answered,
     answer_hierarchical,
@@ -45,6 +45,7 @@ from retrieval.serializers.schema import (
     ToolListSerializer,
 )
 from retrieval.tools import list_tools
+from summaries.tasks import plan_writing
 
 logger = logging.getLogger(__name__)
 
@@ -181,7 +182,8 @@ def enqueue_planning(artifact_ids: Iterable[UUID]) -> None:
     """Have stale artifacts looked at now; without a broker the sweep finds them later."""
     for artifact_id in artifact_ids:
         try:
-            tasks.plan_nodes.apply_async(kwargs={"artifact_id": str(artifact_id)}, retry=False)
+            for plan in (plan_nodes, plan_writing):
+                plan.apply_async(kwargs={"artifact_id": str(artifact_id)}, retry=False)
         except OperationalError:
             logger.warning("The broker is away; stale artifacts wait for the sweep")
             return
