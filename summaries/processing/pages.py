@@ -1,0 +1,75 @@
+r"""``parsed.md``: the pages of a document as Markdown, there and back without loss.
+
+    # Page 1: its label
+                                   a blank line
+    the text of the page, as it is
+                                   a blank line, and the next page
+
+A page begins with a line ``# Page N``, N counted from 1, and its label after a colon, where it
+has one. A line of the text that begins like that gets a backslash in front, as Markdown has it,
+and so does one that has backslashes there already; reading takes one away. Lines end with
+``\n``; every other character is the text's own.
+"""
+
+import re
+from collections.abc import Sequence
+
+from documents.exceptions import InvalidInput
+from documents.parsing import ParsedPage, clean_text
+
+PARSED = "parsed.md"
+
+_HEADING = re.compile(r"^# Page (?P<number>[0-9]{1,9})(?::(?P<label>[^\n]*))?[ \t\r]*$", re.M)
+_TO_ESCAPE = re.compile(r"^(?=\\*# Page [0-9])", re.M)
+_ESCAPED = re.compile(r"^\\(?=\\*# Page [0-9])", re.M)
+
+
+def format_pages(pages: Sequence[ParsedPage]) -> str:
+    parts = []
+    for number, page in enumerate(pages, start=1):
+        label = f": {page.label}" if page.label else ""
+        text = _TO_ESCAPE.sub(r"\\", page.text)
+        parts.append(f"# Page {number}{label}\n\n{text}\n")
+    return "\n".join(parts)
+
+
+def read_pages(text: str) -> list[ParsedPage]:
+    """The pages that ``format_pages`` wrote, or what became of them by hand.
+
+    Raises:
+        InvalidInput: it does not begin with a page, or its pages are not numbered in order.
+    """
+    if text.count("\n") == text.count("\r\n"):  # an editor changed every line's end
+        text = text.replace("\r\n", "\n")
+    headings = list(_HEADING.finditer(text))
+    before = text[: headings[0].start()] if headings else text
+    if before.strip():
+        line = before[: len(before) - len(before.lstrip())].count("\n") + 1
+        raise InvalidInput(
+            f"{PARSED}, line {line}: this stands above the first page.",
+            fix="Begin with a line '# Page 1', or delete the file to have it made again.",
+        )
+    pages = []
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
+    for number, (heading, end) in enumerate(zip(headings, ends, strict=False), start=1):
+        if int(heading["number"]) != number:
+            line = text.count("\n", 0, heading.start()) + 1
+            raise InvalidInput(
+                f"{PARSED}, line {line}: this is page {number}, and called {heading['number']}.",
+                fix="Number the pages from 1; an empty one keeps its heading, and a line of the "
+                "text that begins like one has a backslash in front.",
+            )
+        is_last = end == len(text)
+        body = _strip_once(text[heading.end() : end], "\n" if is_last else "\n\n")
+        label = clean_text(" ".join((heading["label"] or "").split()))
+        pages.append(ParsedPage(clean_text(_ESCAPED.sub("", body)), label))
+    return pages
+
+
+def _strip_once(body: str, end: str) -> str:
+    """Without the blank lines we put around a text; where someone took one away, with less."""
+    for start in ("\n\n", "\n"):
+        if body.startswith(start):
+            body = body[len(start) :]
+            break
+    return body[: -len(end)] if body.endswith(end) else body.removesuffix("\n")

@@ -1,0 +1,873 @@
+"""A file inspected stage by stage, edited on the way, and given to an index as it then stands."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.management.commands import process as command
+from documents.exceptions import StrataError
+from documents.models import Artifact, Source, hash_text
+from documents.parsing import ParsedPage, clean_text
+from documents.parsing.document import clean_label
+from documents.services import TextContent, add_artifact, parse_artifact
+from indexing import services as indexing
+from indexing.kinds import awaited_artifacts, unplanned_artifacts
+from indexing.models import IndexBuild, Node
+from indexing.verification import verify_build
+from summaries import services
+from summaries.models import Annotation
+from summaries.processing import (
+    CHUNKS,
+    MANIFEST,
+    PARSED,
+    Inspection,
+    folder,
+    format_pages,
+    read_pages,
+    stages,
+)
+from summaries.writers import AnnotationDraft, Cost, Outcome
+from tests.serving import Service, serving
+
+KNEE = """\
+# Knee rehabilitation
+
+Straight leg raises keep the quadriceps awake. The brace stays on at night.
+
+# Page 7 of the leaflet
+
+Tennis elbow is a degeneration of the wrist extensors. Load them slowly and heavily.
+"""
+# Sentences enough for several chunks, some of them the same.
+LONG = "\n\n".join(
+    f"Paragraph {n % 5}. The nordic curl loads the hamstrings eccentrically, and the calf raise "
+    "loads the calves. Lower yourself as slowly as you can, in three sets of six repetitions. "
+    "Pain above four of ten means stop, rest for a day, and begin again with half of the load."
+    for n in range(8)
+)
+
+
+class RecordingServer:
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def request(self, method: str, path: str) -> None:
+        self.asked.append((method, path))
+
+
+class ScriptedWriter:
+    """Writes one question a chunk, or gives the error named for its text."""
+
+    def __init__(self, **errors: StrataError) -> None:
+        self.errors = errors
+        self.asked: list[str] = []
+
+    def annotate(self, inputs: Any, spec: Any) -> Iterator[Outcome]:
+        for key, given_ in inputs.items():
+            self.asked.append(given_.text)
+            error = next((e for word, e in self.errors.items() if word in given_.text), None)
+            draft = AnnotationDraft(["What then?"], "In short.", {}, "some-model", dropped_count=2)
+            cost = Cost(call_count=1, prompt_tokens=10, completion_tokens=5)
+            yield Outcome(key, None if error else draft, error, cost)
+
+
+@pytest.fixture
+def physio(build) -> IndexBuild:
+    """The live build of the physiotherapy index, empty."""
+    return IndexBuild.objects.live().get(index="physio")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "knee.md"
+    path.write_text(KNEE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> RecordingServer:
+    """A server that runs elsewhere: it settles nothing here."""
+    fake = RecordingServer()
+    monkeypatch.setattr(command, "find_server", lambda: fake)
+    return fake
+
+
+def process(file: Path, out: Path, *flags: str, index: str = "physio") -> None:
+    call_command("process", str(file), "--index", index, "--out", str(out), *flags)
+
+
+def load(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def edit(out: Path, change: Any) -> None:
+    """Change the objects of ``chunks.json`` by hand."""
+    chunks = load(out / CHUNKS)
+    chunks = change(chunks) or chunks
+    text = json.dumps(chunks, indent=2, ensure_ascii=False)
+    (out / CHUNKS).write_text(text, encoding="utf-8")
+
+
+def line_of(out: Path, part: str) -> int:
+    lines = (out / CHUNKS).read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, start=1) if part in line)
+
+
+def settle(build: IndexBuild) -> None:
+    while indexing.settle_nodes(build):
+        pass
+
+
+def questions_in(build: IndexBuild) -> set[str]:
+    nodes = Node.objects.filter(build=build, kind="question")
+    return set(nodes.exclude(state=Node.State.DOOMED).values_list("text", flat=True))
+
+
+LABELS = st.text(max_size=30).map(clean_label)
+HARD_TEXTS = st.lists(
+    st.sampled_from(
+        ["# Page 1", "# Page 2: x", "\\# Page 1", "\\\\# Page 3", "# Page", "a", "", " ", "\r",
+         "\u2028", "\x0c", "#", "# Page 1 of 2", "ü", "```"]
+    )
+).map("\n".join)  # fmt: skip
+TEXTS = st.one_of(HARD_TEXTS, st.text(max_size=60)).map(clean_text)
+PAGES = st.lists(st.builds(ParsedPage, text=TEXTS, label=LABELS), max_size=5)
+
+
+class TestReadPages:
+    @given(PAGES)
+    def test_gives_back_what_was_written(self, pages):
+        text = format_pages(pages)
+
+        assert read_pages(text) == pages
+
+    def test_reads_as_markdown_with_a_heading_for_each_page(self):
+        pages = [ParsedPage("Rest.\n# Page 3\nIce.", "Slide 1"), ParsedPage("")]
+
+        text = format_pages(pages)
+
+        assert text == "# Page 1: Slide 1\n\nRest.\n\\# Page 3\nIce.\n\n# Page 2\n\n\n"
+
+    def test_takes_pages_whose_blank_lines_are_gone(self):
+        assert read_pages("# Page 1:  Ice \nRest.\n# Page 2\nMove.") == [
+            ParsedPage("Rest.", "Ice"),
+            ParsedPage("Move."),
+        ]
+
+    def test_takes_the_line_ends_of_another_system(self):
+        pages = [ParsedPage("Rest.\n\nIce."), ParsedPage("Move.")]
+
+        assert read_pages(format_pages(pages).replace("\n", "\r\n")) == pages
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("# Page 1\n\nRest.\n\n# Page 3\n\nIce.\n", "line 5: this is page 2, and called 3"),
+            ("# Page 1\n\n# Page 1\n", "line 3: this is page 2, and called 1"),
+            ("\n\nRest.\n\n# Page 1\n", "line 3: this stands above the first page"),
+            ("Rest.", "line 1: this stands above the first page"),
+        ],
+    )
+    def test_names_the_line_where_pages_are_not_in_order(self, text, said):
+        with pytest.raises(StrataError, match=said):
+            read_pages(text)
+
+
+class TestParse:
+    def test_stops_after_the_text(self, physio, file, out):
+        process(file, out, "--parse-only")
+
+        assert sorted(path.name for path in out.iterdir()) == [MANIFEST, PARSED]
+        assert [page.label for page in read_pages((out / PARSED).read_text())] == [
+            "Knee rehabilitation",
+            "Page 7 of the leaflet",
+        ]
+        assert not Artifact.objects.exists()
+
+    def test_says_in_the_manifest_what_it_read(self, physio, file, out):
+        process(file, out, "--parse-only")
+
+        manifest = load(out / MANIFEST)
+        assert manifest["file"] == {
+            "name": "knee.md",
+            "byte_count": file.stat().st_size,
+            "sha256": hash_text(KNEE),
+        }
+        assert manifest["index"] == "physio"
+        assert manifest["spec_fingerprint"] == physio.fingerprint
+        assert manifest["embedding_model"] == physio.spec.embedding.model
+        assert manifest["document"]["title"] == "Knee rehabilitation"
+        assert manifest["files"][PARSED]["sha256"] == hash_text((out / PARSED).read_text())
+        assert (manifest["counts"]["pages"], manifest["counts"]["sources"]) == (2, 2)
+        assert manifest["seconds"]["parse"] >= 0
+
+    def test_writes_the_same_twice(self, physio, file, out):
+        process(file, out, "--parse-only")
+        before = (out / PARSED).read_bytes()
+
+        process(file, out, "--parse-only")
+
+        assert (out / PARSED).read_bytes() == before
+
+    def test_never_writes_over_what_was_edited(self, physio, file, out):
+        process(file, out, "--parse-only")
+        (out / PARSED).write_text("# Page 1\n\nBetter.\n")
+
+        with pytest.raises(CommandError, match="edited by hand"):
+            process(file, out, "--parse-only")
+
+        assert (out / PARSED).read_text() == "# Page 1\n\nBetter.\n"
+
+    def test_keeps_what_a_person_should_know(self, physio, tmp_path, out, capsys):
+        file = tmp_path / "blank.txt"
+        file.write_text(" \n")
+
+        process(file, out, "--parse-only")
+
+        assert "no_text" in capsys.readouterr().err
+        assert "no_text" in load(out / MANIFEST)["warnings"]["parse"][0]
+
+
+class TestCut:
+    def test_leaves_what_is_to_be_written_empty(self, physio, file, out):
+        process(file, out, "--chunk-only")
+
+        chunks = load(out / CHUNKS)
+        assert [chunk["page_index"] for chunk in chunks] == [0, 1]
+        for chunk in chunks:
+            assert (chunk["hypothetical_questions"], chunk["summary"]) == ([], "")
+            assert (chunk["muscle_groups"], chunk["content_type"]) == ([], None)
+        assert load(out / MANIFEST)["writer"] is None
+        assert not Artifact.objects.exists()
+
+    def test_has_every_key_in_its_order(self, physio, file, out):
+        process(file, out, "--chunk-only")
+
+        assert list(load(out / CHUNKS)[0]) == [
+            "chunk_id", "text", "muscle_groups", "content_type", "conditions", "exercises",
+            "hypothetical_questions", "summary", "page_index", "source_ordinal", "start_offset",
+            "end_offset", "strategy", "chunk_index", "heading",
+        ]  # fmt: skip
+
+    def test_cuts_the_text_that_was_edited_and_says_so(self, physio, file, out, monkeypatch):
+        process(file, out, "--parse-only")
+        monkeypatch.setattr(stages, "parse_file", None)  # not read again
+        text = (out / PARSED).read_text().replace("at night", "all day")
+        (out / PARSED).write_text(text)
+
+        process(file, out, "--chunk-only")
+
+        assert "stays on all day" in load(out / CHUNKS)[0]["text"]
+        kept = load(out / MANIFEST)["files"][PARSED]
+        assert kept["edited_sha256"] == hash_text(text) != kept["sha256"]
+        assert "edited by hand" in load(out / MANIFEST)["warnings"]["cut"][0]
+
+    def test_names_chunks_and_sources_as_the_index_does(self, physio, tmp_path, out):
+        file = tmp_path / "long.txt"
+        file.write_text(LONG)
+        path = tmp_path / "copy"
+        path.write_bytes(file.read_bytes())
+        content = stages.keep_file(file.name, [file.read_bytes()])
+        artifact, _ = add_artifact("physio", content)
+        parse_artifact(artifact.pk)
+        services.plan_writing(artifact.pk, physio)
+
+        process(file, out, "--chunk-only")
+
+        rows = Annotation.objects.order_by("source__ordinal", "chunk_index")
+        assert [
+            (chunk["chunk_id"], chunk["start_offset"], chunk["heading"])
+            for chunk in load(out / CHUNKS)
+        ] == [(str(row.chunk_id), row.start_offset, row.heading) for row in rows]
+        assert rows.count() > 3
+
+    def test_reads_the_file_again_once_it_has_changed(self, physio, file, out):
+        process(file, out, "--chunk-only")
+        file.write_text("Only the calf raise is left.")
+
+        process(file, out, "--chunk-only")
+
+        assert [chunk["text"] for chunk in load(out / CHUNKS)] == ["Only the calf raise is left."]
+
+    def test_keeps_what_was_edited_from_a_file_that_has_changed(self, physio, file, out):
+        process(file, out, "--parse-only")
+        (out / PARSED).write_text("# Page 1\n\nBetter.\n")
+        file.write_text("Only the calf raise is left.")
+
+        with pytest.raises(CommandError, match="of other content than knee"):
+            process(file, out, "--chunk-only")
+
+        assert (out / PARSED).read_text() == "# Page 1\n\nBetter.\n"
+
+    def test_never_writes_over_questions_that_were_edited(self, physio, file, out):
+        process(file, out)
+        edit(out, lambda chunks: chunks[:1])
+
+        for flags in (["--chunk-only"], []):
+            with pytest.raises(CommandError, match="edited by hand"):
+                process(file, out, *flags)
+
+        assert len(load(out / CHUNKS)) == 1
+
+
+class TestWrite:
+    def test_writes_questions_summaries_and_fields(self, physio, file, out):
+        process(file, out)
+
+        first, second = load(out / CHUNKS)
+        assert first["hypothetical_questions"]
+        assert first["muscle_groups"] == ["quads"]
+        assert second["conditions"] == ["tennis elbow"]
+        assert second["summary"]
+        assert load(out / MANIFEST)["writer"] == {
+            "model_name": "extractive",
+            "prompt": None,
+            "prompt_fingerprint": None,
+        }
+
+    def test_leaves_index_and_ledger_alone(self, physio, file, out, embedder):
+        process(file, out)
+
+        assert not Artifact.objects.exists()
+        assert not Annotation.objects.exists()
+        assert not Node.objects.exists()
+
+    def test_writes_the_same_bytes_twice(self, physio, file, out):
+        process(file, out)
+        before = (out / CHUNKS).read_bytes()
+
+        process(file, out)
+
+        assert (out / CHUNKS).read_bytes() == before
+
+    def test_says_what_a_language_model_cost(self, physio, file, out, monkeypatch):
+        monkeypatch.setattr(stages, "get_writer", ScriptedWriter)
+
+        process(file, out)
+
+        manifest = load(out / MANIFEST)
+        assert manifest["cost"] == {
+            "calls": 2, "reused": 0, "failures": 0, "prompt_tokens": 20, "completion_tokens": 10,
+        }  # fmt: skip
+        assert manifest["counts"]["dropped_values"] == 4
+        assert manifest["counts"]["questions"] == 2
+        assert manifest["writer"]["model_name"] == "some-model"
+        assert manifest["writer"]["prompt"] == "questions"
+        assert len(manifest["writer"]["prompt_fingerprint"]) == 64
+
+    def test_goes_on_where_the_model_refuses_one_chunk(self, physio, file, out, monkeypatch):
+        class Refusal(StrataError):
+            """It will not."""
+
+        writer = ScriptedWriter(elbow=Refusal())
+        monkeypatch.setattr(stages, "get_writer", lambda: writer)
+
+        process(file, out)
+
+        assert [len(chunk["hypothetical_questions"]) for chunk in load(out / CHUNKS)] == [1, 0]
+        assert "It will not." in load(out / MANIFEST)["warnings"]["write"][0]
+
+    def test_writes_nothing_while_the_model_is_away(self, physio, file, out, monkeypatch):
+        class Outage(StrataError):
+            """It does not answer."""
+
+            is_retryable = True
+
+        monkeypatch.setattr(stages, "get_writer", lambda: ScriptedWriter(elbow=Outage()))
+
+        with pytest.raises(CommandError, match="It does not answer"):
+            process(file, out)
+
+        assert not (out / CHUNKS).exists()
+
+
+@pytest.mark.usefixtures("server")
+class TestEmbed:
+    def test_holds_the_questions_of_the_file(self, physio, file, out):
+        process(file, out)
+
+        process(file, out, "--embed")
+        settle(physio)
+
+        written = {q for chunk in load(out / CHUNKS) for q in chunk["hypothetical_questions"]}
+        assert questions_in(physio) == written
+        assert verify_build(physio).is_sound
+        assert not awaited_artifacts(physio).exists()
+        assert not unplanned_artifacts(physio).exists()
+        assert {row.model_name for row in Annotation.objects.all()} == {"extractive"}
+
+    def test_makes_what_is_missing(self, physio, file, out):
+        process(file, out, "--embed")
+
+        assert (out / CHUNKS).exists()
+        artifact = Artifact.objects.get()
+        assert (artifact.state, artifact.title) == ("parsed", "Knee rehabilitation")
+        assert artifact.file_path.read_text() == KNEE
+        assert load(out / MANIFEST)["embedded"]["artifact_id"] == str(artifact.pk)
+
+    def test_wakes_the_server_that_runs(self, physio, file, out, server):
+        process(file, out, "--embed")
+
+        assert server.asked == [("POST", "/api/v1/sweep/")]
+
+    def test_takes_what_was_edited_by_hand(self, physio, file, out):
+        process(file, out)
+
+        def ask_otherwise(chunks):
+            chunks[0] |= {"hypothetical_questions": ["Brace at night?"], "muscle_groups": ["Core"]}
+
+        edit(out, ask_otherwise)
+        process(file, out, "--embed")
+
+        row = Annotation.objects.get(questions=["Brace at night?"])
+        assert (row.model_name, row.is_by_hand, row.state) == ("by hand", True, "written")
+        assert row.fields["muscle_groups"] == ["core"]
+        assert "Brace at night?" in questions_in(physio)
+
+    def test_is_left_as_it_is_by_the_planning_that_follows(self, physio, file, out):
+        process(file, out)
+        edit(out, lambda chunks: chunks[1:])  # nothing is left of the first source
+        process(file, out, "--embed")
+        before = list(Annotation.objects.order_by("pk").values())
+
+        services.plan_writing(Artifact.objects.get().pk, physio)
+
+        assert list(Annotation.objects.order_by("pk").values()) == before
+        assert not services.has_writable(physio)
+        assert not awaited_artifacts(physio).exists()
+
+    def test_lets_questions_go_that_were_taken_out(self, physio, file, out):
+        process(file, out, "--embed")
+        settle(physio)
+        edit(out, lambda chunks: chunks[1:])
+
+        process(file, out, "--embed")
+        settle(physio)
+
+        assert questions_in(physio) == set(load(out / CHUNKS)[0]["hypothetical_questions"])
+        assert verify_build(physio).is_sound
+
+    def test_changes_nothing_when_run_again(self, physio, file, out, embedder):
+        process(file, out, "--embed")
+        settle(physio)
+        embedded = len(embedder.embedded)
+        revision = Artifact.objects.get().revision
+
+        process(file, out, "--embed")
+        settle(physio)
+
+        assert len(embedder.embedded) == embedded
+        assert Artifact.objects.get().revision == revision
+        assert not Node.objects.exclude(state=Node.State.SETTLED).exists()
+
+    def test_takes_the_text_that_was_edited(self, physio, file, out):
+        process(file, out, "--parse-only")
+        text = (out / PARSED).read_text().replace("at night", "all day")
+        (out / PARSED).write_text(text)
+
+        process(file, out, "--embed")
+
+        assert "stays on all day" in Source.objects.get(ordinal=0).text
+        assert Annotation.objects.filter(text__contains="stays on all day").exists()
+
+    def test_replaces_the_text_of_a_document_that_is_there(self, physio, file, out):
+        process(file, out, "--embed")
+        settle(physio)
+        other = out.with_name("other")
+        process(file, other, "--parse-only")
+        text = (other / PARSED).read_text().replace("at night", "all day")
+        (other / PARSED).write_text(text)
+
+        process(file, other, "--embed")
+        settle(physio)
+
+        artifact = Artifact.objects.get()
+        assert artifact.revision == 2
+        assert "stays on all day" in artifact.sources.get(ordinal=0).text
+        assert verify_build(physio).is_sound
+
+    def test_takes_over_from_a_writer_that_has_begun(self, physio, file, out, embedder):
+        content = stages.keep_file(file.name, [file.read_bytes()])
+        artifact, _ = add_artifact("physio", content)
+        parse_artifact(artifact.pk)
+        services.plan_writing(artifact.pk, physio)
+
+        process(file, out, "--embed")
+
+        assert Artifact.objects.get() == artifact
+        assert {row.state for row in Annotation.objects.all()} == {"written"}
+        assert not services.has_writable(physio)
+
+    def test_takes_passages_that_were_cut_by_hand(self, physio, file, out):
+        process(file, out)
+
+        def cut_shorter(chunks):
+            brace = "The brace stays on at night."
+            at = chunks[0]["text"].index(brace)
+            chunks.append(
+                chunks[0]
+                | {
+                    "chunk_id": "mine", "text": brace, "chunk_index": 9,
+                    "start_offset": at, "end_offset": at + len(brace),
+                    "hypothetical_questions": ["How long is the brace worn?"],
+                }
+            )  # fmt: skip
+
+        edit(out, cut_shorter)
+        process(file, out, "--embed")
+        services.plan_writing(Artifact.objects.get().pk, physio)
+
+        row = Annotation.objects.get(text="The brace stays on at night.")
+        assert row.source.text[row.start_offset : row.end_offset] == row.text
+        assert "How long is the brace worn?" in questions_in(physio)
+
+    def test_keeps_the_names_of_equal_passages_apart(self, physio, tmp_path, out):
+        file = tmp_path / "long.txt"
+        file.write_text(LONG)
+        process(file, out)
+        texts = [chunk["text"] for chunk in load(out / CHUNKS)]
+        again = next(text for text in texts if texts.count(text) > 1)
+        process(file, out, "--embed")
+        last = Annotation.objects.filter(text=again).order_by("-start_offset")[0].chunk_id
+
+        def drop_first(chunks):
+            chunks.pop(texts.index(again))
+
+        edit(out, drop_first)
+        process(file, out, "--embed")
+
+        asked = Annotation.objects.filter(text=again).exclude(questions=[])
+        assert asked.order_by("-start_offset")[0].chunk_id == last
+
+    def test_finds_true_offsets_where_they_are_stale(self, physio, file, out, capsys):
+        process(file, out)
+
+        def shift(chunks):
+            chunks[0] |= {"start_offset": 5, "end_offset": 9_000, "heading": "Old"}
+
+        edit(out, shift)
+        process(file, out, "--embed")
+
+        row = Annotation.objects.get(source__ordinal=0)
+        assert row.source.text[row.start_offset : row.end_offset] == row.text
+        said = capsys.readouterr().err
+        assert f"line {line_of(out, 'start_offset')}: offsets were not those" in said
+        assert f"line {line_of(out, 'Old')}: the heading is not the document's" in said
+
+    def test_takes_chunks_that_someone_else_wrote(self, physio, file, out):
+        process(file, out)
+        other = out.with_name("other")
+        other.mkdir()
+        (other / CHUNKS).write_bytes((out / CHUNKS).read_bytes())
+
+        process(file, other, "--embed")
+
+        assert {row.model_name for row in Annotation.objects.all()} == {"by hand"}
+
+    def test_refuses_chunks_without_any_question(self, physio, file, out):
+        process(file, out, "--chunk-only")
+
+        with pytest.raises(CommandError, match="holds no question"):
+            process(file, out, "--embed")
+
+        assert not Artifact.objects.exists()
+
+    def test_refuses_chunks_of_other_content(self, physio, file, out):
+        process(file, out)
+        file.write_text("Only the calf raise is left.")
+
+        with pytest.raises(CommandError, match="of other content"):
+            process(file, out, "--embed")
+
+        assert not Artifact.objects.exists()
+
+    def test_gives_a_document_without_text(self, physio, tmp_path, out):
+        file = tmp_path / "blank.txt"
+        file.write_text(" \n")
+
+        process(file, out, "--embed")
+
+        assert Artifact.objects.get().warnings[0]["code"] == "no_text"
+        assert not unplanned_artifacts(physio).exists()
+
+    def test_leaves_a_title_that_was_given(self, physio, file, out):
+        content = stages.keep_file(file.name, [file.read_bytes()])
+        add_artifact("physio", content, title="Mine", metadata={"muscle_groups": ["core"]})
+
+        process(file, out, "--embed")
+
+        assert Artifact.objects.get().title == "Mine"
+        node = Node.objects.filter(kind="question").first()
+        assert "core" in node.details["fields"]["muscle_groups"]
+
+    def test_leaves_no_copy_of_a_file_it_did_not_give(self, physio, file, out, settings):
+        process(file, out)
+        edit(out, lambda chunks: [chunks[0] | {"text": "Not in it."}])
+
+        with pytest.raises(CommandError):
+            process(file, out, "--embed")
+
+        assert not list(Path(settings.STRATA_FILES_DIR).glob("incoming-*"))
+
+
+def change(**values: Any) -> Any:
+    return lambda chunks: chunks[0].update(values)
+
+
+def drop(name: str) -> Any:
+    return lambda chunks: chunks[0].pop(name) and None
+
+
+def same_id(chunks: list) -> None:
+    chunks[1]["chunk_id"] = chunks[0]["chunk_id"]
+
+
+def same_place(chunks: list) -> None:
+    chunks.append(chunks[0] | {"chunk_id": "other"})
+
+
+@pytest.mark.usefixtures("server")
+class TestCheckedChunks:
+    @pytest.mark.parametrize(
+        ("change", "at", "said"),
+        [
+            (change(muscle_groups=["core", "elbow"]), '"elbow"',
+             "muscle_groups: 'elbow' is not one of its values; allowed: adductors, biceps"),
+            (change(muscle_groups="core"), '"muscle_groups"', "muscle_groups: .* takes a list"),
+            (change(muscle_groups=[7]), " 7", "muscle_groups: .* takes a value of type keyword"),
+            (change(content_type=["anatomy"]), '"content_type"', "content_type: .* takes a value"),
+            (change(conditions=[" "]), '" "', "conditions: a value is blank"),
+            (change(muscles=[]), '"muscles"', "muscles: there is no such key; allowed: chunk_id"),
+            (drop("strategy"), "{", "strategy: it is missing"),
+            (change(text=7), '"text"', "text: it takes a string"),
+            (change(text=" "), '"text"', "text: it is blank"),
+            (change(text="Of whales."), '"text"', "text: it does not stand in source 0"),
+            (change(text="s", start_offset=0), '"start_offset"', "more than once in source 0"),
+            (change(start_offset=True), '"start_offset"', "start_offset: it takes a whole number"),
+            (change(chunk_index=-1), '"chunk_index"', "chunk_index: it takes a whole number"),
+            (change(chunk_index=2**40), '"chunk_index"', "chunk_index: it takes a whole number"),
+            (change(source_ordinal=2), '"source_ordinal"', "there is no source 2"),
+            (change(strategy="semantic"), '"strategy"', "strategy: .* allowed: sentence"),
+            (change(summary=None), '"summary"', "summary: it takes a string"),
+            (change(summary="x" * 1001), '"summary"', "summary: it may have 1000 characters"),
+            (change(hypothetical_questions="Why?"), '"hypothetical_q', "a list of strings"),
+            (change(hypothetical_questions=["Why?", ""]), '      ""', "a question is blank"),
+            (change(hypothetical_questions=["Why?", 7]), " 7", "a list of strings"),
+            (change(hypothetical_questions=["y" * 501]), "yyy", "may have 500 characters"),
+            (change(hypothetical_questions=[f"{n}?" for n in range(21)]),
+             '"hypothetical_questions"', "21 questions; a chunk may have 20"),
+            (change(chunk_id="  "), '"chunk_id"', "chunk_id: it is blank"),
+        ],
+    )  # fmt: skip
+    def test_are_refused_by_line_and_key(self, physio, file, out, change, at, said):
+        process(file, out)
+        edit(out, change)
+
+        with pytest.raises(CommandError, match=f"chunks.json, line {line_of(out, at)}: .*{said}"):
+            process(file, out, "--embed")
+
+        assert not Artifact.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [(same_id, "stands in line 3 already"), (same_place, "line 3 is this very passage")],
+    )
+    def test_are_refused_where_one_stands_twice(self, physio, file, out, change, said):
+        process(file, out)
+        edit(out, change)
+
+        with pytest.raises(CommandError, match=said):
+            process(file, out, "--embed")
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"[\n{,}\n]", r"chunks.json: This is not JSON: .* \(line 2"),
+            (b'{"chunks": []}', "line 1: this is no list"),
+            (b"[\n  {},\n  7]", "line 2: chunk_id: it is missing"),
+            (b"[\n\n  7]", "line 3: this is no object"),
+            (b'[{"text": "a",\n "text": "b"}]', "line 2: text: it stands twice"),
+            (b"[\n\xff]", "line 2: this is not UTF-8"),
+            (b"[" * 100_000, "nested too deeply"),
+            (b'[{"chunk_index": NaN}]', "NaN"),
+            (b"", "This is not JSON"),
+        ],
+    )
+    def test_are_refused_where_the_file_is_none(self, physio, file, out, content, said):
+        process(file, out)
+        (out / CHUNKS).write_bytes(content)
+
+        with pytest.raises(CommandError, match=said):
+            process(file, out, "--embed")
+
+    def test_name_the_line_in_any_layout(self, physio, file, out):
+        process(file, out)
+        chunks = load(out / CHUNKS)
+        chunks[1]["exercises"] = [""]
+        text = "\ufeff[" + ",\n\n".join(json.dumps(chunk) for chunk in chunks) + "]"
+        (out / CHUNKS).write_text(text, encoding="utf-8")
+
+        with pytest.raises(CommandError, match="line 3: exercises: a value is blank"):
+            process(file, out, "--embed")
+
+    def test_may_hold_what_no_database_keeps(self, physio, file, out):
+        process(file, out)
+        edit(out, change(summary="a\x00b", hypothetical_questions=["Why?"]))
+        text = (out / CHUNKS).read_text().replace("Why?", "Why \\ud800?")
+        (out / CHUNKS).write_text(text)
+
+        process(file, out, "--embed")
+
+        row = Annotation.objects.get(source__ordinal=0)
+        assert (row.summary, row.questions) == ("a\ufffdb", ["Why \ufffd?"])
+
+    def test_may_leave_out_what_is_not_known(self, physio, file, out):
+        process(file, out)
+        edit(out, lambda chunks: [chunk.pop(k) for chunk in chunks for k in (
+            "summary", "page_index", "heading", "muscle_groups")] and None)  # fmt: skip
+
+        process(file, out, "--embed")
+
+        assert Annotation.objects.get(source__ordinal=1).heading == "Page 7 of the leaflet"
+
+
+class TestFolder:
+    def test_is_left_alone_where_it_holds_other_files(self, physio, file, out):
+        out.mkdir()
+        (out / "thesis.tex").write_text("mine")
+
+        with pytest.raises(CommandError, match="holds thesis"):
+            process(file, out, "--parse-only")
+
+        assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+
+    def test_keeps_other_files_beside_its_own(self, physio, file, out):
+        process(file, out, "--parse-only")
+        (out / "notes.txt").write_text("mine")
+
+        process(file, out)
+
+        assert (out / "notes.txt").read_text() == "mine"
+
+    @pytest.mark.parametrize("content", ["{}", "[]", "nonsense", '{"file": 1}'])
+    def test_is_left_alone_where_its_manifest_is_another_programs(self, physio, file, out, content):
+        out.mkdir()
+        (out / MANIFEST).write_text(content)
+
+        with pytest.raises(CommandError, match="none that process wrote"):
+            process(file, out)
+
+        assert (out / MANIFEST).read_text() == content
+
+    def test_belongs_to_one_index(self, physio, file, out):
+        process(file, out)
+
+        with pytest.raises(CommandError, match="is about the index 'physio'"):
+            process(file, out, "--parse-only", index="plain")
+
+    def test_may_be_no_file(self, physio, file):
+        with pytest.raises(CommandError, match="is no folder"):
+            process(file, file)
+
+    def test_keeps_the_old_file_where_writing_fails(self, physio, file, out, monkeypatch):
+        process(file, out)
+        before = (out / CHUNKS).read_bytes()
+        process(file, out, "--parse-only")
+
+        def fail(descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(folder.os, "fsync", fail)
+        with pytest.raises(CommandError, match="No space left on device"):
+            process(file, out, "--chunk-only")
+
+        assert (out / CHUNKS).read_bytes() == before
+        assert sorted(path.name for path in out.iterdir()) == [CHUNKS, MANIFEST, PARSED]
+
+
+class TestAnIndexWithoutQuestions:
+    def test_shows_text_and_chunks(self, build, file, out):
+        process(file, out, "--parse-only", index="plain")
+        process(file, out, "--chunk-only", index="plain")
+
+        assert len(load(out / CHUNKS)) == 2
+
+    @pytest.mark.parametrize("flags", [[], ["--embed"]])
+    def test_says_what_is_missing(self, build, file, out, flags):
+        with pytest.raises(CommandError, match=r"specs/plain.yaml has no questions"):
+            process(file, out, *flags, index="plain")
+
+        assert not out.exists()
+
+
+class TestTheCommand:
+    @pytest.mark.parametrize(
+        ("name", "index", "said"),
+        [
+            ("nowhere.md", "physio", "There is no .*nowhere.md"),
+            ("", "physio", "is a folder"),
+            ("broken.pdf", "physio", "its content is something else"),
+            ("knee.md", "nil", "There is no index named 'nil'; there are: "),
+        ],
+    )
+    def test_says_in_a_sentence_what_is_wrong(self, physio, file, tmp_path, out, name, index, said):
+        (tmp_path / "broken.pdf").write_text("this is no PDF")
+
+        with pytest.raises(CommandError, match=said):
+            process(tmp_path / name, out, index=index)
+
+    def test_takes_one_stage_at_a_time(self, physio, file, out):
+        with pytest.raises(CommandError, match="not allowed with"):
+            process(file, out, "--parse-only", "--embed")
+
+    def test_opens_nothing_it_does_not_need(self, physio, file, out, embedder):
+        Inspection.open(file, "physio", out).parse()
+
+        assert embedder.embedded == []
+
+
+def check_embedding(service: Service, file: Path, out: Path) -> None:
+    done = service.manage("process", str(file), "--index", "physio", "--out", str(out), "--embed")
+    assert done.returncode == 0, done.stderr
+    given_ = service.manage("add", str(file), "--index", "physio", "--wait")
+    assert "1 unchanged" in given_.stdout, given_.stderr
+    assert "1 ready, 0 failed" in given_.stdout
+    verified = service.manage("verify", "--index", "physio")
+    count = load(out / MANIFEST)["counts"]["questions"]
+    assert verified.returncode == 0, verified.stdout
+    assert f"1 artifacts, {count} nodes (0 failed), {count} points" in verified.stdout
+
+
+class TestAsPeopleRunIt:
+    def test_embeds_where_no_server_runs(self, tmp_path, file, out):
+        data = tmp_path / "data"
+        data.mkdir()
+
+        check_embedding(Service(data), file, out)
+
+    def test_embeds_beside_a_running_server(self, tmp_path, file, out):
+        data = tmp_path / "data"
+        data.mkdir()
+
+        with serving(data) as service:
+            check_embedding(service, file, out)
+
+
+def test_texts_without_a_file_are_none_of_its_business(physio, file, out):
+    """An artifact of the same index that has no file is never taken for the one given."""
+    add_artifact("physio", TextContent(("Straight leg raises.",)), title="Knee rehabilitation")
+
+    process(file, out, "--chunk-only")
+
+    assert len(load(out / CHUNKS)) == 2
