@@ -666,20 +666,23 @@ class TestAstream:
 
     def test_gives_its_turn_up_when_it_is_cancelled_while_it_waits(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
-        endpoint.scripts = [streams(then=on_and_on), streams("Slate")]
+        endpoint.scripts = [streams(then=on_and_on), slowly(streams("Slate"), 0.1)]
         holder = stream(model)
         next(holder)
 
-        async def read() -> list[str]:
+        async def read() -> list[list[str]]:
             waiting = asyncio.create_task(astream(model))
             await asyncio.sleep(0.1)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             holder.close()
-            return await astream(model)
+            assert await asyncio.to_thread(endpoint.broken.wait, 1)
+            endpoint.most_in_flight = 0
+            return await asyncio.gather(astream(model), astream(model))
 
-        assert asyncio.run(asyncio.wait_for(read(), 5)) == ["Slate"]
+        assert asyncio.run(asyncio.wait_for(read(), 5)) == [["Slate"], ["Slate"]]
+        assert endpoint.most_in_flight == 1
 
     def test_leaves_the_loop_to_others_meanwhile(self, endpoint, model):
         endpoint.scripts = [slowly(streams("Slate"), 0.5)]
