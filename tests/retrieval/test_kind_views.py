@@ -12,6 +12,7 @@ from documents.services import TextContent, add_artifact
 from indexing import tasks
 from indexing.models import Node
 from retrieval.serializers.answers import SNIPPET_CHARS, clip
+from summaries.tasks import plan_writing
 from tests.factories import PARAGRAPHS
 from tests.written import ALL_KINDS, WRITER, make_build, write_all
 
@@ -123,6 +124,7 @@ def planned(monkeypatch):
     monkeypatch.setattr(
         tasks.plan_nodes, "apply_async", lambda kwargs, **options: asked.append(kwargs)
     )
+    monkeypatch.setattr(plan_writing, "apply_async", lambda **options: None)
     return asked
 
 

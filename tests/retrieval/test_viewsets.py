@@ -12,6 +12,7 @@ from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Node
 from indexing.stores import get_store
+from summaries.tasks import plan_writing
 from tests.factories import PARAGRAPHS, give, settle
 
 URL = "/api/v1/search/pages"
@@ -40,6 +41,7 @@ def planned(monkeypatch):
     monkeypatch.setattr(
         tasks.plan_nodes, "apply_async", lambda kwargs, **options: asked.append(kwargs)
     )
+    monkeypatch.setattr(plan_writing, "apply_async", lambda **options: None)
     return asked
 
 
