@@ -8,16 +8,19 @@ import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from indexing.stores import Query
     from tests.serving import Service
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
 BLOCK = 20  # queries
 PAUSE_SECONDS = 0.1
+PAGE_CHARS = 2_300  # five chunks
 QUERIES = [
     "Does aspirin lower the risk of colorectal cancer?",
     "vitamin D deficiency and bone fractures",
@@ -36,7 +39,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--chunks", type=int, default=10_000, help="held while searching")
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--only", choices=["indexing", "search"])
+    parser.add_argument("--only", choices=["indexing", "search", "hierarchical"])
+    parser.add_argument(
+        "--pages", type=int, default=2_000, help="summarised, of five chunks each: hierarchical"
+    )
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
@@ -46,10 +52,12 @@ def main() -> None:
         import django
 
         django.setup()
-        if arguments.only != "search":
+        if arguments.only in (None, "indexing"):
             measure_indexing(arguments.texts, arguments.rounds)
-        if arguments.only != "indexing":
+        if arguments.only in (None, "search"):
             measure_search(arguments.chunks, arguments.queries)
+        if arguments.only in (None, "hierarchical"):
+            measure_hierarchical(arguments.pages, arguments.queries)
 
 
 def measure_indexing(count: int, rounds: int) -> None:
@@ -77,86 +85,138 @@ def measure_indexing(count: int, rounds: int) -> None:
 
 
 def measure_search(chunk_count: int, query_count: int) -> None:
-    """Hybrid search over HTTP against embedding and querying a copy of the same shard.
-
-    Raw and ours alternate in short blocks, so that whatever else the machine does meets both,
-    with a pause between: the model's threads spin on for a moment, and would take the cores
-    from the other process.
-    """
-    import numpy as np
-
+    """Hybrid search over HTTP against embedding and querying a copy of the same shard."""
     from benchmarks.service import add, load_texts, measured_service, wait_until_ready
-    from indexing.embedding import get_embedder
-    from indexing.spec import EmbeddingSpec, IndexSpec, SearchSpec
-    from indexing.stores import get_bm25
-    from indexing.stores.base import Fusion, Query
     from indexing.stores.embedded import EmbeddedStore
-    from tests.serving import KEY
 
-    embedder = get_embedder(EmbeddingSpec())
-    bm25 = get_bm25(IndexSpec(name="plain").sparse)
-    settings = SearchSpec()
-    fusion = Fusion(
-        settings.rrf_k, settings.dense_weight, settings.sparse_weight, settings.prefetch
-    )
     texts = load_texts(chunk_count // 3)
     with measured_service() as service, tempfile.TemporaryDirectory() as folder:
         added = 0
-        while added < len(texts) and _node_count(service) < chunk_count:
+        while added < len(texts) and _node_count(service, "plain") < chunk_count:
             part = texts[added : added + 400]
             add(service, part)
             added += len(part)
             wait_until_ready(service, added)
-        count = _node_count(service)
+        count = _node_count(service, "plain")
         copy = Path(folder) / "vectors"
         shutil.copytree(service.data_dir / "vectors", copy)
         store = EmbeddedStore(copy)
 
         def raw(query: str) -> None:
-            store.search(
-                "plain.page_embeddings.1",
-                Query(
-                    dense=np.asarray(embedder.embed_query(query)),
-                    sparse=bm25.encode_query(query),
-                    fusion=fusion,
-                    limit=10,
-                ),
-            )
+            store.search("plain.page_embeddings.1", _raw_query(query, limit=10))
 
-        connection = http.client.HTTPConnection("127.0.0.1", service.port)
-        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-
-        def search(query: str) -> None:
-            body = json.dumps({"index": "plain", "query": query, "limit": 10})
-            connection.request("POST", "/api/v1/search/pages", body, headers)
-            answer = connection.getresponse()
-            assert answer.status == 200, answer.read()
-            answer.read()
-
-        def request_nothing(query: str) -> None:
-            connection.request("GET", "/health/live")
-            connection.getresponse().read()
-
-        times: dict[str, list[float]] = {"raw": [], "search": [], "bare": []}
-        for block in range(-1, query_count // BLOCK):
-            for name, ask in (("raw", raw), ("search", search), ("bare", request_nothing)):
-                time.sleep(PAUSE_SECONDS)
-                for n in range(BLOCK):
-                    query = f"{QUERIES[n % len(QUERIES)]} {block}"
-                    started = time.perf_counter()
-                    ask(query)
-                    if block >= 0:
-                        times[name].append(time.perf_counter() - started)
+        times = alternate(service, raw, "pages", {"index": "plain", "limit": 10}, query_count)
         store.close()
-    p50_raw, p50_ours, p50_bare = (statistics.median(times[name]) * 1e3 for name in times)
     print(f"hybrid search, {count} chunks, p50 of {query_count}:")
-    print(f"  raw embed + raw query {p50_raw:7.2f} ms")
+    print_p50(times, "raw embed + raw query")
+
+
+def measure_hierarchical(page_count: int, query_count: int) -> None:
+    """Hierarchical search over HTTP against embedding once and querying copies of both shards.
+
+    The service writes the summaries itself, by rules: no language model is asked.
+    """
+    from benchmarks.service import add, load_pages, measured_service, wait_until_ready
+    from indexing.stores.embedded import EmbeddedStore
+
+    with tempfile.TemporaryDirectory() as folder:
+        specs = Path(folder) / "specs"
+        specs.mkdir()
+        (specs / "deck.yaml").write_text("page_summaries: true\n", encoding="utf-8")
+        pages = load_pages(page_count, PAGE_CHARS)
+        with measured_service(STRATA_SPECS_DIR=str(specs)) as service:
+            for start in range(0, len(pages), 400):
+                add(service, pages[start : start + 400], "deck")
+            wait_until_ready(service, len(pages), "deck")
+            count = _node_count(service, "deck")
+            copy = Path(folder) / "vectors"
+            shutil.copytree(service.data_dir / "vectors", copy)
+            store = EmbeddedStore(copy)
+            collections = ["deck.summary_embeddings.1", "deck.page_embeddings.1"]
+            held = [store.count(name) for name in collections]
+
+            def raw(query: str) -> None:
+                asked = _raw_query(query, limit=50)
+                for name in collections:
+                    store.search(name, asked)
+
+            times = alternate(service, raw, "hierarchical", {"index": "deck"}, query_count)
+            store.close()
+    assert sum(held) == count
+    print(f"hierarchical search, {held[1]} chunks, {held[0]} summaries, p50 of {query_count}:")
+    print_p50(times, "raw embed + 2 queries")
+
+
+def alternate(
+    service: "Service",
+    raw: Callable[[str], None],
+    kind: str,
+    parameters: dict[str, Any],
+    query_count: int,
+) -> dict[str, list[float]]:
+    """Seconds each query took: raw, searched over HTTP, and a request for nothing.
+
+    They alternate in short blocks, so that whatever else the machine does meets all, with a
+    pause between: the model's threads spin on for a moment, and would take the cores from the
+    other process.
+    """
+    from tests.serving import KEY
+
+    connection = http.client.HTTPConnection("127.0.0.1", service.port)
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+
+    def search(query: str) -> None:
+        body = json.dumps({**parameters, "query": query})
+        connection.request("POST", f"/api/v1/search/{kind}", body, headers)
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        answer.read()
+
+    def request_nothing(query: str) -> None:
+        connection.request("GET", "/health/live")
+        connection.getresponse().read()
+
+    times: dict[str, list[float]] = {"raw": [], "search": [], "bare": []}
+    for block in range(-1, query_count // BLOCK):
+        for name, ask in (("raw", raw), ("search", search), ("bare", request_nothing)):
+            time.sleep(PAUSE_SECONDS)
+            for n in range(BLOCK):
+                query = f"{QUERIES[n % len(QUERIES)]} {block}"
+                started = time.perf_counter()
+                ask(query)
+                if block >= 0:
+                    times[name].append(time.perf_counter() - started)
+    return times
+
+
+def print_p50(times: dict[str, list[float]], floor: str) -> None:
+    p50_raw, p50_ours, p50_bare = (statistics.median(each) * 1e3 for each in times.values())
+    print(f"  {floor} {p50_raw:7.2f} ms")
     print(f"  search over HTTP      {p50_ours:7.2f} ms   (a bare request: {p50_bare:.2f} ms)")
     print(f"  on top: {p50_ours - p50_raw:.2f} ms; ratio {p50_ours / p50_raw:.2f}")
 
 
-def _node_count(service: "Service") -> int:
-    return int(service.api.get("indexes/plain/").json()["nodes"]["settled"])
+def _raw_query(query: str, limit: int) -> "Query":
+    """Embedded and encoded as the service does, under the default settings."""
+    import numpy as np
+
+    from indexing.embedding import get_embedder
+    from indexing.spec import EmbeddingSpec, IndexSpec, SearchSpec
+    from indexing.stores import Fusion, Query, get_bm25
+
+    settings = SearchSpec()
+    return Query(
+        dense=np.asarray(get_embedder(EmbeddingSpec()).embed_query(query)),
+        sparse=get_bm25(IndexSpec(name="plain").sparse).encode_query(query),
+        fusion=Fusion(
+            settings.rrf_k, settings.dense_weight, settings.sparse_weight, settings.prefetch
+        ),
+        limit=limit,
+    )
+
+
+def _node_count(service: "Service", index: str) -> int:
+    return int(service.api.get(f"indexes/{index}/").json()["nodes"]["settled"])
 
 
 if __name__ == "__main__":

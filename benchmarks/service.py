@@ -22,31 +22,32 @@ class Text:
 
 
 @contextmanager
-def measured_service() -> Iterator[Service]:
+def measured_service(**environment: str) -> Iterator[Service]:
     """A fresh service; stopped, and its folder removed, at the end of the block."""
     with (
         tempfile.TemporaryDirectory(prefix="strata-bench-") as folder,
-        serving(Path(folder)) as service,
+        serving(Path(folder), **environment) as service,
     ):
         yield service
 
 
-def add(service: Service, texts: Sequence[Text]) -> None:
+def add(service: Service, texts: Sequence[Text], index: str = "plain") -> None:
     """Give all of them in one request."""
     lines = b"".join(
         json.dumps({"external_id": t.id, "title": t.title, "text": t.text}).encode() + b"\n"
         for t in texts
     )
-    answer = service.api.post("indexes/plain/artifacts/batch", content=lines)
+    answer = service.api.post(f"indexes/{index}/artifacts/batch", content=lines)
     answer.raise_for_status()
     if rejected := [line for line in answer.text.splitlines() if '"rejected"' in line]:
         raise RuntimeError(rejected[0])
 
 
-def wait_until_ready(service: Service, count: int) -> None:
+def wait_until_ready(service: Service, count: int, index: str = "plain") -> None:
     """Return once ``count`` artifacts can be searched whole."""
     parameters: dict[str, Any] = {"status": "ready", "limit": 1}
-    while service.api.get("indexes/plain/artifacts/", params=parameters).json()["count"] < count:
+    address = f"indexes/{index}/artifacts/"
+    while service.api.get(address, params=parameters).json()["count"] < count:
         time.sleep(POLL_SECONDS)
 
 
@@ -70,3 +71,19 @@ def load_texts(count: int) -> list[Text]:
         Text(str(n), f"Paragraph {n}", f"{n}. {paragraphs[n % len(paragraphs)]}")
         for n in range(count)
     ]
+
+
+def load_pages(count: int, chars: int) -> list[Text]:
+    """``count`` texts of about so many characters: those of ``load_texts``, one after the other
+    and cut between words."""
+    pages: list[Text] = []
+    held, title = "", ""
+    for text in load_texts(count * chars // 400):
+        held, title = f"{held} {text.text}".strip(), title or text.title
+        while len(held) > chars and len(pages) < count:
+            end = held.rfind(" ", 0, chars)
+            pages.append(Text(str(len(pages)), title, held[:end]))
+            held, title = held[end:].strip(), text.title
+        if len(pages) == count:
+            break
+    return pages

@@ -55,9 +55,9 @@ class PageGroup:
 class ArtifactGroup:
     """An artifact's score is its best hit's, a page's likewise.
 
-    Hits of both collections are compared as they are: fused scores are reciprocal ranks with
-    the same k on either side, so that the best chunk counts as much as the best summary, and
-    cosines come from one model. BM25 scores of two collections compare but roughly.
+    Hits of both collections are compared as they are: fused scores are reciprocal ranks by the
+    same k and weights on either side, so that the best chunk counts as much as the best
+    summary, and cosines come from one model. BM25 scores of two collections compare but roughly.
     """
 
     artifact_id: str

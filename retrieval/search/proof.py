@@ -117,16 +117,21 @@ def _judge_passages(group: Sequence[Found], passage: Passage) -> dict[Key, Judge
         if row.source_id is not None and row.source_text is not None
     }
     # It is the payload's own source its offsets count in; a row may have moved to another since.
-    named = {_source_id(found.point.payload) for found in group if found.key in artifact_ids}
-    if elsewhere := [pk for pk in named if pk is not None and pk not in texts]:
+    named = {
+        key: _source_id(found.point.payload)
+        for found in group
+        if (key := found.key) in artifact_ids
+    }
+    sought = {source_id for source_id in named.values() if source_id is not None}
+    if elsewhere := sought - texts.keys():
         texts |= Source.objects.filter(pk__in=elsewhere).values_list("pk", "text")
-    sources = {pk: (text, hash_text(text)) for pk, text in texts.items() if pk in named}
+    sources = {pk: (text, hash_text(text)) for pk, text in texts.items() if pk in sought}
     return {
-        found.key: Judgement(
-            artifact_ids[found.key], _compare_passage(found.point.payload, passage, sources)
+        key: Judgement(
+            artifact_ids[key], _compare_passage(found.point.payload, passage, named[key], sources)
         )
         for found in group
-        if found.key in artifact_ids
+        if (key := found.key) in named
     }
 
 
@@ -138,10 +143,13 @@ def _source_id(payload: Payload) -> UUID | None:
 
 
 def _compare_passage(
-    payload: Payload, passage: Passage, sources: Mapping[UUID, tuple[str, str]]
+    payload: Payload,
+    passage: Passage,
+    source_id: UUID | None,
+    sources: Mapping[UUID, tuple[str, str]],
 ) -> Verdict | None:
     """A hash that was never taken (null) proves and refutes nothing."""
-    source_id, text = _source_id(payload), payload.get(passage.text)
+    text = payload.get(passage.text)
     start, end = payload.get("start_offset"), payload.get("end_offset")
     if source_id is None or not isinstance(text, str):
         return None
