@@ -679,7 +679,7 @@ class TestAstream:
             holder.close()
             assert await asyncio.to_thread(endpoint.broken.wait, 1)
             endpoint.most_in_flight = 0
-            return await asyncio.gather(astream(model), astream(model))
+            return list(await asyncio.gather(astream(model), astream(model)))
 
         assert asyncio.run(asyncio.wait_for(read(), 5)) == [["Slate"], ["Slate"]]
         assert endpoint.most_in_flight == 1
