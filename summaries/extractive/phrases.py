@@ -1,6 +1,5 @@
 """Key phrases of a text, by yake."""
 
-import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,8 @@ if TYPE_CHECKING:
     from yake import KeywordExtractor
 
 MAX_WORDS = 3  # of a phrase
+UNKNOWN = "xx"  # has no file there: no stop words, then
 MAX_CHARS = 4_000  # of a text that are read: the time yake takes grows with it
-
-_extractors = threading.local()
 
 
 def find_key_phrases(sentences: list[str], *, language: str, count: int) -> list[str]:
@@ -37,13 +35,11 @@ def stop_words(language: str) -> frozenset[str]:
     return frozenset(_get_extractor(language).stopword_set) - {""}
 
 
+@lru_cache(maxsize=64)
 def _get_extractor(language: str) -> "KeywordExtractor":
-    """One a thread: an extractor keeps notes while it works."""
     from yake import KeywordExtractor  # half a second, with networkx: not when Django starts
 
-    known: dict[str, KeywordExtractor] = _extractors.__dict__.setdefault("by_language", {})
-    if language not in known:
-        known[language] = KeywordExtractor(
-            lan=LANGUAGES.get(language, language), n=MAX_WORDS, top=30, dedup_func="jaro"
-        )
-    return known[language]
+    # Jaro: for its own measure an extractor keeps a cache that threads clear under each other.
+    return KeywordExtractor(
+        lan=LANGUAGES.get(language, UNKNOWN), n=MAX_WORDS, top=30, dedup_func="jaro"
+    )

@@ -75,6 +75,24 @@ class TestProposeQuestions:
         assert "What is known about knee?" in questions
         assert not any(f"about {word}?" in " ".join(questions) for word in ("what", "they", "not"))
 
+    def test_takes_no_stop_words_into_a_phrase_but_those_that_join_nouns(self):
+        text = "Squats strengthen the quadriceps and improve the range of motion."
+
+        [confirming, *about_phrases] = ask(text)
+
+        assert (
+            confirming
+            == "Squats strengthen the quadriceps and improve the range of motion, "
+            + ("is that right?")
+        )
+        assert any("range of motion" in question for question in about_phrases)
+        assert not any("strengthen the" in question for question in about_phrases)
+
+    def test_asks_the_same_in_other_letters_once(self):
+        text = "KEEP your back straight? Keep your back straight?"
+
+        assert "Keep your back straight?" not in ask(text)
+
     def test_asks_in_the_language_of_the_text(self):
         questions = ask(GERMAN, title="Handbuch")
 
@@ -83,6 +101,11 @@ class TestProposeQuestions:
 
     def test_asks_in_the_given_language_where_the_words_do_not_tell(self):
         assert ask("Vastus medialis", language="fr")[-1].startswith("Que sait-on sur Vastus")
+
+    @pytest.mark.parametrize("language", ["lt", "english", ""])
+    def test_bears_a_language_it_does_not_know(self, language, capsys):
+        assert ask("Vastus medialis", language=language)
+        assert capsys.readouterr().out == ""
 
     def test_asks_without_grammar_in_a_language_it_has_no_wording_for(self):
         assert "Приседания укрепляют мышцы ног и спины?" in ask(RUSSIAN)
