@@ -611,13 +611,15 @@ class TestEmbed:
         node = Node.objects.filter(kind="question").first()
         assert "core" in node.details["fields"]["muscle_groups"]
 
-    def test_leaves_no_copy_of_a_file_it_did_not_give(self, physio, file, out, settings):
+    def test_gives_no_file_that_changes_meanwhile(self, physio, file, out, settings):
         process(file, out)
-        edit(out, lambda chunks: [chunks[0] | {"text": "Not in it."}])
+        inspection = Inspection.open(file, "physio", out)
+        file.write_text("Only the calf raise is left.")
 
-        with pytest.raises(CommandError):
-            process(file, out, "--embed")
+        with pytest.raises(StrataError, match="changed meanwhile"):
+            inspection.embed()
 
+        assert not Artifact.objects.exists()
         assert not list(Path(settings.STRATA_FILES_DIR).glob("incoming-*"))
 
 
