@@ -273,10 +273,11 @@ class TestSummariseAgain:
         Summary.objects.all().delete()
         add_summaries(wide, artifact, 2_000)
 
-        with django_assert_max_num_queries(12):
+        with django_assert_max_num_queries(12) as queries:
             said = act(admin_client, model, action)
 
         assert said == "2000 summaries queued."
+        assert all(len(query["sql"]) < 5_000 for query in queries)  # no id by id
 
 
 class TestAskAgain:
@@ -314,10 +315,11 @@ class TestAskAgain:
     ):
         add_annotations(wide, Annotation.objects.first(), 1_998)
 
-        with django_assert_max_num_queries(12):
+        with django_assert_max_num_queries(12) as queries:
             said = act(admin_client, model, action)
 
         assert said == "2000 chunks queued."
+        assert all(len(query["sql"]) < 5_000 for query in queries)  # no id by id
 
 
 class TestRetryFailed:
