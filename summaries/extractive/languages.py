@@ -7,13 +7,14 @@ import regex  # for scripts and Unicode properties, which re lacks
 
 from summaries.extractive.sentences import UNSPACED
 
-# Code -> the one yake knows it by. Each has a list of stop words there that can be read (those of
-# Lithuanian and Slovak are not UTF-8, and yake prints a warning).
+# Code (ISO 639-1) -> the list of stop words; languages with spaces between words.
 LANGUAGES = {
-    "ar": "ar", "bg": "bg", "cs": "cz", "da": "da", "de": "de", "el": "el", "en": "en", "es": "es",
-    "et": "et", "fa": "fa", "fi": "fi", "fr": "fr", "hi": "hi", "hr": "hr", "hu": "hu", "hy": "hy",
-    "id": "id", "it": "it", "lv": "lv", "nl": "nl", "no": "no", "pl": "pl", "pt": "pt", "ro": "ro",
-    "ru": "ru", "sl": "sl", "sv": "sv", "tr": "tr", "uk": "uk",
+    "ar": "arabic", "bg": "bulgarian", "ca": "catalan", "cs": "czech", "da": "danish",
+    "de": "german", "el": "greek", "en": "english", "es": "spanish", "fa": "persian",
+    "fi": "finnish", "fr": "french", "he": "hebrew", "hi": "hindi", "hu": "hungarian",
+    "id": "indonesian", "it": "italian", "nl": "dutch", "no": "norwegian", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sk": "slovak", "sv": "swedish",
+    "tr": "turkish", "uk": "ukrainian", "vi": "vietnamese",
 }  # fmt: skip
 
 MIN_STOP_WORDS = 4  # in another language than the expected one, before it is believed

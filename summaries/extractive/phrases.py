@@ -1,45 +1,62 @@
-"""Key phrases of a text, by yake."""
+"""Key phrases of a text, by RAKE."""
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+import regex  # for Unicode properties, which re lacks
 
 from summaries.extractive.languages import LANGUAGES
 
-if TYPE_CHECKING:
-    from yake import KeywordExtractor
+MAX_WORDS = 4  # of a phrase
+MAX_CHARS = 4_000  # of a text that are read: the time it takes grows with it
+PARTING = "."  # stands for whatever is no word: a phrase ends there
 
-MAX_WORDS = 3  # of a phrase
-UNKNOWN = "xx"  # has no file there: no stop words, then
-MAX_CHARS = 4_000  # of a text that are read: the time yake takes grows with it
+_WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*(?:['’_+./-][\p{L}\p{N}\p{M}]+)*|\S")
+_NUMBER = regex.compile(r"[\p{N}\W]+")
 
 
 def find_key_phrases(sentences: list[str], *, language: str, count: int) -> list[str]:
-    """At most ``count`` phrases of one to three words, the most telling first.
+    """At most ``count`` phrases of one to four words, as they stand there, the most telling
+    first.
 
     Source:
-        Campos et al., "YAKE! Keyword extraction from single documents using multiple local
-        features", Information Sciences 509, 2020.
+        Rose, Engel, Cramer and Cowley, "Automatic keyword extraction from individual documents",
+        in Text Mining: Applications and Theory, Wiley 2010.
     """
-    lines, length = [], 0
+    from rake_nltk import Rake  # nltk comes with it: not when Django starts
+
+    read, length = [], 0
     for sentence in sentences:
-        lines.append(sentence if sentence[-1:] in ".!?…" else f"{sentence}.")
-        length += len(sentence)
-        if length > MAX_CHARS:
+        if length >= MAX_CHARS:
             break
-    found = _get_extractor(language).extract_keywords(" ".join(lines)[:MAX_CHARS])
-    return [phrase for phrase, _ in found][:count]
+        read.append(sentence[: MAX_CHARS - length])
+        length += len(sentence)
+    rake = Rake(  # keeps what it read: one for each text
+        stopwords={PARTING, *stop_words(language)},  # none at all, and nltk looks for its own
+        punctuations={PARTING},
+        word_tokenizer=_split_words,
+        max_length=MAX_WORDS,
+        include_repeated_phrases=False,
+    )
+    rake.extract_keywords_from_sentences(read)
+    text = "\n".join(read)
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters are longer in small
+        return rake.get_ranked_phrases()[:count]
+    places = ((phrase, lowered.find(phrase)) for phrase in rake.get_ranked_phrases()[:count])
+    return [text[place : place + len(phrase)] if place >= 0 else phrase for phrase, place in places]
+
+
+def _split_words(sentence: str) -> list[str]:
+    """Words, numbers within them included; what is no word or a bare number parts phrases."""
+    words = _WORD.findall(sentence)
+    return [PARTING if _NUMBER.fullmatch(word) else word for word in words]
 
 
 @lru_cache(maxsize=64)
 def stop_words(language: str) -> frozenset[str]:
-    return frozenset(_get_extractor(language).stopword_set) - {""}
+    """In small letters; none for a language that is not known."""
+    if language not in LANGUAGES:
+        return frozenset()
+    from stop_words import get_stop_words
 
-
-@lru_cache(maxsize=64)
-def _get_extractor(language: str) -> "KeywordExtractor":
-    from yake import KeywordExtractor  # half a second, with networkx: not when Django starts
-
-    # Jaro: for its own measure an extractor keeps a cache that threads clear under each other.
-    return KeywordExtractor(
-        lan=LANGUAGES.get(language, UNKNOWN), n=MAX_WORDS, top=30, dedup_func="jaro"
-    )
+    return frozenset(word.lower() for word in get_stop_words(LANGUAGES[language])) - {""}

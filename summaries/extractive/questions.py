@@ -6,7 +6,7 @@ from itertools import chain, cycle, zip_longest
 import regex  # for scripts and Unicode properties, which re lacks
 
 from summaries.extractive.languages import guess_language, is_unspaced
-from summaries.extractive.phrases import find_key_phrases, stop_words
+from summaries.extractive.phrases import find_key_phrases
 from summaries.extractive.sentences import UNSPACED, clip_end, is_fragment, quotable_sentences
 from summaries.extractive.wordings import (
     CONFIRMING_ENDS,
@@ -67,7 +67,7 @@ def propose_questions(
 
 def _ask(sentences: list[str], topics: list[str], language: str) -> Iterator[str]:
     wording = WORDINGS.get(language, PLAIN)
-    phrases = _choose_phrases(sentences, language, wording)
+    phrases = _choose_phrases(sentences, language)
     holding = _phrases_held(sentences, phrases)
     weights = {phrase: 1 / rank for rank, phrase in enumerate(phrases, start=1)}
     telling = sorted(
@@ -132,17 +132,14 @@ def _confirm_unspaced(sentence: str) -> str:
     return _clip(sentence, MAX_SENTENCE) + CONFIRMING_ENDS[script]
 
 
-def _choose_phrases(sentences: list[str], language: str, wording: Wording) -> list[str]:
+def _choose_phrases(sentences: list[str], language: str) -> list[str]:
     """Key phrases that do not mostly repeat the words of one before."""
     pointed = [_POINTER.sub(" ", sentence) for sentence in sentences]
-    kept_apart: frozenset[str] = frozenset()
-    if wording.joiners is not None:  # "strengthen the back" is none, "range of motion" is
-        kept_apart = stop_words(language) - wording.joiners
     chosen: list[str] = []
     seen: list[set[str]] = []
     for phrase in find_key_phrases(pointed, language=language, count=30):
         words = set(phrase.lower().split())
-        if len(phrase) < MIN_PHRASE or words & kept_apart:
+        if len(phrase) < MIN_PHRASE:
             continue
         if not any(others <= words or 2 * len(words & others) > len(words) for others in seen):
             chosen.append(phrase)

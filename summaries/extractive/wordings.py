@@ -13,7 +13,6 @@ class Wording:
     one. Whatever fills them takes no article and no ending."""
 
     openers: frozenset[str]  # a sentence that begins so goes into ``confirm`` in small letters
-    joiners: frozenset[str] | None  # stop words a phrase may hold inside; None for any
     conjunction: str
     where: str
     about: str  # {phrases}
@@ -29,7 +28,6 @@ WORDINGS = {
             "the a an this that these those it they we he she there in his her its their our most "
             "many some"
         ),
-        joiners=_words("of"),
         conjunction="and",
         where=" in “{topic}”",
         about="What is known about {phrases}{where}?",
@@ -40,7 +38,6 @@ WORDINGS = {
     ),
     "de": Wording(
         openers=frozenset(),
-        joiners=_words("der des von"),
         conjunction="und",
         where=" in „{topic}“",
         about="Was ist über {phrases}{where} bekannt?",
@@ -51,7 +48,6 @@ WORDINGS = {
     ),
     "fr": Wording(
         openers=frozenset(),
-        joiners=_words("de du des d' d"),
         conjunction="et",
         where=" dans « {topic} »",
         about="Que sait-on sur {phrases}{where} ?",
@@ -62,7 +58,6 @@ WORDINGS = {
     ),
     "es": Wording(
         openers=_words("el la los las un una este esta estos estas se hay en"),
-        joiners=_words("de del"),
         conjunction="y",
         where=" en «{topic}»",
         about="¿Qué se sabe sobre {phrases}{where}?",
@@ -73,7 +68,6 @@ WORDINGS = {
     ),
     "it": Wording(
         openers=_words("il lo la i gli le un una questo questa questi queste"),
-        joiners=_words("di del della dei delle"),
         conjunction="e",
         where=" in «{topic}»",
         about="Che cosa si sa su {phrases}{where}?",
@@ -84,7 +78,6 @@ WORDINGS = {
     ),
     "pt": Wording(
         openers=_words("o a os as um uma este esta estes estas"),
-        joiners=_words("de do da dos das"),
         conjunction="e",
         where=" em «{topic}»",
         about="O que se sabe sobre {phrases}{where}?",
@@ -95,7 +88,6 @@ WORDINGS = {
     ),
     "nl": Wording(
         openers=frozenset(),
-        joiners=_words("van"),
         conjunction="en",
         where=" in ‘{topic}’",
         about="Wat is er bekend over {phrases}{where}?",
@@ -109,7 +101,6 @@ WORDINGS = {
 # Any other language: its own words and a question mark, no grammar.
 PLAIN = Wording(
     openers=frozenset(),
-    joiners=None,
     conjunction="",
     where=" – {topic}",
     about="{phrases}{where}?",
