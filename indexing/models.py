@@ -92,7 +92,7 @@ class IndexBuild(models.Model):
 
     @cached_property
     def spec(self) -> IndexSpec:
-        return _read_spec(json.dumps(self.recipe, sort_keys=True))
+        return _read_spec(json.dumps(self.recipe))
 
     def collection(self, kind: str) -> str:
         """The collection that holds this build's nodes of ``kind``."""

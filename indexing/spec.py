@@ -300,7 +300,8 @@ class IndexSpec(Frozen):
             for parameter, about in tool.parameters.items():
                 if about.field is not None and about.field not in self.metadata:
                     raise ValueError(
-                        f"tools.{name}.parameters.{parameter}.field: {about.field!r} is not declared"
+                        f"tools.{name}.parameters.{parameter}.field: "
+                        f"{about.field!r} is not declared"
                     )
         return self
 

@@ -81,7 +81,7 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> CountingWriter:
 
 
 @pytest.fixture
-def wide(db, store, embedder, settings, tmp_path: Path) -> IndexBuild:
+def wide(db, store, embedder, settings, tmp_path: Path) -> Iterator[IndexBuild]:
     """The live build of an index that has every kind of node, empty."""
     folder = tmp_path / "specs"
     folder.mkdir()
