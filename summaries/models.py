@@ -32,6 +32,9 @@ class Writing(models.Model):
     )
     model_name = models.CharField(max_length=200, blank=True)
     is_by_hand = models.BooleanField(default=False)
+    is_asked_anew = models.BooleanField(
+        default=False, editable=False, help_text="A kept answer will not do."
+    )
     state = models.CharField(max_length=7, choices=State, default=State.DUE)
     attempts = models.PositiveSmallIntegerField(default=0)
     last_error = models.TextField(blank=True)
@@ -138,6 +141,8 @@ class Annotation(Writing):
     )
 
     class Meta:
+        verbose_name = "chunk with questions"
+        verbose_name_plural = "chunks with questions"
         constraints = [
             models.UniqueConstraint(fields=["build", "chunk_id"], name="annotation_chunk"),
         ]

@@ -329,7 +329,7 @@ def _outcomes(
     writer = get_writer()
     if model is Annotation:
         chunks = {
-            pk: AnnotationInput(row.text, row.heading, row.artifact.title)
+            pk: AnnotationInput(row.text, row.heading, row.artifact.title, row.is_asked_anew)
             for pk, row in rows.items()
         }
         yield from writer.annotate(chunks, build.spec)
@@ -338,12 +338,12 @@ def _outcomes(
     for pk, row in rows.items():
         if row.page is not None:
             row.input_hash = hash_text(row.page.text)
-            inputs[pk] = SummaryInput([row.page.text], is_of_page=True)
+            inputs[pk] = SummaryInput([row.page.text], True, row.is_asked_anew)
             continue
         texts = _page_summaries(row)
         row.input_hash = hash_inputs(texts)
         if len(texts) > 1:
-            inputs[pk] = SummaryInput(texts, is_of_page=False)
+            inputs[pk] = SummaryInput(texts, False, row.is_asked_anew)
         else:  # the summary of a single page says it all; of none, there is nothing to say
             names = Summary.objects.of_pages().filter(build=build, artifact=row.artifact_id)
             name = names.exclude(text="").values_list("model_name", flat=True).first() or ""
@@ -374,6 +374,7 @@ def _keep(
         return None
     assert outcome.draft is not None
     values |= {"state": Writing.State.WRITTEN, "written_at": Now(), "is_by_hand": False}
+    values |= {"is_asked_anew": False}
     values |= {"model_name": outcome.draft.model_name, "written_hash": row.input_hash}
     if isinstance(outcome.draft, SummaryDraft):
         values |= _summary_values(row, outcome.draft)
@@ -507,9 +508,10 @@ def _take_summary(
 
 
 def write_again(rows: models.QuerySet[Any]) -> int:
-    """Have these rows written anew, those by hand included; how many."""
+    """Have these rows written anew, those by hand included, whatever was answered before; how
+    many."""
     return rows.update(
-        state=Writing.State.DUE, is_by_hand=False, attempts=0, last_error="",
+        state=Writing.State.DUE, is_by_hand=False, is_asked_anew=True, attempts=0, last_error="",
         lease_token=None, leased_until=None,
     )  # fmt: skip
 

@@ -34,6 +34,7 @@ class SummaryInput:
 
     texts: Sequence[str]
     is_of_page: bool
+    is_asked_anew: bool = False  # a kept answer will not do
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class AnnotationInput:
     text: str
     heading: str
     title: str
+    is_asked_anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ class LanguageModelWriter:
             assert about is not None
             text = fit_texts(given.texts, settings.STRATA_LLM_CONTEXT_CHARS)
             prompts[key] = render_prompt(about.prompt, text, sentences=about.sentences), about.model
-        for key, answer, error, cost in self._ask(prompts, SummaryAnswer):
+        for key, answer, error, cost in self._ask(prompts, SummaryAnswer, _asked_anew(inputs)):
             draft = None
             if answer is not None:
                 said: Any = answer.value
@@ -210,14 +212,19 @@ class LanguageModelWriter:
             )
             for key, given in inputs.items()
         }
-        for key, answer, error, cost in self._ask(prompts, annotation_schema(fields)):
+        for key, answer, error, cost in self._ask(
+            prompts, annotation_schema(fields), _asked_anew(inputs)
+        ):
             draft = None
             if answer is not None:
                 draft = read_annotation(answer.value, answer.model_name, fields, about.count)
             yield Outcome(key, draft, error, cost)
 
     def _ask(
-        self, prompts: Mapping[Key, tuple[Prompt, str]], schema: type[BaseModel]
+        self,
+        prompts: Mapping[Key, tuple[Prompt, str]],
+        schema: type[BaseModel],
+        asked_anew: set[Key],
     ) -> Iterator[tuple[Key, "_Answered | None", StrataError | None, Cost]]:
         """An answer or the error for each prompt. An outage ends it once what was under way is
         in: the prompts left get neither."""
@@ -228,7 +235,7 @@ class LanguageModelWriter:
         kept = Answer.objects.in_bulk(set(kept_keys.values()))
         wanted: dict[str, list[Key]] = {}
         for key, kept_key in kept_keys.items():
-            if kept_key in kept:
+            if kept_key in kept and key not in asked_anew:
                 answer = kept[kept_key]
                 value = schema.model_validate(answer.content)
                 yield key, _Answered(value, answer.model_name), None, Cost(reused_count=1)
@@ -261,7 +268,7 @@ class LanguageModelWriter:
                     for key in others:
                         yield key, None, error, Cost()
                     continue
-                Answer.objects.get_or_create(
+                Answer.objects.update_or_create(
                     key=calls[call],
                     defaults={
                         "model_name": completion.model_name,
@@ -279,6 +286,10 @@ class LanguageModelWriter:
                     yield key, answered, None, Cost(reused_count=1)
         finally:  # told to stop, what has not been sent stays unsent
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _asked_anew(inputs: Mapping[Key, Any]) -> set[Key]:
+    return {key for key, given in inputs.items() if given.is_asked_anew}
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,8 +110,7 @@ def found(service: Service, sought: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def ready_count(service: Service) -> int:
-    parameters = {"status": "ready", "limit": 1}
-    answer = service.api.get("indexes/biomedical/artifacts/", params=parameters)
+    answer = service.api.get("indexes/biomedical/artifacts/?status=ready&limit=1")
     return int(answer.json()["count"])
 
 

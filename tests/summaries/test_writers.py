@@ -159,6 +159,17 @@ class TestKeptAnswers:
         assert (spending.prompt_tokens, spending.completion_tokens) == (100 * calls, 10 * calls)
         assert nodes_of(wide, "page_summary").count() == 2
 
+    def test_do_not_do_where_it_is_asked_anew(self, wide, model):
+        artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
+        write_all(wide, artifact)
+        calls = len(model.asked)
+
+        services.write_again(Summary.objects.of_pages())
+        write_all(wide, artifact)
+
+        assert len(model.asked) == calls + 2
+        assert not Summary.objects.filter(is_asked_anew=True).exists()
+
     def test_serve_twins_by_one_call(self, wide, model):
         twins = {n: SummaryInput(["The same."], is_of_page=True) for n in range(3)}
 
