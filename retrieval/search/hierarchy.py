@@ -47,13 +47,15 @@ class PageGroup:
     page_id: str
     page_index: int | None
     score: float
+    support: float = 0.0  # the scores of all its hits together
     summary: Hit | None = None
     chunks: list[Hit] = field(default_factory=list)  # best first
 
 
 @dataclass(slots=True)
 class ArtifactGroup:
-    """An artifact's score is its best hit's, a page's likewise.
+    """An artifact's score is its best hit's, a page's likewise. Between equals, of which there
+    are many among reciprocal ranks, stands first what has more hits to its name.
 
     Hits of both collections are compared as they are: fused scores are reciprocal ranks by the
     same k and weights on either side, so that the best chunk counts as much as the best
@@ -64,6 +66,7 @@ class ArtifactGroup:
     title: str
     index: str
     score: float
+    support: float = 0.0  # the scores of all its hits together
     summary: Hit | None = None
     pages: list[PageGroup] = field(default_factory=list)  # best first
 
@@ -123,7 +126,7 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
     return HierarchicalAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
         score_kind=SCORE_KINDS[request.mode],
-        artifacts=_group(found, proof, explanations)[: request.limit],
+        artifacts=group_by_artifact(found, proof, explanations)[: request.limit],
         dropped=proof.dropped,
         stale_artifact_ids=sorted(proof.stale_artifact_ids),
         took_ms=watch.took_ms(),
@@ -153,10 +156,11 @@ def _has_both(kinds: Collection[str]) -> bool:
     return "chunk" in kinds and any(kind in kinds for kind in SummaryType.ALL.kinds)
 
 
-def _group(
+def group_by_artifact(
     found: Sequence[Found], proof: Proof, explanations: Mapping[Key, Explanation]
 ) -> list[ArtifactGroup]:
-    """In one pass: within either collection the hits come best first."""
+    """Best first, in one pass over ``found``, which holds the hits of either collection best
+    first."""
     artifacts: dict[str, ArtifactGroup] = {}
     pages: dict[str, PageGroup] = {}
     for each in found:
@@ -168,6 +172,7 @@ def _group(
                 artifact_id, payload["artifact_title"], each.target.index, score
             )
         artifact.score = max(artifact.score, score)
+        artifact.support += score
         hit = make_hit(each, proof, explanations)
         if kind == "artifact_summary":
             artifact.summary = hit
@@ -177,10 +182,13 @@ def _group(
             page = pages[page_id] = PageGroup(page_id, payload["page_index"], score)
             artifact.pages.append(page)
         page.score = max(page.score, score)
+        page.support += score
         if kind == "page_summary":
             page.summary = hit
         elif len(page.chunks) < CHUNKS_PER_PAGE:
             page.chunks.append(hit)
     for artifact in artifacts.values():
-        artifact.pages.sort(key=lambda page: (-page.score, page.page_index, page.page_id))
-    return sorted(artifacts.values(), key=lambda each: (-each.score, each.artifact_id))
+        artifact.pages.sort(key=lambda each: (-each.score, -each.support, each.page_id))
+    return sorted(
+        artifacts.values(), key=lambda each: (-each.score, -each.support, each.artifact_id)
+    )

@@ -84,7 +84,7 @@ class SummaryHitSerializer(CommonHitSerializer):
     source = HitSourceSerializer(  # type: ignore[assignment]
         allow_null=True, help_text="Null."
     )
-    type = serializers.ChoiceField(choices=["page_summary", "artifact_summary"])
+    type = serializers.CharField(help_text="`page_summary` or `artifact_summary`.")
     entity_id = serializers.UUIDField(help_text="Of the page or artifact.")
     artifact_id = serializers.UUIDField()
     artifact_title = serializers.CharField()

@@ -1,4 +1,5 @@
 import logging
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -9,8 +10,12 @@ from documents.models import Artifact
 from documents.services import TextContent, add_artifact
 from indexing.exceptions import StoreUnavailable
 from indexing.models import IndexBuild, Node
-from indexing.stores import get_store
+from indexing.spec import IndexSpec
+from indexing.stores import ScoredPoint, get_store
 from retrieval.search import HierarchicalRequest, Mode, Stale, Verdict, search_hierarchical
+from retrieval.search.hierarchy import group_by_artifact
+from retrieval.search.proof import Proof
+from retrieval.search.targets import Found, Target
 from summaries.models import Summary
 from tests.factories import PARAGRAPHS, settle
 from tests.written import make_build, write_all
@@ -45,9 +50,9 @@ def talks(deck) -> list[Artifact]:
     """Four talks of five pages; the third page of each is about its topic in many chunks."""
     talks = []
     for number, topic in enumerate(TOPICS):
-        pages = [f"Page {n} of talk {number}. {PARAGRAPHS[n % 4]}" for n in range(5)]
+        pages = [f"Page {n} of talk {number} says other things briefly." for n in range(5)]
         pages[2] = " ".join(
-            f"Here we say {word} {topic} again, of {topic} and its crystals, at some length, so "
+            f"Here we say {word} {topic} again, of {topic} and no more, at some length, so "
             f"that {topic} fills more than a passage or two of this page about {topic}."
             for word in ["once", "twice", "thrice", "always", "never", "perhaps", "still", "too"]
             * 2
@@ -107,6 +112,29 @@ class TestSearchHierarchical:
         assert best.pages[0].page_index == 2
         assert best.pages[0].summary is None
         assert len(best.pages[0].chunks) == 3
+
+    def test_puts_first_what_has_more_hits_among_equals(self):
+        target = Target("deck", 1, IndexSpec(name="deck"), ("chunk",), "deck.page_embeddings.1")
+
+        def found(number, score, artifact, page):
+            payload = {"artifact_id": artifact, "artifact_title": artifact, "kind": "chunk"}
+            payload |= {"page_id": page, "page_index": 0}
+            return Found(target, ScoredPoint(UUID(int=number), score, payload))
+
+        groups = group_by_artifact(
+            [
+                found(1, 0.5, "a", "a1"),
+                found(2, 0.5, "b", "b1"),
+                found(3, 0.5, "b", "b2"),
+                found(4, 0.25, "b", "b2"),
+                found(5, 0.75, "c", "c1"),
+            ],
+            Proof(),
+            {},
+        )
+
+        assert [group.artifact_id for group in groups] == ["c", "b", "a"]
+        assert [page.page_id for page in groups[1].pages] == ["b2", "b1"]
 
     def test_names_pages_known_through_their_summary_alone(self, talks):
         forget("chunk", artifact=talks[0])
@@ -203,7 +231,8 @@ class TestSearchHierarchical:
             with pytest.raises(InvalidInput, match=f"{index} holds no {missing}") as refused:
                 ask(index=index)
             assert refused.value.field == "index"
-            assert refused.value.allowed == ["deck"]
+            assert "deck" in refused.value.allowed
+            assert not {"plain", "summaries-only"} & set(refused.value.allowed)
 
     def test_names_the_indexes_there_are(self, deck):
         with pytest.raises(UnknownIndex) as refused:

@@ -130,7 +130,8 @@ class TestSearchSummaries:
             search_summaries(request(index="plain"))
 
         assert refused.value.field == "index"
-        assert refused.value.allowed == ["full"]
+        assert "full" in refused.value.allowed
+        assert "plain" not in refused.value.allowed
 
     def test_names_the_indexes_that_have_the_very_type(self, notes):
         make_build("pages-only", page_summaries=True)
@@ -386,7 +387,8 @@ class TestSearchQuestions:
         with pytest.raises(InvalidInput, match="plain holds no questions") as refused:
             search_questions(asked)
 
-        assert refused.value.allowed == ["hyde"]
+        assert "hyde" in refused.value.allowed
+        assert "plain" not in refused.value.allowed
 
     def test_has_no_chunks_to_search(self, many):
         with pytest.raises(InvalidInput, match="hyde holds no chunks") as refused:
