@@ -37,6 +37,14 @@ from indexing.exceptions import (
     Uncuttable,
 )
 from retrieval.exceptions import UnknownSource, UnknownTool
+from summaries.exceptions import (
+    InvalidCompletion,
+    LanguageModelError,
+    LanguageModelMisconfigured,
+    LanguageModelMissing,
+    LanguageModelRefused,
+    LanguageModelUnavailable,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +67,12 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     EmbeddingUnavailable: 503,
     ModelUnavailable: 503,
     LeaseLost: 503,
+    LanguageModelUnavailable: 503,
+    LanguageModelMissing: 503,
+    LanguageModelMisconfigured: 503,
+    LanguageModelRefused: 422,
+    InvalidCompletion: 502,
+    LanguageModelError: 502,
     InvalidSpec: 500,
     EmbeddingMismatch: 500,
 }

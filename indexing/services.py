@@ -42,7 +42,8 @@ PLANNED_FIELDS = [
     "kind", "artifact", "page", "source", "strategy", "chunk_index", "start_offset", "end_offset",
     "text", "context", "text_hash", "source_hash", "label_hash", "input_hash",
     "settled_input_hash", "payload_hash", "details", "embedded_at", "token_count",
-    "embedding_model", "dimension", "state", "attempts", "last_error", "lease_token", "leased_until", "planned_at",
+    "embedding_model", "dimension", "state", "attempts", "last_error", "lease_token",
+    "leased_until", "planned_at",
 ]  # fmt: skip
 
 T = TypeVar("T")

@@ -61,8 +61,15 @@ FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
     "page_summary": frozenset(
         {"type", "entity_id", "summary_text", "model_name", "date_embedded", "page_count"}
     ),
-    "question": frozenset({"question", "chunk_text", "chunk_id", "source", "summary"}),
-}
+    "question": frozenset(
+        {
+            "question", "chunk_text", "chunk_id", "chunk_hash", "annotation_hash", "source",
+            "summary", "model_name", "hypothetical_questions", "heading",
+            # What every hit has: a question's hit shows the declared fields beside it.
+            "artifact", "page", "passage", "verdict", "score_kind", "node_id", "explain", "index",
+        }
+    ),
+}  # fmt: skip
 FIELDS_OF_KINDS["artifact_summary"] = FIELDS_OF_KINDS["page_summary"]
 
 # Those with stop words, a stemmer or both; Chinese, Thai and the like need neither and may be
@@ -179,6 +186,7 @@ class QuestionSpec(Frozen):
 class ValueSpec(Frozen):
     """One value of a declared field, and the other words a text may say it in."""
 
+    value: str
     group: str = ""  # what it belongs to, such as a region of the body
     synonyms: tuple[str, ...] = ()
 
@@ -188,7 +196,8 @@ class FieldSpec(Frozen):
 
     type: Literal["keyword", "integer", "float", "bool", "datetime", "text"]
     many: bool = False
-    values: dict[str, ValueSpec] | None = None  # a list of values, or a mapping that describes them
+    # A list of values, or a mapping that describes them. Kept as a list: databases sort mappings.
+    values: tuple[ValueSpec, ...] | None = None
     closed: bool = True  # no other values are taken; without ``values`` every value is
     lowercase: bool = False
     description: str = ""
@@ -196,22 +205,27 @@ class FieldSpec(Frozen):
     @field_validator("values", mode="before")
     @classmethod
     def _describe_listed(cls, values: Any) -> Any:
-        if isinstance(values, list | tuple):
-            return {value: {} for value in values}
         if isinstance(values, Mapping):
-            return {value: {} if about is None else about for value, about in values.items()}
+            return [{**(about or {}), "value": value} for value, about in values.items()]
+        if isinstance(values, list | tuple):
+            return [{"value": each} if isinstance(each, str) else each for each in values]
         return values
 
     @model_validator(mode="after")
     def _values_are_keywords(self) -> "FieldSpec":
         if (self.values is not None or self.lowercase) and self.type not in {"keyword", "text"}:
             raise ValueError("values and lowercase belong to keyword and text fields")
+        names = [each.value for each in self.values or ()]
+        if len(set(names)) < len(names):
+            raise ValueError("values: each stands once")
         return self
 
     @property
     def closed_values(self) -> tuple[str, ...] | None:
         """All the values it may hold; None where it is open."""
-        return tuple(self.values) if self.values is not None and self.closed else None
+        if self.values is None or not self.closed:
+            return None
+        return tuple(each.value for each in self.values)
 
 
 class ParameterSpec(Frozen):
@@ -297,6 +311,8 @@ class IndexSpec(Frozen):
                 raise ValueError(f"tools.{name}.search: this index embeds no chunks")
             if tool.search is None and self.questions is None and not self.chunks.embed:
                 raise ValueError(f"tools.{name}: this index holds neither questions nor chunks")
+            if "limit" in tool.parameters:
+                raise ValueError(f"tools.{name}.parameters.limit: every tool has that one already")
             for parameter, about in tool.parameters.items():
                 if about.field is not None and about.field not in self.metadata:
                     raise ValueError(

@@ -48,7 +48,7 @@ def match_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, str | 
             name,
             field.many,
             field.lowercase,
-            tuple((value, about.synonyms) for value, about in field.values.items()),
+            tuple((each.value, each.synonyms) for each in field.values),
         )
         for name, field in fields.items()
         if field.values
