@@ -17,6 +17,7 @@ class IndexProgress:
     title: str
     description: str
     build: int
+    kinds: tuple[str, ...]  # of node, as the build's recipe has them
     artifact_count: int
     waiting_count: int  # artifacts not read yet, or not planned
     failed_artifact_count: int
@@ -33,6 +34,7 @@ class IndexProgress:
             "title": self.title,
             "description": self.description,
             "build": self.build,
+            "kinds": list(self.kinds),
             "nodes": {
                 "pending": self.pending,
                 "settled": self.settled,
@@ -84,6 +86,7 @@ def index_progress(
             title=build.spec.title or build.index_id,
             description=build.spec.description,
             build=build.number,
+            kinds=build.spec.kinds,
             artifact_count=sum(artifacts.get((build.index_id, s), 0) for s in Artifact.State),
             waiting_count=sum(
                 artifacts.get((build.index_id, s), 0) for s in ("received", "parsing")

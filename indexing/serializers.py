@@ -2,6 +2,8 @@
 
 from rest_framework import serializers
 
+from indexing.spec import COLLECTIONS
+
 
 class NodeCountsSerializer(serializers.Serializer):
     pending = serializers.IntegerField()
@@ -15,6 +17,10 @@ class IndexSerializer(serializers.Serializer):
     title = serializers.CharField()
     description = serializers.CharField()
     build = serializers.IntegerField()
+    kinds = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(COLLECTIONS)),
+        help_text="The kinds of node it holds.",
+    )
     nodes = NodeCountsSerializer()
     artifacts = serializers.IntegerField()
     artifacts_waiting = serializers.IntegerField()
