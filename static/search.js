@@ -1,13 +1,50 @@
-/* The search page: asks the API and shows what it answers.
+/* The search page: its form, its address, and how far each index is.
  *
- * Whatever comes from a document is only ever put into text nodes. Offsets are counted in Unicode
- * code points, as the API counts them, while JavaScript's strings count UTF-16 units.
+ * What the API answers is shown by search/answers.js. Whatever comes from a document is only ever
+ * put into text nodes.
  */
 
-const API = document.documentElement.dataset.api;
+import { artifactElement, passageElement, questionElement, summaryElement } from "./search/answers.js";
+import { ask, readKey, takeKeyFromAddress } from "./search/api.js";
+import { $, element, grouped } from "./search/dom.js";
+import { forgetTexts, wordsOf } from "./search/text.js";
+
 const POLL_BUSY = 2_000; // milliseconds, while something is being indexed and somebody looks
 const POLL_IDLE = 15_000;
-const CONTEXT_WINDOW = 1; // neighbouring sources on each side
+
+const hasSummaries = (kinds) => kinds.includes("page_summary") || kinds.includes("artifact_summary");
+
+// By the last part of their addresses: of which kinds of node, and how an answer is shown.
+const SEARCHES = {
+  pages: {
+    isOf: (kinds) => kinds.includes("chunk"),
+    names: ["hit", "hits"],
+    show: (answer, words) => answer.hits.map((hit) => passageElement(hit, words)),
+  },
+  hierarchical: {
+    isOf: (kinds) => kinds.includes("chunk") && hasSummaries(kinds),
+    names: ["document", "documents"],
+    show: (answer, words) => answer.artifacts.map((artifact) => artifactElement(artifact, words)),
+  },
+  summaries: {
+    isOf: hasSummaries,
+    names: ["summary", "summaries"],
+    show: (answer, words) => answer.hits.map((hit) => summaryElement(hit, words)),
+  },
+  questions: {
+    isOf: (kinds) => kinds.includes("question"),
+    names: ["hit", "hits"],
+    show: (answer, words) => answer.hits.map((hit) => questionElement(hit, words)),
+  },
+};
+
+// What the nodes of a kind are called where they are counted.
+const NODE_NAMES = {
+  chunk: "passages",
+  page_summary: "summaries",
+  artifact_summary: "summaries",
+  question: "questions",
+};
 
 const SUGGESTIONS = {
   library: [
@@ -27,12 +64,6 @@ const SUGGESTIONS = {
   ],
 };
 
-// Words too common to be worth a highlight, unless a query has no others.
-const COMMON = new Set(
-  "a about an and are as at be been by can could did do does for from had has have he her his how i in into is it its me my not of on or our she should that the their there they this to us was we were what when where which who why will with you your".split(" "),
-);
-
-const $ = (id) => document.getElementById(id);
 const form = $("search");
 const results = $("results");
 const indexCards = new Map(); // name -> its radio button, count, failures and progress bar
@@ -41,60 +72,6 @@ let running = null; // the AbortController of the search under way
 let pollTimer = 0;
 let isDenied = false; // the API last refused us
 let isHoping = false; // nothing was found in an index that is still being filled
-
-/** An element with properties, and children that are elements or text. */
-function element(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children.filter((child) => child !== null));
-  return made;
-}
-
-// --- The API ---------------------------------------------------------------------------------
-
-class ApiError extends Error {
-  constructor(status, detail) {
-    super(detail);
-    this.status = status;
-  }
-}
-
-function readKey() {
-  return sessionStorage.getItem("key") ?? "";
-}
-
-/** A key in the address bar's fragment is taken into this tab and out of sight. */
-function takeKeyFromAddress() {
-  const key = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (key === null) return false;
-  sessionStorage.setItem("key", key.trim());
-  history.replaceState(history.state, "", location.pathname + location.search);
-  return true;
-}
-
-async function ask(path, parameters = {}, signal = undefined) {
-  const url = new URL(API + path, location.href);
-  url.search = new URLSearchParams(parameters);
-  const key = readKey();
-  const headers = { Accept: "application/json" };
-  if (key) headers.Authorization = `Bearer ${key}`;
-  let response;
-  try {
-    response = await fetch(url, { headers, signal, cache: "no-store" });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    if (error instanceof TypeError && /header|ISO-8859-1|ByteString/i.test(error.message)) {
-      throw new ApiError(401, "This cannot be a key: it holds characters that no key has.");
-    }
-    throw new ApiError(0, "The service cannot be reached; it may be starting again.");
-  }
-  const body = await response.json().catch(() => null);
-  if (response.ok && body !== null) return body;
-  const said = [body?.detail, body?.fix].filter((part) => typeof part === "string");
-  throw new ApiError(
-    response.status,
-    said.join(" ") || `The service answered with status ${response.status}.`,
-  );
-}
 
 // --- The key ---------------------------------------------------------------------------------
 
@@ -155,8 +132,6 @@ window.addEventListener("hashchange", () => {
 
 // --- The indexes and how far they are -----------------------------------------------------------
 
-const grouped = new Intl.NumberFormat("en");
-
 function isBusy(index) {
   return index.nodes.pending + index.nodes.doomed + (index.artifacts_waiting ?? 0) > 0;
 }
@@ -201,6 +176,7 @@ function showIndexes(listed) {
     updateIndexCard(index);
   }
   if (!chosenIndex()) chooseIndex(new URLSearchParams(location.search).get("index"));
+  offerSearches();
   $("indexes").hidden = listed.length === 0;
   if (!$("empty").hidden) showEmpty();
 }
@@ -233,13 +209,17 @@ function updateIndexCard(index) {
     bar.max = Math.max(total, 1);
     bar.value = settled;
     count.textContent = `${grouped.format(settled)} of ${grouped.format(total)}`;
-    count.title = `${grouped.format(pending)} passages wait to be indexed`;
+    count.title = `${grouped.format(pending)} ${nodeNames(index)} wait to be indexed`;
   } else {
     count.textContent = total ? grouped.format(settled) : "empty";
-    count.title = total ? "passages" : "";
+    count.title = total ? nodeNames(index) : "";
   }
   failed.hidden = failedCount === 0;
   failed.textContent = `${grouped.format(failedCount)} failed`;
+}
+
+function nodeNames(index) {
+  return [...new Set(index.kinds.map((kind) => NODE_NAMES[kind]))].join(" and ");
 }
 
 function chosenIndex() {
@@ -257,11 +237,33 @@ function chooseIndex(name) {
   if (wanted) indexCards.get(wanted.name).radio.checked = true;
 }
 
+// --- What is searched -----------------------------------------------------------------------------
+
+/** The searches an index can answer; the first is the one it is given unless told otherwise. */
+function searchesOf(index) {
+  if (!index) return [];
+  return Object.keys(SEARCHES).filter((search) => SEARCHES[search].isOf(index.kinds));
+}
+
+/** Offer what the chosen index can answer. A choice it cannot answer falls to its first. */
+function offerSearches() {
+  const offered = searchesOf(indexes.get(chosenIndex()));
+  if (offered.length === 0) return; // nothing is known yet
+  for (const radio of form.elements.search) {
+    const isOffered = offered.includes(radio.value);
+    radio.disabled = !isOffered;
+    radio.parentElement.hidden = !isOffered;
+  }
+  if (!offered.includes(form.elements.search.value)) form.elements.search.value = offered[0];
+  $("searches").hidden = offered.length === 1 && offered[0] === "pages";
+}
+
 // --- What the address says -----------------------------------------------------------------------
 
 function readForm() {
   return {
     index: chosenIndex(),
+    search: form.elements.search.value,
     q: $("q").value.trim(),
     mode: form.elements.mode.value,
     limit: $("limit").value,
@@ -269,9 +271,10 @@ function readForm() {
   };
 }
 
-function addressOf({ index, q, mode, limit, explain }) {
+function addressOf({ index, search, q, mode, limit, explain }) {
   const parameters = new URLSearchParams();
   if (index) parameters.set("index", index);
+  if (search !== searchesOf(indexes.get(index))[0]) parameters.set("search", search);
   if (q) parameters.set("q", q);
   if (mode !== "hybrid") parameters.set("mode", mode);
   if (limit !== "10") parameters.set("limit", limit);
@@ -289,6 +292,10 @@ function fillForm() {
   $("explain").checked = parameters.get("explain") === "true";
   const index = parameters.get("index");
   chooseIndex(index);
+  const search = parameters.get("search");
+  const usual = searchesOf(indexes.get(chosenIndex()))[0] ?? "pages";
+  form.elements.search.value = Object.hasOwn(SEARCHES, search ?? "") ? search : usual;
+  offerSearches();
   return index !== null && indexes.size > 0 && !indexes.has(index) ? index : null;
 }
 
@@ -321,6 +328,7 @@ form.addEventListener("submit", (event) => {
 
 form.addEventListener("change", (event) => {
   if (event.target === $("q")) return;
+  if (event.target.name === "index") offerSearches();
   go();
 });
 
@@ -337,7 +345,7 @@ document.addEventListener("keydown", (event) => {
 async function search() {
   running?.abort();
   isHoping = false;
-  const { index, q, mode, limit, explain } = readForm();
+  const { index, search: chosen, q, mode, limit, explain } = readForm();
   document.title = q ? `${q} – Strata` : "Strata";
   showError("");
   if (isDenied) {
@@ -355,9 +363,9 @@ async function search() {
   $("empty").hidden = true;
   results.setAttribute("aria-busy", "true");
   try {
-    const answer = await ask("search/pages", { index, q, mode, limit, explain }, mine.signal);
+    const answer = await ask(`search/${chosen}`, { index, q, mode, limit, explain }, mine.signal);
     if (mine !== running) return;
-    showAnswer(answer, q);
+    showAnswer(answer, chosen, q);
   } catch (error) {
     if (mine !== running || error.name === "AbortError") return;
     results.replaceChildren();
@@ -375,6 +383,11 @@ function showError(message, from = "search") {
   $("error").hidden = !message;
   $("error").dataset.from = from;
 }
+
+results.addEventListener("problem", (event) => {
+  showError(event.detail);
+  $("error").scrollIntoView({ block: "nearest" });
+});
 
 function showEmpty() {
   const index = indexes.get(chosenIndex());
@@ -411,12 +424,13 @@ function showEmpty() {
   empty.hidden = false;
 }
 
-function showAnswer(answer, query) {
-  const words = wordsOf(query);
-  softBreaks.clear();
-  results.replaceChildren(...answer.hits.map((hit) => hitElement(hit, words)));
+function showAnswer(answer, search, query) {
+  const { names, show } = SEARCHES[search];
+  forgetTexts();
+  const shown = show(answer, wordsOf(query));
+  results.replaceChildren(...shown);
   const { embed, search: found, verify, total } = answer.took_ms;
-  const count = answer.hits.length;
+  const count = shown.length;
   if (count === 0) {
     const index = indexes.get(chosenIndex());
     isHoping = index !== undefined && isBusy(index);
@@ -424,7 +438,7 @@ function showAnswer(answer, query) {
       ? "Nothing found yet; this index is still being filled."
       : "Nothing found. Other words, or another index, may do.";
   } else {
-    $("status").textContent = `${count} ${count === 1 ? "hit" : "hits"} in ${duration(total)}`;
+    $("status").textContent = `${count} ${names[count === 1 ? 0 : 1]} in ${duration(total)}`;
   }
   $("status").title = `embed ${duration(embed)}, search ${duration(found)}, verify ${duration(verify)}`;
 }
@@ -432,247 +446,6 @@ function showAnswer(answer, query) {
 function duration(value) {
   if (value >= 1_000) return `${(value / 1_000).toFixed(1)} s`;
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
-}
-
-// --- A hit -----------------------------------------------------------------------------------------
-
-function hitElement(hit, words) {
-  const place = element("p", { className: "place" });
-  if (hit.page?.index != null) place.append(element("span", {}, `page ${hit.page.index + 1}`));
-  if (hit.source?.ordinal != null) {
-    const ordinal = element("span", {}, `source ${hit.source.ordinal + 1}`);
-    ordinal.title = `Ordinal ${hit.source.ordinal} within its document`;
-    place.append(ordinal);
-  }
-  if (hit.verdict) place.append(verdictElement(hit.verdict));
-
-  const context = element("div", { className: "context", hidden: true });
-  const toggle = element("button", { type: "button" }, "Show in context");
-  toggle.setAttribute("aria-expanded", "false");
-  toggle.addEventListener("click", () => toggleContext(hit, toggle, context));
-  const below = element("div", { className: "below" }, toggle);
-  for (const [name, value] of Object.entries(hit.metadata ?? {})) {
-    const shown = Array.isArray(value) ? value.join(", ") : String(value);
-    below.append(element("span", { className: "tag", dir: "auto" }, `${name}: ${shown}`));
-  }
-
-  const text = element("p", { className: "text", dir: "auto" });
-  text.append(...highlighted(hit.text, words));
-
-  const item = element(
-    "li",
-    { className: "hit" },
-    element(
-      "header",
-      {},
-      element("h3", { dir: "auto" }, hit.artifact?.title || "Untitled"),
-      element("span", { className: "score", title: "Score, and what kind it is" }, `${score(hit.score)} ${hit.score_kind}`),
-    ),
-    place,
-    text,
-    below,
-    hit.explain ? explainElement(hit.explain) : null,
-    context,
-  );
-  item.dataset.nodeId = hit.node_id;
-  return item;
-}
-
-function verdictElement(verdict) {
-  const titles = {
-    exact: "It stands at its offsets in the document as that is now",
-    stale: "The document has changed since this was indexed",
-  };
-  return element("span", { className: `verdict ${verdict}`, title: titles[verdict] ?? "" }, verdict);
-}
-
-function score(value) {
-  return Math.abs(value) < 1 ? value.toFixed(4) : value.toFixed(2);
-}
-
-function explainElement({ dense, sparse }) {
-  const row = (name, share) =>
-    element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, name),
-      element("td", {}, share ? `#${share.rank}` : "not found"),
-      element("td", {}, share ? score(share.score) : "–"),
-      element("td", {}, share ? score(share.contribution) : "–"),
-    );
-  const heads = ["Ranking", "Rank", "Score", "Adds"].map((name) => element("th", { scope: "col" }, name));
-  return element(
-    "table",
-    { className: "explain" },
-    element("thead", {}, element("tr", {}, ...heads)),
-    element("tbody", {}, row("Dense", dense), row("Sparse", sparse)),
-  );
-}
-
-// --- Highlights --------------------------------------------------------------------------------------
-
-const segmenter = "Segmenter" in Intl ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
-
-/** The words of a text with where they start, in UTF-16 units; also in scripts without spaces. */
-function* segmentWords(text) {
-  if (segmenter) {
-    for (const { segment, index, isWordLike } of segmenter.segment(text)) {
-      if (isWordLike) yield { word: segment, at: index };
-    }
-  } else {
-    for (const match of text.matchAll(/[\p{L}\p{M}\p{N}_]+/gu)) yield { word: match[0], at: match.index };
-  }
-}
-
-function fold(word) {
-  return word.normalize("NFC").toLowerCase();
-}
-
-function wordsOf(query) {
-  const all = [...segmentWords(query)].map(({ word }) => fold(word));
-  const telling = all.filter((word) => !COMMON.has(word));
-  return new Set(telling.length ? telling : all);
-}
-
-/** Whether a text's word is one of the query's, allowing for endings: crack, cracks, cracked. */
-function isWanted(word, wanted) {
-  const folded = fold(word);
-  if (wanted.has(folded)) return true;
-  for (const other of wanted) {
-    const [short, long] = folded.length < other.length ? [folded, other] : [other, folded];
-    if (short.length >= 4 && long.length - short.length <= 3 && long.startsWith(short)) return true;
-  }
-  return false;
-}
-
-function highlighted(text, wanted) {
-  const nodes = [];
-  let done = 0;
-  for (const { word, at } of segmentWords(text)) {
-    if (!isWanted(word, wanted)) continue;
-    nodes.push(...flowing(text, done, at), element("mark", {}, word));
-    done = at + word.length;
-  }
-  nodes.push(...flowing(text, done, text.length));
-  return nodes;
-}
-
-// --- Line breaks --------------------------------------------------------------------------------------
-
-const softBreaks = new Map(); // of the texts on the page; emptied with each answer
-
-/** Where lines were broken only to fit the page they come from, so that ours may break anew. */
-function softBreaksOf(text) {
-  let found = softBreaks.get(text);
-  if (found) return found;
-  found = new Set();
-  softBreaks.set(text, found);
-  const lines = text.split("\n");
-  const longest = lines.reduce((most, line) => Math.max(most, line.length), 0);
-  if (longest < 35 || longest > 140) return found;
-  let end = -1;
-  for (let at = 0; at + 1 < lines.length; at++) {
-    end += lines[at].length + 1;
-    // A hit may begin in the middle of a line, which is then short though it was full.
-    const isCut = at === 0 && /^\p{Ll}/u.test(lines[1]) && lines[1].length > 0.72 * longest;
-    const isFull = isCut || (lines[at].length > 0.72 * longest && /^[^\s#>|]/.test(lines[at]));
-    const goesOn = /^(?![-*+•–] |\d+[.)] )[^\s#>|]/.test(lines[at + 1]);
-    if (isFull && goesOn && !lines[at].includes(" | ")) found.add(end);
-  }
-  return found;
-}
-
-/** Text nodes of a stretch of text; soft breaks stay in the text and look like spaces. */
-function flowing(text, start, end) {
-  const nodes = [];
-  const breaks = softBreaksOf(text);
-  let done = start;
-  for (let at = text.indexOf("\n", start); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) {
-    if (!breaks.has(at)) continue;
-    nodes.push(text.slice(done, at), element("span", { className: "soft" }, "\n"));
-    done = at + 1;
-  }
-  if (done < end) nodes.push(text.slice(done, end));
-  return nodes;
-}
-
-// --- Context -------------------------------------------------------------------------------------------
-
-/** Where a count of code points falls in a string of UTF-16 units. */
-function unitsOf(text, codePoints) {
-  let units = 0;
-  for (const character of text) {
-    if (codePoints-- <= 0) break;
-    units += character.length;
-  }
-  return units;
-}
-
-async function toggleContext(hit, toggle, context) {
-  const isShown = toggle.getAttribute("aria-expanded") === "true";
-  toggle.setAttribute("aria-expanded", String(!isShown));
-  toggle.textContent = isShown ? "Show in context" : "Hide context";
-  context.hidden = isShown;
-  if (isShown || context.childElementCount) return;
-  try {
-    const source = await ask(`sources/${encodeURIComponent(hit.source.id)}/`, { window: CONTEXT_WINDOW });
-    showContext(hit, source, context);
-  } catch (error) {
-    if (error.status === undefined) throw error;
-    context.hidden = true;
-    toggle.setAttribute("aria-expanded", "false");
-    toggle.textContent = "Show in context";
-    showError(
-      error.status === 404 ? "This passage is gone: its document has changed or was deleted." : error.message,
-    );
-    $("error").scrollIntoView({ block: "nearest" });
-  }
-}
-
-function showContext(hit, source, context) {
-  const start = unitsOf(source.text, hit.start_offset);
-  const end = unitsOf(source.text, hit.end_offset);
-  const slice = source.text.slice(start, end);
-  const stands = slice === hit.text;
-
-  const passage = element("p", { className: "text", dir: "auto" });
-  const mark = element("mark", {}, ...flowing(source.text, start, end));
-  const whole = source.text.length;
-  if (stands) passage.append(...flowing(source.text, 0, start), mark, ...flowing(source.text, end, whole));
-  else passage.append(...flowing(source.text, 0, whole));
-
-  const pages = element("div", { className: "pages", tabIndex: 0 });
-  pages.setAttribute("role", "group");
-  pages.setAttribute("aria-label", "The passage with what surrounds it");
-  const sources = [source, ...source.neighbours].sort((a, b) => a.ordinal - b.ordinal);
-  let lastPage = null;
-  sources.forEach((each, at) => {
-    if (at > 0) {
-      const isSamePage = each.page.index === lastPage;
-      pages.append(element("div", { className: "divider" }, isSamePage ? "continued" : `page ${each.page.index + 1}`));
-    }
-    lastPage = each.page.index;
-    pages.append(
-      each === source ? passage : element("p", { className: "text neighbour", dir: "auto" }, ...flowing(each.text, 0, each.text.length)),
-    );
-  });
-
-  const where = source.page.label || source.heading;
-  context.replaceChildren(
-    element(
-      "h4",
-      {},
-      element("bdi", {}, where || source.artifact.title),
-      element("span", {}, `page ${source.page.index + 1}, characters ${grouped.format(hit.start_offset)} to ${grouped.format(hit.end_offset)}`),
-    ),
-  );
-  if (!stands) {
-    context.append(
-      element("p", { className: "notice" }, "The document has changed since this was indexed. This is its text now; the hit no longer stands at its place."),
-    );
-  }
-  context.append(pages);
-  if (stands) pages.scrollTop = mark.getBoundingClientRect().top - pages.getBoundingClientRect().top - pages.clientHeight / 3;
 }
 
 // --- Start -----------------------------------------------------------------------------------------------

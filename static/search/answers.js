@@ -1,0 +1,255 @@
+/* What the searches answer, as elements: passages, documents, summaries, questions. */
+
+import { placeOf, toggleContext } from "./context.js";
+import { element } from "./dom.js";
+import { highlighted } from "./text.js";
+
+const PAGES_SHOWN = 5; // of a document; the others wait behind a click
+
+// What a question's hit says beside the fields that its index declares.
+const COMMON_FIELDS = new Set(
+  "score score_kind node_id kind text start_offset end_offset verdict artifact page source metadata explain passage id chunk_id question summary index".split(" "),
+);
+
+// --- Passages --------------------------------------------------------------------------------------
+
+export function passageElement(hit, words) {
+  return hitElement(
+    hit,
+    headElement(titleOf(hit), scoreElement(hit)),
+    placeElement(hit),
+    ...bodyOf(hit, words, metadataTags(hit.metadata)),
+  );
+}
+
+function hitElement(hit, ...children) {
+  const item = element("li", { className: "hit" }, ...children);
+  item.dataset.nodeId = hit.node_id;
+  return item;
+}
+
+function titleOf(hit) {
+  return [hit.artifact?.title || "Untitled"];
+}
+
+function headElement(heading, score) {
+  return element("header", {}, element("h3", { dir: "auto" }, ...heading), score);
+}
+
+function scoreElement(hit) {
+  return element(
+    "span",
+    { className: "score", title: "Score, and what kind it is" },
+    `${score(hit.score)} ${hit.score_kind}`,
+  );
+}
+
+/** Where a passage stands: its page and source, and whether it still does. */
+function placeElement(hit, ...before) {
+  const place = element("p", { className: "place" }, ...before);
+  if (hit.page?.index != null) place.append(element("span", {}, pageName(hit.page.index)));
+  const { ordinal } = placeOf(hit) ?? {};
+  if (ordinal != null) {
+    const title = `Ordinal ${ordinal} within its document`;
+    place.append(element("span", { title }, `source ${ordinal + 1}`));
+  }
+  if (hit.verdict) place.append(verdictElement(hit.verdict));
+  return place;
+}
+
+function pageName(index) {
+  return `page ${index + 1}`;
+}
+
+/** A passage's text with what can be asked of it. */
+function bodyOf(hit, words, tags) {
+  const context = element("div", { className: "context", hidden: true });
+  const toggle = element("button", { type: "button" }, "Show in context");
+  toggle.setAttribute("aria-expanded", "false");
+  toggle.addEventListener("click", () => toggleContext(hit, toggle, context));
+  return [
+    textElement(hit.text, words),
+    element("div", { className: "below" }, toggle, ...tags),
+    hit.explain ? explainElement(hit.explain) : null,
+    context,
+  ];
+}
+
+function textElement(text, words, className = "text") {
+  return element("p", { className, dir: "auto" }, ...highlighted(text, words));
+}
+
+function metadataTags(metadata) {
+  return Object.entries(metadata ?? {}).map(([name, value]) => {
+    const shown = Array.isArray(value) ? value.join(", ") : String(value);
+    return element("span", { className: "tag", dir: "auto" }, `${name}: ${shown}`);
+  });
+}
+
+function verdictElement(verdict) {
+  const titles = {
+    exact: "It stands at its offsets in the document as that is now",
+    stale: "The document has changed since this was indexed",
+  };
+  return element("span", { className: `verdict ${verdict}`, title: titles[verdict] ?? "" }, verdict);
+}
+
+function score(value) {
+  return Math.abs(value) < 1 ? value.toFixed(4) : value.toFixed(2);
+}
+
+function explainElement({ dense, sparse }) {
+  const row = (name, share) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, name),
+      element("td", {}, share ? `#${share.rank}` : "not found"),
+      element("td", {}, share ? score(share.score) : "–"),
+      element("td", {}, share ? score(share.contribution) : "–"),
+    );
+  const heads = ["Ranking", "Rank", "Score", "Adds"].map((name) => element("th", { scope: "col" }, name));
+  return element(
+    "table",
+    { className: "explain" },
+    element("thead", {}, element("tr", {}, ...heads)),
+    element("tbody", {}, row("Dense", dense), row("Sparse", sparse)),
+  );
+}
+
+// --- Documents -------------------------------------------------------------------------------------
+
+export function artifactElement(artifact, words) {
+  const { pages } = artifact;
+  const [anyHit] = pages.flatMap((page) => page.supporting_chunks);
+  const tags = metadataTags(anyHit?.metadata);
+  const best = pages.find((page) => page.supporting_chunks.length);
+  const shown = pages.map((page) => pageElement(page, words, page === best));
+  const more = shown.splice(PAGES_SHOWN);
+  const item = element(
+    "li",
+    { className: "artifact" },
+    element(
+      "details",
+      { open: true },
+      element(
+        "summary",
+        {},
+        element("h3", { dir: "auto" }, artifact.artifact_title || "Untitled"),
+        bestScoreElement(artifact),
+      ),
+      artifact.summary_snippet ? textElement(artifact.summary_snippet, words, "gist") : null,
+      tags.length ? element("div", { className: "below" }, ...tags) : null,
+      element("ol", { className: "found" }, ...shown),
+      more.length ? moreElement(more) : null,
+    ),
+  );
+  item.dataset.artifactId = artifact.artifact_id;
+  return item;
+}
+
+function bestScoreElement(group) {
+  return element("span", { className: "score", title: "The score of its best hit" }, score(group.score));
+}
+
+function moreElement(pages) {
+  return element(
+    "details",
+    { className: "more" },
+    element("summary", {}, countOf(pages.length, "more page", "more pages")),
+    element("ol", { className: "found" }, ...pages),
+  );
+}
+
+function countOf(count, one, several) {
+  return `${count} ${count === 1 ? one : several}`;
+}
+
+function pageElement(page, words, isOpen) {
+  const chunks = page.supporting_chunks;
+  const number = page.page_index == null ? "Page" : `Page ${page.page_index + 1}`;
+  const passages = element("summary", {}, countOf(chunks.length, "passage", "passages"));
+  passages.setAttribute("aria-label", `${passages.textContent} of ${number.toLowerCase()}`);
+  const item = element(
+    "li",
+    { className: "page" },
+    element("h4", {}, number, bestScoreElement(page)),
+    page.summary_snippet ? textElement(page.summary_snippet, words, "gist") : null,
+    chunks.length
+      ? element(
+          "details",
+          { className: "chunks", open: isOpen },
+          passages,
+          element("ol", {}, ...chunks.map((hit) => chunkElement(hit, words))),
+        )
+      : null,
+  );
+  item.dataset.pageId = page.page_id;
+  return item;
+}
+
+/** A passage below its page: it says neither title nor page again. */
+function chunkElement(hit, words) {
+  const place = placeElement({ ...hit, page: null });
+  place.append(scoreElement(hit));
+  return hitElement(hit, place, ...bodyOf(hit, words, []));
+}
+
+// --- Summaries -------------------------------------------------------------------------------------
+
+export function summaryElement(hit, words) {
+  const isOfPage = hit.type === "page_summary";
+  const place = element(
+    "p",
+    { className: "place" },
+    element("span", {}, isOfPage ? "Page summary" : "Document summary"),
+    isOfPage && hit.page_index != null ? element("span", {}, pageName(hit.page_index)) : null,
+    !isOfPage && hit.page_count != null
+      ? element("span", {}, countOf(hit.page_count, "page", "pages"))
+      : null,
+    element("span", { className: "writer", title: "What wrote it", dir: "auto" }, hit.model_name),
+    hit.verdict ? verdictElement(hit.verdict) : null,
+  );
+  const tags = metadataTags(hit.metadata);
+  return hitElement(
+    hit,
+    headElement(titleOf(hit), scoreElement(hit)),
+    place,
+    textElement(hit.text, words),
+    tags.length ? element("div", { className: "below" }, ...tags) : null,
+    hit.explain ? explainElement(hit.explain) : null,
+  );
+}
+
+// --- Questions -------------------------------------------------------------------------------------
+
+export function questionElement(hit, words) {
+  const declared = Object.entries(hit).filter(([name]) => !COMMON_FIELDS.has(name));
+  const names = new Set(declared.map(([name]) => name));
+  const others = Object.entries(hit.metadata ?? {}).filter(([name]) => !names.has(name));
+  const [text, ...below] = bodyOf(hit, words, metadataTags(Object.fromEntries(others)));
+  return hitElement(
+    hit,
+    headElement(highlighted(hit.question, words), scoreElement(hit)),
+    placeElement(hit, element("span", { className: "title", dir: "auto" }, ...titleOf(hit))),
+    hit.summary ? textElement(hit.summary, words, "gist") : null,
+    text,
+    fieldsElement(declared),
+    ...below,
+  );
+}
+
+function fieldsElement(declared) {
+  const groups = declared.map(([name, value]) => [name, [value].flat().filter((each) => each != null)]);
+  const filled = groups.filter(([, values]) => values.length);
+  if (filled.length === 0) return null;
+  const rows = filled.map(([name, values]) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, name),
+      ...values.map((value) => element("dd", { dir: "auto" }, String(value))),
+    ),
+  );
+  return element("dl", { className: "fields" }, ...rows);
+}

@@ -1,0 +1,79 @@
+/* A passage in its context, marked by its offsets in the document as that is now. */
+
+import { ask } from "./api.js";
+import { element, grouped } from "./dom.js";
+import { flowing, unitsOf } from "./text.js";
+
+const CONTEXT_WINDOW = 1; // neighbouring sources on each side
+
+/** The source a passage stands in; of a question's hit “source” is the name of the file. */
+export function placeOf(hit) {
+  return hit.passage ?? hit.source;
+}
+
+/** Show a passage within its source and the neighbouring ones, or hide it again. */
+export async function toggleContext(hit, toggle, context) {
+  const isShown = toggle.getAttribute("aria-expanded") === "true";
+  toggle.setAttribute("aria-expanded", String(!isShown));
+  toggle.textContent = isShown ? "Show in context" : "Hide context";
+  context.hidden = isShown;
+  if (isShown || context.childElementCount) return;
+  try {
+    const source = await ask(`sources/${encodeURIComponent(placeOf(hit).id)}/`, { window: CONTEXT_WINDOW });
+    showContext(hit, source, context);
+  } catch (error) {
+    if (error.status === undefined) throw error;
+    context.hidden = true;
+    toggle.setAttribute("aria-expanded", "false");
+    toggle.textContent = "Show in context";
+    const said =
+      error.status === 404 ? "This passage is gone: its document has changed or was deleted." : error.message;
+    toggle.dispatchEvent(new CustomEvent("problem", { bubbles: true, detail: said }));
+  }
+}
+
+function showContext(hit, source, context) {
+  const start = unitsOf(source.text, hit.start_offset);
+  const end = unitsOf(source.text, hit.end_offset);
+  const slice = source.text.slice(start, end);
+  const stands = slice === hit.text;
+
+  const passage = element("p", { className: "text", dir: "auto" });
+  const mark = element("mark", {}, ...flowing(source.text, start, end));
+  const whole = source.text.length;
+  if (stands) passage.append(...flowing(source.text, 0, start), mark, ...flowing(source.text, end, whole));
+  else passage.append(...flowing(source.text, 0, whole));
+
+  const pages = element("div", { className: "pages", tabIndex: 0 });
+  pages.setAttribute("role", "group");
+  pages.setAttribute("aria-label", "The passage with what surrounds it");
+  const sources = [source, ...source.neighbours].sort((a, b) => a.ordinal - b.ordinal);
+  let lastPage = null;
+  sources.forEach((each, at) => {
+    if (at > 0) {
+      const isSamePage = each.page.index === lastPage;
+      pages.append(element("div", { className: "divider" }, isSamePage ? "continued" : `page ${each.page.index + 1}`));
+    }
+    lastPage = each.page.index;
+    pages.append(
+      each === source ? passage : element("p", { className: "text neighbour", dir: "auto" }, ...flowing(each.text, 0, each.text.length)),
+    );
+  });
+
+  const where = source.page.label || source.heading;
+  context.replaceChildren(
+    element(
+      "h4",
+      {},
+      element("bdi", {}, where || source.artifact.title),
+      element("span", {}, `page ${source.page.index + 1}, characters ${grouped.format(hit.start_offset)} to ${grouped.format(hit.end_offset)}`),
+    ),
+  );
+  if (!stands) {
+    context.append(
+      element("p", { className: "notice" }, "The document has changed since this was indexed. This is its text now; the hit no longer stands at its place."),
+    );
+  }
+  context.append(pages);
+  if (stands) pages.scrollTop = mark.getBoundingClientRect().top - pages.getBoundingClientRect().top - pages.clientHeight / 3;
+}

@@ -1,0 +1,11 @@
+/* Making elements. Whatever comes from a document is only ever put into text nodes. */
+
+export const $ = (id) => document.getElementById(id);
+export const grouped = new Intl.NumberFormat("en");
+
+/** An element with properties, and children that are elements or text. */
+export function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
