@@ -18,9 +18,10 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from documents.exceptions import InvalidInput, StrataError, UnknownArtifact
+from documents.exceptions import InvalidInput, StrataError, UnknownArtifact, Unparsable
 from documents.indexes import get_catalog
 from documents.models import Artifact, Page, hash_text
+from documents.services import refuse_artifact
 from indexing.exceptions import Uncuttable
 from indexing.kinds import get_kind
 from indexing.models import IndexBuild, lease_end
@@ -72,8 +73,10 @@ def plan_writing(artifact_id: UUID, build: IndexBuild) -> None:
     if spec.questions is not None and not _is_annotated(artifact, build):
         try:
             drafts = _draft_annotations(artifact, build)
-        except Uncuttable:
-            return  # planning its chunks refuses the artifact, and says why
+        except Uncuttable as error:
+            # No later try would end otherwise; the document's owner must hear of it.
+            refuse_artifact(artifact, Unparsable(error.code, error.detail))
+            return
     with transaction.atomic():
         current = artifacts.select_for_update().first()
         if current is None or current.revision != artifact.revision:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from documents.exceptions import InvalidInput, StrataError, UnknownArtifact
 from documents.models import Artifact, Page
 from documents.services import TextContent, add_artifact, remove_artifact, replace_content
+from indexing.exceptions import Uncuttable
 from indexing.kinds import awaited_artifacts, unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.removal import remove_points
@@ -197,6 +198,21 @@ class TestWriting:
 
         assert Summary.objects.of_pages().get().state == "due"
         assert Summary.objects.of_pages().get().text == ""
+
+
+class TestPlanWriting:
+    def test_refuses_an_artifact_that_cannot_be_cut(self, wide, writer, monkeypatch):
+        def refuse(*args):
+            raise Uncuttable("A letter is longer than the window.")
+
+        monkeypatch.setattr(services, "_draft_annotations", refuse)
+        artifact = give_pages(PAGES[0])
+
+        services.plan_writing(artifact.pk, wide)
+
+        artifact.refresh_from_db()
+        assert (artifact.state, artifact.error_code) == ("failed", "uncuttable")
+        assert not awaited_artifacts(wide).exists()
 
 
 class TestChanges:
