@@ -115,10 +115,16 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
     watch.lap("search")
 
     proof = Proof()
-    if request.verify:
+    candidates, found = found, _cut(found, request.limit)
+    while request.verify:
         proof.judge(found)
-        found = [each for each in found if proof.serves(each, request.stale)]
-        watch.lap("verify")
+        unfit = {each.key for each in found if not proof.serves(each, request.stale)}
+        if not unfit:
+            break
+        # What comes up in their place is looked at in the next turn.
+        candidates = [each for each in candidates if each.key not in unfit]
+        found = _cut(candidates, request.limit)
+    watch.lap("verify")
     explanations: dict[Key, Explanation] = {}
     if request.explain:
         explanations = explain(request.mode, found)
@@ -126,7 +132,7 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
     return HierarchicalAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
         score_kind=SCORE_KINDS[request.mode],
-        artifacts=group_by_artifact(found, proof, explanations)[: request.limit],
+        artifacts=group_by_artifact(found, proof, explanations),
         dropped=proof.dropped,
         stale_artifact_ids=sorted(proof.stale_artifact_ids),
         took_ms=watch.took_ms(),
@@ -154,6 +160,19 @@ def _require_both(builds: Iterable[LiveBuild | None]) -> None:
 
 def _has_both(kinds: Collection[str]) -> bool:
     return "chunk" in kinds and any(kind in kinds for kind in SummaryType.ALL.kinds)
+
+
+def _cut(found: Sequence[Found], limit: int) -> list[Found]:
+    """The hits of the best ``limit`` artifacts, in the order they are in: what is not shown
+    need not be proved. Ranks as ``group_by_artifact`` does."""
+    scores: dict[str, tuple[float, float]] = {}
+    for each in found:
+        artifact_id, score = each.point.payload["artifact_id"], each.point.score
+        best, support = scores.get(artifact_id, (score, 0.0))
+        scores[artifact_id] = max(best, score), support + score
+    ranked = sorted(scores, key=lambda key: (-scores[key][0], -scores[key][1], key))
+    shown = set(ranked[:limit])
+    return [each for each in found if each.point.payload["artifact_id"] in shown]
 
 
 def group_by_artifact(
