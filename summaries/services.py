@@ -362,7 +362,10 @@ def _keep(
     token: UUID,
     written: Written,
 ) -> StrataError | None:
-    """Write one outcome to its row, if the claim on it still stands; an outage is returned."""
+    """Write one outcome to its row, if the claim on it still stands; an outage is returned.
+
+    Whoever makes a row due again, for an edit say, takes the claim away.
+    """
     _spend(build, outcome.cost)
     error = outcome.error
     if error is not None and (error.is_retryable or error.is_about_setup):
@@ -370,6 +373,7 @@ def _keep(
     held = model._default_manager.filter(pk=row.pk, lease_token=token, state=Writing.State.DUE)
     values: dict[str, Any] = {
         "attempts": 0, "lease_token": None, "leased_until": None, "last_error": "",
+        "input_hash": row.input_hash,
     }  # fmt: skip
     if error is not None:
         values |= {"state": Writing.State.FAILED, "last_error": str(error)}
@@ -384,11 +388,7 @@ def _keep(
     else:
         values |= _annotation_values(outcome.draft)
     with transaction.atomic():
-        # A page that was edited meanwhile has made its row due again under another input.
-        same_input = Q() if row.__dict__.get("page_id") is None else Q(input_hash=row.input_hash)
-        if isinstance(row, Summary) and row.page_id is None:
-            values["input_hash"] = row.input_hash
-        if not held.filter(same_input).update(**values):
+        if not held.update(**values):
             return None
         if isinstance(row, Summary) and row.page_id is not None:
             _make_artifact_summary_due(build, row.artifact_id)
