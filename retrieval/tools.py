@@ -74,7 +74,7 @@ def list_tools(index: str) -> list[Tool]:
         return []
     return [
         Tool(name, tool.description, describe_parameters(tool, spec))
-        for name, tool in spec.tools.items()
+        for name, tool in sorted(spec.tools.items())  # databases do not keep the spec's order
     ]
 
 

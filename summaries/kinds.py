@@ -15,7 +15,7 @@ from indexing.kinds import Condition
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores.base import Payload
-from summaries.models import Annotation, Summary, Writing
+from summaries.models import EMPTY, Annotation, Summary, Writing
 
 
 class _SummaryKind:
@@ -28,7 +28,7 @@ class _SummaryKind:
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         summaries = Summary.objects.filter(
             build=build, artifact=artifact, page__isnull=not self.is_of_page
-        ).exclude(text="")
+        ).with_text()
         nodes = [
             Node(
                 build=build,
@@ -72,7 +72,7 @@ class _SummaryKind:
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
         written = Summary.objects.filter(
             build__in=builds, artifact=OuterRef("pk"), page__isnull=not self.is_of_page
-        ).exclude(text="")
+        ).with_text()
         nodes = Node.objects.filter(
             build=OuterRef("build"), kind=self.name, text_hash=OuterRef("text_hash"),
             source_hash=OuterRef("written_hash"),
@@ -94,7 +94,8 @@ class PageSummaryKind(_SummaryKind):
         known = Summary.objects.filter(
             build__in=builds, page=OuterRef("pk"), input_hash=OuterRef("content_hash")
         )
-        unknown = Page.objects.filter(~Exists(known), artifact=OuterRef("pk")).exclude(text="")
+        pages = Page.objects.filter(~Exists(known), artifact=OuterRef("pk"))
+        unknown = pages.exclude(content_hash=EMPTY)
         return Q(Exists(due)) | Q(Exists(unknown))
 
 

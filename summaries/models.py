@@ -13,6 +13,8 @@ from django.db.models import Exists, OuterRef, Q
 from documents.models import Artifact, Page, Source, hash_text
 from indexing.models import IndexBuild
 
+EMPTY = hash_text("")  # told by its hash, a text need not be read to be known as empty
+
 
 class Writing(models.Model):
     """Something a writer (a language model, or rules) owes a build."""
@@ -59,12 +61,16 @@ class SummaryQuerySet(models.QuerySet["Summary"]):
     def of_artifacts(self) -> "SummaryQuerySet":
         return self.filter(page__isnull=True)
 
+    def with_text(self) -> "SummaryQuerySet":
+        """Those that say something."""
+        return self.exclude(text_hash__in=["", EMPTY])
+
     def outdated_artifacts(self, artifact_ids: Collection[UUID]) -> set[UUID]:
         """Of these artifacts, those with a page whose summary is not of its text as it is now,
         in any build of this query."""
         current = self.filter(page=OuterRef("pk"), written_hash=OuterRef("content_hash"))
         pages = Page.objects.filter(~Exists(current), artifact__in=artifact_ids)
-        return set(pages.exclude(text="").values_list("artifact_id", flat=True))
+        return set(pages.exclude(content_hash=EMPTY).values_list("artifact_id", flat=True))
 
 
 class Summary(Writing):

@@ -211,7 +211,7 @@ def hash_inputs(texts: Iterable[str]) -> str:
 def _page_summaries(row: Summary) -> list[str]:
     """What an artifact's summary is made from, in the order of its pages."""
     pages = Summary.objects.of_pages().filter(build=row.build_id, artifact=row.artifact_id)
-    return list(pages.exclude(text="").order_by("page__index").values_list("text", flat=True))
+    return list(pages.with_text().order_by("page__index").values_list("text", flat=True))
 
 
 # --- Writing ---------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def _outcomes(
             inputs[pk] = SummaryInput(texts, False, row.is_asked_anew)
         else:  # the summary of a single page says it all; of none, there is nothing to say
             names = Summary.objects.of_pages().filter(build=build, artifact=row.artifact_id)
-            name = names.exclude(text="").values_list("model_name", flat=True).first() or ""
+            name = names.with_text().values_list("model_name", flat=True).first() or ""
             yield Outcome(pk, SummaryDraft("".join(texts), name))
     yield from writer.summarise(inputs, build.spec)
 
