@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 
 from documents.models import Artifact, Page, Source, hash_text
 from indexing import embedding
@@ -70,16 +71,16 @@ class _SummaryKind:
         }
 
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
-        written = Summary.objects.filter(
-            build__in=builds, artifact=OuterRef("pk"), page__isnull=not self.is_of_page
-        ).with_text()
-        nodes = Node.objects.filter(
-            build=OuterRef("build"), kind=self.name, text_hash=OuterRef("text_hash"),
+        """Of summaries of either kind: told apart, a database without statistics would look
+        through all pages of the build for each artifact."""
+        mirrored = Node.objects.filter(
+            build=OuterRef("build"),
+            point_id=Coalesce(OuterRef("page"), OuterRef("artifact")),
+            text_hash=OuterRef("text_hash"),
             source_hash=OuterRef("written_hash"),
             label_hash=OuterRef("artifact__label_hash"),
-        ).exclude(state=Node.State.DOOMED)  # fmt: skip
-        of_page, of_artifact = Q(page=OuterRef("page")), Q(artifact=OuterRef("artifact"))
-        mirrored = nodes.filter(of_page if self.is_of_page else of_artifact)
+        ).exclude(state=Node.State.DOOMED)
+        written = Summary.objects.filter(build__in=builds, artifact=OuterRef("pk")).with_text()
         return Exists(written.filter(~Exists(mirrored)))
 
 
@@ -88,7 +89,7 @@ class PageSummaryKind(_SummaryKind):
     is_of_page = True
 
     def is_awaited(self, builds: Sequence[int]) -> Condition:
-        due = Summary.objects.of_pages().filter(
+        due = Summary.objects.filter(
             build__in=builds, artifact=OuterRef("pk"), state=Writing.State.DUE
         )
         known = Summary.objects.filter(
@@ -198,6 +199,8 @@ class QuestionKind:
             build=OuterRef("build"),
             source=OuterRef("source"),
             kind=self.name,
+            strategy=OuterRef("strategy"),
+            chunk_index=OuterRef("chunk_index"),
             source_hash=OuterRef("source_hash"),
             label_hash=OuterRef("artifact__label_hash"),
         ).exclude(state=Node.State.DOOMED)

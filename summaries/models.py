@@ -102,6 +102,7 @@ class Summary(Writing):
             ),
         ]
         indexes = [
+            models.Index(fields=["artifact", "build", "state"], name="summary_of_artifact"),
             models.Index(fields=["build", "state"], name="summary_due", condition=Q(state="due")),
         ]
 
@@ -153,6 +154,7 @@ class Annotation(Writing):
             models.UniqueConstraint(fields=["build", "chunk_id"], name="annotation_chunk"),
         ]
         indexes = [
+            models.Index(fields=["artifact", "build", "state"], name="annotation_of_artifact"),
             models.Index(
                 fields=["build", "state"], name="annotation_due", condition=Q(state="due")
             ),
