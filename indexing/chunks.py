@@ -25,26 +25,8 @@ class ChunkKind:
         return draft_chunks(artifact, artifact.sources.all(), build)
 
     def payload(self, node: Node) -> Payload:
-        artifact, page, source = node.artifact, node.page, node.source
-        return declared_fields(node) | {
-            "kind": self.name,
-            "artifact_id": str(node.artifact_id),
-            "artifact_title": artifact.title,
-            "external_id": artifact.external_id,
-            "media_type": artifact.media_type,
-            "page_id": str(node.page_id),
-            "page_index": page.index if page else None,
-            "source_id": str(node.source_id),
-            "source_ordinal": source.ordinal if source else None,
-            "strategy": node.strategy,
-            "chunk_index": node.chunk_index,
-            "start_offset": node.start_offset,
-            "end_offset": node.end_offset,
-            "text": node.text,
-            "text_hash": node.text_hash,
-            "source_hash": node.source_hash,
-            "metadata": artifact.metadata,
-        }
+        passage = {"kind": self.name, "text": node.text}
+        return declared_fields(node) | passage_place(node) | passage
 
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
         mirrored = Node.objects.filter(
@@ -113,6 +95,28 @@ def draft_chunks(artifact: Artifact, sources: Iterable[Source], build: IndexBuil
 def chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: int) -> UUID:
     """The point id of a chunk; ``occurrence`` counts equal texts of its artifact, from 1."""
     return uuid.uuid5(artifact_id, f"chunk {strategy} {text_hash} {occurrence}")
+
+
+def passage_place(node: Node) -> Payload:
+    """Where the passage of a node stands, and what proves it: of its document, page and source."""
+    artifact, page, source = node.artifact, node.page, node.source
+    return {
+        "artifact_id": str(node.artifact_id),
+        "artifact_title": artifact.title,
+        "external_id": artifact.external_id,
+        "media_type": artifact.media_type,
+        "page_id": str(node.page_id),
+        "page_index": page.index if page else None,
+        "source_id": str(node.source_id),
+        "source_ordinal": source.ordinal if source else None,
+        "strategy": node.strategy,
+        "chunk_index": node.chunk_index,
+        "start_offset": node.start_offset,
+        "end_offset": node.end_offset,
+        "text_hash": node.text_hash,
+        "source_hash": node.source_hash,
+        "metadata": artifact.metadata,
+    }
 
 
 def declared_fields(node: Node) -> Payload:

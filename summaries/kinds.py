@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from documents.models import Artifact, Page, Source, hash_text
 from indexing import embedding
 from indexing.chunking import embedded_text, fit_context
-from indexing.chunks import declared_fields
+from indexing.chunks import declared_fields, passage_place
 from indexing.kinds import Condition
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
@@ -161,33 +161,22 @@ class QuestionKind:
         return fill_context(nodes, "", build)
 
     def payload(self, node: Node) -> Payload:
-        artifact, page, source, details = node.artifact, node.page, node.source, node.details
-        return details["fields"] | {
-            "kind": self.name,
-            "question": node.text,
-            "chunk_text": details["chunk_text"],
-            "chunk_hash": hash_text(details["chunk_text"]),
-            "chunk_id": details["chunk_id"],
-            "source": artifact.file_name or artifact.title,
-            "summary": details["summary"],
-            "model_name": details["model_name"],
-            "annotation_hash": details["annotation_hash"],
-            "artifact_id": str(node.artifact_id),
-            "artifact_title": artifact.title,
-            "external_id": artifact.external_id,
-            "media_type": artifact.media_type,
-            "page_id": str(node.page_id),
-            "page_index": page.index if page else None,
-            "source_id": str(node.source_id),
-            "source_ordinal": source.ordinal if source else None,
-            "strategy": node.strategy,
-            "chunk_index": node.chunk_index,
-            "start_offset": node.start_offset,
-            "end_offset": node.end_offset,
-            "text_hash": node.text_hash,
-            "source_hash": node.source_hash,
-            "metadata": artifact.metadata,
-        }
+        artifact, details = node.artifact, node.details
+        return (
+            details["fields"]
+            | passage_place(node)
+            | {
+                "kind": self.name,
+                "question": node.text,
+                "chunk_text": details["chunk_text"],
+                "chunk_hash": hash_text(details["chunk_text"]),
+                "chunk_id": details["chunk_id"],
+                "source": artifact.file_name or artifact.title,
+                "summary": details["summary"],
+                "model_name": details["model_name"],
+                "annotation_hash": details["annotation_hash"],
+            }
+        )
 
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
         written = (

@@ -386,7 +386,7 @@ def _keep(
     if isinstance(outcome.draft, SummaryDraft):
         values |= _summary_values(row, outcome.draft)
     else:
-        values |= _annotation_values(outcome.draft)
+        values |= annotation_values(outcome.draft)
     with transaction.atomic():
         if not held.update(**values):
             return None
@@ -405,7 +405,8 @@ def _summary_values(row: Summary, draft: SummaryDraft) -> dict[str, Any]:
     return {"text": draft.text, "text_hash": hash_text(draft.text), "citations": citations}
 
 
-def _annotation_values(draft: AnnotationDraft) -> dict[str, Any]:
+def annotation_values(draft: AnnotationDraft) -> dict[str, Any]:
+    """What a draft writes to its row; ``output_hash`` tells one from the next."""
     said = [draft.questions, draft.summary, draft.fields, draft.model_name]
     return {
         "questions": draft.questions,
@@ -546,7 +547,7 @@ def take_annotation(
     _make_due(row)
     row.state, row.is_by_hand, row.model_name = Writing.State.WRITTEN, True, BY_HAND
     row.written_hash, row.written_at = row.input_hash, timezone.now()
-    for name, value in _annotation_values(draft).items():
+    for name, value in annotation_values(draft).items():
         setattr(row, name, value)
     row.save()
     return row

@@ -2,7 +2,6 @@
 one transaction. A worker that woke in between would ask a language model for what is there.
 """
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from indexing.chunks import chunk_id
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Writing
 from summaries.processing.chunks import Place, WrittenChunk
-from summaries.services import ROWS_PER_STATEMENT, hash_inputs
+from summaries.services import ROWS_PER_STATEMENT, annotation_values, hash_inputs
+from summaries.writers import AnnotationDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _annotations(
     for chunk in [*chunks, *(chunk for chunk in cut if chunk.place not in given)]:
         source = sources[chunk.source_ordinal]
         input_hash = hash_inputs([source.heading, chunk.text])
-        said = [chunk.questions, chunk.summary, chunk.fields, model_name]
+        draft = AnnotationDraft(chunk.questions, chunk.summary, chunk.fields, model_name)
         rows.append(
             Annotation(
                 build=build,
@@ -117,16 +117,13 @@ def _annotations(
                 end_offset=chunk.end_offset,
                 text=chunk.text,
                 heading=source.heading,
-                questions=chunk.questions,
-                summary=chunk.summary,
-                fields=chunk.fields,
-                output_hash=hash_inputs([json.dumps(said, sort_keys=True)]),
                 input_hash=input_hash,
                 written_hash=input_hash,
                 model_name=model_name,
                 is_by_hand=True,
                 state=Writing.State.WRITTEN,
                 written_at=Now(),
+                **annotation_values(draft),
             )
         )
     return rows

@@ -9,10 +9,8 @@ from rest_framework.test import APIClient
 from access.models import ApiKey
 from documents.models import Source
 from documents.services import TextContent, add_artifact
-from indexing import tasks
 from indexing.models import Node
 from retrieval.serializers.answers import SNIPPET_CHARS, clip
-from summaries.tasks import plan_writing
 from tests.factories import PARAGRAPHS
 from tests.written import ALL_KINDS, WRITER, make_build, write_all
 
@@ -115,17 +113,6 @@ def notes(full):
     )
     write_all(full, artifact, fields={"topics": ["birds"]})
     return artifact
-
-
-@pytest.fixture
-def planned(monkeypatch):
-    """The artifacts the views have asked to be planned anew."""
-    asked = []
-    monkeypatch.setattr(
-        tasks.plan_nodes, "apply_async", lambda kwargs, **options: asked.append(kwargs)
-    )
-    monkeypatch.setattr(plan_writing, "apply_async", lambda **options: None)
-    return asked
 
 
 class TestEverySearch:

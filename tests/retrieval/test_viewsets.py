@@ -12,7 +12,6 @@ from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Node
 from indexing.stores import get_store
-from summaries.tasks import plan_writing
 from tests.factories import PARAGRAPHS, give, settle
 
 URL = "/api/v1/search/pages"
@@ -32,17 +31,6 @@ def artifact(build):
     artifact = give(title="Stones & birds", external_id="doc-1", metadata={"year": 2019})
     settle(build, artifact)
     return artifact
-
-
-@pytest.fixture
-def planned(monkeypatch):
-    """The artifacts the view has asked to be planned anew."""
-    asked = []
-    monkeypatch.setattr(
-        tasks.plan_nodes, "apply_async", lambda kwargs, **options: asked.append(kwargs)
-    )
-    monkeypatch.setattr(plan_writing, "apply_async", lambda **options: None)
-    return asked
 
 
 class TestPageSearchView:
