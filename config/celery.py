@@ -4,6 +4,8 @@ import os
 
 from celery import Celery
 
+import config.workers  # noqa: F401 - its receivers
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
 app = Celery("strata")
@@ -12,16 +14,29 @@ QUEUES = (
     "documents",  # reading files, planning the ledger: short, many
     "indexing",  # embedding and writing points: long, few
     "llm",  # waiting for a language model: long, many
+    "webhooks",  # waiting for receivers: seconds each, few
 )
 app.conf.task_queues = {name: {"exchange": name, "routing_key": name} for name in QUEUES}
 app.conf.task_default_queue = "documents"
 app.conf.task_routes = {
     "indexing.tasks.settle": {"queue": "indexing"},
     "summaries.tasks.write": {"queue": "llm"},
+    "webhooks.tasks.deliver": {"queue": "webhooks"},
+    # They search: the model is there.
+    "retrieval.tasks.promote_builds": {"queue": "indexing"},
+    "retrieval.tasks.measure_run": {"queue": "indexing"},
+}
+SWEEPS = {  # seconds between two
+    "documents.tasks.sweep_documents": 60.0,
+    "indexing.tasks.sweep_indexes": 60.0,
+    "summaries.tasks.sweep_writing": 60.0,
+    "webhooks.tasks.sweep_deliveries": 60.0,
+    "retrieval.tasks.promote_builds": 10.0,  # where nothing is asked for it costs one query
+    "retrieval.tasks.sweep_runs": 60.0,
 }
 app.conf.beat_schedule = {
-    "sweep-documents": {"task": "documents.tasks.sweep_documents", "schedule": 60.0},
-    "sweep-indexes": {"task": "indexing.tasks.sweep_indexes", "schedule": 60.0},
-    "sweep-writing": {"task": "summaries.tasks.sweep_writing", "schedule": 60.0},
+    # Without an end to them they would pile up while no worker takes them.
+    task: {"task": task, "schedule": seconds, "options": {"expires": 600}}
+    for task, seconds in SWEEPS.items()
 }
 app.autodiscover_tasks()

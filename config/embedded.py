@@ -10,32 +10,35 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import waitress
 from celery import beat
 from celery.worker import state as worker_state
 from django.conf import settings
 from django.db import connections
+from waitress.server import BaseWSGIServer
 
+from config import asgi, wsgi
 from config.celery import QUEUES, app
-from config.wsgi import application
+from config.rounds import ROUNDS
+from config.streaming import StreamServer, make_channel
 from documents import services as documents
 from documents.parsing import close_children
+from indexing import regeneration
 from indexing import services as indexing
 from indexing.stores import close_store, get_store
-from indexing.tasks import settling, wake_sweeps
+from indexing.tasks import wake_sweeps
 from summaries import services as summaries
-from summaries.tasks import writing
+from webhooks import services as webhooks
 
 logger = logging.getLogger(__name__)
 
 WEB_THREADS = 8  # requests worked on at once; more wait
 MAX_BODY_BYTES = 16 * 2**30  # of a batch; the views bound everything else
-WORKER_THREADS = 4  # one settles, one writes, the others read files and plan meanwhile
+WORKER_THREADS = 5  # one settles, one writes, one delivers; the others read files and plan
 TRIM_SECONDS = 3.0  # one round takes some milliseconds
 DRAIN_SECONDS = 3.0  # what is under way may finish; what does not is taken up at the next start
-
-ROUNDS = (settling, writing)
 
 
 class Workers:
@@ -93,7 +96,9 @@ def working() -> Iterator[None]:
     # Whoever held a lease is dead: the engine's owner does all the work there is.
     documents.release_parse_leases()
     indexing.release_leases()
+    regeneration.release_leases()
     summaries.release_leases()
+    webhooks.release_leases()
     for work in ROUNDS:
         work.is_stopping.clear()
     workers = Workers()
@@ -134,17 +139,25 @@ def web_serving(host: str, port: int) -> Iterator[None]:
     """
     # A request's body is read to its end before a thread takes it up; a large one waits on disk.
     tempfile.tempdir = str(settings.FILE_UPLOAD_TEMP_DIR)
+    streams = StreamServer(asgi.application)
+    listening: dict[int, Any] = {}  # descriptor -> what answers for it
     server = waitress.create_server(
-        application,
+        wsgi.application,
+        map=listening,
         host=host,
         port=port,
         threads=WEB_THREADS,
         max_request_body_size=MAX_BODY_BYTES,
         ident="strata",
     )
+    for listener in listening.values():
+        if isinstance(listener, BaseWSGIServer):  # one for each address of the host
+            listener.channel_class = make_channel(streams)
+    streams.start()
     threading.Thread(target=server.run, name="web", daemon=True).start()
     try:
         yield
     finally:
         server.close()
         server.task_dispatcher.shutdown(cancel_pending=True, timeout=2)
+        streams.stop()

@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
+from kombu.exceptions import OperationalError as BrokerError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -27,16 +28,28 @@ from documents.exceptions import (
 )
 from documents.serializers import describe_error, invalid_input
 from indexing.exceptions import (
+    BuildNotThere,
+    BuildUnfinished,
     EmbeddingMismatch,
     EmbeddingUnavailable,
     InvalidSpec,
     LeaseLost,
     ModelUnavailable,
+    NotYetIndexed,
     StoreOwned,
     StoreUnavailable,
     Uncuttable,
+    UnknownBuild,
+    UnknownRegeneration,
 )
-from retrieval.exceptions import UnknownSource, UnknownTool
+from retrieval.exceptions import (
+    InvalidPipeline,
+    UnknownJudgement,
+    UnknownPipeline,
+    UnknownRun,
+    UnknownSource,
+    UnknownTool,
+)
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelError,
@@ -56,9 +69,17 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     TooLarge: 413,
     UnknownIndex: 404,
     UnknownArtifact: 404,
+    UnknownBuild: 404,
     UnknownSource: 404,
     UnknownTool: 404,
+    UnknownPipeline: 404,
+    UnknownRun: 404,
+    UnknownJudgement: 404,
+    UnknownRegeneration: 404,
     ContentConflict: 409,
+    BuildNotThere: 409,
+    BuildUnfinished: 409,
+    NotYetIndexed: 409,
     Unparsable: 422,
     Uncuttable: 422,
     DiskFull: 507,
@@ -73,8 +94,9 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     LanguageModelRefused: 422,
     InvalidCompletion: 502,
     LanguageModelError: 502,
-    InvalidSpec: 500,
+    InvalidSpec: 422,
     EmbeddingMismatch: 500,
+    InvalidPipeline: 500,
 }
 
 # Where DRF's own code says less than the status.
@@ -107,13 +129,12 @@ def _response(error: Exception) -> Response | None:
         return Response(describe_error(error), status=status, headers=headers)
     if isinstance(error, (OperationalError, InterfaceError)):
         logger.exception("The database did not answer")
-        return Response(
-            {
-                "code": "database_unavailable",
-                "detail": "The database did not answer; try again.",
-            },
-            status=503,
-            headers={"Retry-After": str(RETRY_SECONDS)},
+        return _away("database_unavailable", "The database did not answer; try again.")
+    if isinstance(error, BrokerError):
+        logger.error("The broker did not answer: %s", error)
+        return _away(
+            "broker_unavailable",
+            "The broker of messages did not answer. What is due is done once it does.",
         )
     if isinstance(error, exceptions.APIException):
         return _api_response(error)
@@ -126,6 +147,11 @@ def _response(error: Exception) -> Response | None:
     if isinstance(error, (SuspiciousOperation, BadRequest, UnreadablePostError)):
         return _body(400, "malformed", "The request cannot be read.")
     return None
+
+
+def _away(code: str, detail: str) -> Response:
+    headers = {"Retry-After": str(RETRY_SECONDS)}
+    return Response({"code": code, "detail": detail}, status=503, headers=headers)
 
 
 def _api_response(error: exceptions.APIException) -> Response:

@@ -5,6 +5,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from config import views
+from retrieval.pipeline_views import pipelines_page
 
 urlpatterns = [
     path("", views.search_page, name="search-page"),
@@ -12,10 +13,12 @@ urlpatterns = [
     path("health/ready", views.ready, name="ready"),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/v1/", include("retrieval.urls")),  # first: searches come most often
     path("api/v1/", include("documents.urls")),
     path("api/v1/", include("indexing.urls")),
     path("api/v1/", include("summaries.urls")),
-    path("api/v1/", include("retrieval.urls")),
+    path("api/v1/", include("retrieval.evaluation_urls")),
+    path("pipelines/", pipelines_page, name="pipelines"),
     path("admin/", admin.site.urls),
 ]
 

@@ -96,7 +96,12 @@ def _add_line(index: str, line: Line) -> dict[str, Any]:
         return _rejected(
             line, {"code": "server_error", "detail": "The server could not store this line."}
         )
-    return {"line": line.number, "verdict": str(verdict), "id": str(artifact.pk)}
+    return {
+        "line": line.number,
+        "verdict": str(verdict),
+        "id": str(artifact.pk),
+        "revision": artifact.revision,
+    }
 
 
 def _rejected(line: Line, error: dict[str, Any]) -> dict[str, Any]:

@@ -42,8 +42,8 @@ class IndexCatalog(Protocol):
     def node_error(self, artifact_id: UUID) -> str:
         """Why the first failed node of an artifact failed; empty where none did."""
 
-    def remove_points(self, artifact_id: UUID) -> int:
-        """Remove the points of a deleted artifact and count those left, over all collections.
+    def remove_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
+        """Remove the points of a deleted artifact and count those left, by collection.
 
         Raises:
             StoreUnavailable: the points go later, by themselves.

@@ -62,7 +62,9 @@ class Artifact(models.Model):
     label_hash = models.CharField(
         max_length=64, editable=False, help_text="Of all it lends to the payloads of its nodes."
     )
-    revision = models.PositiveIntegerField(default=1, editable=False)
+    revision = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Grows with each write to it, over all artifacts."
+    )
     state = models.CharField(max_length=10, choices=State, default=State.RECEIVED)
     error_code = models.CharField(max_length=60, blank=True)
     error_detail = models.TextField(blank=True)
@@ -172,3 +174,21 @@ class Source(models.Model):
         if update_fields is not None:
             kwargs["update_fields"] = {*update_fields, "content_hash"}
         super().save(*args, **kwargs)
+
+
+class Change(models.Model):
+    """A write to an artifact that its index may not show yet; its number is the revision.
+
+    Gone once the artifact, or its absence, has reached the live build, or has failed to.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    index = models.CharField(max_length=63)
+    artifact_id = models.UUIDField(db_index=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["index", "id"], name="change_index")]
+
+    def __str__(self) -> str:
+        return f"revision {self.pk}"

@@ -358,6 +358,9 @@ class ArtifactNodesSerializer(serializers.Serializer):
     failed = serializers.IntegerField()
 
 
+REVISION_HELP = "Of the last write to it; a search with this as min_revision shows that write."
+
+
 class ArtifactSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.CharField()
@@ -369,7 +372,7 @@ class ArtifactSerializer(serializers.Serializer):
     encoding = serializers.CharField(help_text="Of a text file, as detected.")
     sha256 = serializers.CharField(help_text="Of the content as it was given.")
     metadata = MetadataField()
-    revision = serializers.IntegerField()
+    revision = serializers.IntegerField(help_text=REVISION_HELP)
     status = serializers.ChoiceField(choices=STATUSES)
     error = ProblemSerializer(allow_null=True)
     warnings = ProblemSerializer(many=True)
@@ -415,14 +418,20 @@ class VerdictSerializer(serializers.Serializer):
     line = serializers.IntegerField(help_text="Counted from 1, blank lines included.")
     verdict = serializers.ChoiceField(choices=["added", "unchanged", "revised", "rejected"])
     id = serializers.UUIDField(required=False)
+    revision = serializers.IntegerField(required=False, help_text=REVISION_HELP)
     error = ErrorSerializer(required=False)
 
 
 class RemovalSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     deleted = serializers.BooleanField()
+    revision = serializers.IntegerField(help_text=REVISION_HELP)
     points = serializers.IntegerField(
         allow_null=True, help_text="Points left in the vector store; null where it is not known."
+    )
+    collections = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="The points left in each collection of its index.",
     )
     detail = serializers.CharField(required=False)
 

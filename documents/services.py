@@ -7,7 +7,7 @@ import json
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from documents.exceptions import ContentConflict, Unparsable
 from documents.indexes import get_catalog
-from documents.models import Artifact, Page, Source, hash_text
+from documents.models import Artifact, Change, Page, Source, hash_text
 from documents.originals import FileContent, adopt_file, require_disk
 from documents.parsing import ParsedPage, clean_text, parse_file
 from documents.sources import cut_sources
@@ -90,6 +90,13 @@ def add_artifact(
             return _add(index, content, label, external_id)
 
 
+def find_given(index: str, external_ids: Iterable[str]) -> dict[str, Artifact]:
+    """Those of these documents that an index has, by their external ids."""
+    identities = [_identity_of(external_id) for external_id in external_ids]
+    found = Artifact.objects.filter(index=index, identity__in=identities)
+    return {artifact.external_id or "": artifact for artifact in found}
+
+
 def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact, Verdict]:
     """Give an artifact other content; its identity, title and metadata stay.
 
@@ -104,7 +111,7 @@ def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact,
             if artifact.external_id is None:
                 label = {"title": artifact.title, "url": artifact.url}
                 artifact.identity = _identity(content, label, None)
-            artifact.revision += 1
+            note_change(artifact)
             _take_content(artifact, content)
             return artifact, Verdict.REVISED
     except IntegrityError:
@@ -130,17 +137,44 @@ def relabel_artifact(
         artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
         label = _clean_label(artifact.index, title=title, metadata=metadata, url=url)
         if _apply_label(artifact, label):
+            note_change(artifact)
             artifact.save()
     return artifact
 
 
-def remove_artifact(artifact_id: uuid.UUID) -> None:
-    """Delete an artifact with its pages, sources and original."""
+def remove_artifact(artifact_id: uuid.UUID) -> int:
+    """Delete an artifact with its pages, sources and original; the revision that does."""
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
         path = artifact.file_path
+        note_change(artifact)
         artifact.delete()
         transaction.on_commit(partial(path.unlink, missing_ok=True))
+    return artifact.revision
+
+
+def note_change(artifact: Artifact) -> None:
+    """Give an artifact about to be written its next revision, inside the caller's transaction.
+
+    Searches can wait for it, and once it shows that is announced.
+    """
+    change = Change.objects.create(index=artifact.index, artifact_id=artifact.pk)
+    artifact.revision = change.pk
+
+
+def _note_changes(artifacts: QuerySet[Artifact]) -> None:
+    """A change for each of these, in one statement however many, which then stay as they are
+    until the caller's transaction ends. Their revisions are not touched."""
+    rows = artifacts.select_for_update().order_by().annotate(noted_at=Now())
+    select, parameters = rows.values_list("index", "pk", "noted_at").query.sql_with_params()
+    columns = ", ".join(
+        connection.ops.quote_name(name) for name in ("index", "artifact_id", "created_at")
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {Change._meta.db_table} ({columns}) {select}",
+            parameters,
+        )
 
 
 def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
@@ -203,10 +237,13 @@ def refuse_artifact(artifact: Artifact, error: Unparsable) -> None:
 
 def parse_again(artifacts: QuerySet[Artifact]) -> int:
     """Have the failed ones of these artifacts that came as files read anew; how many."""
-    return artifacts.filter(state=Artifact.State.FAILED, has_file=True).update(
-        state=Artifact.State.RECEIVED, error_code="", error_detail="", warnings=[], attempts=0,
-        lease_token=None, leased_until=None, updated_at=Now(),
-    )  # fmt: skip
+    failed = artifacts.filter(state=Artifact.State.FAILED, has_file=True)
+    with transaction.atomic():
+        _note_changes(failed)
+        return failed.update(
+            state=Artifact.State.RECEIVED, error_code="", error_detail="", warnings=[], attempts=0,
+            lease_token=None, leased_until=None, updated_at=Now(),
+        )  # fmt: skip
 
 
 def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
@@ -298,16 +335,19 @@ def _add(
         if existing is None:
             artifact = Artifact(index=index, identity=identity, external_id=external_id)
             _apply_label(artifact, label)
+            note_change(artifact)
             _take_content(artifact, content)
             return artifact, Verdict.ADDED
         is_relabelled = _apply_label(existing, label)
         if existing.sha256 != content.sha256:
-            existing.revision += 1
+            note_change(existing)
             _take_content(existing, content)
             return existing, Verdict.REVISED
         if existing.state == Artifact.State.FAILED:
+            note_change(existing)
             _take_content(existing, content)  # given again, it is tried again
         elif is_relabelled:
+            note_change(existing)
             existing.save()
         return existing, Verdict.UNCHANGED
 
@@ -327,12 +367,16 @@ def _find_same(
 
 def _identity(content: Content, label: dict[str, Any], external_id: str | None) -> str:
     if external_id is not None:
-        return f"id {external_id}"
+        return _identity_of(external_id)
     if isinstance(content, FileContent):
         # Its ending says how it is read: the same bytes under another are another document.
         return f"file {content.sha256} {Path(content.file_name).suffix.lower()[:20]}"
     said = [content.sha256, label.get("title") or None, label.get("url") or None]
     return f"text {hash_text(json.dumps(said))}"
+
+
+def _identity_of(external_id: str) -> str:
+    return f"id {external_id}"
 
 
 def _clean_label(

@@ -7,20 +7,18 @@
 What follows once an artifact is parsed stands in ``indexing/signals.py``.
 """
 
-from functools import partial
 from typing import Any
 
-from django.db import transaction
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
 from documents import tasks
 from documents.models import Artifact
+from documents.waking import wake_on_commit
 
 
 @receiver(post_save, sender=Artifact, dispatch_uid="documents.artifact_saved")
 def enqueue_parsing(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
     if raw or instance.state != Artifact.State.RECEIVED:
         return
-    wake = partial(tasks.parse_artifact.delay, artifact_id=str(instance.pk))
-    transaction.on_commit(wake, robust=True)
+    wake_on_commit(tasks.parse_artifact, artifact_id=str(instance.pk))

@@ -113,7 +113,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         if "title" in given:
             artifacts = artifacts.filter(title__icontains=given["title"])
         artifacts = artifacts.order_by(given["ordering"], "id")
-        page, answer = _page(request, artifacts, given)
+        page, answer = paged(request, artifacts, given)
         return Response({**answer, "results": render_artifacts(list(page))})
 
     @extend_schema(
@@ -206,10 +206,14 @@ class ArtifactViewSet(viewsets.ViewSet):
         """
         pk = _parsed_id(artifact_id)
         with _existing(pk):
-            services.remove_artifact(pk)
-        answer: dict[str, Any] = {"id": str(pk), "deleted": True, "points": None}
+            index = Artifact.objects.only("index").get(pk=pk).index
+            revision = services.remove_artifact(pk)
+        answer: dict[str, Any] = {
+            "id": str(pk), "deleted": True, "revision": revision, "points": None, "collections": {},
+        }  # fmt: skip
         try:
-            answer["points"] = get_catalog().remove_points(pk)
+            answer["collections"] = get_catalog().remove_points(pk, index)
+            answer["points"] = sum(answer["collections"].values())
         except StrataError as error:
             logger.warning("The points of %s stay for now: %s", pk, error)
         if answer["points"] == 0:
@@ -254,7 +258,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         with _existing(pk):
             artifact = Artifact.objects.get(pk=pk)
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
-        page, answer = _page(request, pages.defer("text"), given)
+        page, answer = paged(request, pages.defer("text"), given)
         results = [
             {
                 "id": str(row.pk),
@@ -421,9 +425,10 @@ def _taken(artifact: Artifact, verdict: Verdict) -> Response:
     )
 
 
-def _page(
+def paged(
     request: Request, rows: QuerySet[Any], given: dict[str, Any]
 ) -> tuple[QuerySet[Any], dict[str, Any]]:
+    """The rows of one page, and what a list's answer says beside them."""
     limit, offset = given["limit"], given["offset"]
     count = rows.count()
     url = request.build_absolute_uri()

@@ -20,7 +20,7 @@ class Catalog:
     """What ``documents.indexes.IndexCatalog`` asks, answered from specs and ledger."""
 
     def names(self) -> Collection[str]:
-        return set(Index.objects.values_list("name", flat=True))
+        return set(Index.objects.standing().values_list("name", flat=True))
 
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
         build = IndexBuild.objects.live().filter(index=index).first()
@@ -64,8 +64,8 @@ class Catalog:
         failed = Node.objects.live().filter(artifact=artifact_id, state=Node.State.FAILED)
         return failed.values_list("last_error", flat=True).first() or ""
 
-    def remove_points(self, artifact_id: UUID) -> int:
-        return remove_points(artifact_id)
+    def remove_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
+        return remove_points(artifact_id, index)
 
 
 def clean_value(name: str, field: FieldSpec, value: Any) -> Any:

@@ -20,6 +20,7 @@ from indexing.stores.base import Payload
 class ChunkKind:
     name = "chunk"
     payload_fields: Mapping[str, str] = {}
+    regenerated_as = "chunk"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         return draft_chunks(artifact, artifact.sources.all(), build)
@@ -40,6 +41,12 @@ class ChunkKind:
 
     def is_awaited(self, builds: Sequence[int]) -> Condition:
         return NEVER
+
+    def is_refused(self, builds: Sequence[int]) -> Condition:
+        return NEVER
+
+    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
+        return 0  # they are cut, not written
 
 
 def draft_chunks(artifact: Artifact, sources: Iterable[Source], build: IndexBuild) -> list[Node]:

@@ -55,3 +55,33 @@ class LeaseLost(StrataError):
 
     code = "lease_lost"
     is_retryable = True
+
+
+class BuildUnfinished(StrataError):
+    """The build does not hold everything yet that the live one does."""
+
+    code = "build_unfinished"
+
+
+class UnknownBuild(StrataError):
+    """The index has no build of this number."""
+
+    code = "unknown_build"
+
+
+class BuildNotThere(StrataError):
+    """No build is in the state this asks for."""
+
+    code = "no_such_build"
+
+
+class NotYetIndexed(StrataError):
+    """A write the search was to show has not reached the index yet."""
+
+    code = "not_yet_indexed"
+
+
+class UnknownRegeneration(StrataError):
+    """There is no regeneration with this id."""
+
+    code = "unknown_regeneration"

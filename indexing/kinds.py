@@ -1,7 +1,10 @@
 """The kinds of node an index can hold. An app that adds one registers it when it starts."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Protocol
+from uuid import UUID
 
 from django.db.models import Exists, Q, QuerySet
 
@@ -15,6 +18,7 @@ Condition = Exists | Q
 class NodeKind(Protocol):
     name: str
     payload_fields: Mapping[str, str]  # of its own that are indexed beside the spec's, with types
+    regenerated_as: str  # the type by which people ask for its nodes to be made anew
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         """Every node of this kind the artifact must have in ``build`` now: unsaved, with its
@@ -34,6 +38,13 @@ class NodeKind(Protocol):
     def is_awaited(self, builds: Sequence[int]) -> Condition:
         """Of artifacts: what nodes of this kind are made from has not been written yet."""
 
+    def is_refused(self, builds: Sequence[int]) -> Condition:
+        """Of artifacts: what nodes of this kind are made from could not be written."""
+
+    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
+        """Have what nodes of this kind are made from written anew, but for what is by hand; how
+        many texts that makes due. ``only_refused``: those alone that could not be written."""
+
 
 NEVER = Q(pk__in=[])
 
@@ -48,9 +59,21 @@ def get_kind(name: str) -> NodeKind:
     return _kinds[name]
 
 
+def regeneration_types() -> list[str]:
+    """What people can have made anew."""
+    return sorted({kind.regenerated_as for kind in _kinds.values()})
+
+
 def recipe_kinds(build: IndexBuild) -> list[NodeKind]:
     """The kinds this build's recipe asks for."""
     return [_kinds[name] for name in build.spec.kinds]
+
+
+def hash_payload(payload: Payload) -> str:
+    """SHA-256 of a payload's canonical JSON, but for the time of its embedding."""
+    lasting = {name: value for name, value in payload.items() if name != "date_embedded"}
+    canonical = json.dumps(lasting, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def unplanned_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
@@ -79,6 +102,13 @@ def is_unfinished(builds: Sequence[IndexBuild]) -> Condition:
         misses += [_kinds[name].is_awaited(ids) for name in kinds]
         conditions.append(Q(index__in=indexes) & _any(misses))
     return _any(conditions)
+
+
+def is_unfinished_in(build_id: int, kinds: Sequence[str]) -> Condition:
+    """Of parsed artifacts of the build's index: they miss nodes of these kinds in it."""
+    wanted = [_kinds[name] for name in kinds]
+    misses = [kind.is_unplanned([build_id]) for kind in wanted]
+    return _any(misses + [kind.is_awaited([build_id]) for kind in wanted])
 
 
 def _parsed(build: IndexBuild) -> QuerySet[Artifact]:

@@ -1,6 +1,7 @@
 """Indexes, their builds, and the ledger: one row for every point that must exist."""
 
 import json
+import uuid
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -8,12 +9,18 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, Max, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
 from documents.models import Artifact, Source
 from indexing.spec import IndexSpec
+
+
+class IndexQuerySet(models.QuerySet["Index"]):
+    def standing(self) -> "IndexQuerySet":
+        """Those no one has asked to remove."""
+        return self.filter(removal_began_at=None)
 
 
 class Index(models.Model):
@@ -23,7 +30,12 @@ class Index(models.Model):
     live_build = models.OneToOneField(
         "IndexBuild", null=True, on_delete=models.SET_NULL, related_name="live_of"
     )
+    removal_began_at = models.DateTimeField(
+        null=True, editable=False, help_text="Since when it takes and answers nothing any more."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = IndexQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "indexes"
@@ -32,11 +44,20 @@ class Index(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def next_number(self) -> int:
+        """Of its next build; never that of one before, whose collections may linger."""
+        return (self.builds.aggregate(Max("number"))["number__max"] or 0) + 1
+
 
 class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
     def receiving(self) -> "IndexBuildQuerySet":
         """Builds that must hold what their index's documents say now."""
         return self.exclude(state=IndexBuild.State.RETIRED).select_related("index")
+
+    def working(self) -> "IndexBuildQuerySet":
+        """Receiving builds that no one has paused; the live ones first."""
+        live_first = F("live_of").asc(nulls_last=True)
+        return self.receiving().filter(paused_at=None).order_by(live_first, "pk")
 
     def concerned_with(self, artifact_id: UUID) -> "IndexBuildQuerySet":
         """Receiving builds of the artifact's index, and those that still have nodes of it."""
@@ -59,9 +80,15 @@ class IndexBuild(models.Model):
     """One index made by one version of its spec; its recipe never changes."""
 
     class State(models.TextChoices):
-        BUILDING = "building"
+        BUILDING = "building"  # beside the live one, seen by no reader
         LIVE = "live"
-        RETIRED = "retired"
+        KEPT = "kept"  # was live before; kept up to date, to roll back to
+        RETIRED = "retired"  # receives nothing; its points go, then its rows
+
+    class Promotion(models.TextChoices):
+        MANUAL = "manual"
+        WHEN_WHOLE = "when_whole"  # if nothing is significantly lost by it
+        FORCED = "forced"  # whatever is lost by it
 
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="builds")
     number = models.PositiveIntegerField()
@@ -76,6 +103,28 @@ class IndexBuild(models.Model):
     )
     audit_cursor = models.UUIDField(
         null=True, editable=False, help_text="Artifact up to which the last audit came."
+    )
+    promotion = models.CharField(max_length=10, choices=Promotion, default=Promotion.MANUAL)
+    comparison = models.JSONField(
+        null=True, editable=False, help_text="What was measured against the live build, and when."
+    )
+    max_calls = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Calls of a language model it may make."
+    )
+    deadline_at = models.DateTimeField(null=True, help_text="When it is paused if not whole.")
+    paused_at = models.DateTimeField(null=True, editable=False)
+    pause_reason = models.TextField(blank=True, editable=False)
+    embedded_count = models.PositiveBigIntegerField(default=0, editable=False)
+    embedded_tokens = models.PositiveBigIntegerField(default=0, editable=False)
+    copied_count = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Nodes whose vectors another build had made."
+    )
+    verified_at = models.DateTimeField(null=True, editable=False)
+    report = models.JSONField(null=True, editable=False, help_text="What verify found last.")
+    promoted_at = models.DateTimeField(null=True, editable=False)
+    retired_at = models.DateTimeField(null=True, editable=False)
+    removed_at = models.DateTimeField(
+        null=True, editable=False, help_text="When the last of its points and rows was gone."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -106,10 +155,27 @@ class IndexBuild(models.Model):
         return collections
 
 
+class Pace(models.Model):
+    """How fast this installation does some work, as measured while it did."""
+
+    work = models.CharField(max_length=300, primary_key=True)
+    count = models.FloatField(default=0, help_text="Tokens embedded, or calls made.")
+    seconds = models.FloatField(default=0)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return self.work
+
+
+# Said beside the state that is asked for, or SQLite does not see that the partial index holds all
+# of them, and reads the whole build for each claim.
+NOT_SETTLED = ~Q(state="settled")
+
+
 class NodeQuerySet(models.QuerySet["Node"]):
     def unsettled(self, build: IndexBuild) -> "NodeQuerySet":
         """Nodes of ``build`` the store does not hold as they should be yet."""
-        return self.filter(build=build, state=Node.State.PENDING)
+        return self.filter(NOT_SETTLED, build=build, state=Node.State.PENDING)
 
     def claimable(self, build: IndexBuild) -> "NodeQuerySet":
         """Unsettled nodes no worker holds a running lease on."""
@@ -124,6 +190,7 @@ class NodeQuerySet(models.QuerySet["Node"]):
         return self.filter(
             Q(leased_until=None) | Q(leased_until__lt=Now()),
             ~Exists(awaited) | ~Exists(artifact),
+            NOT_SETTLED,
             build=build,
             state=Node.State.DOOMED,
         )
@@ -212,7 +279,7 @@ class Node(models.Model):
             models.Index(
                 fields=["build", "state", "attempts"],
                 name="node_unsettled",
-                condition=~Q(state="settled"),
+                condition=NOT_SETTLED,
             ),
             models.Index(
                 fields=["lease_token"], name="node_leased", condition=Q(lease_token__isnull=False)
@@ -239,3 +306,70 @@ def settled_values() -> dict[str, Any]:
         "lease_token": None,
         "leased_until": None,
     }
+
+
+class RegenerationQuerySet(models.QuerySet["Regeneration"]):
+    def running(self) -> "RegenerationQuerySet":
+        return self.filter(state=Regeneration.State.RUNNING)
+
+    def claimable(self) -> "RegenerationQuerySet":
+        """Running ones that no worker is at; the oldest first."""
+        free = Q(leased_until=None) | Q(leased_until__lt=Now())
+        return self.running().filter(free).order_by("started_at", "pk")
+
+
+class Regeneration(models.Model):
+    """A request to have nodes made and embedded anew, and how far it has come.
+
+    Its artifacts are gone through in the order of their ids; ``cursor`` is the last one done.
+    """
+
+    class State(models.TextChoices):
+        RUNNING = "running"
+        DONE = "done"
+        CANCELLED = "cancelled"
+        FAILED = "failed"  # gone through, but for artifacts that were given up
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    index = models.ForeignKey(
+        Index, null=True, on_delete=models.CASCADE, related_name="+", help_text="None: every one."
+    )
+    types = models.JSONField(help_text="Of regeneration, as the kinds of node name them.")
+    is_for_missing = models.BooleanField(
+        default=False, help_text="Only what nodes or points are missing of."
+    )
+    is_for_stale = models.BooleanField(
+        default=False, help_text="Only what has changed since, or was never hashed."
+    )
+    artifact_ids = models.JSONField(null=True, help_text="The only artifacts meant. None: all.")
+    limit = models.PositiveIntegerField(null=True)
+    offset = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
+    first = models.UUIDField(null=True, help_text="The first artifact gone through.")
+    cursor = models.UUIDField(null=True, help_text="The artifact up to which it came.")
+    total_count = models.PositiveIntegerField(default=0, help_text="Artifacts to go through.")
+    done_count = models.PositiveIntegerField(default=0, help_text="Artifacts gone through.")
+    made_count = models.PositiveIntegerField(
+        default=0, help_text="Artifacts of which something was made due."
+    )
+    failed_count = models.PositiveIntegerField(default=0, help_text="Artifacts given up.")
+    node_count = models.PositiveIntegerField(default=0, help_text="Nodes made due.")
+    text_count = models.PositiveIntegerField(
+        default=0, help_text="Texts made due that nodes are made from."
+    )
+    attempts = models.PositiveSmallIntegerField(
+        default=0, help_text="Begun at what follows the cursor."
+    )
+    last_error = models.TextField(blank=True)
+    lease_token = models.UUIDField(null=True)
+    leased_until = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = RegenerationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-started_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"regeneration {self.pk}"

@@ -1,39 +1,155 @@
-"""Certified deletion: the points of an artifact, removed and counted."""
+"""Certified deletion: the points of an artifact, or of a whole index, removed and counted."""
 
 import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
-from documents.models import Artifact
-from indexing.models import IndexBuild, Node
+from django.db import transaction
+from django.utils import timezone
+
+from documents.exceptions import UnknownIndex
+from documents.models import Artifact, Change
+from documents.services import remove_artifact
+from indexing.models import Index, IndexBuild, Node
+from indexing.remains import LATE_WRITE_SECONDS, remove_remains
 from indexing.services import plan_nodes, remove_doomed
+from indexing.specs import has_spec
 from indexing.stores import get_store
 from indexing.stores.base import Match
 
+SLICE = 100  # artifacts removed between two looks at the clock
 WAIT_SECONDS = 10  # for a worker that is writing the very nodes; it lets go after its batch
 
 
-def remove_points(artifact_id: UUID) -> int:
-    """Remove what a deleted artifact left in every build, and count its points once more.
+def remove_points(artifact_id: UUID, index: str) -> dict[str, int]:
+    """Remove what a deleted artifact left in every build of its index, and count its points once
+    more.
 
     Returns:
-        Points that are still there: 0, or those a worker holds on to for longer than we wait.
+        Collection -> points of it that are still there: none, or those a worker holds on to for
+        longer than we wait.
 
     Raises:
         StoreUnavailable: the rows stay doomed, and their points go with the next sweep.
     """
     assert not Artifact.objects.filter(pk=artifact_id).exists()
-    builds = list(IndexBuild.objects.filter(nodes__artifact=artifact_id).distinct())
+    builds = list(IndexBuild.objects.filter(index=index, removed_at=None))
     for build in builds:
         plan_nodes(artifact_id, build)  # dooms them all
     deadline = time.monotonic() + WAIT_SECONDS
     while Node.objects.filter(artifact=artifact_id).exists() and time.monotonic() < deadline:
         if not sum(remove_doomed(build, artifact_id) for build in builds):
             time.sleep(0.05)
-    return sum(count_points(artifact_id, build) for build in IndexBuild.objects.all())
+    store, of_artifact = get_store(), Match("artifact_id", [str(artifact_id)])
+    collections = [collection for build in builds for collection in build.collections()]
+    return {collection: store.count(collection, of_artifact) for collection in collections}
 
 
-def count_points(artifact_id: UUID, build: IndexBuild) -> int:
-    """An artifact's points in every collection of ``build``."""
-    of_artifact = Match("artifact_id", [str(artifact_id)])
+# --- A whole index ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReceipt:
+    """What is left of an index whose removal was asked for, counted in the store itself."""
+
+    index: str
+    artifact_count: int  # still to be removed
+    node_count: int
+    build_count: int  # it had
+    collections: dict[str, int]  # of every build: the points it holds
+    has_spec: bool
+
+    @property
+    def is_complete(self) -> bool:
+        return not (self.artifact_count or self.node_count or any(self.collections.values()))
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "points": sum(self.collections.values())}
+
+
+def remove_index(name: str, *, seconds: float = WAIT_SECONDS) -> IndexReceipt:
+    """Remove an index: its builds with their points and rows, its documents and originals.
+
+    From the first moment on it takes and answers nothing; what ``seconds`` do not suffice for,
+    sweeps do, whatever happens to this process. Asking again goes on and counts again.
+
+    Raises:
+        UnknownIndex: there is none.
+        StoreUnavailable: it is as good as gone, and its points go with the next sweep.
+    """
+    _begin_removal(name)
+    index = Index.objects.get(pk=name)
+    _go_on(index, time.monotonic() + seconds)
+    return _count(index)
+
+
+def go_on_removing(*, seconds: float = WAIT_SECONDS) -> None:
+    """Go on with the removals under way, and forget the indexes that are gone for good.
+
+    Raises:
+        StoreUnavailable: the next sweep tries again.
+    """
+    deadline = time.monotonic() + seconds
+    for index in Index.objects.exclude(removal_began_at=None):
+        _go_on(index, deadline)
+        late = timezone.now() - timedelta(seconds=LATE_WRITE_SECONDS)
+        lingering = index.builds.filter(removed_at=None) | index.builds.filter(removed_at__gt=late)
+        # Until then its builds' numbers must not be given again: a collection may yet come back.
+        if not lingering.exists() and not Artifact.objects.filter(index=index.pk).exists():
+            index.delete()
+
+
+def _begin_removal(name: str) -> None:
+    with transaction.atomic():
+        index = Index.objects.select_for_update().filter(pk=name).first()
+        if index is None:
+            names = Index.objects.standing().values_list("name", flat=True)
+            raise UnknownIndex(f"There is no index named {name!r}.", field="index", allowed=names)
+        if index.removal_began_at is not None:
+            return
+        index.removal_began_at, index.live_build = timezone.now(), None
+        index.save(update_fields=["removal_began_at", "live_build"])
+        index.builds.exclude(state=IndexBuild.State.RETIRED).update(
+            state=IndexBuild.State.RETIRED,
+            retired_at=timezone.now(),
+            promotion=IndexBuild.Promotion.MANUAL,
+        )
+
+
+def _go_on(index: Index, deadline: float) -> None:
     store = get_store()
-    return sum(store.count(collection, of_artifact) for collection in build.collections())
+    for build in index.builds.all():
+        remove_remains(build)
+        spec, aliases = build.spec, store.aliases()
+        ours = {spec.collection_alias(kind): build.collection(kind) for kind in spec.kinds}
+        gone = [alias for alias, collection in ours.items() if aliases.get(alias) == collection]
+        if gone:
+            store.switch_aliases(dict.fromkeys(gone))
+    artifacts = Artifact.objects.filter(index=index.pk).order_by("pk")
+    while ids := list(artifacts.values_list("pk", flat=True)[:SLICE]):
+        for artifact_id in ids:
+            with suppress(Artifact.DoesNotExist):
+                remove_artifact(artifact_id)
+        if time.monotonic() >= deadline:
+            return
+    Change.objects.filter(index=index.pk).delete()
+
+
+def _count(index: Index) -> IndexReceipt:
+    builds = list(index.builds.all())
+    store = get_store()
+    return IndexReceipt(
+        index=index.pk,
+        artifact_count=Artifact.objects.filter(index=index.pk).count(),
+        node_count=Node.objects.filter(build__in=builds).count(),
+        build_count=len(builds),
+        collections={
+            collection: store.count(collection)
+            for build in builds
+            for collection in build.collections()
+        },
+        has_spec=has_spec(index.pk),
+    )

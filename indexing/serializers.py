@@ -1,7 +1,14 @@
 """Shapes of the index endpoints, for the OpenAPI document and for checking input."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Count
 from rest_framework import serializers
 
+from documents.serializers import StrictSerializer
+from indexing.models import IndexBuild, Node
+from indexing.promotion import missing_artifacts
 from indexing.spec import COLLECTIONS
 
 
@@ -38,6 +45,20 @@ class IndexListSerializer(serializers.Serializer):
     results = IndexSerializer(many=True)
 
 
+class IndexRemovalSerializer(serializers.Serializer):
+    index = serializers.CharField()
+    deleted = serializers.BooleanField()
+    points = serializers.IntegerField(
+        allow_null=True, help_text="Left in the store; null where it did not answer."
+    )
+    collections = serializers.DictField(child=serializers.IntegerField(), required=False)
+    artifact_count = serializers.IntegerField(required=False, help_text="Still to be removed.")
+    node_count = serializers.IntegerField(required=False)
+    build_count = serializers.IntegerField(required=False)
+    has_spec = serializers.BooleanField(required=False)
+    detail = serializers.CharField(required=False)
+
+
 class ReportSerializer(serializers.Serializer):
     index = serializers.CharField()
     build = serializers.IntegerField()
@@ -49,7 +70,133 @@ class ReportSerializer(serializers.Serializer):
     repaired_count = serializers.IntegerField()
     findings = serializers.DictField(child=serializers.IntegerField())
     examples = serializers.DictField(child=serializers.ListField(child=serializers.CharField()))
+    remedies = serializers.DictField(child=serializers.CharField())
+
+
+class IndexReportSerializer(ReportSerializer):
+    beside = ReportSerializer(many=True, help_text="Of the builds beside the live one.")
 
 
 class VerifyAnswerSerializer(serializers.Serializer):
     reports = ReportSerializer(many=True)
+
+
+class BuildSerializer(serializers.Serializer):
+    """One index made by one version of its spec."""
+
+    index = serializers.CharField()
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=IndexBuild.State.values)
+    kinds = serializers.ListField(child=serializers.CharField())
+    nodes = NodeCountsSerializer()
+    artifacts_missing = serializers.IntegerField(
+        help_text="Those the live build shows whole and this one does not yet."
+    )
+    embedded = serializers.IntegerField(help_text="Nodes whose vectors were made for it.")
+    copied = serializers.IntegerField(help_text="Nodes whose vectors another build had made.")
+    promotion = serializers.ChoiceField(choices=IndexBuild.Promotion.values)
+    comparison = serializers.JSONField(
+        allow_null=True, help_text="What was measured against the live build."
+    )
+    max_calls = serializers.IntegerField(allow_null=True)
+    deadline_at = serializers.DateTimeField(allow_null=True)
+    paused_at = serializers.DateTimeField(allow_null=True)
+    pause_reason = serializers.CharField(allow_null=True)
+    problem = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    promoted_at = serializers.DateTimeField(allow_null=True)
+
+
+class BuildListSerializer(serializers.Serializer):
+    count = serializers.IntegerField()
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    results = BuildSerializer(many=True)
+
+
+class ApplySerializer(StrictSerializer):
+    promote = serializers.BooleanField(
+        default=False, help_text="As soon as it is whole, if nothing is significantly lost by it."
+    )
+    max_calls = serializers.IntegerField(
+        required=False, min_value=1, help_text="Of a language model; then it is paused."
+    )
+    max_minutes = serializers.IntegerField(
+        required=False, min_value=1, help_text="Until it is paused, if it is not whole by then."
+    )
+
+
+class PromoteSerializer(StrictSerializer):
+    force = serializers.BooleanField(
+        default=False, help_text="Whatever is lost by it, and whole or not."
+    )
+
+
+class PlanParametersSerializer(StrictSerializer):
+    exact = serializers.BooleanField(
+        default=False, help_text="Look at every artifact, however long that takes."
+    )
+
+
+class KindForecastSerializer(serializers.Serializer):
+    kept = serializers.IntegerField(help_text="Nodes whose vectors are copied.")
+    reembedded = serializers.IntegerField(help_text="Nodes of the same text, embedded otherwise.")
+    rebuilt = serializers.IntegerField(help_text="Nodes that are not there now.")
+    removed = serializers.IntegerField(help_text="Nodes without a successor.")
+    texts = serializers.IntegerField(help_text="To embed.")
+    tokens = serializers.IntegerField(help_text="To embed.")
+    calls = serializers.IntegerField(help_text="Of a language model.")
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+
+
+class ForecastSerializer(serializers.Serializer):
+    """What applying the spec would do."""
+
+    index = serializers.CharField()
+    live_build = serializers.IntegerField(allow_null=True)
+    changes = serializers.ListField(child=serializers.CharField())
+    is_free = serializers.BooleanField(help_text="Nothing stored changes: it costs nothing.")
+    is_estimate = serializers.BooleanField(help_text="Scaled up from the artifacts sampled.")
+    artifact_count = serializers.IntegerField()
+    sampled_count = serializers.IntegerField()
+    kinds = serializers.DictField(child=KindForecastSerializer())
+    embedding_minutes = serializers.FloatField(
+        allow_null=True, help_text="At this installation's pace; null while that is not known."
+    )
+    writing_minutes = serializers.FloatField(allow_null=True)
+    disk_bytes = serializers.IntegerField()
+
+
+def render_build(build: IndexBuild) -> dict[str, Any]:
+    return render_builds([build])[0]
+
+
+def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
+    """As ``BuildSerializer`` describes them."""
+    counted = Node.objects.filter(build__in=builds).values("build", "state")
+    counts = {(row["build"], row["state"]): row["n"] for row in counted.annotate(n=Count("pk"))}
+    return [
+        {
+            "index": build.index_id,
+            "number": build.number,
+            "state": build.state,
+            "kinds": list(build.spec.kinds),
+            "nodes": {state: counts.get((build.pk, state), 0) for state in Node.State.values},
+            "artifacts_missing": 0
+            if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}
+            else missing_artifacts(build).count(),
+            "embedded": build.embedded_count,
+            "copied": build.copied_count,
+            "promotion": build.promotion,
+            "comparison": build.comparison,
+            "max_calls": build.max_calls,
+            "deadline_at": build.deadline_at,
+            "paused_at": build.paused_at,
+            "pause_reason": build.pause_reason or None,
+            "problem": build.problem or build.writing_problem or None,
+            "created_at": build.created_at,
+            "promoted_at": build.promoted_at,
+        }
+        for build in builds
+    ]

@@ -4,11 +4,11 @@ The ledger is the queue: everything here can run twice, late, or beside itself o
 machine, and what it leaves undone the rows still say. Nothing here enqueues.
 """
 
-import hashlib
 import json
 import logging
+import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
@@ -24,12 +24,14 @@ from documents.models import Artifact, Page, Source, hash_text
 from documents.services import refuse_artifact
 from indexing import embedding
 from indexing.chunking import embedded_text
+from indexing.copying import copy_vectors
 from indexing.exceptions import Uncuttable
-from indexing.kinds import get_kind, recipe_kinds
+from indexing.kinds import get_kind, hash_payload, recipe_kinds
 from indexing.models import Index, IndexBuild, Node, lease_end, settled_values
+from indexing.pace import embedding_with, note_pace
 from indexing.specs import get_specs
 from indexing.stores import get_store
-from indexing.stores.base import CollectionSchema, Payload, Point
+from indexing.stores.base import CollectionSchema, DenseVector, Point
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,8 @@ def sync_indexes() -> list[str]:
     for name, spec in get_specs().items():
         with transaction.atomic():
             index, _ = Index.objects.get_or_create(name=name)
+            if not _stands(index):
+                continue
             live = index.live_build
             recipe = spec.model_dump(mode="json")
             if live is None:
@@ -71,22 +75,34 @@ def sync_indexes() -> list[str]:
                     live.recipe, live.fingerprint = recipe, spec.fingerprint
                     live.save(update_fields=["recipe", "fingerprint"])
             elif not Artifact.objects.filter(index=name).exists():
-                live.state = IndexBuild.State.RETIRED
-                live.save(update_fields=["state"])
+                live.state, live.retired_at = IndexBuild.State.RETIRED, timezone.now()
+                live.save(update_fields=["state", "retired_at"])
                 _start_live_build(index, recipe, spec.fingerprint)
             else:
                 notes.append(
-                    f"specs/{name}.yaml changed what is stored; {live} still serves its old "
-                    "recipe. Give the file a new name to build an index by the new one."
+                    f"specs/{name}.yaml changed what is stored; {live} goes on by its old recipe. "
+                    f"What the new one takes: manage.py plan {name}; to make it: "
+                    f"manage.py apply {name} --promote"
                 )
     return notes
 
 
+def _stands(index: Index) -> bool:
+    """Whether no one has it removed; one that is gone comes back, as its file is there."""
+    if index.removal_began_at is None:
+        return True
+    is_left = Artifact.objects.filter(index=index.pk).exists()
+    if is_left or index.builds.filter(removed_at=None).exists():
+        return False
+    index.removal_began_at = None
+    index.save(update_fields=["removal_began_at"])
+    return True
+
+
 def _start_live_build(index: Index, recipe: dict[str, Any], fingerprint: str) -> None:
-    number = index.builds.count() + 1
     index.live_build = IndexBuild.objects.create(
         index=index,
-        number=number,
+        number=index.next_number(),
         recipe=recipe,
         fingerprint=fingerprint,
         state=IndexBuild.State.LIVE,
@@ -158,13 +174,6 @@ def draft_nodes(
             node.planned_at = now
             drafts.append(node)
     return drafts
-
-
-def hash_payload(payload: Payload) -> str:
-    """SHA-256 of a payload's canonical JSON, but for the time of its embedding."""
-    lasting = {name: value for name, value in payload.items() if name != "date_embedded"}
-    canonical = json.dumps(lasting, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _content_seen(artifact_id: UUID) -> list[Any]:
@@ -333,11 +342,17 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
         if node.input_hash != node.settled_input_hash:
             node.embedded_at = now
     needs_vectors = [node for node in claim.nodes if node.input_hash != node.settled_input_hash]
-    points = []
-    for part in _slices(sorted(needs_vectors, key=lambda n: n.token_count), EMBEDDING_SLICE):
+    vectors = copy_vectors(build, needs_vectors)
+    copied_count = len(vectors)
+    uncopied = [node for node in needs_vectors if node.point_id not in vectors]
+    token_count = sum(node.token_count for node in uncopied)
+    started = time.monotonic()
+    for part in _slices(sorted(uncopied, key=lambda n: n.token_count), EMBEDDING_SLICE):
         if should_stop():
             return False
-        points += _embed(build, part)
+        vectors |= _embed(build, part)
+    embedding_seconds = time.monotonic() - started
+    points = _make_points(build, needs_vectors, vectors)
     held = set(
         Node.objects.unsettled(build)
         .filter(lease_token=claim.token, leased_until__gt=Now())
@@ -366,26 +381,39 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
         finished = set(locked.values_list("point_id", flat=True))
         ours.exclude(settled_input_hash=F("input_hash")).update(embedded_at=now)
         ours.update(**settled_values())
+        IndexBuild.objects.filter(pk=build.pk).update(
+            copied_count=F("copied_count") + copied_count,
+            embedded_count=F("embedded_count") + len(uncopied),
+            embedded_tokens=F("embedded_tokens") + token_count,
+        )
+        if uncopied:
+            note_pace(embedding_with(build.spec.embedding), token_count, embedding_seconds)
     if lost := held - finished:
         _write_again(build, lost, kinds)
     Node.objects.filter(lease_token=claim.token).update(lease_token=None, leased_until=None)
     return True
 
 
-def _embed(build: IndexBuild, nodes: Sequence[Node]) -> list[Point]:
-    from indexing.stores import get_bm25
-
+def _embed(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
     texts = [embedded_text(node.context, node.text) for node in nodes]
     dense = embedding.get_embedder(build.spec.embedding).embed_documents(texts)
+    return {node.point_id: vector for node, vector in zip(nodes, dense, strict=True)}
+
+
+def _make_points(
+    build: IndexBuild, nodes: Sequence[Node], vectors: Mapping[UUID, DenseVector]
+) -> list[Point]:
+    from indexing.stores import get_bm25
+
     bm25 = get_bm25(build.spec.sparse)
     return [
         Point(
             id=node.point_id,
-            dense=vector,
-            sparse=bm25.encode_document(text),
+            dense=vectors[node.point_id],
+            sparse=bm25.encode_document(embedded_text(node.context, node.text)),
             payload=get_kind(node.kind).payload(node),
         )
-        for node, text, vector in zip(nodes, texts, dense, strict=True)
+        for node in nodes
     ]
 
 

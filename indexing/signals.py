@@ -10,15 +10,14 @@
 Parsing writes pages and sources in bulk, without signals, and saves the artifact last.
 """
 
-from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
 from documents.models import Artifact, Source
+from documents.waking import wake_on_commit
 from indexing import tasks
 
 
@@ -41,5 +40,4 @@ def enqueue_replanning(instance: Source, *, raw: bool = False, **kwargs: Any) ->
 
 
 def _enqueue(artifact_id: UUID) -> None:
-    wake = partial(tasks.plan_nodes.delay, artifact_id=str(artifact_id))
-    transaction.on_commit(wake, robust=True)
+    wake_on_commit(tasks.plan_nodes, artifact_id=str(artifact_id))

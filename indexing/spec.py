@@ -46,6 +46,9 @@ RESERVED_FIELDS = frozenset(BUILT_IN_FIELDS) | {
 
 PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
 
+# What says how an index is searched and shown, and leaves its vectors as they are.
+SEARCH_SETTINGS = {"title", "description", "search", "tools", "identifiers"}
+
 # The collection each kind lives in: page and artifact summaries share one, for their scores
 # compare.
 COLLECTIONS: dict[str, str] = {
@@ -71,6 +74,14 @@ FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
     ),
 }  # fmt: skip
 FIELDS_OF_KINDS["artifact_summary"] = FIELDS_OF_KINDS["page_summary"]
+
+# Which fields may be spoken of in which way.
+SAID_TYPES: dict[str, str] = {
+    "year": "integer",
+    "person": "keyword",
+    "name": "keyword",
+    "mark": "keyword",
+}
 
 # Those with stop words, a stemmer or both; Chinese, Thai and the like need neither and may be
 # indexed under any of them.
@@ -191,8 +202,31 @@ class ValueSpec(Frozen):
     synonyms: tuple[str, ...] = ()
 
 
+class IdentifierSpec(Frozen):
+    """How documents are named in running text, such as a DOI."""
+
+    pattern: str  # a regular expression that matches one whole name, in any case
+    field: str = "external_id"  # where documents keep it
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            matches_nothing = re.compile(pattern).fullmatch("")
+        except re.error as error:
+            raise ValueError(f"this is no regular expression: {error}") from None
+        if matches_nothing:
+            raise ValueError("the expression matches the empty text")
+        return pattern
+
+
 class FieldSpec(Frozen):
-    """One declared metadata field: checked when given, stored, and open to filters."""
+    """One declared metadata field: checked when given, stored, and open to filters.
+
+    ``said_as``: how people speak of it in a question, where a query pipeline reads filters out of
+    one: ``year`` (since 2019), ``person`` (by Ada Lovelace), ``name`` (at ACL), ``mark`` (with
+    a best paper award).
+    """
 
     type: Literal["keyword", "integer", "float", "bool", "datetime", "text"]
     many: bool = False
@@ -200,6 +234,7 @@ class FieldSpec(Frozen):
     values: tuple[ValueSpec, ...] | None = None
     closed: bool = True  # no other values are taken; without ``values`` every value is
     lowercase: bool = False
+    said_as: Literal["year", "person", "name", "mark"] | None = None
     description: str = ""
 
     @field_validator("values", mode="before")
@@ -218,6 +253,10 @@ class FieldSpec(Frozen):
         names = [each.value for each in self.values or ()]
         if len(set(names)) < len(names):
             raise ValueError("values: each stands once")
+        if self.said_as is not None and self.type != SAID_TYPES[self.said_as]:
+            raise ValueError(
+                f"said_as: {self.said_as} belongs to {SAID_TYPES[self.said_as]} fields"
+            )
         return self
 
     @property
@@ -262,6 +301,7 @@ class SearchSpec(Frozen):
     sparse_weight: float = Field(1.0, ge=0, le=100)
     rrf_k: int = Field(60, ge=1, le=10_000)
     prefetch: int = Field(100, ge=1, le=1_000)
+    pipeline: str = Field("plain", pattern=rf"^{NAME_PATTERN.pattern}$")  # how questions are asked
 
 
 class IndexSpec(Frozen):
@@ -280,6 +320,7 @@ class IndexSpec(Frozen):
     collections: dict[Literal["chunk", "summary", "question"], str] = Field(default_factory=dict)
     search: SearchSpec = SearchSpec()
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
+    identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
 
     @field_validator("page_summaries", "artifact_summaries", "questions", mode="before")
     @classmethod
@@ -319,6 +360,9 @@ class IndexSpec(Frozen):
                         f"tools.{name}.parameters.{parameter}.field: "
                         f"{about.field!r} is not declared"
                     )
+        for name, identifier in self.identifiers.items():
+            if identifier.field != "external_id" and identifier.field not in self.metadata:
+                raise ValueError(f"identifiers.{name}.field: {identifier.field!r} is not declared")
         return self
 
     @model_validator(mode="after")
@@ -340,9 +384,10 @@ class IndexSpec(Frozen):
     @property
     def fingerprint(self) -> str:
         """SHA-256 of what shapes a build; two specs that agree in it can share one."""
-        shaping = self.model_dump(mode="json", exclude={"title", "description", "search", "tools"})
-        if self.questions is None:  # else they shape what is asked about a chunk
-            for field in shaping["metadata"].values():
+        shaping = self.model_dump(mode="json", exclude=SEARCH_SETTINGS)
+        for field in shaping["metadata"].values():
+            field.pop("said_as")
+            if self.questions is None:  # else it shapes what is asked about a chunk
                 field.pop("description")
         return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
 
@@ -438,6 +483,8 @@ def _known_settings(location: tuple[str | int, ...]) -> list[str]:
         owner = FieldSpec
     if location[:1] == ("tools",):
         owner = ToolSpec
+    if location[:1] == ("identifiers",):
+        owner = IdentifierSpec
     return [] if owner is None else [name for name in owner.model_fields if name != "name"]
 
 

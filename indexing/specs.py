@@ -5,7 +5,8 @@ from pathlib import Path
 
 from django.conf import settings
 
-from indexing.spec import IndexSpec, load_specs
+from documents.exceptions import UnknownIndex
+from indexing.spec import IndexSpec, load_specs, parse_spec
 
 
 def get_specs() -> dict[str, IndexSpec]:
@@ -15,6 +16,25 @@ def get_specs() -> dict[str, IndexSpec]:
         InvalidSpec: the first file that is not valid.
     """
     return _load(Path(settings.STRATA_SPECS_DIR))
+
+
+def has_spec(name: str) -> bool:
+    """Whether its file is there now."""
+    return (Path(settings.STRATA_SPECS_DIR) / f"{name}.yaml").exists()
+
+
+def read_spec(name: str) -> IndexSpec:
+    """One spec as its file says now.
+
+    Raises:
+        UnknownIndex: there is no such file.
+        InvalidSpec: it is not valid.
+    """
+    folder = Path(settings.STRATA_SPECS_DIR)
+    names = sorted(path.stem for path in folder.glob("*.yaml"))
+    if name not in names:
+        raise UnknownIndex(f"There is no spec named {name!r}.", field="index", allowed=names)
+    return parse_spec(name, (folder / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 @lru_cache

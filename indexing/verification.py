@@ -6,35 +6,54 @@ stays bounded however large the index is.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models.functions import Now
 
+from documents.exceptions import StrataError
 from documents.models import Artifact, Source, hash_text
-from indexing.kinds import awaited_artifacts
+from indexing.kinds import awaited_artifacts, hash_payload
 from indexing.models import IndexBuild, Node
-from indexing.services import bereft_artifacts, draft_nodes, hash_payload, plan_nodes
+from indexing.services import bereft_artifacts, draft_nodes, plan_nodes
 from indexing.stores import get_store
 from indexing.stores.base import StoredPoint
 
 EXAMPLES = 5  # named of each sort of finding
 ROWS_AT_ONCE = 2_000
 
-# Sort of finding -> the invariant it breaks, and what it means.
+BY_ITSELF = "do nothing: that comes by itself"
+PLANNED = "plan their artifacts again"
+EMBEDDED = "have them embedded and written again"
+
+# Sort of finding -> the invariant it breaks, what it means, and what repair does about it.
 FINDINGS = {
-    "unparsed": ("I8", "artifacts whose content has not been read yet"),
-    "unwritten": ("I1", "artifacts of which summaries or questions are not written yet"),
-    "unplanned": ("I1", "artifacts the ledger does not mirror as they are now"),
-    "misplaced": ("I4", "chunks that do not stand at their offsets in their source"),
-    "pending": ("I2", "nodes whose points are not written yet"),
-    "doomed": ("I3", "points that are still to be removed"),
-    "missing": ("I2", "nodes without the point they should have"),
-    "orphan": ("I3", "points without a row in the ledger"),
-    "outdated": ("I4", "points that differ from their row"),
-    "foreign": ("I6", "nodes embedded by another model than their build's"),
-    "uncontained": ("I10", "nodes that are tried beyond their last attempt"),
+    "unparsed": ("I8", "artifacts whose content has not been read yet", BY_ITSELF),
+    "unwritten": (
+        "I1",
+        "artifacts of which summaries or questions are not written yet",
+        BY_ITSELF,
+    ),
+    "unplanned": ("I1", "artifacts the ledger does not mirror as they are now", PLANNED),
+    "misplaced": ("I4", "chunks that do not stand at their offsets in their source", PLANNED),
+    "duplicate": ("I2", "chunks that stand at the place of another", PLANNED),
+    "pending": ("I2", "nodes whose points are not written yet", BY_ITSELF),
+    "doomed": ("I3", "points that are still to be removed", BY_ITSELF),
+    "missing": ("I2", "nodes without the point they should have", EMBEDDED),
+    "orphan": ("I3", "points without a row in the ledger", "remove them"),
+    "doubled": ("I2", "points the store holds twice", "remove both and " + EMBEDDED),
+    "outdated": ("I4", "points whose text is not that of their row", EMBEDDED),
+    "mislabelled": (
+        "I4",
+        "points with the right text that differ from their row in the rest",
+        "write what is stored beside their vectors again",
+    ),
+    "foreign": ("I6", "nodes embedded by another model than their build's", EMBEDDED),
+    "uncontained": ("I10", "nodes that are tried beyond their last attempt", EMBEDDED),
 }
+UNSETTLING = {"missing", "doubled", "outdated", "mislabelled", "foreign", "uncontained"}
+TEXT_FIELDS = ("text", "summary_text", "question")  # where a payload holds what was embedded
 
 
 @dataclass
@@ -62,14 +81,30 @@ class Report:
             named.append(str(what))
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "is_sound": self.is_sound}
+        remedies = {sort: FINDINGS[sort][2] for sort in self.findings}
+        return {**asdict(self), "is_sound": self.is_sound, "remedies": remedies}
+
+
+class Row(NamedTuple):
+    """What is compared of a node: a model instance of each would cost most of the time."""
+
+    pk: int
+    point_id: UUID
+    artifact_id: UUID
+    state: str
+    attempts: int
+    embedding_model: str
+    dimension: int
+    payload_hash: str
+    settled_input_hash: str
 
 
 def verify_build(build: IndexBuild, *, repair: bool = False) -> Report:
     """Compare documents, ledger and store of one build in both directions.
 
     With ``repair`` whatever differs is planned or made due again and orphans are removed;
-    what was made due settles afterwards, with the next round.
+    what was made due settles afterwards, with the next round. Without it nothing is changed,
+    and the report's remedies say what would be.
 
     Raises:
         StoreUnavailable: the store could not be read to its end.
@@ -78,6 +113,47 @@ def verify_build(build: IndexBuild, *, repair: bool = False) -> Report:
     _verify_documents(build, report, repair)
     for collection, kinds in build.collections().items():
         _verify_points(build, collection, kinds, report, repair)
+    return report
+
+
+def remove_orphans(build: IndexBuild) -> int:
+    """Remove points without a row; how many. A write that is applied after its time was up
+    leaves them, where its nodes are gone by then.
+
+    Nothing is read where the store holds no more points than there are rows.
+
+    Raises:
+        StoreUnavailable: calling again goes on where this ended.
+    """
+    store = get_store()
+    removed_count = 0
+    for collection, kinds in build.collections().items():
+        rows = Node.objects.filter(build=build, kind__in=kinds)
+        if store.count(collection) <= rows.count():
+            continue
+        for points in store.scroll(collection):
+            ids = {point.id for point in points}
+            # Asked after the points were read: no point is written before its row.
+            held = set(rows.filter(point_id__in=ids).values_list("point_id", flat=True))
+            if orphans := sorted(ids - held):
+                store.delete(collection, orphans)
+                removed_count += len(orphans)
+    return removed_count
+
+
+def keep_report(build: IndexBuild, *, repair: bool = False) -> Report:
+    """Verify a build, and keep what was found with it, or why nothing could be.
+
+    Raises:
+        StoreUnavailable: the store could not be read to its end.
+    """
+    build_row = IndexBuild.objects.filter(pk=build.pk)
+    try:
+        report = verify_build(build, repair=repair)
+    except StrataError as error:
+        build_row.update(verified_at=Now(), report={"error": str(error)})
+        raise
+    build_row.update(verified_at=Now(), report=report.as_json())
     return report
 
 
@@ -121,15 +197,16 @@ def _equals_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[str]) 
 
 
 def _has_its_chunks(build: IndexBuild, artifact: Artifact, report: Report) -> bool:
-    """Without cutting it anew: its chunks stand where they say, in every one of its sources."""
+    """Without cutting it anew: its chunks stand where they say, one at a place, and nothing but
+    white space of any of its sources lies outside them."""
     sources = {source.pk: source for source in Source.objects.filter(artifact=artifact)}
     hashes = {pk: hash_text(source.text) for pk, source in sources.items()}
     nodes = Node.objects.filter(build=build, artifact=artifact, kind="chunk")
     label_hash = artifact.compute_label_hash()
-    seen = set()
-    for node in nodes.exclude(state=Node.State.DOOMED).only(
-        "point_id", "source_id", "start_offset", "end_offset", "text", "text_hash",
-        "source_hash", "label_hash",
+    spans: dict[tuple[UUID, str], list[tuple[int, int]]] = {}
+    for node in nodes.exclude(state=Node.State.DOOMED).values_list(
+        "point_id", "source_id", "strategy", "start_offset", "end_offset", "text", "text_hash",
+        "source_hash", "label_hash", named=True,
     ):  # fmt: skip
         if node.source_id not in sources or node.label_hash != label_hash:
             return False
@@ -139,11 +216,39 @@ def _has_its_chunks(build: IndexBuild, artifact: Artifact, report: Report) -> bo
         if text != node.text or node.text_hash not in (None, hash_text(text)):
             report.found("misplaced", node.point_id)
             return False
-        seen.add(node.source_id)
-    if seen == set(sources):
+        assert node.start_offset is not None
+        assert node.end_offset is not None
+        places = spans.setdefault((node.source_id, node.strategy), [])
+        if (node.start_offset, node.end_offset) in places:
+            report.found("duplicate", node.point_id)
+            return False
+        places.append((node.start_offset, node.end_offset))
+    names = [strategy.name for strategy in build.spec.chunks.strategies]
+    if spans.keys() <= {(pk, name) for pk in sources for name in names} and all(
+        _covers(sources[pk].text, spans.get((pk, name), [])) for pk in sources for name in names
+    ):
         return True
-    # A source without a node is whole only if the recipe finds nothing in it to cut.
-    return {draft.source_id for draft in draft_nodes(artifact, build, ["chunk"])} == seen
+    # What lies outside every chunk must be what the recipe leaves out.
+    places_cut: dict[tuple[UUID, str], list[tuple[int, int]]] = {}
+    for draft in draft_nodes(artifact, build, ["chunk"]):
+        assert draft.source_id is not None
+        assert draft.start_offset is not None
+        assert draft.end_offset is not None
+        place = (draft.start_offset, draft.end_offset)
+        places_cut.setdefault((draft.source_id, draft.strategy), []).append(place)
+    return {key: sorted(places) for key, places in places_cut.items()} == {
+        key: sorted(places) for key, places in spans.items()
+    }
+
+
+def _covers(text: str, spans: list[tuple[int, int]]) -> bool:
+    """Whether nothing but white space lies between and around the spans."""
+    end = 0
+    for start, stop in sorted(spans):
+        if text[end:start].strip():
+            return False
+        end = max(end, stop)
+    return not text[end:].strip()
 
 
 def _verify_points(
@@ -151,10 +256,14 @@ def _verify_points(
 ) -> None:
     """I2, I3, I4 and I6: one point per row and one row per point, saying the same."""
     store = get_store()
+    last: UUID | None = None
     for row, point in _side_by_side(_rows(build, kinds), store.scroll(collection)):
         report.point_count += point is not None
         if row is None:
             assert point is not None
+            if point.id == last:
+                _found_doubled(build, collection, point.id, report, repair)
+                continue
             # Read once more: its row may have come while we walked.
             if not Node.objects.filter(build=build, point_id=point.id).exists():
                 report.found("orphan", point.id)
@@ -162,6 +271,7 @@ def _verify_points(
                     store.delete(collection, [point.id])
                     report.repaired_count += 1
             continue
+        last = row.point_id
         report.node_count += row.state != Node.State.DOOMED
         finding = _compare(build, row, point)
         if row.state == Node.State.FAILED:
@@ -169,18 +279,36 @@ def _verify_points(
         if finding is None:
             continue
         report.found(finding, row.point_id)
-        if repair and finding in {"missing", "outdated", "foreign", "uncontained"}:
-            plan_nodes(row.artifact_id, build)
-            Node.objects.filter(pk=row.pk).exclude(state=Node.State.DOOMED).update(
-                state=Node.State.PENDING,
-                settled_input_hash="" if finding != "outdated" else row.settled_input_hash,
-                attempts=0,
-                lease_token=None,
-                leased_until=None,
-            )
+        if repair and finding in UNSETTLING:
+            _make_due(row, build, has_its_vectors=finding == "mislabelled")
             report.repaired_count += 1
     if repair:
         _retry_failed(build, report)
+
+
+def _found_doubled(
+    build: IndexBuild, collection: str, point_id: UUID, report: Report, repair: bool
+) -> None:
+    report.found("doubled", point_id)
+    row = Node.objects.filter(build=build, point_id=point_id).first()
+    if repair and row is not None:
+        # By its id every copy goes; which of them is right no one can tell.
+        get_store().delete(collection, [point_id])
+        _make_due(row, build, has_its_vectors=False)
+        report.repaired_count += 1
+
+
+def _make_due(row: Row | Node, build: IndexBuild, *, has_its_vectors: bool) -> None:
+    plan_nodes(row.artifact_id, build)
+    Node.objects.filter(pk=row.pk).exclude(state=Node.State.DOOMED).update(
+        state=Node.State.PENDING,
+        settled_input_hash=row.settled_input_hash if has_its_vectors else "",
+        embedding_model=build.spec.embedding.model,
+        dimension=build.spec.embedding.dimension,
+        attempts=0,
+        lease_token=None,
+        leased_until=None,
+    )
 
 
 def _retry_failed(build: IndexBuild, report: Report) -> None:
@@ -190,7 +318,7 @@ def _retry_failed(build: IndexBuild, report: Report) -> None:
     )
 
 
-def _compare(build: IndexBuild, row: Node, point: StoredPoint | None) -> str | None:
+def _compare(build: IndexBuild, row: Row, point: StoredPoint | None) -> str | None:
     spec = build.spec.embedding
     if row.state == Node.State.DOOMED:
         return "doomed"
@@ -203,20 +331,25 @@ def _compare(build: IndexBuild, row: Node, point: StoredPoint | None) -> str | N
         return "foreign"
     if point is None:
         return "missing"
-    return None if hash_payload(point.payload) == row.payload_hash else "outdated"
+    if hash_payload(point.payload) == row.payload_hash:
+        return None
+    texts = [point.payload[name] for name in TEXT_FIELDS if name in point.payload]
+    [text] = Node.objects.filter(pk=row.pk).values_list("text", flat=True) or [None]
+    return "mislabelled" if texts == [text] else "outdated"
 
 
-def _rows(build: IndexBuild, kinds: Sequence[str]) -> Iterator[Node]:
+def _rows(build: IndexBuild, kinds: Sequence[str]) -> Iterator[Row]:
     """The build's rows of these kinds in ascending order of point id, a page at a time.
 
     No query stays open while the caller writes: SQLite's readers would not see what it wrote.
     """
     last: UUID | None = None
     while True:
-        rows = Node.objects.filter(build=build, kind__in=kinds).defer("text", "context")
+        rows = Node.objects.filter(build=build, kind__in=kinds)
         if last is not None:
             rows = rows.filter(point_id__gt=last)
-        page = list(rows.order_by("point_id")[:ROWS_AT_ONCE])
+        found = rows.order_by("point_id").values_list(*Row._fields)[:ROWS_AT_ONCE]
+        page = [Row(*values) for values in found]
         yield from page
         if len(page) < ROWS_AT_ONCE:
             return
@@ -224,8 +357,8 @@ def _rows(build: IndexBuild, kinds: Sequence[str]) -> Iterator[Node]:
 
 
 def _side_by_side(
-    rows: Iterator[Node], batches: Iterator[list[StoredPoint]]
-) -> Iterator[tuple[Node | None, StoredPoint | None]]:
+    rows: Iterator[Row], batches: Iterator[list[StoredPoint]]
+) -> Iterator[tuple[Row | None, StoredPoint | None]]:
     """Merge two streams, both ascending by id, into pairs of the same id."""
     points = (point for batch in batches for point in batch)
     row, point = next(rows, None), next(points, None)

@@ -1,5 +1,6 @@
 """Indexes over HTTP: how far they are, whether they are right."""
 
+import logging
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -10,17 +11,29 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from documents.exceptions import UnknownIndex
-from documents.serializers import StrictSerializer
+from documents.serializers import ErrorSerializer, StrictSerializer
 from indexing import tasks
+from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
 from indexing.progress import index_progress
+from indexing.removal import remove_index
 from indexing.serializers import (
     IndexListSerializer,
+    IndexRemovalSerializer,
+    IndexReportSerializer,
     IndexSerializer,
-    ReportSerializer,
     VerifyAnswerSerializer,
 )
-from indexing.verification import verify_build
+from indexing.specs import has_spec
+from indexing.verification import keep_report
+
+logger = logging.getLogger(__name__)
+
+REST_GOES = "No search finds it any more; what is left is removed by itself."
+COMES_BACK = (
+    "specs/{}.yaml is still there, so that the index comes back, empty, at the next start; remove "
+    "the file to be rid of it."
+)
 
 
 class VerifySerializer(StrictSerializer):
@@ -46,12 +59,44 @@ class IndexViewSet(viewsets.ViewSet):
         """One index with its progress."""
         return Response(_progress_of(index))
 
-    @extend_schema(request=VerifySerializer, responses=ReportSerializer)
+    @extend_schema(
+        responses={200: IndexRemovalSerializer, 202: IndexRemovalSerializer, 404: ErrorSerializer}
+    )
+    def destroy(self, request: Request, index: str) -> Response:
+        """Remove an index with its documents, their originals, and the points of all its builds.
+
+        200: nothing of it is left. 202: no search finds it, and the rest goes by itself; asking
+        again counts again.
+        """
+        answer: dict[str, Any] = {"index": index, "deleted": True, "points": None}
+        try:
+            receipt = remove_index(index)
+        except StoreUnavailable as error:
+            logger.warning("The points of %s stay for now: %s", index, error)
+            is_complete = False
+        else:
+            answer |= receipt.as_json()
+            is_complete = receipt.is_complete
+        detail = "" if is_complete else REST_GOES
+        if has_spec(index):
+            detail = f"{detail} {COMES_BACK.format(index)}".strip()
+        if detail:
+            answer["detail"] = detail
+        return Response(
+            answer, status=status.HTTP_200_OK if is_complete else status.HTTP_202_ACCEPTED
+        )
+
+    @extend_schema(request=VerifySerializer, responses=IndexReportSerializer)
     @action(detail=True, methods=["post"])
     def verify(self, request: Request, index: str) -> Response:
-        """Compare documents, ledger and store of one index in both directions."""
-        _progress_of(index)
-        return Response(_verify(request, index)[0])
+        """Compare documents, ledger and store of one index in both directions.
+
+        The report is the live build's; ``beside`` has those of the builds beside it.
+        """
+        live = _progress_of(index)["build"]
+        reports = {report["build"]: report for report in _verify(request, index)}
+        report = reports.pop(live)
+        return Response({**report, "beside": list(reports.values())})
 
 
 class VerifyView(APIView):
@@ -76,7 +121,7 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
     builds = IndexBuild.objects.receiving()
     if index is not None:
         builds = builds.filter(index=index)
-    reports = [verify_build(build, repair=repair) for build in builds]
+    reports = [keep_report(build, repair=repair) for build in builds]
     if repair:
         tasks.sweep_indexes.delay()
     return [report.as_json() for report in reports]
@@ -85,5 +130,5 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
 def _progress_of(index: str) -> dict[str, Any]:
     for progress in index_progress(index, counts_unplanned=True):
         return progress.as_json()
-    names = Index.objects.values_list("name", flat=True)
+    names = Index.objects.standing().values_list("name", flat=True)
     raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)

@@ -3,3 +3,9 @@ from django.apps import AppConfig
 
 class RetrievalConfig(AppConfig):
     name = "retrieval"
+
+    def ready(self) -> None:
+        from retrieval import (
+            checks,  # noqa: F401
+            tasks,  # noqa: F401 - web servers send them as well
+        )

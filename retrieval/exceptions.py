@@ -13,3 +13,32 @@ class UnknownTool(StrataError):
     """The index declares no tool of this name."""
 
     code = "unknown_tool"
+
+
+class UnknownPipeline(StrataError):
+    """There is no query pipeline of this name."""
+
+    code = "unknown_pipeline"
+
+
+class InvalidPipeline(StrataError):
+    """A query pipeline's file is not valid."""
+
+    code = "invalid_pipeline"
+    is_about_setup = True
+
+
+class UnknownJudgement(StrataError):
+    """There is no judgement with this id."""
+
+    code = "unknown_judgement"
+
+
+class UnknownRun(StrataError):
+    """There is no evaluation with this id."""
+
+    code = "unknown_evaluation"
+
+
+class RunTakenOver(Exception):
+    """Someone else measures this run now, or it was deleted."""

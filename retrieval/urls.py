@@ -2,6 +2,8 @@
 
 from django.urls import path
 
+from retrieval.ask_views import answer_question
+from retrieval.pipeline_views import PipelineListView
 from retrieval.viewsets import (
     HierarchicalSearchView,
     PageSearchView,
@@ -26,8 +28,10 @@ urlpatterns = [
     ),
     # POST does not survive a redirect.
     *(path(f"search/{kind}/", view.as_view(schema=None)) for kind, view in SEARCHES.items()),
+    path("ask", answer_question, name="ask"),
     path("indexes/<str:index>/tools/", ToolListView.as_view(), name="tool-list"),
     path("indexes/<str:index>/tools/<str:name>/", ToolView.as_view(), name="tool"),
     path("indexes/<str:index>/tools/<str:name>", ToolView.as_view(schema=None)),
+    path("pipelines/", PipelineListView.as_view(), name="pipeline-list"),
     path("sources/<uuid:source_id>/", SourceView.as_view(), name="source"),
 ]

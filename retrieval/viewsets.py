@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+from django.core.cache import cache
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
     PolymorphicProxySerializer,
@@ -179,11 +181,17 @@ def respond(answered: Answered) -> Response:
 
 
 def enqueue_planning(artifact_ids: Iterable[UUID]) -> None:
-    """Have stale artifacts looked at now; without a broker the sweep finds them later."""
+    """Have stale artifacts looked at now, each once in a while however often it is found.
+
+    While the work is held up, every search would send for it again and swamp the broker.
+    Without a broker the sweep finds them later.
+    """
     for artifact_id in artifact_ids:
+        if not cache.add(f"planning-{artifact_id}", True, settings.STRATA_SWEEP_SECONDS):
+            continue
         try:
             for plan in (plan_nodes, plan_writing):
-                plan.apply_async(kwargs={"artifact_id": str(artifact_id)}, retry=False)
+                plan.apply_async(kwargs={"artifact_id": str(artifact_id)})
         except OperationalError:
             logger.warning("The broker is away; stale artifacts wait for the sweep")
             return

@@ -5,9 +5,11 @@
  */
 
 import { artifactElement, passageElement, questionElement, summaryElement } from "./search/answers.js";
+import { answerElement, eventsOf } from "./search/asking.js";
 import { ask, readKey, takeKeyFromAddress } from "./search/api.js";
 import { $, element, grouped } from "./search/dom.js";
 import { forgetTexts, wordsOf } from "./search/text.js";
+import { beginVerdicts } from "./search/verdicts.js";
 
 const POLL_BUSY = 2_000; // milliseconds, while something is being indexed and somebody looks
 const POLL_IDLE = 15_000;
@@ -35,6 +37,14 @@ const SEARCHES = {
     isOf: (kinds) => kinds.includes("question"),
     names: ["hit", "hits"],
     show: (answer, words) => answer.hits.map((hit) => questionElement(hit, words)),
+  },
+  ask: {
+    isOf: (kinds) => kinds.includes("chunk") || kinds.includes("question"),
+    names: ["hit", "hits"],
+    show: (answer, words) =>
+      answer.hits.map((hit) =>
+        hit.kind === "question" ? questionElement(hit, words) : passageElement(hit, words),
+      ),
   },
 };
 
@@ -255,7 +265,10 @@ function offerSearches() {
     radio.parentElement.hidden = !isOffered;
   }
   if (!offered.includes(form.elements.search.value)) form.elements.search.value = offered[0];
-  $("searches").hidden = offered.length === 1 && offered[0] === "pages";
+  // A pipeline says how it searches.
+  const isAsking = form.elements.search.value === "ask";
+  $("modes").hidden = isAsking;
+  $("explain").parentElement.hidden = isAsking;
 }
 
 // --- What the address says -----------------------------------------------------------------------
@@ -328,7 +341,7 @@ form.addEventListener("submit", (event) => {
 
 form.addEventListener("change", (event) => {
   if (event.target === $("q")) return;
-  if (event.target.name === "index") offerSearches();
+  if (["index", "search"].includes(event.target.name)) offerSearches();
   go();
 });
 
@@ -345,6 +358,7 @@ document.addEventListener("keydown", (event) => {
 async function search() {
   running?.abort();
   isHoping = false;
+  clearAnswer();
   const { index, search: chosen, q, mode, limit, explain } = readForm();
   document.title = q ? `${q} – Strata` : "Strata";
   showError("");
@@ -363,6 +377,10 @@ async function search() {
   $("empty").hidden = true;
   results.setAttribute("aria-busy", "true");
   try {
+    if (chosen === "ask") {
+      await showStream(eventsOf({ index, q, limit }, mine.signal), q, () => mine === running);
+      return;
+    }
     const answer = await ask(`search/${chosen}`, { index, q, mode, limit, explain }, mine.signal);
     if (mine !== running) return;
     showAnswer(answer, chosen, q);
@@ -376,6 +394,36 @@ async function search() {
   } finally {
     if (mine === running) results.removeAttribute("aria-busy");
   }
+}
+
+/** An answer as it is written, above the hits it rests on. */
+async function showStream(events, query, isWanted) {
+  let answer = null;
+  for await (const { kind, data } of events) {
+    if (!isWanted()) return;
+    if (kind === "metadata") {
+      showAnswer(data, "ask", query);
+      answer = answerElement(data, showHit);
+      results.before(answer.panel);
+    } else if (kind === "chunk") {
+      answer.add(data.text);
+    } else if (kind === "done") {
+      answer.end(data);
+    } else {
+      showError([data.detail, data.fix].filter(Boolean).join(" "));
+    }
+  }
+}
+
+function showHit(number) {
+  const hit = results.children[number];
+  hit.tabIndex = -1;
+  hit.focus({ preventScroll: true });
+  hit.scrollIntoView({ block: "nearest", behavior: "smooth" });
+}
+
+function clearAnswer() {
+  document.querySelector("main > .answer")?.remove();
 }
 
 function showError(message, from = "search") {
@@ -427,9 +475,10 @@ function showEmpty() {
 function showAnswer(answer, search, query) {
   const { names, show } = SEARCHES[search];
   forgetTexts();
+  beginVerdicts(answer.index, query);
   const shown = show(answer, wordsOf(query));
   results.replaceChildren(...shown);
-  const { embed, search: found, verify, total } = answer.took_ms;
+  const { total, ...stages } = answer.took_ms;
   const count = shown.length;
   if (count === 0) {
     const index = indexes.get(chosenIndex());
@@ -440,7 +489,9 @@ function showAnswer(answer, search, query) {
   } else {
     $("status").textContent = `${count} ${names[count === 1 ? 0 : 1]} in ${duration(total)}`;
   }
-  $("status").title = `embed ${duration(embed)}, search ${duration(found)}, verify ${duration(verify)}`;
+  $("status").title = Object.entries(stages)
+    .map(([stage, took]) => `${stage} ${duration(took)}`)
+    .join(", ");
 }
 
 function duration(value) {

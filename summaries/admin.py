@@ -1,7 +1,6 @@
 """What is written about documents in the admin: to look at, to edit, to have written again."""
 
 import json
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +22,7 @@ from documents.parsing import clean_text
 from documents.serializers import MetadataTextField
 from documents.services import parse_again
 from documents.tasks import sweep_documents
+from documents.waking import wake_on_commit
 from indexing import services as indexing
 from indexing.admin import ERROR_CHARS, IndexOfBuildFilter, wake_settling
 from indexing.models import IndexBuild, Node
@@ -48,7 +48,7 @@ def wake_writing() -> None:
     ]
     builds = IndexBuild.objects.receiving().filter(due[0] | due[1])
     for build_id in builds.values_list("pk", flat=True):
-        transaction.on_commit(partial(tasks.write.delay, build_id=build_id), robust=True)
+        wake_on_commit(tasks.write, build_id=build_id)
 
 
 def write_again(rows: QuerySet[Any]) -> int:
@@ -102,7 +102,7 @@ def retry_artifacts(
         )
         files = parse_again(artifacts)  # last: the list may be of those that failed
         if files:
-            transaction.on_commit(sweep_documents.delay, robust=True)
+            wake_on_commit(sweep_documents)
         wake_settling()
         wake_writing()
     counts = [

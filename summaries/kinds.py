@@ -3,8 +3,9 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
@@ -16,7 +17,7 @@ from indexing.kinds import Condition
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores.base import Payload
-from summaries.models import EMPTY, Annotation, Summary, Writing
+from summaries.models import EMPTY, Annotation, Summary, Writing, due_values
 
 
 class _SummaryKind:
@@ -25,6 +26,7 @@ class _SummaryKind:
     name: str
     is_of_page: bool
     payload_fields: Mapping[str, str] = {"type": "keyword", "entity_id": "keyword"}
+    regenerated_as = "summary"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         summaries = Summary.objects.filter(
@@ -83,6 +85,16 @@ class _SummaryKind:
         written = Summary.objects.filter(build__in=builds, artifact=OuterRef("pk")).with_text()
         return Exists(written.filter(~Exists(mirrored)))
 
+    def is_refused(self, builds: Sequence[int]) -> Condition:
+        mine = Summary.objects.filter(page__isnull=not self.is_of_page, build__in=builds)
+        return Exists(mine.filter(artifact=OuterRef("pk"), state=Writing.State.FAILED))
+
+    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
+        mine = Summary.objects.filter(page__isnull=not self.is_of_page, build=build)
+        # Written by no one is what says nothing, of an empty page.
+        told = mine.exclude(state=Writing.State.WRITTEN, model_name="")
+        return _make_due(told.filter(artifact=artifact), only_refused)
+
 
 class PageSummaryKind(_SummaryKind):
     name = "page_summary"
@@ -121,6 +133,7 @@ class ArtifactSummaryKind(_SummaryKind):
 class QuestionKind:
     name = "question"
     payload_fields: Mapping[str, str] = {"chunk_id": "keyword"}
+    regenerated_as = "question"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         """One node for each question; its offsets are those of the chunk that answers it."""
@@ -207,6 +220,19 @@ class QuestionKind:
         )
         uncut = Source.objects.filter(~Exists(cut), artifact=OuterRef("pk"))
         return Q(Exists(due)) | Q(Exists(uncut))
+
+    def is_refused(self, builds: Sequence[int]) -> Condition:
+        mine = Annotation.objects.filter(build__in=builds, artifact=OuterRef("pk"))
+        return Exists(mine.filter(state=Writing.State.FAILED))
+
+    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
+        return _make_due(Annotation.objects.filter(build=build, artifact=artifact), only_refused)
+
+
+def _make_due(rows: QuerySet[Any], only_refused: bool) -> int:
+    if only_refused:
+        return rows.filter(state=Writing.State.FAILED).update(**due_values())
+    return rows.filter(is_by_hand=False).update(**due_values(is_asked_anew=True))
 
 
 def fill_context(nodes: list[Node], title: str, build: IndexBuild) -> list[Node]:

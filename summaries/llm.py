@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from django.conf import settings
 from pydantic import BaseModel, ValidationError
 
+from indexing.importing import importing
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelMisconfigured,
@@ -108,11 +109,19 @@ class LanguageModel:
         return f"<LanguageModel {self.name}>"
 
     def complete(
-        self, system: str, user: str, schema: type[T], *, max_tokens: int = 1024
+        self,
+        system: str,
+        user: str,
+        schema: type[T],
+        *,
+        max_tokens: int = 1024,
+        patience_seconds: float | None = None,
     ) -> Completion[T]:
         """An answer in the form of ``schema``, asked for at temperature 0.
 
-        An answer of another form is shown to the model once, with what is wrong with it.
+        An answer of another form is shown to the model once, with what is wrong with it. Where
+        somebody waits for it, ``patience_seconds`` is the longest that one call may take, and
+        after that none is begun.
 
         Raises:
             InvalidCompletion: wrong twice, or cut off at ``max_tokens``; the same call would
@@ -120,12 +129,13 @@ class LanguageModel:
         """
         spent = _Spent()
         turns = [("system", system), ("user", user)]
-        answer = self._ask(turns, schema, max_tokens, spent)
+        patience = _Patience(patience_seconds)
+        answer = self._ask(turns, schema, max_tokens, spent, patience)
         try:
             value = schema.model_validate_json(answer)
         except ValidationError as error:
             turns += [("assistant", answer), ("user", _describe_problems(error))]
-            answer = self._ask(turns, schema, max_tokens, spent)
+            answer = self._ask(turns, schema, max_tokens, spent, patience)
             try:
                 value = schema.model_validate_json(answer)
             except ValidationError as still:
@@ -144,6 +154,7 @@ class LanguageModel:
         again only while no piece has come.
         """
         turns = [("system", system), ("user", user)]
+        _import_clients()
         waits, spent = _waits(), _Spent()
         while True:
             has_begun = False
@@ -197,13 +208,20 @@ class LanguageModel:
             await asyncio.sleep(wait)
 
     def _ask(
-        self, turns: list[tuple[str, str]], schema: type[T], max_tokens: int, spent: "_Spent"
+        self,
+        turns: list[tuple[str, str]],
+        schema: type[T],
+        max_tokens: int,
+        spent: "_Spent",
+        patience: "_Patience",
     ) -> str:
         """The model's next turn, a whole one; tried again as the settings say."""
+        _import_clients()
         waits = _waits()
         while True:
             try:
-                with _slots.held(), self._calling(spent), self._connection() as model:
+                connection = self._connection(patience.left())
+                with _slots.held(), self._calling(spent), connection as model:
                     answer = model.chat(
                         _messages(turns),
                         max_tokens=max_tokens,
@@ -214,6 +232,8 @@ class LanguageModel:
                 break
             except LanguageModelUnavailable as error:
                 wait = _wait_after(error, waits)
+                if patience.ends_within(wait):
+                    raise
             time.sleep(wait)
         if usage is not None:
             spent.prompt_tokens += usage.prompt_tokens or 0
@@ -292,12 +312,12 @@ class LanguageModel:
         return (text.replace(self._api_key, "…") if self._api_key else text)[:300]
 
     @contextmanager
-    def _connection(self) -> Iterator["OpenAILike"]:
+    def _connection(self, seconds: float | None = None) -> Iterator["OpenAILike"]:
         import httpx
         import openai
 
         transport = httpx.Client(verify=_tls())
-        with openai.OpenAI(http_client=transport, **self._client_options()) as client:
+        with openai.OpenAI(http_client=transport, **self._client_options(seconds)) as client:
             yield self._llama_index(openai_client=client)
 
     @asynccontextmanager
@@ -309,10 +329,11 @@ class LanguageModel:
         async with openai.AsyncOpenAI(http_client=transport, **self._client_options()) as client:
             yield self._llama_index(async_openai_client=client)
 
-    def _client_options(self) -> dict[str, Any]:
+    def _client_options(self, most: float | None = None) -> dict[str, Any]:
         import httpx
 
         seconds = settings.STRATA_LLM_TIMEOUT_SECONDS
+        seconds = seconds if most is None else min(seconds, most)
         return {
             "api_key": self._api_key or NO_KEY,
             "base_url": self._base_url,
@@ -347,6 +368,20 @@ class _Spent:
     call_count: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+
+class _Patience:
+    """How long somebody still waits; for ever where no seconds are given."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._ends_at = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float | None:
+        """Seconds, and a moment where there are none: the first call is made in any case."""
+        return None if self._ends_at is None else max(0.1, self._ends_at - time.monotonic())
+
+    def ends_within(self, seconds: float) -> bool:
+        return self._ends_at is not None and time.monotonic() + seconds >= self._ends_at
 
 
 class _Slots:
@@ -414,7 +449,8 @@ def _tls() -> ssl.SSLContext:
 
 def _import_clients() -> None:
     """What takes seconds the first time, for callers that may not wait where they are."""
-    import llama_index.llms.openai_like  # noqa: F401
+    with importing:
+        import llama_index.llms.openai_like  # noqa: F401
 
     _tls()
 

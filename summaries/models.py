@@ -54,6 +54,16 @@ class Writing(models.Model):
         return bool(self.written_hash) and self.written_hash == self.input_hash
 
 
+def due_values(*, is_asked_anew: bool = False) -> dict[str, Any]:
+    """What makes rows due, whoever is at them; asked anew, they lose what is by hand and no kept
+    answer will do."""
+    values = {
+        "state": Writing.State.DUE, "attempts": 0, "last_error": "", "lease_token": None,
+        "leased_until": None,
+    }  # fmt: skip
+    return values | {"is_by_hand": False, "is_asked_anew": True} if is_asked_anew else values
+
+
 class SummaryQuerySet(models.QuerySet["Summary"]):
     def of_pages(self) -> "SummaryQuerySet":
         return self.filter(page__isnull=False)

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from documents.serializers import StrictSerializer, StringField
+from documents.serializers import REVISION_HELP, StrictSerializer, StringField
 from summaries.models import Summary
 
 MAX_SUMMARY_CHARS = 10_000
@@ -24,6 +24,7 @@ class SummarySerializer(serializers.Serializer):
     entity_id = serializers.UUIDField()
     type = serializers.ChoiceField(choices=["page_summary", "artifact_summary"])
     artifact_id = serializers.UUIDField()
+    revision = serializers.IntegerField(help_text=REVISION_HELP)
     text = serializers.CharField()
     model_name = serializers.CharField(help_text="`extractive`, `by hand`, or a model's.")
     is_by_hand = serializers.BooleanField()
@@ -39,6 +40,7 @@ def render_summary(summary: Summary) -> dict[str, Any]:
         "entity_id": str(summary.entity_id),
         "type": summary.kind,
         "artifact_id": str(summary.artifact_id),
+        "revision": summary.artifact.revision,
         "text": summary.text,
         "model_name": summary.model_name,
         "is_by_hand": summary.is_by_hand,

@@ -6,6 +6,7 @@ itself on another machine. Nothing here enqueues.
 
 import json
 import logging
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,11 +22,14 @@ from django.utils import timezone
 from documents.exceptions import InvalidInput, StrataError, UnknownArtifact, Unparsable
 from documents.indexes import get_catalog
 from documents.models import Artifact, Page, hash_text
-from documents.services import refuse_artifact
+from documents.services import note_change, refuse_artifact
 from indexing.exceptions import Uncuttable
-from indexing.kinds import get_kind
+from indexing.kinds import awaited_artifacts, get_kind
 from indexing.models import IndexBuild, lease_end
-from summaries.models import Annotation, Spending, Summary, Writing
+from indexing.pace import LANGUAGE_MODEL, note_pace
+from indexing.promotion import pause_build
+from summaries.carrying import carry_annotations, carry_artifact_summary, carry_page_summaries
+from summaries.models import Annotation, Spending, Summary, Writing, due_values
 from summaries.writers import (
     BY_HAND,
     AnnotationDraft,
@@ -72,7 +76,7 @@ def plan_writing(artifact_id: UUID, build: IndexBuild) -> None:
     drafts = None
     if spec.questions is not None and not _is_annotated(artifact, build):
         try:
-            drafts = _draft_annotations(artifact, build)
+            drafts = draft_annotations(artifact, build)
         except Uncuttable as error:
             # No later try would end otherwise; the document's owner must hear of it.
             refuse_artifact(artifact, Unparsable(error.code, error.detail))
@@ -113,6 +117,7 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
             if not page.text.strip():  # there is nothing to say about it
                 row.state, row.written_hash, row.text = Writing.State.WRITTEN, input_hash, ""
                 row.text_hash = hash_text("")
+    carry_page_summaries(build, [row for row in new if row.state == Writing.State.DUE])
     Summary.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT, ignore_conflicts=True)
     blank = [row for row in changed if row.state == Writing.State.WRITTEN and not row.is_by_hand]
     Summary.objects.bulk_update(
@@ -124,7 +129,7 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
 def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
     """Due whenever the summaries of its pages are others than it was made from. While one of
     those is due itself, it waits."""
-    row, _ = Summary.objects.get_or_create(build=build, artifact=artifact, page=None)
+    row, is_new = Summary.objects.get_or_create(build=build, artifact=artifact, page=None)
     input_hash = hash_inputs(_page_summaries(row))
     is_waiting = Summary.objects.of_pages().filter(
         build=build, artifact=artifact, state=Writing.State.DUE
@@ -133,6 +138,8 @@ def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
         row.input_hash = input_hash
         _make_due(row)
         row.save(update_fields=[*_DUE_FIELDS, "input_hash"])
+    if is_new and carry_artifact_summary(build, row):
+        row.save()
 
 
 def _is_annotated(artifact: Artifact, build: IndexBuild) -> bool:
@@ -144,7 +151,7 @@ def _is_annotated(artifact: Artifact, build: IndexBuild) -> bool:
     }
 
 
-def _draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:
+def draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:
     """One for each chunk the recipe cuts, whether or not the chunks are embedded as well."""
     return [
         Annotation(  # type: ignore[misc]  # a chunk's node has all of its place
@@ -185,6 +192,7 @@ def _write_annotations(artifact: Artifact, build: IndexBuild, drafts: Sequence[A
             if not row.is_by_hand:
                 _make_due(row)
         moved.append(row)
+    carry_annotations(build, new)
     Annotation.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT)
     Annotation.objects.bulk_update(
         moved, [*_PLACE_FIELDS, *_DUE_FIELDS, "input_hash"], batch_size=ROWS_PER_STATEMENT
@@ -230,15 +238,28 @@ def write_due(
     build: IndexBuild, written: Written, *, should_stop: Callable[[], bool] = lambda: False
 ) -> None:
     """Claim one batch of what is due, have it written, and keep each result as it comes;
-    ``written`` tells of what was kept, even where this raises.
+    ``written`` tells of what was kept, even where this raises. A build that has made the calls
+    it may make is paused; only mending the last answers can take it beyond them.
 
     Raises:
         LanguageModelUnavailable, LanguageModelMisconfigured, EmbeddingUnavailable, …: what was
             not written is as it was, its attempt given back; calling again later is safe.
     """
+    limit = batch_size()
+    if build.max_calls is not None:
+        spent = Spending.objects.filter(build=build).values_list("call_count", flat=True).first()
+        limit = min(limit, build.max_calls - (spent or 0))
+        if limit <= 0 and has_writable(build):
+            pause_build(
+                build,
+                f"The {build.max_calls} calls of a language model it was given are made; "
+                "resume it, or apply it again with more.",
+            )
+        if limit <= 0:
+            return
     for model in (Summary, Annotation):
         _give_up_exhausted(build, model)
-        claimed = _claim(build, model)
+        claimed = _claim(build, model, limit)
         if not claimed:
             continue
         written.row_count += len(claimed.rows)
@@ -278,7 +299,16 @@ def due_count(build: IndexBuild) -> int:
     return sum(rows.count() for rows in due)
 
 
-def _claim(build: IndexBuild, model: type[Writing]) -> _Claim:
+def unplanned_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
+    """Artifacts of which it has not been worked out what is still owed."""
+    due = [
+        Exists(model._default_manager.filter(build=build, artifact=OuterRef("pk"), state="due"))
+        for model in KINDS_OF
+    ]
+    return awaited_artifacts(build).exclude(due[0] | due[1])
+
+
+def _claim(build: IndexBuild, model: type[Writing], limit: int) -> _Claim:
     """Take a lease on a batch; the attempt is counted now. Rows that saw their worker die are
     taken one at a time."""
     token = uuid.uuid4()
@@ -286,7 +316,7 @@ def _claim(build: IndexBuild, model: type[Writing]) -> _Claim:
         rows = writable(build, model).order_by("pk")
         if connection.features.has_select_for_update_skip_locked:
             rows = rows.select_for_update(skip_locked=True, of=("self",))
-        fresh = rows.filter(attempts__lt=SUSPECT_ATTEMPTS)[: batch_size()]
+        fresh = rows.filter(attempts__lt=SUSPECT_ATTEMPTS)[:limit]
         ids = list(fresh.values_list("pk", flat=True))
         if not ids:
             suspects = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
@@ -309,11 +339,15 @@ def _write_claim(
     outage: StrataError | None = None
     is_stopped = False
     rows = {row.pk: row for row in claim.rows}
+    started, call_count = time.monotonic(), 0
     try:
         for outcome in _outcomes(build, model, rows):
+            call_count += outcome.cost.call_count
             outage = _keep(build, model, rows[outcome.key], outcome, claim.token, written) or outage
             if is_stopped := should_stop():
                 break
+        if call_count:
+            note_pace(LANGUAGE_MODEL, call_count, time.monotonic() - started)
     except StrataError as error:
         outage = error
     except Exception as error:
@@ -458,17 +492,18 @@ def _spend(build: IndexBuild, cost: Cost) -> None:
 # --- By hand ---------------------------------------------------------------------------------
 
 
+@transaction.atomic
 def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> list[Summary]:
     """Take a page's or an artifact's summary by hand, in every build that has one; with None,
     have it written again.
 
-    It is embedded again, and a page's makes its artifact's due.
+    It is embedded again, and a page's makes its artifact's due. The artifact has a new revision.
 
     Raises:
         UnknownArtifact: there is no such artifact or page.
         InvalidInput: the index makes no such summaries, or the text is blank.
     """
-    artifact = Artifact.objects.filter(pk=artifact_id).first()
+    artifact = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
     page = None if page_id is None else Page.objects.filter(pk=page_id).first()
     if artifact is None or (page is None and page_id is not None):
         raise UnknownArtifact(field="id")
@@ -485,10 +520,11 @@ def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
         )
     if text is not None and not text.strip():
         raise InvalidInput("A summary says something.", field="text")
+    note_change(artifact)
+    Artifact.objects.filter(pk=artifact_id).update(revision=artifact.revision)
     return [_take_summary(build, artifact, page, text) for build in builds]
 
 
-@transaction.atomic
 def _take_summary(
     build: IndexBuild, artifact: Artifact, page: Page | None, text: str | None
 ) -> Summary:
@@ -514,18 +550,13 @@ def _take_summary(
 def write_again(rows: models.QuerySet[Any]) -> int:
     """Have these rows written anew, those by hand included, whatever was answered before; how
     many."""
-    return rows.update(
-        state=Writing.State.DUE, is_by_hand=False, is_asked_anew=True, attempts=0, last_error="",
-        lease_token=None, leased_until=None,
-    )  # fmt: skip
+    return rows.update(**due_values(is_asked_anew=True))
 
 
 def retry_failed(rows: models.QuerySet[Any]) -> int:
     """Give the failed ones of these rows their attempts back; how many."""
     receiving = IndexBuild.objects.receiving().values("pk")
-    return rows.filter(state=Writing.State.FAILED, build__in=receiving).update(
-        state=Writing.State.DUE, attempts=0, last_error="", lease_token=None, leased_until=None
-    )
+    return rows.filter(state=Writing.State.FAILED, build__in=receiving).update(**due_values())
 
 
 @transaction.atomic

@@ -10,15 +10,14 @@ Parsing writes pages in bulk, without signals, and saves the artifact last; so d
 of summaries, and the task plans their nodes.
 """
 
-from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
 from documents.models import Artifact, Page
+from documents.waking import wake_on_commit
 from indexing.models import IndexBuild
 from indexing.tasks import plan_nodes
 from summaries import tasks
@@ -43,14 +42,9 @@ def enqueue_for_page(instance: Page, *, raw: bool = False, **kwargs: Any) -> Non
 def enqueue_nodes(instance: Summary | Annotation, *, raw: bool = False, **kwargs: Any) -> None:
     if raw:
         return
-    wake = partial(
-        plan_nodes.delay,
-        artifact_id=str(instance.artifact_id),
-        kinds=list(KINDS_OF[type(instance)]),
-    )
-    transaction.on_commit(wake, robust=True)
-    write = partial(tasks.write.delay, build_id=instance.build_id)
-    transaction.on_commit(write, robust=True)
+    kinds = list(KINDS_OF[type(instance)])
+    wake_on_commit(plan_nodes, artifact_id=str(instance.artifact_id), kinds=kinds)
+    wake_on_commit(tasks.write, build_id=instance.build_id)
 
 
 def _enqueue(artifact_id: UUID, index: str) -> None:
@@ -58,5 +52,4 @@ def _enqueue(artifact_id: UUID, index: str) -> None:
         build.spec.is_written_about for build in IndexBuild.objects.receiving().filter(index=index)
     ):
         return
-    wake = partial(tasks.plan_writing.delay, artifact_id=str(artifact_id))
-    transaction.on_commit(wake, robust=True)
+    wake_on_commit(tasks.plan_writing, artifact_id=str(artifact_id))

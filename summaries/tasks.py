@@ -11,15 +11,12 @@ from uuid import UUID
 from celery import shared_task
 
 from documents.exceptions import StrataError
-from indexing.kinds import awaited_artifacts
 from indexing.models import IndexBuild
 from indexing.services import note_problem
-from indexing.tasks import BuildRound, plan_nodes
+from indexing.tasks import BuildRound, PlanRound, plan_nodes
 from summaries import services
 
 logger = logging.getLogger(__name__)
-
-SWEEP_LIMIT = 1_000  # artifacts a sweep wakes, per build
 
 
 def _write(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
@@ -32,35 +29,50 @@ def _write(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
     return written.row_count
 
 
+def _plan(artifact_id: UUID, build: IndexBuild) -> bool:
+    try:
+        services.plan_writing(artifact_id, build)
+    except StrataError as error:
+        # The sweep asks for it again; the other builds have their turn meanwhile.
+        logger.warning("Planning to write about %s waits: %s", artifact_id, error)
+        note_problem(build, error, field="writing_problem")
+        return False
+    return True
+
+
 writing = BuildRound(_write, partial(note_problem, field="writing_problem"))
+planning = PlanRound(
+    services.unplanned_artifacts, _plan, writing, lambda build_id: write.delay(build_id=build_id)
+)
 
 
 @shared_task
 def plan_writing(*, artifact_id: str) -> None:
     """Work out what is owed about one artifact, in every build that it concerns."""
-    for build in IndexBuild.objects.concerned_with(UUID(artifact_id)):
-        try:
-            services.plan_writing(UUID(artifact_id), build)
-        except StrataError as error:
-            # The sweep asks for it again; the other builds have their turn meanwhile.
-            logger.warning("Planning to write about %s waits: %s", artifact_id, error)
-            note_problem(build, error, field="writing_problem")
-            continue
-        if services.has_writable(build):
+    for build in IndexBuild.objects.concerned_with(UUID(artifact_id)).working():
+        if _plan(UUID(artifact_id), build) and services.has_writable(build):
             write.delay(build_id=build.pk)
 
 
 @shared_task
+def plan_build_writing(*, build_id: int) -> None:
+    """Work out what is owed about the artifacts of one build of which that is not known yet."""
+    for left_id in planning.run(build_id):
+        plan_build_writing.delay(build_id=left_id)
+
+
+@shared_task
 def write(*, build_id: int) -> None:
-    """Write for a build until nothing is left."""
-    writing.run(build_id)
+    """Write for a build, and come again where that takes longer than a round."""
+    for left_id in writing.run(build_id):
+        write.delay(build_id=left_id)
 
 
 @shared_task
 def sweep_writing() -> None:
     """Wake whatever the rows say is not written: lost messages, outages, dead workers."""
-    for build in IndexBuild.objects.receiving():
+    for build in IndexBuild.objects.working():
         if services.has_writable(build):
             write.delay(build_id=build.pk)
-        for artifact_id in awaited_artifacts(build).values_list("pk", flat=True)[:SWEEP_LIMIT]:
-            plan_writing.delay(artifact_id=str(artifact_id))
+        if services.unplanned_artifacts(build).exists():
+            plan_build_writing.delay(build_id=build.pk)

@@ -25,6 +25,8 @@ from summaries.prompts import Prompt, render_prompt
 EXTRACTIVE = "extractive"  # the model's name where rules wrote
 BY_HAND = "by hand"
 
+ANSWER_TOKENS = 150  # a few sentences, or a few questions
+
 Key = TypeVar("Key")
 
 
@@ -175,7 +177,13 @@ class SummaryAnswer(BaseModel):
 
 class LanguageModelWriter:
     """One call an input, as many at a time as the settings allow. What was answered before is
-    taken from there."""
+    taken from there.
+
+    One that does not ask gives only that, and for each other input what a call would cost.
+    """
+
+    def __init__(self, *, asks: bool = True) -> None:
+        self._asks = asks
 
     def summarise(
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
@@ -241,6 +249,10 @@ class LanguageModelWriter:
                 yield key, _Answered(value, answer.model_name), None, Cost(reused_count=1)
             else:
                 wanted.setdefault(kept_key, []).append(key)
+        if not self._asks:
+            for key in (keys[0] for keys in wanted.values()):
+                yield key, None, None, _estimate(prompts[key][0])
+            return
         pool = ThreadPoolExecutor(settings.STRATA_LLM_CONCURRENCY)
         try:
             calls = {}
@@ -286,6 +298,12 @@ class LanguageModelWriter:
                     yield key, answered, None, Cost(reused_count=1)
         finally:  # told to stop, what has not been sent stays unsent
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _estimate(prompt: Prompt) -> Cost:
+    """What a call would cost, by the rule of thumb of four characters a token."""
+    asked = len(prompt.system) + len(prompt.user)
+    return Cost(call_count=1, prompt_tokens=asked // 4, completion_tokens=ANSWER_TOKENS)
 
 
 def _asked_anew(inputs: Mapping[Key, Any]) -> set[Key]:

@@ -1,21 +1,20 @@
 """Fixtures every part of the suite shares."""
 
-import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from indexing import embedding
 from indexing.models import IndexBuild
 from indexing.services import sync_indexes
 from indexing.spec import EmbeddingSpec
-from indexing.stores import close_store, get_store
+from indexing.stores import CollectionSchema, VectorStore, close_store, get_store
+from tests.hashing import HashingEmbedder
+from tests.qdrant_loopback.process import qdrant_loopback
 
 MEMORY = Path("/dev/shm")  # where Linux keeps files in memory
 NEEDED_BYTES = 4 * 2**30
@@ -30,34 +29,6 @@ if (
     tempfile.tempdir = str(MEMORY)
 
 
-class HashingEmbedder:
-    """A bag of hashed words: deterministic, instant, and near where words are shared."""
-
-    def __init__(self, spec: EmbeddingSpec) -> None:
-        self.spec = spec
-        self.embedded: list[str] = []  # every document text, in the order it came
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.embedded += texts
-        return np.stack([self._vector(text) for text in texts])
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        return self._vector(text)
-
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.stack([self._vector(text) for text in texts])
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return [len(text.split()) + 2 for text in texts]
-
-    def _vector(self, text: str) -> NDArray[np.float32]:
-        vector = np.full(self.spec.dimension, 1e-3, dtype=np.float32)
-        for word in text.lower().split():
-            digest = hashlib.sha256(word.strip(".,;:!?").encode()).digest()
-            vector[int.from_bytes(digest[:4], "big") % self.spec.dimension] += 1
-        return vector / np.linalg.norm(vector)
-
-
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> HashingEmbedder:
     """The model replaced by hashing; remembers what it was asked to embed."""
@@ -66,15 +37,46 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> HashingEmbedder:
     return fake
 
 
+@pytest.fixture(scope="session")
+def qdrant_url() -> Iterator[str]:
+    """A Qdrant server's; its stand-in's where none is named."""
+    if url := os.environ.get("QDRANT_URL"):
+        yield url
+        return
+    with qdrant_loopback() as server:
+        yield server.url
+
+
 @pytest.fixture
-def store(tmp_path, settings) -> Iterator[object]:
-    """The embedded engine on an empty folder."""
+def store(tmp_path, settings, monkeypatch, request) -> Iterator[VectorStore]:
+    """The store that the settings name, empty."""
     close_store()
     settings.STRATA_VECTORS_DIR = tmp_path / "vectors"
     settings.STRATA_FILES_DIR = tmp_path / "files"
+    made: set[str] = set()
+    if settings.STRATA_VECTOR_STORE == "qdrant":
+        settings.QDRANT_URL = request.getfixturevalue("qdrant_url")
+        made = _collections_made(monkeypatch)
     yield get_store()
+    for name in made:
+        get_store().drop_collection(name)
     close_store()
     shutil.rmtree(tmp_path / "vectors", ignore_errors=True)  # megabytes each; pytest keeps folders
+
+
+def _collections_made(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Grows with every collection of a server that the test makes: others are none of ours."""
+    from indexing.stores.qdrant import QdrantStore
+
+    made: set[str] = set()
+    ensure_collection = QdrantStore.ensure_collection
+
+    def remember(store: QdrantStore, name: str, schema: CollectionSchema) -> None:
+        made.add(name)
+        ensure_collection(store, name, schema)
+
+    monkeypatch.setattr(QdrantStore, "ensure_collection", remember)
+    return made
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -23,6 +23,8 @@ STOP_SECONDS = 15
 
 class Service:
     """Its folder outlives each process, as a user's would."""
+
+    program: ClassVar[tuple[str, ...]] = ("manage.py",)
 
     def __init__(self, data_dir: Path, **environment: str) -> None:
         self.data_dir = data_dir
@@ -51,7 +53,7 @@ class Service:
         """Start it, and return once it answers."""
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve", "--port", str(self.port)],
+                [sys.executable, *self.program, "serve", "--port", str(self.port)],
                 cwd=ROOT, env=self.environment, stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
         deadline = time.monotonic() + START_SECONDS

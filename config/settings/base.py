@@ -9,11 +9,18 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 STRATA_DATA_DIR = Path(os.environ.get("STRATA_DATA_DIR", BASE_DIR / "var")).resolve()
 STRATA_DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents, hashes of keys
 STRATA_SPECS_DIR = Path(os.environ.get("STRATA_SPECS_DIR", BASE_DIR / "specs")).resolve()
+# A folder for each index that has golden queries; a new build of it is judged by them.
+STRATA_GOLDEN_DIR = Path(os.environ.get("STRATA_GOLDEN_DIR", BASE_DIR / "golden")).resolve()
+# Query pipelines besides those of retrieval/pipelines: one YAML file each.
+STRATA_PIPELINES_DIR = Path(
+    os.environ.get("STRATA_PIPELINES_DIR", BASE_DIR / "pipelines")
+).resolve()
 STRATA_PROMPTS_DIR = BASE_DIR / "templates" / "prompts"
 
 INSTALLED_APPS = [
     "config.apps.ConfigConfig",
     "access.apps.AccessConfig",
+    "webhooks.apps.WebhooksConfig",
     "documents.apps.DocumentsConfig",
     "indexing.apps.IndexingConfig",
     "summaries.apps.SummariesConfig",
@@ -73,6 +80,13 @@ WHITENOISE_AUTOREFRESH = False
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},  # each answer under way is one, of some kilobytes
+    }
+}
+
 # --- Documents -------------------------------------------------------------------------------
 
 STRATA_FILES_DIR = STRATA_DATA_DIR / "files"  # originals
@@ -99,6 +113,11 @@ STRATA_LEASE_SECONDS = 120  # a claim not finished by then is open to others
 STRATA_MAX_ATTEMPTS = 5
 STRATA_MIN_FREE_BYTES = 256 * 2**20  # the engine dies on a full disk, so writes stop before it
 STRATA_SWEEP_SECONDS = 60
+# Of work on builds at a stretch, and the batch then under way: what else waits for this worker
+# has its turn, and a child that has grown is replaced.
+STRATA_ROUND_SECONDS = 20
+STRATA_MIN_REVISION_SECONDS = 5.0  # a search waits for a write it is to show; then it says 409
+STRATA_RETIRED_SECONDS = 60  # a build given up is removed then: longer than any search reads it
 STRATA_AUDIT_SOURCES = 500  # sources whose text each sweep hashes again
 
 # What follows an index's name in those of its collections, unless its spec names them. Points
@@ -129,6 +148,15 @@ STRATA_LLM_CONCURRENCY = int(os.environ.get("STRATA_LLM_CONCURRENCY", 4))
 # Characters of documents' text in one call: about 6,000 tokens, which small models still read.
 STRATA_LLM_CONTEXT_CHARS = int(os.environ.get("STRATA_LLM_CONTEXT_CHARS", 24_000))
 
+# --- Webhooks --------------------------------------------------------------------------------
+
+# Who is told of what happens; no one unless set. Commas between URLs, "%2C" for one inside.
+STRATA_WEBHOOK_URLS = [
+    url.strip() for url in os.environ.get("STRATA_WEBHOOK_URLS", "").split(",") if url.strip()
+]
+# Signs what they are told: "whsec_" and base64 of 24 to 64 random bytes.
+STRATA_WEBHOOK_SECRET = os.environ.get("STRATA_WEBHOOK_SECRET", "").strip()
+
 # --- API -------------------------------------------------------------------------------------
 
 STRATA_ADMIN_KEY = os.environ.get("STRATA_ADMIN_KEY", "")  # the first admin key, for scripts
@@ -154,6 +182,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # Fields of one name whose values differ: the later ones have names of their own.
+    "ENUM_NAME_OVERRIDES": {
+        "EvaluationState": "retrieval.models.EvaluationRun.State",
+        "JudgementVerdict": ["good", "bad"],
+    },
 }
 
 # --- Work ------------------------------------------------------------------------------------
@@ -164,6 +197,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+STRATA_HEARTBEAT_FILE = os.environ.get("STRATA_HEARTBEAT_FILE", "")  # of a worker, or of beat
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 
 LOGGING = {

@@ -1,11 +1,13 @@
 """Many machines: PostgreSQL, Redis and a Qdrant server, everything from the environment."""
 
 import os
-from urllib.parse import unquote, urlsplit
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 from config.settings.base import *  # noqa: F403
+from config.settings.base import LOGGING, STATIC_ROOT
 
 
 def _required(name: str) -> str:
@@ -13,6 +15,13 @@ def _required(name: str) -> str:
     if not value:
         raise ImproperlyConfigured(f"Set {name} in the environment.")
     return value
+
+
+def _is_on(name: str) -> bool:
+    value = os.environ.get(name, "").lower()
+    if value not in {"", "0", "1", "false", "true"}:
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to 1 or to 0.")
+    return value in {"1", "true"}
 
 
 def _database(url: str) -> dict[str, object]:
@@ -26,28 +35,108 @@ def _database(url: str) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
+        # A thread keeps its connection, so there are never more than threads and children; a
+        # pool would not lower that number.
         "CONN_MAX_AGE": 600,  # seconds
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"application_name": "strata"},
+        "OPTIONS": {
+            "application_name": "strata",
+            "connect_timeout": 5,  # seconds
+            **dict(parse_qsl(parts.query)),  # libpq's own: sslmode and the like
+        },
     }
 
 
 SECRET_KEY = _required("SECRET_KEY")
+# Signed by these, sessions stay valid while SECRET_KEY is changed.
+SECRET_KEY_FALLBACKS = [key for key in os.environ.get("SECRET_KEY_FALLBACKS", "").split(",") if key]
 DEBUG = False
-ALLOWED_HOSTS = _required("ALLOWED_HOSTS").split(",")
+ALLOWED_HOSTS = [host.strip() for host in _required("ALLOWED_HOSTS").split(",")]
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host != "*"]
 DATABASES = {"default": _database(_required("DATABASE_URL"))}
 
+# --- Behind a proxy --------------------------------------------------------------------------
+
+# The proxy ends TLS, sets this header and strips what clients send of it.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-SECURE_SSL_REDIRECT = True
-SECURE_HSTS_SECONDS = 31_536_000
-SECURE_HSTS_INCLUDE_SUBDOMAINS = True
-SECURE_HSTS_PRELOAD = True
-SESSION_COOKIE_SECURE = True
-CSRF_COOKIE_SECURE = True
+# Only to try it on one machine without a certificate: keys and sessions cross the wire readable.
+_has_tls = not _is_on("STRATA_PLAIN_HTTP")
+SECURE_SSL_REDIRECT = _has_tls
+SECURE_REDIRECT_EXEMPT = ["^health/"]  # who looks after the process asks it without the proxy
+SECURE_HSTS_SECONDS = 31_536_000 if _has_tls else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _has_tls
+SECURE_HSTS_PRELOAD = _has_tls
+SESSION_COOKIE_SECURE = _has_tls
+CSRF_COOKIE_SECURE = _has_tls
+
+# --- Static files ----------------------------------------------------------------------------
+
+# Collected, they are served compressed; what was not is served as it lies in the packages.
+STATIC_ROOT = Path(os.environ.get("STRATA_STATIC_DIR", STATIC_ROOT))
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+}
+
+# --- What processes share for a while --------------------------------------------------------
+
+# Answers under way, so that another process can take one up where a connection broke.
+CACHES = {
+    "default": {
+        "BACKEND": "config.caches.LenientRedisCache",
+        "LOCATION": _required("REDIS_URL"),
+        "KEY_PREFIX": "strata",
+        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},  # seconds
+    }
+}
+
+# --- Vectors ---------------------------------------------------------------------------------
 
 STRATA_VECTOR_STORE = "qdrant"
 QDRANT_URL = _required("QDRANT_URL")
 QDRANT_API_KEY = os.environ.get("QDRANT_API_KEY", "")
+QDRANT_TIMEOUT_SECONDS = int(os.environ.get("QDRANT_TIMEOUT_SECONDS", 30))  # of one request
+
+# --- Work ------------------------------------------------------------------------------------
 
 CELERY_BROKER_URL = _required("REDIS_URL")
+CELERY_BROKER_CONNECTION_RETRY = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker waits for Redis for as long as it takes
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # A message that is not done by then goes to another worker: longer than any task may take.
+    "visibility_timeout": 3_600,  # seconds
+    "socket_connect_timeout": 3,  # seconds; whoever sends a wake-up must not wait long for it
+    "socket_timeout": 5,  # seconds; longer than a worker waits for the next message at a time
+    "socket_keepalive": True,
+    "health_check_interval": 30,  # seconds
+}
+# Once more at once, for a connection that broke while it lay idle, and no more: the sweep makes
+# up for what could not be sent. (Without any retry here, Celery would try for six seconds.)
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
+
+# The rows are the queue, and count their attempts. A message that outlived its worker would
+# come back without a count, and a document that kills workers with it, for ever.
+CELERY_TASK_REJECT_ON_WORKER_LOST = False
+# A round ends after STRATA_ROUND_SECONDS and one batch; a file after STRATA_PARSE_SECONDS.
+# What runs into these hangs. The first raises in the task, which gives its claim back; the
+# second kills its process, and the claim runs out.
+CELERY_TASK_SOFT_TIME_LIMIT = 1_800  # seconds
+CELERY_TASK_TIME_LIMIT = 2_100  # seconds
+# Memory a large document took is not given back; with the model, a child uses half of this.
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = (
+    int(os.environ.get("STRATA_WORKER_MEMORY_BYTES", 1_500_000_000)) // 1024
+)  # KiB; looked at between tasks
+CELERY_WORKER_SEND_TASK_EVENTS = True  # Flower shows what runs
+CELERY_TASK_SEND_SENT_EVENT = True  # and what waits
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # all of it is each minute: nothing to remember
+
+# --- Logging ---------------------------------------------------------------------------------
+
+# To stderr, and nowhere else: whoever runs the process collects it, and what commands print on
+# stdout stays clean.
+LOGGING = {
+    **LOGGING,
+    "root": {"handlers": ["stderr"], "level": os.environ.get("STRATA_LOG_LEVEL", "INFO")},
+    "loggers": {"httpx": {"level": "WARNING"}},  # tells of every request to Qdrant
+}

@@ -1,4 +1,5 @@
-"""Settings of the test suite on PostgreSQL; a database of its own each time, dropped at the end."""
+"""Settings of the test suite on PostgreSQL and Qdrant; a database of its own each time, dropped
+at the end, and the collections the tests make, dropped after each."""
 
 import os
 import secrets
@@ -23,3 +24,8 @@ DATABASES = {
         "TEST": {"NAME": f"test_strata_{secrets.token_hex(4)}"},
     }
 }
+
+STRATA_VECTOR_STORE = "qdrant"
+QDRANT_URL = ""  # the environment's, or a stand-in's: ``store`` in ``tests/conftest.py``
+QDRANT_API_KEY = os.environ.get("QDRANT_API_KEY", "")
+QDRANT_TIMEOUT_SECONDS = 30

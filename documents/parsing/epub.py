@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 from urllib.parse import unquote
 
-from lxml import etree  # type: ignore[import-untyped]
+from lxml import etree
 
 from documents.exceptions import Unparsable
 from documents.parsing.archives import open_archive

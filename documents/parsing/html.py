@@ -6,7 +6,7 @@ Parsed by events, not into a tree: 100,000 nested elements are no deeper than on
 import re
 from pathlib import Path
 
-from lxml import etree  # type: ignore[import-untyped]
+from lxml import etree
 
 from documents.parsing.document import Draft
 from documents.parsing.sections import Block, add_sections

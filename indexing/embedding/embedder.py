@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexing.exceptions import EmbeddingMismatch
+from indexing.importing import importing
 from indexing.spec import EmbeddingSpec
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def get_embedder(spec: EmbeddingSpec) -> Embedder:
     """
     embedder = _embedders.get(spec)
     if embedder is None:
-        with _loading:
+        with _loading, importing:
             bare = spec.model_copy(update={"document_prefix": "", "query_prefix": ""})
             if bare not in _models:
                 _models[bare] = _load_model(bare)

@@ -13,11 +13,11 @@ def examine_model(spec: EmbeddingSpec) -> str:
     """
     if spec.provider != "fastembed" or spec.model != "all-MiniLM-L6-v2":
         return "not examined; it is fetched or asked when it is first used."
-    minilm.find_weights()
+    folder = minilm.model_folder(spec.precision)
+    if not folder.exists():
+        minilm.find_weights()  # once it is converted, they may be gone
+        return "weights at hand; converted when it is first used."
     if wrong := minilm.check_model(spec.precision):
-        folder = minilm.model_folder(spec.precision)
-        if not folder.exists():
-            return "weights at hand; converted when it is first used."
         raise ModelUnavailable(
             f"{len(wrong)} of its files are not as they were written: {wrong[0]}",
             fix=f"Delete {folder}; it is made again when it is next used.",

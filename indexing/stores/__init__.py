@@ -102,8 +102,12 @@ def _make_store(kind: str) -> VectorStore:
     from indexing.stores.qdrant import QdrantStore
 
     if kind == "qdrant":
-        # The two are settings of production alone.
-        return QdrantStore.connect(settings.QDRANT_URL, settings.QDRANT_API_KEY)  # type: ignore[misc]
+        # These are settings of production alone.
+        return QdrantStore.connect(
+            settings.QDRANT_URL,  # type: ignore[misc]
+            settings.QDRANT_API_KEY,  # type: ignore[misc]
+            settings.QDRANT_TIMEOUT_SECONDS,  # type: ignore[misc]
+        )
     if kind == "memory":
         return QdrantStore.in_memory()
     raise ValueError(f"STRATA_VECTOR_STORE is {kind!r}; it may be embedded, qdrant or memory.")

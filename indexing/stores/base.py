@@ -206,6 +206,25 @@ class VectorStore(abc.ABC):
         """Exactly how many points match."""
 
     @abc.abstractmethod
+    def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
+        """The values of a ``keyword`` field of the schema, each with how many points hold it.
+
+        Those that most points hold come first, ties by value; ``limit`` of them at most. Which of
+        those that tie at the end stay, is the store's to say.
+        """
+
+    @abc.abstractmethod
+    def switch_aliases(self, aliases: Mapping[str, str | None]) -> None:
+        """Point each alias at a collection that exists, or (None) remove it; all at once.
+
+        For other readers of the store: no method here takes an alias for a collection.
+        """
+
+    @abc.abstractmethod
+    def aliases(self) -> dict[str, str]:
+        """Every alias of the store, with the collection it points at."""
+
+    @abc.abstractmethod
     def ping(self) -> None:
         """Return if the store can serve; else raise ``StoreUnavailable``."""
 

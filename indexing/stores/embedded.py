@@ -3,6 +3,7 @@
 On disk, a folder per collection::
 
     .lock                       held by the owning process
+    aliases.json                alias -> collection
     .new-…, .dropped-…          left by a kill; removed by the next owner
     library.page_embeddings.1/
         collection.json         the schema, as far as it is known to hold
@@ -51,6 +52,7 @@ from indexing.stores.engine import (
     fetch_limit,
     has_equal_weights,
     native_rrf_k,
+    order_facet,
     rankings_of,
 )
 
@@ -243,6 +245,29 @@ class EmbeddedStore(VectorStore):
         with _reaching_engine():
             return collection.shard.count(request)
 
+    def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
+        collection = self._find(name)
+        if collection is None or limit < 1:
+            return {}
+        request = edge.FacetRequest(field, limit, exact=True)
+        with _reaching_engine():
+            hits = collection.shard.facet(request).hits
+        return order_facet((str(hit.value), hit.count) for hit in hits)
+
+    def switch_aliases(self, aliases: Mapping[str, str | None]) -> None:
+        with self._opening:
+            switched = {**self.aliases(), **aliases}
+            kept = {alias: name for alias, name in switched.items() if name is not None}
+            _write_json(self._folder / "aliases.json", kept)
+
+    def aliases(self) -> dict[str, str]:
+        self._check_usable()
+        try:
+            found: dict[str, str] = json.loads((self._folder / "aliases.json").read_bytes())
+        except FileNotFoundError:
+            return {}
+        return found
+
     def ping(self) -> None:
         self._check_usable()
 
@@ -412,14 +437,18 @@ def _read_schema(folder: Path) -> CollectionSchema:
 
 
 def _write_schema(folder: Path, schema: CollectionSchema) -> None:
-    content = asdict(replace(schema, fields=dict(schema.fields)))
-    draft = folder / "collection.json.new"
+    _write_json(_schema_file(folder), asdict(replace(schema, fields=dict(schema.fields))))
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    """Whole or not at all, whatever happens meanwhile."""
+    draft = path.with_name(f"{path.name}.new")
     with draft.open("w", encoding="utf-8") as file:
         json.dump(content, file, indent=2)
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(_schema_file(folder))
-    _sync_folder(folder)
+    draft.replace(path)
+    _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

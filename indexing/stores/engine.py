@@ -138,3 +138,9 @@ def has_equal_weights(rankings: Sequence[Ranking]) -> bool:
     formula sums those with their weights, within the same request.
     """
     return all(ranking.weight == 1 for ranking in rankings)
+
+
+def order_facet(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The values that most points hold first, ties by value; none that no point holds any more."""
+    held = (each for each in counted if each[1] > 0)
+    return dict(sorted(held, key=lambda each: (-each[1], each[0])))

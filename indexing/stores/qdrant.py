@@ -35,10 +35,11 @@ from indexing.stores.engine import (
     fetch_limit,
     has_equal_weights,
     native_rrf_k,
+    order_facet,
     rankings_of,
 )
 
-TIMEOUT = 30  # seconds a request may take
+TIMEOUT = 30  # seconds a request may take, unless told otherwise
 MOST_SEARCHES = 16  # under way at once on behalf of one caller
 
 FILTERS = FilterTypes(
@@ -83,11 +84,11 @@ class QdrantStore(VectorStore):
         )
 
     @classmethod
-    def connect(cls, url: str, api_key: str = "") -> Self:
+    def connect(cls, url: str, api_key: str = "", timeout: int = TIMEOUT) -> Self:
         """A store on the server at ``url``; nothing is asked of it yet."""
         return cls(
             QdrantClient(
-                url=url, api_key=api_key or None, timeout=TIMEOUT, check_compatibility=False
+                url=url, api_key=api_key or None, timeout=timeout, check_compatibility=False
             )
         )
 
@@ -205,6 +206,32 @@ class QdrantStore(VectorStore):
         with self._reaching(name) as client:
             return client.count(name, count_filter=_filter(filter), exact=True).count
         return 0
+
+    def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
+        hits: list[models.FacetValueHit] = []
+        if limit > 0:
+            with self._reaching(name) as client:
+                hits = client.facet(name, field, limit=limit, exact=True).hits
+        return order_facet((str(hit.value), hit.count) for hit in hits)
+
+    def switch_aliases(self, aliases: Mapping[str, str | None]) -> None:
+        known = self.aliases()
+        operations: list[models.AliasOperations] = []
+        for alias, collection in aliases.items():
+            if alias in known:
+                removed = models.DeleteAlias(alias_name=alias)
+                operations.append(models.DeleteAliasOperation(delete_alias=removed))
+            if collection is not None:
+                made = models.CreateAlias(alias_name=alias, collection_name=collection)
+                operations.append(models.CreateAliasOperation(create_alias=made))
+        if operations:
+            with self._reaching() as client:
+                client.update_collection_aliases(operations)
+
+    def aliases(self) -> dict[str, str]:
+        with self._reaching() as client:
+            found = client.get_aliases().aliases
+        return {each.alias_name: each.collection_name for each in found}
 
     def ping(self) -> None:
         with self._reaching() as client:

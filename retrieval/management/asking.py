@@ -1,6 +1,6 @@
 """How commands search: in this process, or, where a server owns the vector engine, through it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,14 +8,16 @@ import httpx
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
-from access.server import find_server
+from access.server import RunningServer, ServerGone, find_server
 from documents.exceptions import StrataError
 from indexing.management.prepared import prepare_database
 from indexing.stores import close_store
 from retrieval.answering import ANSWERS
-from retrieval.evaluation import Search
 
 SEARCH_SECONDS = 60  # a server that also indexes may take its time
+
+# Search parameters as the API takes them -> the answer as the API gives it.
+Search = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @contextmanager
@@ -25,9 +27,8 @@ def asking(kind: str = "pages") -> Iterator[Search]:
     Whatever goes wrong meanwhile leaves the block as a ``CommandError`` that says what to do.
     """
     server = find_server()
-    try:
+    with answering(server):
         if server is None:
-            prepare_database()
             yield lambda parameters: ANSWERS[kind](parameters).content
             return
         with httpx.Client(
@@ -36,20 +37,22 @@ def asking(kind: str = "pages") -> Iterator[Search]:
             timeout=SEARCH_SECONDS,
             trust_env=False,  # no proxy has any business between us and ourselves
         ) as client:
+            yield lambda parameters: answered(
+                client.post(f"/api/v1/search/{kind}", json=parameters)
+            )
 
-            def search_there(parameters: dict[str, Any]) -> dict[str, Any]:
-                answer = client.post(f"/api/v1/search/{kind}", json=parameters)
-                content = answer.json()
-                if not answer.is_success:
-                    raise StrataError(
-                        content["detail"], allowed=content.get("allowed"), fix=content.get("fix")
-                    )
-                return content
 
-            yield search_there
+@contextmanager
+def answering(server: RunningServer | None) -> Iterator[None]:
+    """A block that may ask this server, or, where there is none, the indexes themselves: they
+    are prepared first and let go of in the end. Errors leave it as ``CommandError``."""
+    try:
+        if server is None:
+            prepare_database()
+        yield
     except StrataError as error:
-        raise CommandError(_explain(error)) from None
-    except httpx.HTTPError as error:
+        raise CommandError(explain(error)) from None
+    except (httpx.HTTPError, ServerGone) as error:
         raise CommandError(f"The running server did not answer: {error}") from None
     except DatabaseError as error:
         raise CommandError(
@@ -59,7 +62,20 @@ def asking(kind: str = "pages") -> Iterator[Search]:
         close_store()
 
 
-def _explain(error: StrataError) -> str:
+def answered(response: httpx.Response) -> dict[str, Any]:
+    """What the server answered.
+
+    Raises:
+        StrataError: the server's own error.
+    """
+    content: dict[str, Any] = response.json()
+    if not response.is_success:
+        raise StrataError(content["detail"], allowed=content.get("allowed"), fix=content.get("fix"))
+    return content
+
+
+def explain(error: StrataError) -> str:
+    """All an error says, in sentences."""
     parts = [error.detail if error.detail.endswith((".", "!", "?")) else f"{error.detail}."]
     if error.allowed:
         parts.append(f"There are: {', '.join(error.allowed)}.")

@@ -7,6 +7,7 @@ the commands all come here.
     targets.py    the collections that answer, and what they gave
     proof.py      what they gave, compared with the documents as they are now
     flat.py       one ranking of one kind: chunks, summaries, questions
+    queries.py    several queries for one need, a ranking of passages for each
     hierarchy.py  summaries and chunks at once, by artifact and page
 """
 
@@ -26,6 +27,14 @@ from retrieval.search.hierarchy import (
     search_hierarchical,
 )
 from retrieval.search.proof import Dropped, Verdict
+from retrieval.search.queries import (
+    MAX_CANDIDATES,
+    MAX_QUERIES,
+    MeasuredHit,
+    QueriesAnswer,
+    QueriesRequest,
+    search_queries,
+)
 from retrieval.search.request import (
     MAX_INDEXES,
     MAX_LIMIT,
@@ -40,9 +49,11 @@ from retrieval.search.request import (
 
 __all__ = [
     "MAX_ARTIFACTS",
+    "MAX_CANDIDATES",
     "MAX_INDEXES",
     "MAX_LIMIT",
     "MAX_OFFSET",
+    "MAX_QUERIES",
     "MAX_QUERY_CHARS",
     "SCORE_KINDS",
     "ArtifactGroup",
@@ -50,8 +61,11 @@ __all__ = [
     "HierarchicalAnswer",
     "HierarchicalRequest",
     "Hit",
+    "MeasuredHit",
     "Mode",
     "PageGroup",
+    "QueriesAnswer",
+    "QueriesRequest",
     "SearchAnswer",
     "SearchRequest",
     "Stale",
@@ -59,6 +73,7 @@ __all__ = [
     "Verdict",
     "search_chunks",
     "search_hierarchical",
+    "search_queries",
     "search_questions",
     "search_summaries",
 ]

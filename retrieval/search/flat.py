@@ -18,6 +18,8 @@ from retrieval.search.targets import (
     find_builds,
     make_targets,
     merge,
+    name_passage,
+    wait_for_revision,
 )
 
 _MARGIN = 2  # fetched beyond the page: the odd hit that is dropped costs no second request
@@ -36,6 +38,11 @@ class Hit:
     verdict: Verdict | None  # None: not asked for
     spec: IndexSpec
     explanation: Explanation | None = None
+
+    @property
+    def passage_id(self) -> str:
+        """The same for all questions of one chunk, for each stands for it."""
+        return name_passage(self.node_id, self.payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ def search_chunks(request: SearchRequest) -> SearchAnswer:
         InvalidInput: naming the parameter; also where indexes do not share an embedding model,
             or one of them holds no such nodes.
         UnknownIndex: with the names there are.
+        NotYetIndexed: ``min_revision`` was not reached in time.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     return _search(request, ("chunk",))
@@ -92,11 +100,42 @@ def _search(
     check_request(request)
     builds = find_builds(request.indexes)
     targets = make_targets(builds.values(), kinds, request.filter)
+    wait_for_revision(targets, request.min_revision)
     watch.start()
     encode(request.query, request.mode, targets)
     watch.lap("embed")
 
     wanted = request.offset + request.limit
+    proof, ranking = _rank(request, targets, wanted, group, points_per_hit, watch)
+    if proof.orphans:
+        # Replaced between our looks into store and ledger, most likely: what is there now?
+        for target in targets:
+            target.forget()
+        proof, ranking = _rank(request, targets, wanted, group, points_per_hit, watch)
+    page = ranking[request.offset : wanted]
+    explanations: dict[Key, Explanation] = {}
+    if request.explain:
+        explanations = explain(request.mode, page)
+        watch.lap("search")
+    return SearchAnswer(
+        builds={name: build.number if build else None for name, build in builds.items()},
+        score_kind=SCORE_KINDS[request.mode],
+        hits=[make_hit(found, proof, explanations) for found in page],
+        dropped=proof.dropped,
+        stale_artifact_ids=sorted(proof.stale_artifact_ids),
+        took_ms=watch.took_ms(),
+    )
+
+
+def _rank(
+    request: SearchRequest,
+    targets: Sequence[Target],
+    wanted: int,
+    group: Callable[[Found], Hashable],
+    points_per_hit: int,
+    watch: "Stopwatch",
+) -> tuple[Proof, list[Found]]:
+    """What can be served, best first; as far as it is ``wanted``, for certain."""
     proof = Proof()
     ranking: list[Found] = []
     count = wanted * points_per_hit + _MARGIN
@@ -115,19 +154,7 @@ def _search(
         if _count_certain(ranking, targets) >= wanted or not any(t.has_more for t in targets):
             break
         count = min(max(2 * count, _REFILL), _MOST_AT_ONCE)
-    page = ranking[request.offset : wanted]
-    explanations: dict[Key, Explanation] = {}
-    if request.explain:
-        explanations = explain(request.mode, page)
-        watch.lap("search")
-    return SearchAnswer(
-        builds={name: build.number if build else None for name, build in builds.items()},
-        score_kind=SCORE_KINDS[request.mode],
-        hits=[make_hit(found, proof, explanations) for found in page],
-        dropped=proof.dropped,
-        stale_artifact_ids=sorted(proof.stale_artifact_ids),
-        took_ms=watch.took_ms(),
-    )
+    return proof, ranking
 
 
 def make_hit(found: Found, proof: Proof, explanations: Mapping[Key, Explanation]) -> Hit:

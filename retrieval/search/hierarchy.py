@@ -15,12 +15,14 @@ from retrieval.search.proof import Dropped, Key, Proof
 from retrieval.search.request import SCORE_KINDS, Mode, Stale, SummaryType, check_query
 from retrieval.search.targets import (
     Found,
+    Target,
     encode,
     explain,
     find_builds,
     make_targets,
     merge,
     read_spec,
+    wait_for_revision,
 )
 
 MAX_ARTIFACTS = 50
@@ -40,6 +42,7 @@ class HierarchicalRequest:
     verify: bool = True
     explain: bool = False
     stale: Stale = Stale.FLAG
+    min_revision: int | None = None
 
 
 @dataclass(slots=True)
@@ -91,6 +94,7 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
         InvalidInput: naming the parameter; also where indexes do not share an embedding model,
             or one of them lacks summaries or chunks.
         UnknownIndex: with the names there are.
+        NotYetIndexed: ``min_revision`` was not reached in time.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     watch = Stopwatch()
@@ -102,10 +106,39 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
     summaries = make_targets(builds.values(), SummaryType.ALL.kinds, request.filter)
     chunks = make_targets(builds.values(), ["chunk"], request.filter)
     targets = [*summaries, *chunks]
+    wait_for_revision(targets, request.min_revision)
     watch.start()
     encode(request.query, request.mode, targets)
     watch.lap("embed")
 
+    proof, found = _find(request, summaries, chunks, watch)
+    if proof.orphans:
+        # Replaced between our looks into store and ledger, most likely: what is there now?
+        for target in targets:
+            target.forget()
+        proof, found = _find(request, summaries, chunks, watch)
+    explanations: dict[Key, Explanation] = {}
+    if request.explain:
+        explanations = explain(request.mode, found)
+        watch.lap("search")
+    return HierarchicalAnswer(
+        builds={name: build.number if build else None for name, build in builds.items()},
+        score_kind=SCORE_KINDS[request.mode],
+        artifacts=group_by_artifact(found, proof, explanations),
+        dropped=proof.dropped,
+        stale_artifact_ids=sorted(proof.stale_artifact_ids),
+        took_ms=watch.took_ms(),
+    )
+
+
+def _find(
+    request: HierarchicalRequest,
+    summaries: Sequence[Target],
+    chunks: Sequence[Target],
+    watch: Stopwatch,
+) -> tuple[Proof, list[Found]]:
+    """The hits that are shown, those of either collection best first."""
+    targets = [*summaries, *chunks]
     answers = get_store().search_many(
         [(target.collection, target.query(request.mode, CANDIDATES)) for target in targets]
     )
@@ -125,18 +158,7 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
         candidates = [each for each in candidates if each.key not in unfit]
         found = _cut(candidates, request.limit)
     watch.lap("verify")
-    explanations: dict[Key, Explanation] = {}
-    if request.explain:
-        explanations = explain(request.mode, found)
-        watch.lap("search")
-    return HierarchicalAnswer(
-        builds={name: build.number if build else None for name, build in builds.items()},
-        score_kind=SCORE_KINDS[request.mode],
-        artifacts=group_by_artifact(found, proof, explanations),
-        dropped=proof.dropped,
-        stale_artifact_ids=sorted(proof.stale_artifact_ids),
-        took_ms=watch.took_ms(),
-    )
+    return proof, found
 
 
 def _require_both(builds: Iterable[LiveBuild | None]) -> None:

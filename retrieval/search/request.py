@@ -46,7 +46,7 @@ class SearchRequest:
     """``indexes`` names them; a build in a name's place is searched, live or not.
 
     ``filter`` is as callers write it (``retrieval.filters``). ``min_score`` is on the scale of
-    the mode's scores.
+    the mode's scores. ``min_revision``: the write, and all before it, that the hits must show.
     """
 
     indexes: Sequence[str | IndexBuild]
@@ -59,6 +59,7 @@ class SearchRequest:
     verify: bool = True
     explain: bool = False
     stale: Stale = Stale.FLAG
+    min_revision: int | None = None
 
 
 def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:

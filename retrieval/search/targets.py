@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from documents.exceptions import InvalidInput, UnknownIndex
-from indexing import embedding
+from indexing import changes, embedding
 from indexing.models import Index, IndexBuild
 from indexing.spec import COLLECTIONS, IndexSpec
 from indexing.stores import (
@@ -17,6 +17,7 @@ from indexing.stores import (
     Filter,
     Fusion,
     Match,
+    Payload,
     Query,
     ScoredPoint,
     SparseVector,
@@ -81,6 +82,11 @@ class Target:
         self.points += points
         self.has_more = len(points) == count
 
+    def forget(self) -> None:
+        """Begin anew."""
+        self.points.clear()
+        self.has_more = True
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -95,6 +101,11 @@ class Found:
     def place(self) -> tuple[float, int]:
         """Orders the best first; ties by node id."""
         return -self.point.score, self.point.id.int
+
+
+def name_passage(point_id: UUID, payload: Payload) -> str:
+    """What makes two points the same passage: a question stands for the chunk it was asked of."""
+    return str(payload["chunk_id"] if payload.get("kind") == "question" else point_id)
 
 
 def merge(targets: Iterable[Target]) -> list[Found]:
@@ -157,6 +168,17 @@ def make_targets(
         collection = f"{spec.collection_alias(held[0])}.{build.number}"
         targets.append(Target(build.index, build.id, spec, held, collection, parsed))
     return targets
+
+
+def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
+    """Return once all these show what was written up to ``revision``.
+
+    Raises:
+        NotYetIndexed: one of them did not in time.
+    """
+    if revision is not None:
+        for target in targets:
+            changes.wait_for_revision(target.index, target.build_id, target.kinds, revision)
 
 
 def encode(query: str, mode: Mode, targets: Sequence[Target]) -> None:

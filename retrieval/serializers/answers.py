@@ -4,10 +4,14 @@ Built as plain dicts, for a serializer per hit costs more than the search.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from retrieval.context import SourceContext
 from retrieval.explanation import Explanation, Share
+from retrieval.pipelines.explaining import explain_passage
+from retrieval.pipelines.passages import Passage
+from retrieval.pipelines.running import Found, Question
 from retrieval.search import (
     ArtifactGroup,
     Dropped,
@@ -97,6 +101,39 @@ def clip(text: str, limit: int = SNIPPET_CHARS) -> str:
     # The last word may go on beyond the cut; the ellipsis wants a place as well.
     end = max(cut.rfind(" "), cut.rfind("\n"))
     return f"{cut[: end if end > 0 else limit - 1].rstrip()}…"
+
+
+# --- Questions -------------------------------------------------------------------------------
+
+
+def render_found(question: Question, found: Found) -> dict[str, Any]:
+    """What a pipeline found for a question, before it is answered."""
+    content = _render_head(found.builds or {question.index: None}, found.took_ms)
+    content |= {
+        "pipeline": found.pipeline,
+        "relevant": found.refusal is None,
+        "refusal": None if found.refusal is None else asdict(found.refusal),
+        "hits": [_render_passage(passage, explain=question.explain) for passage in found.passages],
+        "filters": found.filter,
+        "parsed": found.parsed,
+        "query": found.query,
+        "queries": found.queries,
+        "identified": found.identified,
+        "notes": found.notes,
+        "dropped": _render_dropped(found.dropped),
+    }
+    if question.why_not is not None:
+        content["why_not"] = found.why_not
+    return content
+
+
+def _render_passage(passage: Passage, *, explain: bool) -> dict[str, Any]:
+    """As any hit, with the score that the pipeline gave it; ``explain`` lists what each component
+    did to it."""
+    hit = replace(passage.hit, score=passage.score, explanation=None)
+    render_hit = render_question if hit.payload.get("kind") == "question" else render_chunk
+    content = render_hit(hit, passage.score_kind) | {"similarity": passage.similarity}
+    return content | {"explain": explain_passage(passage)} if explain else content
 
 
 # --- Hits ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from documents.exceptions import InvalidInput, Malformed
 from documents.parsers import load_json
 from documents.serializers import StrictSerializer, StringField, invalid_input
 from retrieval.context import MAX_WINDOW
+from retrieval.pipelines.running import MAX_ANSWER_HITS, Question
 from retrieval.search import (
     MAX_ARTIFACTS,
     MAX_LIMIT,
@@ -48,6 +49,19 @@ class IndexNamesField(serializers.Field):
         return value
 
 
+@extend_schema_field({"type": "string"})
+class OneIndexField(IndexNamesField):
+    """The name of an index; in a query string it comes as a list of one."""
+
+    default_error_messages = {"invalid": "This takes the name of one index."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        names = super().to_internal_value(data)
+        if len(names) != 1:
+            self.fail("invalid")
+        return names[0]
+
+
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class FilterField(serializers.Field):
     """Passed on as it is: ``retrieval.filters`` knows better what is wrong with one."""
@@ -82,15 +96,24 @@ class QueryParametersSerializer(StrictSerializer):
         default="flag",
         help_text="What becomes of hits whose document has changed since.",
     )
+    min_revision = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        help_text="A write's revision: hits that show it and all before it, or 409.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        query, q = attrs.get("query"), attrs.pop("q", None)
-        if query is not None and q is not None:
-            raise InvalidInput("Give query or q, not both.", field="q")
-        attrs["query"] = q if query is None else query
-        if attrs["query"] is None:
-            raise InvalidInput("Give a query.", field="query")
-        return attrs
+        return _with_one_query(attrs)
+
+
+def _with_one_query(attrs: dict[str, Any]) -> dict[str, Any]:
+    query, q = attrs.get("query"), attrs.pop("q", None)
+    if query is not None and q is not None:
+        raise InvalidInput("Give query or q, not both.", field="q")
+    attrs["query"] = q if query is None else query
+    if attrs["query"] is None:
+        raise InvalidInput("Give a query.", field="query")
+    return attrs
 
 
 class SearchParametersSerializer(QueryParametersSerializer):
@@ -111,10 +134,35 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
     )
 
 
+class AskParametersSerializer(StrictSerializer):
+    """A question to be answered, in the words of whoever asks."""
+
+    index = OneIndexField()
+    query = StringField(required=False, max_length=MAX_QUERY_CHARS)
+    q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
+    filter = FilterField(required=False, help_text="Holds beside what the question itself says.")
+    limit = serializers.IntegerField(
+        default=10, min_value=1, max_value=MAX_ANSWER_HITS, help_text="Hits."
+    )
+    pipeline = serializers.CharField(
+        required=False, help_text="By default the one the index's spec names."
+    )
+    explain = serializers.BooleanField(
+        default=False, help_text="Say of each hit how it came through the pipeline."
+    )
+    why_not = serializers.UUIDField(
+        required=False, help_text="A node or an artifact: say where it was lost."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return _with_one_query(attrs)
+
+
 # Shared by all requests: a serializer of its own would copy every field for each.
 _search_parameters = SearchParametersSerializer()
 _summary_parameters = SummarySearchParametersSerializer()
 _hierarchical_parameters = HierarchicalParametersSerializer()
+_ask_parameters = AskParametersSerializer()
 
 
 def read_search_request(content: Any) -> SearchRequest:
@@ -149,10 +197,28 @@ def read_hierarchical_request(content: Any) -> HierarchicalRequest:
         verify=values["verify"],
         explain=values["explain"],
         stale=Stale(values["stale"]),
+        min_revision=values.get("min_revision"),
     )
 
 
-def _read(parameters: QueryParametersSerializer, content: Any) -> dict[str, Any]:
+def read_question(content: Any) -> Question:
+    """
+    Raises:
+        InvalidInput: the first thing wrong with it.
+    """
+    values = _read(_ask_parameters, content)
+    return Question(
+        index=values["index"],
+        query=values["query"],
+        filter=values.get("filter"),
+        limit=values["limit"],
+        pipeline=values.get("pipeline"),
+        explain=values["explain"],
+        why_not=values.get("why_not"),
+    )
+
+
+def _read(parameters: StrictSerializer, content: Any) -> dict[str, Any]:
     try:
         return parameters.run_validation(content)
     except serializers.ValidationError as error:
@@ -171,6 +237,7 @@ def _make_request(values: Mapping[str, Any]) -> SearchRequest:
         verify=values["verify"],
         explain=values["explain"],
         stale=Stale(values["stale"]),
+        min_revision=values.get("min_revision"),
     )
 
 

@@ -211,3 +211,47 @@ class SourceAnswerSerializer(serializers.Serializer):
     page = SourcePageSerializer()
     chunks = SourceChunkSerializer(many=True)
     neighbours = SourceNeighbourSerializer(many=True)
+
+
+# --- Questions -------------------------------------------------------------------------------
+
+
+class RefusalSerializer(serializers.Serializer):
+    detail = serializers.CharField()
+    fix = serializers.CharField(allow_null=True)
+
+
+class CitationSerializer(serializers.Serializer):
+    number = serializers.IntegerField(help_text="Of the hit, counted from 1.")
+    answer_start = serializers.IntegerField(help_text="Unicode code points, in the answer.")
+    answer_end = serializers.IntegerField()
+    node_id = serializers.UUIDField()
+    artifact_id = serializers.UUIDField()
+    source_id = serializers.UUIDField()
+    start_offset = serializers.IntegerField(help_text="Unicode code points, in the source's text.")
+    end_offset = serializers.IntegerField()
+
+
+class AskAnswerSerializer(serializers.Serializer):
+    """The data of all events in one."""
+
+    index = serializers.CharField()
+    build = serializers.IntegerField(allow_null=True)
+    pipeline = serializers.CharField()
+    relevant = serializers.BooleanField(help_text="Whether the question concerns this index.")
+    refusal = RefusalSerializer(allow_null=True)
+    hits = HitSerializer(many=True)
+    filters = serializers.DictField(allow_null=True, help_text="What held for every hit.")
+    parsed = serializers.DictField(help_text="What was read out of the question.")
+    query = serializers.CharField(help_text="What was searched for in the end.")
+    queries = serializers.ListField(child=serializers.CharField())
+    identified = serializers.ListField(child=serializers.DictField())
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="What could not be done, a sentence each."
+    )
+    dropped = DroppedPointsSerializer()
+    took_ms = serializers.DictField(child=serializers.FloatField())
+    why_not = serializers.DictField(required=False)
+    answer = serializers.CharField(allow_null=True)
+    model_name = serializers.CharField(allow_null=True, help_text="`extractive` without a model.")
+    citations = CitationSerializer(many=True)

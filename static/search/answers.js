@@ -3,6 +3,7 @@
 import { placeOf, toggleContext } from "./context.js";
 import { element } from "./dom.js";
 import { highlighted } from "./text.js";
+import { judgeElement } from "./verdicts.js";
 
 const PAGES_SHOWN = 5; // of a document; the others wait behind a click
 
@@ -69,7 +70,7 @@ function bodyOf(hit, words, tags) {
   toggle.addEventListener("click", () => toggleContext(hit, toggle, context));
   return [
     textElement(hit.text, words),
-    element("div", { className: "below" }, toggle, ...tags),
+    element("div", { className: "below" }, toggle, ...tags, judgeElement(hit)),
     hit.explain ? explainElement(hit.explain) : null,
     context,
   ];
@@ -210,13 +211,12 @@ export function summaryElement(hit, words) {
     element("span", { className: "writer", title: "What wrote it", dir: "auto" }, hit.model_name),
     hit.verdict ? verdictElement(hit.verdict) : null,
   );
-  const tags = metadataTags(hit.metadata);
   return hitElement(
     hit,
     headElement(titleOf(hit), scoreElement(hit)),
     place,
     textElement(hit.text, words),
-    tags.length ? element("div", { className: "below" }, ...tags) : null,
+    element("div", { className: "below" }, ...metadataTags(hit.metadata), judgeElement(hit)),
     hit.explain ? explainElement(hit.explain) : null,
   );
 }

@@ -10,20 +10,34 @@ SAME = 0.95  # from this cosine on, two sentences say the same
 def choose_central(vectors: NDArray[np.float32], count: int) -> list[int]:
     """Rows of at most ``count`` unit vectors, best first, no two of them ``SAME``.
 
-    The relevance of a row is its cosine with the mean of all rows. Each step takes the row with
-    the highest ``weight * relevance - (1 - weight) * (highest cosine with a row taken before)``;
-    of equals the earlier one.
+    The relevance of a row is its cosine with the mean of all rows; how rows are chosen by it:
+    ``choose_by_relevance``.
 
     Source:
-        Centrality: Rossiello, Basile and Semeraro, "Centroid-based Text Summarization through
+        Rossiello, Basile and Semeraro, "Centroid-based Text Summarization through
         Compositionality of Word Embeddings", MultiLing 2017, after Radev et al., "Centroid-based
         summarization of multiple documents", IP&M 40(6), 2004; its limit on the cosine of two
-        chosen sentences, too. Maximal marginal relevance: Carbonell and Goldstein, SIGIR 1998.
+        chosen sentences, too.
     """
     if not len(vectors):
         return []
     centroid = vectors.mean(axis=0)
     relevance = vectors @ (centroid / max(float(np.linalg.norm(centroid)), 1e-12))
+    return choose_by_relevance(vectors, relevance, count)
+
+
+def choose_by_relevance(
+    vectors: NDArray[np.float32], relevance: NDArray[np.float32], count: int
+) -> list[int]:
+    """Rows of at most ``count`` unit vectors, best first, no two of them ``SAME``.
+
+    Each step takes the row with the highest
+    ``weight * relevance - (1 - weight) * (highest cosine with a row taken before)``; of equals
+    the earlier one.
+
+    Source:
+        Maximal marginal relevance: Carbonell and Goldstein, SIGIR 1998.
+    """
     # Rounded: in another batch a model gives the same text a vector that differs in the last bits.
     relevance = np.round(relevance, 5)
     nearest = np.full(len(vectors), -1.0)  # highest cosine with a row taken

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import regex  # for Unicode properties, which re lacks
 
+from indexing.importing import importing
 from summaries.extractive.languages import LANGUAGES
 
 MAX_WORDS = 4  # of a phrase
@@ -22,7 +23,8 @@ def find_key_phrases(sentences: list[str], *, language: str, count: int) -> list
         Rose, Engel, Cramer and Cowley, "Automatic keyword extraction from individual documents",
         in Text Mining: Applications and Theory, Wiley 2010.
     """
-    from rake_nltk import Rake  # nltk comes with it: not when Django starts
+    with importing:  # nltk comes with it: not when Django starts
+        from rake_nltk import Rake
 
     read, length = [], 0
     for sentence in sentences:

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from documents.models import Artifact, Source, hash_text
 from documents.originals import FileContent
 from documents.parsing import ParsedPage
-from documents.services import add_artifact, replace_pages
+from documents.services import add_artifact, note_change, replace_pages
 from indexing.chunks import chunk_id
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Writing
@@ -69,7 +69,7 @@ def _take_pages(artifact: Artifact, document: TakenDocument) -> None:
     if is_parsed and list(artifact.pages.values_list("label", "text")) == wanted:
         return
     if is_parsed:
-        artifact.revision += 1  # whoever plans by the pages before gives up
+        note_change(artifact)  # whoever plans by the pages before gives up
     replace_pages(artifact, document.pages)
     artifact.media_type = document.media_type
     artifact.encoding = document.encoding

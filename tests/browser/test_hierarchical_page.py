@@ -94,10 +94,10 @@ class TestIndexes:
 class TestChoice:
     def test_is_what_the_index_holds(self, admitted: "Page") -> None:
         admitted.check("input[name=index][value=biomedical]", force=True)
-        assert offered(admitted) == ["Passages", "Documents", "Summaries"]
+        assert offered(admitted) == ["Passages", "Documents", "Summaries", "Answer"]
 
         admitted.check("input[name=index][value=plain]", force=True)
-        assert offered(admitted) == []  # there is but one: nothing to choose
+        assert offered(admitted) == ["Passages", "Answer"]
 
     def test_falls_to_questions_where_there_is_nothing_else(
         self, admitted: "Page", service: Service
@@ -106,7 +106,7 @@ class TestChoice:
 
         find(admitted, HEEL, "physio")
 
-        assert offered(admitted) == ["Questions"]
+        assert offered(admitted) == ["Questions", "Answer"]
         assert admitted.is_checked("input[name=search][value=questions]")
         assert asked(admitted) == {"index": "physio", "q": HEEL}
         [best, *_] = answer_to(service, "questions", "physio", HEEL)["hits"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import Service, serving
+from tests.serving import Service
 
 NOTES = {
     "tides.md": "# Tides\n\nSpring tides follow the new moon by two days.",
@@ -27,22 +27,6 @@ def notes(tmp_path: Path) -> Path:
     for name, text in NOTES.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
-
-
-@pytest.fixture
-def idle(tmp_path: Path) -> Service:
-    """A data folder no server runs on."""
-    data = tmp_path / "data"
-    data.mkdir()
-    return Service(data)
-
-
-@pytest.fixture
-def served(tmp_path: Path):
-    data = tmp_path / "data"
-    data.mkdir()
-    with serving(data) as service:
-        yield service
 
 
 def check_commands(service: Service, notes: Path) -> None:

@@ -5,6 +5,7 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig, Suspicio
 from django.db import OperationalError
 from django.http import Http404
 from django.test import RequestFactory
+from kombu.exceptions import OperationalError as BrokerError
 from rest_framework import exceptions
 from rest_framework.exceptions import ErrorDetail
 
@@ -87,6 +88,7 @@ class TestExceptionHandler:
             (RequestDataTooBig(), 413, "too_large"),
             (SuspiciousOperation(), 400, "malformed"),
             (OperationalError("database is locked"), 503, "database_unavailable"),
+            (BrokerError("refused"), 503, "broker_unavailable"),
         ],
     )
     def test_gives_every_error_one_shape(self, error, status, code):

@@ -13,6 +13,7 @@ from indexing.models import IndexBuild
 from retrieval.retrievers import (
     ChunkRetriever,
     HierarchicalRetriever,
+    QueriesRetriever,
     QuestionRetriever,
     SummaryRetriever,
 )
@@ -32,6 +33,7 @@ RETRIEVERS = {
     "dense": Joined(lambda build, **given: ChunkRetriever("full", mode="dense", **given)),
     "sparse": Joined(lambda build, **given: ChunkRetriever("full", mode="sparse", **given)),
     "build": Joined(lambda build, **given: ChunkRetriever(build, **given)),
+    "queries": Joined(lambda build, **given: QueriesRetriever("full", **given)),
     "question": Joined(lambda build, **given: QuestionRetriever("full", **given)),
     "question of build": Joined(lambda build, **given: QuestionRetriever(build, **given)),
     "hierarchical": Joined(

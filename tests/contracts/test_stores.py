@@ -3,6 +3,7 @@
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ from indexing.stores import (
     Range,
     SparseVector,
 )
+from tests.qdrant_loopback.process import qdrant_loopback
 
 NAME = f"library.page_embeddings.{uuid.uuid4().hex[:8]}"  # a server may hold others
 SCHEMA = CollectionSchema(
@@ -37,35 +39,48 @@ SCHEMA = CollectionSchema(
 )
 
 
-def make_embedded(tmp_path):
+@contextmanager
+def embedded(folder):
     from indexing.stores.embedded import EmbeddedStore
 
-    return EmbeddedStore(tmp_path / "vectors")
+    yield EmbeddedStore(folder / "vectors")
 
 
-def make_memory(tmp_path):
+@contextmanager
+def memory(folder):
     from indexing.stores.qdrant import QdrantStore
 
-    return QdrantStore.in_memory()
+    yield QdrantStore.in_memory()
 
 
-def make_server(tmp_path):
+@contextmanager
+def loopback(folder):
+    """The client's own requests, over HTTP; what answers them is its local mode again."""
+    from indexing.stores.qdrant import QdrantStore
+
+    with qdrant_loopback() as server:
+        yield QdrantStore.connect(server.url)
+
+
+@contextmanager
+def server(folder):
     from indexing.stores.qdrant import QdrantStore
 
     if "QDRANT_URL" not in os.environ:
         pytest.skip("QDRANT_URL names no Qdrant server")
-    return QdrantStore.connect(os.environ["QDRANT_URL"], os.environ.get("QDRANT_API_KEY", ""))
+    yield QdrantStore.connect(os.environ["QDRANT_URL"], os.environ.get("QDRANT_API_KEY", ""))
 
 
-STORES = {"embedded": make_embedded, "memory": make_memory, "server": make_server}
+STORES = {"embedded": embedded, "memory": memory, "loopback": loopback, "server": server}
+LOCAL_MODE = {"memory", "loopback"}  # answered by the client's own engine
 
 
 @pytest.fixture(scope="module", params=STORES)
 def store(request, tmp_path_factory):
-    store = STORES[request.param](tmp_path_factory.mktemp("store"))
-    yield store
-    store.drop_collection(NAME)
-    store.close()
+    with STORES[request.param](tmp_path_factory.mktemp("store")) as store:
+        yield store
+        store.drop_collection(NAME)
+        store.close()
 
 
 @pytest.fixture
@@ -163,6 +178,36 @@ class TestCollections:
         assert stored_numbers(store, absent) == [2]
 
 
+class TestAliases:
+    @pytest.fixture
+    def alias(self, store):
+        """A name that is no alias yet, and none afterwards."""
+        alias = f"{NAME}-alias"
+        yield alias
+        store.switch_aliases({alias: None})
+
+    def test_point_at_one_collection_after_the_other(self, store, collection, absent, alias):
+        store.ensure_collection(absent, CollectionSchema(4, {}))
+        assert alias not in store.aliases()
+
+        store.switch_aliases({alias: collection})
+        assert store.aliases()[alias] == collection
+
+        store.switch_aliases({alias: absent})
+        assert store.aliases()[alias] == absent
+
+    def test_are_switched_together_and_removed(self, store, collection, absent, alias):
+        other = f"{alias}-2"
+        store.switch_aliases({alias: collection})
+
+        store.switch_aliases({alias: None, other: collection})
+
+        assert store.aliases().get(other) == collection
+        assert alias not in store.aliases()
+        store.switch_aliases({other: None})
+        assert other not in store.aliases()
+
+
 class TestMissingCollection:
     def test_holds_nothing_for_readers(self, store, absent):
         dense, sparse = vector(1, 0, 0, 0), SparseVector([1], [1.0])
@@ -173,6 +218,7 @@ class TestMissingCollection:
         assert store.count(absent) == 0
         assert store.retrieve(absent, [point_id(1)]) == {}
         assert list(store.scroll(absent)) == []
+        assert store.facet(absent, "venue", limit=10) == {}
 
     def test_has_nothing_to_delete_or_relabel(self, store, absent):
         store.delete(absent, [point_id(1)])
@@ -316,6 +362,39 @@ class TestScroll:
         assert [len(batch) for batch in store.scroll(collection, batch=10)] == [10, 10]
 
 
+class TestFacet:
+    @pytest.fixture
+    def collection(self, collection, store):
+        venues = ["ACL", ["ACL", "TACL"], "EMNLP", ["TACL", "ACL"], "coling", None]
+        store.upsert(
+            collection, [make_point(number, venue=each) for number, each in enumerate(venues, 1)]
+        )
+        return collection
+
+    def test_counts_the_points_that_hold_each_value_most_first(self, store, collection):
+        counts = store.facet(collection, "venue", limit=10)
+
+        assert list(counts.items()) == [("ACL", 3), ("TACL", 2), ("EMNLP", 1), ("coling", 1)]
+
+    def test_gives_those_that_most_points_hold_where_there_are_more(self, store, collection):
+        assert store.facet(collection, "venue", limit=2) == {"ACL": 3, "TACL": 2}
+        assert store.facet(collection, "venue", limit=0) == {}
+
+    def test_counts_the_points_there_are_now(self, store, collection):
+        store.delete(collection, [point_id(3)])
+        store.upsert(collection, [make_point(1, venue="LREC")])
+
+        assert store.facet(collection, "venue", limit=10) == {
+            "ACL": 2, "TACL": 2, "LREC": 1, "coling": 1,
+        }  # fmt: skip
+
+    def test_gives_more_values_than_a_page_of_hits(self, store, collection):
+        many = [make_point(number, venue=f"v{number}") for number in range(7, 1_507)]
+        store.upsert(collection, many)
+
+        assert len(store.facet(collection, "venue", limit=10_000)) == 1_504
+
+
 FILTERS = {
     "keyword": (Match("venue", ["ACL"]), {1, 3}),
     "any of keywords": (Match("venue", ["ACL", "EMNLP"]), {1, 2, 3}),
@@ -413,8 +492,8 @@ class TestFilters:
         assert numbers(store.search(collection, query)) == [2]
 
     def test_find_words_in_texts_without_spaces(self, store, collection, request):
-        if getattr(store, "_is_local", False):
-            pytest.skip("the in-memory mode has no text index and splits at spaces only")
+        if request.node.callspec.params["store"] in LOCAL_MODE:
+            pytest.skip("the client's local mode has no text index and splits at spaces only")
         store.upsert(
             collection, [make_point(5, title="东京是日本的首都"), make_point(6, title="大阪")]
         )

@@ -4,7 +4,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from documents import admin
-from documents.models import Artifact, Page
+from documents.models import Artifact, Change, Page
 from documents.services import TextContent, add_artifact
 from documents.tasks import sweep_documents
 from indexing.models import Node
@@ -109,6 +109,7 @@ class TestRetryFailed:
         assert wakes == [("sweep_documents", {})]
         failed.refresh_from_db()
         assert (failed.state, failed.error_code, failed.attempts) == ("received", "", 0)
+        assert Change.objects.filter(artifact_id=failed.pk, index=failed.index).count() == 1
         text.refresh_from_db()
         assert text.state == "failed"  # there is no file to read
 
@@ -142,6 +143,8 @@ class TestPermissions:
             "summarise_artifacts_again",
             "ask_artifacts_again",
             "retry_artifacts",
+            "regenerate_artifacts",
+            "regenerate_missing_of_artifacts",
         }
 
 

@@ -1,6 +1,5 @@
 """kill -9 of the whole service at random moments, while documents are being added."""
 
-import os
 import random
 import threading
 import time
@@ -9,10 +8,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.faults.counts import note, times
+from tests.faults.owner import every_artifact
 from tests.serving import Service, serving
 
-KILLS = int(os.environ.get("STRATA_FAULT_KILLS", "3"))
-DOCUMENTS = int(os.environ.get("STRATA_FAULT_DOCUMENTS", "60"))
+KILLS = times("kill")
+DOCUMENTS = 20 * KILLS
 LONGEST_SECONDS = 4.0  # between two kills, at random
 PACE_SECONDS = KILLS * LONGEST_SECONDS / DOCUMENTS  # every kill comes while some are still to come
 SOUND_SECONDS = 60  # after a restart everything must agree again within this time, by itself
@@ -82,19 +83,21 @@ class TestKill:
             time.sleep(moments.uniform(0.05, LONGEST_SECONDS))
             assert owner.is_alive(), "every document was in before the last kill"
             service.kill()
+            note("kill")
             owner.is_paused.set()
             service.start()
             report = wait_until_sound(service)
             assert report["is_sound"], f"after kill {kill + 1}: {report}"
             present = {
-                artifact["external_id"]: artifact["id"] for artifact in every_artifact(service)
+                artifact["external_id"]: artifact["id"]
+                for artifact in every_artifact(service, "plain")
             }
             assert owner.acknowledged.items() <= present.items()
             owner.is_paused.clear()
         owner.join(timeout=300)
         report = wait_until_sound(service)
 
-        artifacts = list(every_artifact(service))
+        artifacts = list(every_artifact(service, "plain"))
         assert report["is_sound"], report
         assert sorted(artifact["external_id"] for artifact in artifacts) == sorted(
             f"buoy-{number}" for number in range(DOCUMENTS)
@@ -105,15 +108,3 @@ class TestKill:
             "search/pages", params={"index": "plain", "q": "report of buoy 37", "mode": "sparse"}
         ).json()["hits"]
         assert hits[0]["artifact"]["title"] == "Report of buoy 37"
-
-
-def every_artifact(service: Service):
-    offset = 0
-    while True:
-        page = service.api.get(
-            "indexes/plain/artifacts/", params={"limit": 100, "offset": offset}
-        ).json()
-        yield from page["results"]
-        offset += 100
-        if page["next"] is None:
-            return

@@ -221,5 +221,10 @@ class TestPermissions:
         user.user_permissions.add(
             *Permission.objects.filter(codename__in=["change_node", "change_index"])
         )
-        assert offered(client, "indexing_node") == {"embed_again", "retry_failed"}
-        assert offered(client, "indexing_index") == {"sweep"}
+        assert offered(client, "indexing_node") == {
+            "embed_again", "retry_failed", "regenerate_nodes",
+        }  # fmt: skip
+        assert offered(client, "indexing_index") == {
+            "sweep", "verify", "verify_and_repair", "apply_spec", "roll_back", "prune",
+            "regenerate_indexes", "regenerate_missing_of_indexes",
+        }  # fmt: skip

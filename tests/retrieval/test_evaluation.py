@@ -6,14 +6,9 @@ from django.core.management import CommandError, call_command
 from access.models import ApiKey
 from access.server import RunningServer
 from documents.exceptions import InvalidInput
-from retrieval.evaluation import (
-    evaluate_mode,
-    parse_measures,
-    rank_artifacts,
-    read_corpus,
-    read_judgements,
-)
-from retrieval.management import asking
+from retrieval.evaluation import read_corpus, read_judgements
+from retrieval.management import asking, measuring
+from retrieval.models import EvaluationRun
 from tests.factories import PARAGRAPHS, give, settle
 
 
@@ -73,67 +68,6 @@ class TestReadCorpus:
             list(read_corpus(folder))
 
 
-class TestRankArtifacts:
-    def test_ranks_by_the_best_hit_and_pages_on_for_more(self):
-        hits = [(f"d{n // 40}", 1_000 - n) for n in range(400)]  # 40 chunks an artifact
-
-        def search(parameters):
-            page = hits[parameters["offset"] :][: parameters["limit"]]
-            return {"hits": [{"artifact": {"external_id": i}, "score": s} for i, s in page]}
-
-        ranked = rank_artifacts(search, {"query": "any"})
-
-        assert ranked == {f"d{n}": 1_000 - 40 * n for n in range(10)}
-
-
-class TestEvaluateMode:
-    def test_measures_a_ranking_it_can_be_sure_of(self, folder):
-        answers = {"heron waits for fish": ["d0", "d1"], "granite cools slowly": ["d3", "d1"]}
-
-        def search(parameters):
-            found = answers[parameters["query"]]
-            return {
-                "hits": [
-                    {"artifact": {"external_id": name}, "score": 1 / rank}
-                    for rank, name in enumerate(found, start=1)
-                ]
-            }
-
-        figures = evaluate_mode(
-            search,
-            read_judgements(folder),
-            index="any",
-            mode="dense",
-            measures=parse_measures(["nDCG@10", "RR", "R@1"]),
-        )
-
-        assert figures.measures["RR"] == pytest.approx(0.75)
-        assert figures.measures["R@1"] == pytest.approx(0.5)
-        assert figures.measures["nDCG@10"] == pytest.approx((1 + 0.63093) / 2, abs=1e-4)
-        assert figures.query_count == 2
-
-    def test_counts_a_query_without_hits_as_missed(self, folder):
-        def search(parameters):
-            names = ["d0"] if "heron" in parameters["query"] else []
-            return {"hits": [{"artifact": {"external_id": name}, "score": 1} for name in names]}
-
-        figures = evaluate_mode(
-            search,
-            read_judgements(folder),
-            index="any",
-            mode="dense",
-            measures=parse_measures(["R@10"]),
-        )
-
-        assert figures.measures["R@10"] == pytest.approx(0.5)
-
-
-class TestParseMeasures:
-    def test_refuses_a_measure_there_is_not(self):
-        with pytest.raises(InvalidInput, match="goodness"):
-            parse_measures(["goodness"])
-
-
 class TestEvaluateCommand:
     @pytest.fixture
     def filled(self, build, folder):
@@ -149,9 +83,11 @@ class TestEvaluateCommand:
         call_command("evaluate", str(folder), "--index", "plain")
 
         header, *rows = capsys.readouterr().out.splitlines()
-        assert header.split() == ["mode", "nDCG@10", "recall@100", "p50", "ms"]
+        assert header.split() == [
+            "mode", "nDCG@10", "recall@100", "MRR", "p50", "ms", "p95", "ms",
+        ]  # fmt: skip
         assert [row.split()[0] for row in rows] == ["dense", "sparse", "hybrid"]
-        assert all(row.split()[1:3] == ["1.0000", "1.0000"] for row in rows)
+        assert all(row.split()[1:4] == ["1.0000"] * 3 for row in rows)
         assert len({len(line) for line in [header, *rows]}) == 1
 
     def test_prints_json_where_asked_to(self, filled, folder, capsys):
@@ -169,7 +105,7 @@ class TestEvaluateCommand:
         call_command("evaluate", str(folder), "--fill", "--modes", "hybrid", "--json")
 
         [figures] = json.loads(capsys.readouterr().out)
-        assert figures["measures"] == {"nDCG@10": 1.0, "R@100": 1.0}
+        assert figures["measures"] == {"nDCG@10": 1.0, "R@100": 1.0, "RR": 1.0}
 
     def test_measures_in_a_process_and_folder_of_its_own(
         self, folder, tmp_path, monkeypatch, capsys
@@ -191,11 +127,71 @@ class TestEvaluateCommand:
             (["--modes", "psychic"], "psychic"),
             (["--measures", "goodness"], "goodness"),
             (["--index", "plian"], "plain"),
+            (["--index", "plain", "--fail-below", "nDCG@10"], "nDCG@10=0.9"),
+            (["--index", "plain", "--pipeline", "dense", "--against", "pipe"], "papers"),
         ],
     )
     def test_says_what_it_does_not_understand(self, build, folder, given, said):
         with pytest.raises(CommandError, match=said):
             call_command("evaluate", str(folder), *given)
+
+    def test_compares_two_and_writes_a_report(self, filled, folder, tmp_path, capsys):
+        report = tmp_path / "report.html"
+
+        call_command(
+            "evaluate", str(folder), "--index=plain", "--pipeline=hybrid", "--against=sparse",
+            "--report", str(report),
+        )  # fmt: skip
+
+        out = capsys.readouterr().out
+        assert [line.split()[0] for line in out.splitlines()[1:3]] == ["hybrid", "sparse"]
+        assert "hybrid against sparse:" in out
+        assert "[+0.0000, +0.0000]  within chance" in out
+        assert "hybrid against sparse" in report.read_text()
+
+    def test_measures_a_query_pipeline(self, filled, folder, capsys):
+        call_command("evaluate", str(folder), "--index=plain", "--pipeline=plain", "--json")
+
+        [figures] = json.loads(capsys.readouterr().out)
+        assert figures["mode"] == "plain"
+        assert figures["measures"]["nDCG@10"] == 1.0
+
+    def test_keeps_its_runs(self, filled, folder):
+        call_command("evaluate", str(folder), "--index=plain", "--modes=dense")
+        call_command("evaluate", str(folder), "--index=plain", "--modes=sparse,dense")
+
+        later, first = EvaluationRun.objects.all()
+        assert later.systems == ["sparse", "dense"]
+        assert later.judgements_hash == first.judgements_hash
+        assert later.build_number == 1
+
+    @pytest.mark.parametrize(("least", "is_short"), [("1.0", False), ("1.01", True)])
+    def test_fails_where_less_is_found_than_was_asked_for(
+        self, filled, folder, capsys, least, is_short
+    ):
+        given = [str(folder), "--index=plain", "--modes=hybrid", f"--fail-below=nDCG@10={least}"]
+
+        if is_short:
+            with pytest.raises(SystemExit) as ended:
+                call_command("evaluate", *given)
+            assert ended.value.code == 3
+            assert "hybrid has nDCG@10 1.0000, below 1.01" in capsys.readouterr().err
+        else:
+            call_command("evaluate", *given)
+
+    def test_measures_by_the_golden_queries(self, filled, settings, tmp_path, folder, capsys):
+        settings.STRATA_GOLDEN_DIR = tmp_path
+        folder.rename(tmp_path / "plain")
+
+        call_command("evaluate", "--golden", "--index=plain", "--modes=dense", "--json")
+
+        [figures] = json.loads(capsys.readouterr().out)
+        assert figures["query_count"] == 2
+
+    @pytest.mark.parametrize("given", [[], ["--golden"], ["{folder}", "--golden", "--index=plain"]])
+    def test_wants_either_a_path_or_golden_queries(self, build, folder, given):
+        with pytest.raises(CommandError, match="PATH"):
+            call_command("evaluate", *(each.format(folder=folder) for each in given))
 
     def test_says_that_the_folder_is_not_there(self, db, tmp_path):
         with pytest.raises(CommandError, match=r"corpus\.jsonl"):
@@ -250,7 +246,8 @@ class TestCommandsBesideAServer:
         settle(build, give(title="Stones", external_id="d1"))
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
-        monkeypatch.setattr(asking, "find_server", lambda: running)
+        for module in (asking, measuring):
+            monkeypatch.setattr(module, "find_server", lambda: running)
         # Whoever does not own the vectors must not reach for them.
         monkeypatch.setattr(asking, "ANSWERS", None)
 

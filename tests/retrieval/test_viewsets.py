@@ -34,6 +34,20 @@ def artifact(build):
 
 
 class TestPageSearchView:
+    def test_shows_a_write_or_says_that_it_does_not_yet(self, client, build, settings):
+        settings.STRATA_MIN_REVISION_SECONDS = 0.1
+        artifact = give()
+        asked = {"index": "plain", "query": "granite", "min_revision": artifact.revision}
+
+        early = client.post(URL, asked, format="json")
+        settle(build, artifact)
+        late = client.post(URL, asked, format="json")
+
+        assert (early.status_code, early.json()["code"]) == (409, "not_yet_indexed")
+        assert early.json()["field"] == "min_revision"
+        assert late.status_code == 200
+        assert late.json()["hits"][0]["artifact"]["id"] == str(artifact.pk)
+
     def test_answers_with_hits_as_documented(self, client, artifact, build):
         answer = client.get(URL, {"index": "plain", "q": "granite crystals", "limit": 1}).json()
 
@@ -173,6 +187,14 @@ class TestPageSearchView:
         answer = client.get(URL, {"index": "plain", "q": "granite"}).json()
 
         assert {hit["verdict"] for hit in answer["hits"]} == {"stale"}
+        assert planned == [{"artifact_id": str(artifact.pk)}]
+
+    def test_asks_for_that_once_however_many_search(self, client, artifact, planned):
+        Source.objects.update(text="Something else.")
+
+        for _ in range(3):
+            client.get(URL, {"index": "plain", "q": "granite"})
+
         assert planned == [{"artifact_id": str(artifact.pk)}]
 
     def test_answers_though_the_broker_is_away(self, client, artifact, monkeypatch):

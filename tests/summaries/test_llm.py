@@ -319,6 +319,23 @@ class TestComplete:
         assert (caught.value.prompt_tokens, caught.value.completion_tokens) == (22, 14)
         assert not caught.value.is_retryable
 
+    @pytest.mark.parametrize("script", [hangs, fails(503)])
+    def test_is_over_when_patience_is(self, endpoint, model, settings, script):
+        settings.STRATA_LLM_BACKOFF_SECONDS = 60.0
+        endpoint.scripts = [script]
+        began = time.monotonic()
+
+        with pytest.raises(LanguageModelUnavailable) as caught:
+            ask(model, patience_seconds=0.3)
+
+        assert time.monotonic() - began < 2
+        assert caught.value.call_count == len(endpoint.requests) == 1
+
+    def test_tries_again_while_there_is_patience(self, endpoint, model):
+        endpoint.scripts = [fails(503), says(GOOD)]
+
+        assert ask(model, patience_seconds=30).call_count == 2
+
     def test_does_not_repair_an_answer_that_was_cut_off(self, endpoint, model):
         endpoint.scripts = [says('{"topics": [', "length")]
 

@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from access import server
 from access.models import ApiKey
 from config import embedded
+from config.loading import load_pipelines
 from config.progress import watch_progress
 from documents.exceptions import StrataError
 from indexing.management.prepared import prepare_database
@@ -65,7 +66,10 @@ class Command(BaseCommand):
             self._greet(url, is_first_start)
             running.enter_context(embedded.working())
             running.enter_context(server.announced(url))
-            background = [threading.Thread(target=watch_progress, args=[stopped], daemon=True)]
+            background = [
+                threading.Thread(target=watch_progress, args=[stopped], daemon=True),
+                threading.Thread(target=load_pipelines, daemon=True),
+            ]
             if has_demo and is_first_start:
                 background.append(threading.Thread(target=call_command, args=["demo"], daemon=True))
             for thread in background:
@@ -77,7 +81,7 @@ class Command(BaseCommand):
         lines = [f"Strata serves at {url}", f"API documentation at {url}/api/docs/"]
         if is_first_start:
             given = settings.STRATA_ADMIN_KEY
-            if not (given and ApiKey.find_active(given)):
+            if not (given and ApiKey.find_holder(given) is not None):
                 secret = ApiKey.issue("admin", secret=given or None)[1]
             password = secrets.token_urlsafe(12)
             get_user_model().objects.create_superuser(ADMIN_NAME, password=password)

@@ -1,6 +1,7 @@
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import connection
 
 from access.server import find_server
 from indexing.management.prepared import PreparedCommand
@@ -21,23 +22,27 @@ class Command(PreparedCommand):
         )
 
     def handle(self, *, index: str | None, repair: bool, **options: Any) -> None:
-        names = list(Index.objects.values_list("name", flat=True))
+        names = list(Index.objects.standing().values_list("name", flat=True))
         if index is not None and index not in names:
             raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
         chosen = names if index is None else [index]
         # A running server owns the vector engine: it has to look for us.
         if server := find_server():
-            reports = [
-                server.request(
-                    "POST", f"/api/v1/indexes/{name}/verify/", json={"repair": repair}, timeout=600
-                ).json()
-                for name in chosen
-            ]
+            reports = []
+            for name in chosen:
+                path = f"/api/v1/indexes/{name}/verify/"
+                answer = server.request("POST", path, json={"repair": repair}, timeout=600)
+                report = answer.json()
+                reports += [report, *report.pop("beside")]
         else:
+            if connection.vendor == "sqlite":
+                # All of it is read once; mapped, all of it would count as this process's memory.
+                with connection.cursor() as cursor:
+                    cursor.execute("PRAGMA mmap_size = 0")
             builds = IndexBuild.objects.receiving().filter(index__in=chosen)
             reports = [verify_build(build, repair=repair).as_json() for build in builds]
         for report in reports:
-            self._print(report)
+            self._print(report, repairs=repair)
         if not all(report["is_sound"] for report in reports):
             self.stderr.write(
                 "Not everything agrees. What is being indexed settles by itself; for the rest, "
@@ -45,15 +50,19 @@ class Command(PreparedCommand):
             )
             raise SystemExit(1)
 
-    def _print(self, report: dict[str, Any]) -> None:
+    def _print(self, report: dict[str, Any], *, repairs: bool) -> None:
         self.stdout.write(
             f"{report['index']} #{report['build']}: {report['artifact_count']} artifacts, "
             f"{report['node_count']} nodes ({report['failed_count']} failed), "
             f"{report['point_count']} points"
         )
         for sort, count in report["findings"].items():
-            invariant, meaning = FINDINGS[sort]
+            invariant, meaning, remedy = FINDINGS[sort]
             examples = ", ".join(report["examples"][sort])
             self.stdout.write(f"  {invariant} {count} {meaning}: {examples}")
+            if not repairs:
+                self.stdout.write(f"     repair would {remedy}")
+        if report["failed_count"] and not repairs:
+            self.stdout.write("  repair would try failed nodes again")
         if report["repaired_count"]:
             self.stdout.write(f"  repaired: {report['repaired_count']}")

@@ -4,105 +4,114 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
 
-from documents.exceptions import StrataError, UnknownIndex
-from documents.services import TextContent, add_artifact
-from indexing import services
-from indexing.kinds import awaited_artifacts
-from indexing.management.bars import progress_bar
-from indexing.models import IndexBuild, Node
-from indexing.specs import get_specs
-from retrieval.evaluation import (
-    DEFAULT_MEASURES,
-    MODES,
-    CorpusText,
-    Figures,
-    evaluate_mode,
-    parse_measures,
-    read_corpus,
-    read_judgements,
-)
-from retrieval.management.asking import asking
-from summaries import services as writing
+from documents.exceptions import InvalidInput, StrataError
+from retrieval.evaluation import DEFAULT_MEASURES, parse_measures, read_judgements
+from retrieval.evaluation.report import render_report, say_measure
+from retrieval.evaluation.systems import MODES, require_system
+from retrieval.management.asking import answering, explain
+from retrieval.management.filling import fill_index
+from retrieval.management.measuring import Asked, measure
+from retrieval.models import EvaluationRun
 
-TEXTS_PER_TRANSACTION = 200  # a commit waits for the disk
+NOT_GOOD_ENOUGH = 3  # the exit status where a measure is below what was asked for
 
 
 class Command(BaseCommand):
     help = (
-        "Measure retrieval on a BEIR folder: one row a mode. Without --index, a throw-away index "
-        "of the folder's corpus is made first."
+        "Measure retrieval by human judgements: one row a system. Without --index, a throw-away "
+        "index of the folder's corpus is made first."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", type=Path)
+        parser.add_argument(
+            "path", type=Path, nargs="?", metavar="PATH",
+            help="A BEIR folder, or a CSV file with the columns query and artifact.",
+        )  # fmt: skip
+        parser.add_argument(
+            "--golden", action="store_true", help="By the golden queries of the index, and no PATH."
+        )
         parser.add_argument("--spec", default="plain", help="Recipe of the throw-away index.")
-        parser.add_argument("--index", help="An index that holds the corpus; ids are external ids.")
+        parser.add_argument(
+            "--index", help="An index that holds the documents; they go by external ids or ids."
+        )
+        parser.add_argument(
+            "--modes",
+            help=f"Of {', '.join(MODES)}, and query pipelines by their names; by default those "
+            "modes that the index can answer.",
+        )
+        parser.add_argument("--pipeline", metavar="A", help="Measure this pipeline, or mode.")
+        parser.add_argument("--against", metavar="B", help="Compare with this pipeline, or mode.")
         parser.add_argument(
             "--measures", default=",".join(DEFAULT_MEASURES), help="In ir_measures' notation."
         )
-        parser.add_argument(
-            "--modes", help=f"Of {', '.join(MODES)}; by default those the index can answer."
-        )
         parser.add_argument("--json", action="store_true")
+        parser.add_argument("--report", type=Path, metavar="FILE", help="Write a page of HTML.")
+        parser.add_argument(
+            "--fail-below", action="append", default=[], metavar="MEASURE=VALUE",
+            help=f"End with status {NOT_GOOD_ENOUGH} where a system has less of it; the baseline "
+            "may.",
+        )  # fmt: skip
         # Set for the child process only: the data folder is its own, and empty.
         parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
 
-    def handle(
-        self,
-        *,
-        folder: Path,
-        spec: str,
-        index: str | None,
-        measures: str,
-        modes: str | None,
-        json: bool,
-        fill: bool,
-        **options: Any,
-    ) -> None:
+    def handle(self, *, path: Path | None, golden: bool, index: str | None, **options: Any) -> None:
+        if (path is None) != golden or (golden and index is None):
+            raise CommandError("Name a PATH, or --golden with an --index.")
         try:
-            wanted = parse_measures(measures.split(","))
-            judgements = read_judgements(folder)
+            limits = _read_limits(options["fail_below"])
+            measures = list(dict.fromkeys([*_listed(options["measures"]), *limits]))
+            measures = [str(measure) for measure in parse_measures(measures)]
+            systems = _listed(options["pipeline"] or options["modes"] or "")
+            baseline = options["against"] or ""
+            for name in [*systems, *_listed(baseline)]:
+                require_system(name)
+            judged = None if path is None else read_judgements(path)
         except StrataError as error:
-            raise CommandError(f"{error} {error.fix or ''}".strip()) from None
-        chosen = _read_modes(modes, index or spec)
-        if index is None and not fill:
-            given = ["--spec", spec, "--measures", measures, "--modes", ",".join(chosen)]
-            self._measure_apart([str(folder.resolve()), *given, *(["--json"] if json else [])])
+            raise CommandError(explain(error)) from None
+        if index is None and not options["fill"]:
+            assert path is not None
+            self._measure_apart(path, options)
             return
-        if fill:
-            with asking():
-                self._fill(spec, folder)
-        figures = []
-        for mode in chosen:
-            with (
-                asking(MODES[mode][0]) as search,
-                progress_bar(mode, len(judgements.queries)) as advance,
-            ):
-                figures.append(
-                    evaluate_mode(
-                        search,
-                        judgements,
-                        index=index or spec,
-                        mode=mode,
-                        measures=wanted,
-                        advance=advance,
-                    )
-                )
-        self.stdout.write(_write_json(figures) if json else _write_table(figures))
+        if options["fill"]:
+            assert path is not None
+            with answering(None):
+                fill_index(options["spec"], path)
+        asked = Asked(index or options["spec"], systems, baseline, measures, judged)
+        run = measure(asked)
+        if options["report"] is not None:
+            options["report"].write_text(render_report(run), encoding="utf-8")
+        self.stdout.write(_write_json(run) if options["json"] else _write_table(run))
+        self._require(run, limits)
 
-    def _measure_apart(self, arguments: Sequence[str]) -> None:
+    def _require(self, run: EvaluationRun, limits: Mapping[str, float]) -> None:
+        short = [
+            f"{row['system']} has {name} {row['measures'][name]:.4f}, below {least:g}."
+            for name, least in limits.items()
+            for row in run.results
+            if row["measures"][name] < least and row["system"] != run.baseline
+        ]
+        if short:
+            self.stderr.write("\n".join(short))
+            raise SystemExit(NOT_GOOD_ENOUGH)
+
+    def _measure_apart(self, path: Path, options: Mapping[str, Any]) -> None:
         """Run again as a child that has a data folder of its own, so that neither a running
         server nor what is stored here is in its way."""
+        arguments = [str(path.resolve()), "--fill", *(["--json"] if options["json"] else [])]
+        for name in ("spec", "modes", "pipeline", "against", "measures"):
+            if options[name]:
+                arguments += [f"--{name}", options[name]]
+        if options["report"] is not None:
+            arguments += ["--report", str(options["report"].resolve())]
+        for limit in options["fail_below"]:
+            arguments += ["--fail-below", limit]
         with tempfile.TemporaryDirectory(prefix="strata-evaluate-") as data_dir:
             environment = os.environ | {
                 "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
@@ -112,110 +121,88 @@ class Command(BaseCommand):
             }
             manage = Path(settings.BASE_DIR) / "manage.py"
             finished = subprocess.run(
-                [sys.executable, str(manage), "evaluate", *arguments, "--fill"],
+                [sys.executable, str(manage), "evaluate", *arguments],
                 env=environment,
                 check=False,
                 stdout=subprocess.PIPE,
                 text=True,
             )
+        self.stdout.write(finished.stdout, ending="")
+        if finished.returncode == NOT_GOOD_ENOUGH:
+            raise SystemExit(NOT_GOOD_ENOUGH)
         if finished.returncode != 0:
             raise CommandError("The evaluation did not come to its end.")
-        self.stdout.write(finished.stdout, ending="")
-
-    def _fill(self, name: str, folder: Path) -> None:
-        """Index the corpus in this process, by the services every other way in uses."""
-        build = IndexBuild.objects.live().filter(index=name).first()
-        if build is None:
-            raise UnknownIndex(f"There is no spec {name!r} in {settings.STRATA_SPECS_DIR}.")
-        texts = list(read_corpus(folder))
-        with progress_bar("Reading", len(texts)) as advance:
-            for batch in _slices(texts, TEXTS_PER_TRANSACTION):
-                with transaction.atomic():
-                    for text in batch:
-                        artifact, _ = add_artifact(
-                            name,
-                            TextContent(pages=(text.text,)),
-                            title=text.title,
-                            external_id=text.id,
-                        )
-                        services.plan_nodes(artifact.pk, build)
-                        advance(1)
-        if build.spec.is_written_about:
-            self._write(build)
-        with progress_bar("Indexing", Node.objects.unsettled(build).count()) as advance:
-            while count := services.settle_nodes(build):
-                advance(count)
-        failed = Node.objects.filter(build=build, state=Node.State.FAILED)
-        if failed.exists():
-            raise CommandError(f"{failed.count()} passages failed: {failed[0].last_error}")
-
-    def _write(self, build: IndexBuild) -> None:
-        """Have summaries and questions written, and plan their nodes."""
-        artifacts = awaited_artifacts(build).values_list("pk", flat=True)
-        for artifact_id in list(artifacts):
-            writing.plan_writing(artifact_id, build)
-        touched: dict[UUID, set[str]] = {}
-        with progress_bar("Writing", writing.due_count(build)) as advance:
-            while True:
-                written = writing.Written()
-                writing.write_due(build, written)
-                if not written.row_count:
-                    break
-                for artifact_id, kinds in written.touched.items():
-                    touched.setdefault(artifact_id, set()).update(kinds)
-                advance(written.row_count)
-        for artifact_id, kinds in touched.items():
-            services.plan_nodes(artifact_id, build, kinds)
 
 
-def _read_modes(modes: str | None, index: str) -> list[str]:
-    if modes is None:
-        return _modes_of(index)
-    chosen = [mode.strip() for mode in modes.split(",")]
-    for mode in chosen:
-        if mode not in MODES:
-            raise CommandError(f"{mode!r} is no mode; there are: {', '.join(MODES)}.")
-    return chosen
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _modes_of(index: str) -> list[str]:
-    """What an index of this spec can answer."""
-    spec = get_specs().get(index)
-    kinds = spec.kinds if spec else ("chunk",)
-    needed = {
-        "pages": {"chunk"},
-        "summaries": {"page_summary"},
-        "questions": {"question"},
-        "hierarchical": {"chunk", "page_summary"},
-    }
-    return [mode for mode, (kind, _) in MODES.items() if needed[kind] <= set(kinds)]
+def _read_limits(given: Sequence[str]) -> dict[str, float]:
+    """Measure -> the least it may be.
+
+    Raises:
+        InvalidInput: it is not written so.
+    """
+    limits = {}
+    for text in given:
+        name, _, value = text.rpartition("=")
+        try:
+            least = float(value)
+        except ValueError:
+            raise InvalidInput(
+                f"{text!r} is no measure and value.", fix="Write it as nDCG@10=0.9."
+            ) from None
+        limits[str(parse_measures([name])[0])] = least
+    return limits
 
 
-def _slices(texts: Sequence[CorpusText], size: int) -> Iterator[Sequence[CorpusText]]:
-    for start in range(0, len(texts), size):
-        yield texts[start : start + size]
-
-
-def _write_json(figures: Iterable[Figures]) -> str:
-    return json.dumps([asdict(each) for each in figures], indent=2)
-
-
-def _write_table(figures: Sequence[Figures]) -> str:
-    """Aligned columns; recall@100 under the name people say it by."""
-    measures = list(figures[0].measures)
-    rows = [["mode", *(_said(measure) for measure in measures), "p50 ms"]]
-    rows += [
-        [each.mode, *(f"{each.measures[name]:.4f}" for name in measures), f"{each.p50_ms:.2f}"]
-        for each in figures
+def _write_json(run: EvaluationRun) -> str:
+    rows = [
+        {
+            "mode": row["system"],
+            **{name: row[name] for name in row if name != "system"},
+            "query_count": run.query_count,
+        }
+        for row in run.results
     ]
+    return json.dumps(rows, indent=2)
+
+
+def _write_table(run: EvaluationRun) -> str:
+    """Aligned columns; below them, each difference to the baseline."""
+    rows = [["mode", *map(say_measure, run.measures), "p50 ms", "p95 ms"]]
+    rows += [
+        [
+            row["system"],
+            *(f"{row['measures'][name]:.4f}" for name in run.measures),
+            f"{row['p50_ms']:.2f}",
+            f"{row['p95_ms']:.2f}",
+        ]
+        for row in run.results
+    ]
+    lines = _align(rows)
+    for row in run.results:
+        if differences := row.get("differences"):
+            lines += ["", f"{row['system']} against {run.baseline}:"]
+            lines += _align([[say_measure(n), *_say_difference(d)] for n, d in differences.items()])
+    return "\n".join(lines)
+
+
+def _say_difference(difference: Mapping[str, Any]) -> list[str]:
+    """The difference, its interval, and whether chance explains it."""
+    said = ""
+    if difference["is_significant"]:
+        said = "better" if difference["difference"] > 0 else "worse"
+    interval = f"[{difference['low']:+.4f}, {difference['high']:+.4f}]"
+    return [f"{difference['difference']:+.4f}", interval, said or "within chance"]
+
+
+def _align(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         lines.append("  ".join(cells))
-    return "\n".join(lines)
-
-
-def _said(measure: str) -> str:
-    return f"recall@{measure[2:]}" if measure.startswith("R@") else measure
+    return lines

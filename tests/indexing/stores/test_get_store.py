@@ -28,6 +28,7 @@ class TestGetStore:
     def test_is_a_client_where_the_settings_say_so(self, settings):
         settings.STRATA_VECTOR_STORE = "qdrant"
         settings.QDRANT_URL, settings.QDRANT_API_KEY = "http://localhost:1", ""
+        settings.QDRANT_TIMEOUT_SECONDS = 5
 
         assert type(get_store()).__name__ == "QdrantStore"
 

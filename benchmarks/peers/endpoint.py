@@ -1,0 +1,90 @@
+"""One embedding endpoint for all: deterministic, cheap, and told when something is to happen."""
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from benchmarks.peers.corpus import SIGNATURE
+
+DIMENSION = 16
+
+
+class Endpoint:
+    """OpenAI's ``POST /embeddings``. The first component of a vector tells the model."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.embedded: Counter[tuple[str, str]] = Counter()  # (model, text) -> how often
+        self._turn = threading.Lock()
+        self._due: tuple[int, Callable[[list[str]], bool]] | None = None
+
+    def once(self, text_count: int, event: Callable[[list[str]], bool]) -> None:
+        """Call ``event`` with the texts of the request that holds the n-th from now; whether
+        the request is answered is what it returns."""
+        self._due = (self.embedded.total() + text_count, event)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what was to happen has happened."""
+        return self._due is None
+
+    @property
+    def repeated_count(self) -> int:
+        """Embeddings of texts that the same model had embedded before."""
+        return self.embedded.total() - len(self.embedded)
+
+    def answer(self, model: str, texts: list[str]) -> dict[str, Any] | None:
+        """None where it fails, as an overloaded server would."""
+        with self._turn:
+            documents = [text for text in texts if SIGNATURE.search(text)]
+            if self._due and self.embedded.total() + len(documents) >= self._due[0]:
+                event, self._due = self._due[1], None
+                if not event(documents):
+                    return None
+            self.embedded.update((model, text) for text in documents)
+        rows = [{"index": i, "embedding": _vector(model, text)} for i, text in enumerate(texts)]
+        return {"data": rows, "model": model, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
+
+
+def _vector(model: str, text: str) -> list[float]:
+    digest = hashlib.sha256(text.encode()).digest()[: DIMENSION - 1]
+    return [8.0 if model == "a" else -8.0, *(byte / 255 for byte in digest)]
+
+
+@contextmanager
+def endpoint_serving() -> Iterator[Endpoint]:
+    """On a free port of loopback, until the block ends."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            answer = endpoint.answer(asked["model"], asked["input"])
+            body = json.dumps(answer or {"error": {"message": "overloaded"}}).encode()
+            try:
+                self.send_response(200 if answer else 503)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except ConnectionError:
+                self.close_connection = True  # whoever asked was killed
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/v1")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield endpoint
+    finally:
+        server.shutdown()
+        server.server_close()

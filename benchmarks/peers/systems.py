@@ -1,0 +1,204 @@
+"""Each system as a fault meets it: begun, killed, asked to remove a document, read."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+import yaml
+from qdrant_client import QdrantClient
+
+from benchmarks.peers.corpus import Document, Point, write_documents
+from benchmarks.peers.endpoint import DIMENSION
+from tests.serving import Service
+
+ROOT = Path(__file__).resolve().parents[2]
+REST_SECONDS = 300
+READ_POINTS = """
+import json, sys
+import django; django.setup()
+from indexing.models import IndexBuild
+from indexing.stores import get_store
+name = IndexBuild.objects.live().get(index="peer").collection("chunk")
+store = get_store()
+ids = [point.id for part in store.scroll(name) for point in part]
+points = store.retrieve(name, ids, with_vectors=True).values()
+json.dump([[point.payload["text"], float(point.dense[0])] for point in points], sys.stdout)
+"""
+
+
+class System(Protocol):
+    name: str
+
+    def begin(self, documents: Sequence[Document], model: str) -> None:
+        """Have these indexed, and return at once."""
+
+    def rest(self) -> None:
+        """Wait until it does nothing more by itself."""
+
+    def kill(self) -> None:
+        """kill -9."""
+
+    def remove(self, document: Document) -> None: ...
+
+    def has_points(self) -> bool: ...
+
+    def points(self) -> list[Point]:
+        """Of whatever answers searches now."""
+
+
+class Peer:
+    """A pipeline in a process of its own, which ends when its run does; Qdrant outlives it."""
+
+    def __init__(self, name: str, module: str, qdrant: str, endpoint: str, folder: Path) -> None:
+        self.name = name
+        self._module = module
+        self._qdrant = QdrantClient(url=qdrant, check_compatibility=False)
+        self._arguments = ["--qdrant", qdrant, "--endpoint", endpoint, "--folder", str(folder)]
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def begin(self, documents: Sequence[Document], model: str) -> None:
+        write_documents(self._folder / "documents.json", documents)
+        self._process = self._run("--model", model)
+
+    def rest(self) -> None:
+        assert self._process
+        self._process.wait(REST_SECONDS)
+
+    def kill(self) -> None:
+        assert self._process
+        self._process.kill()
+        self._process.wait()
+
+    def remove(self, document: Document) -> None:
+        assert self._run("--delete", document.name).wait(REST_SECONDS) == 0
+
+    def has_points(self) -> bool:
+        return self._qdrant.collection_exists("peer") and self._qdrant.count("peer").count > 0
+
+    def points(self) -> list[Point]:
+        if not self._qdrant.collection_exists("peer"):
+            return []
+        found, _ = self._qdrant.scroll("peer", limit=100_000, with_vectors=True)
+        vectors: list[Any] = [point.vector for point in found]
+        return [Point.read(p.payload, v[0]) for p, v in zip(found, vectors, strict=True)]
+
+    def _run(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        module, *options = self._module.split()
+        command = [sys.executable, "-m", module, *options, *self._arguments, *arguments]
+        with (self._folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT,
+                # Else a run without the internet waits for it to be reached.
+                env={**os.environ, "HAYSTACK_TELEMETRY_ENABLED": "False"},
+            )  # fmt: skip
+
+
+class Strata:
+    """The embedded form, in a process that goes on by itself."""
+
+    name = "Strata"
+
+    def __init__(self, endpoint: str, folder: Path) -> None:
+        self._specs = folder / "specs"
+        self._specs.mkdir()
+        data = folder / "data"
+        data.mkdir()
+        self._service = Service(
+            data, STRATA_SPECS_DIR=str(self._specs), STRATA_OPENAI_BASE_URL=endpoint
+        )
+        self._model = ""
+        self._giving: threading.Thread | None = None
+
+    def begin(self, documents: Sequence[Document], model: str) -> None:
+        is_first = not self._model
+        if model != self._model:
+            embedding = {"provider": "openai", "model": model, "dimension": DIMENSION}
+            (self._specs / "peer.yaml").write_text(
+                yaml.safe_dump({"title": "Peer", "embedding": embedding})
+            )
+        if self._service.process is None or self._service.process.poll() is not None:
+            self._service.start()
+        if model != self._model and not is_first:
+            applied = self._service.manage("apply", "peer", "--promote")
+            assert applied.returncode == 0, applied.stderr
+        self._model = model
+        self._giving = threading.Thread(target=self._give, args=[documents])
+        self._giving.start()
+
+    def rest(self) -> None:
+        assert self._giving
+        self._giving.join()
+        deadline = time.monotonic() + REST_SECONDS
+        while self._is_running() and not self._is_settled():
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
+    def kill(self) -> None:
+        self._service.kill()
+
+    def stop(self) -> None:
+        self._service.stop()
+
+    def remove(self, document: Document) -> None:
+        offset = 0
+        while True:
+            asked = {"limit": 100, "offset": offset}
+            page = self._service.api.get("indexes/peer/artifacts/", params=asked).json()
+            for artifact in page["results"]:
+                if artifact["external_id"] == document.name:
+                    gone = self._service.api.delete(f"artifacts/{artifact['id']}/")
+                    assert gone.is_success
+                    return
+            assert page["next"]
+            offset += 100
+
+    def has_points(self) -> bool:
+        return bool(self._progress()["nodes"]["settled"])
+
+    def points(self) -> list[Point]:
+        """Its engine belongs to its process, so that one is stopped meanwhile."""
+        was_running = self._is_running()
+        self._service.stop()
+        read = subprocess.run(
+            [sys.executable, "-c", READ_POINTS], cwd=ROOT, env=self._service.environment,
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        if was_running:
+            self._service.start()
+        return [Point.read(text, component) for text, component in json.loads(read.stdout)]
+
+    def _give(self, documents: Iterable[Document]) -> None:
+        """Whoever gives them gives them again after a kill, as the pipelines' runs do."""
+        lines = "\n".join(
+            json.dumps({"external_id": d.name, "title": d.name, "text": d.text}) for d in documents
+        )
+        try:
+            self._service.api.post(
+                "indexes/peer/artifacts/batch",
+                content=lines.encode(),
+                headers={"Content-Type": "application/x-ndjson"},
+            ).raise_for_status()
+        except httpx.TransportError:
+            assert not self._is_running()
+
+    def _is_running(self) -> bool:
+        return self._service.process is not None and self._service.process.poll() is None
+
+    def _is_settled(self) -> bool:
+        try:
+            report = self._service.api.post("indexes/peer/verify/").json()
+        except httpx.TransportError:
+            return False
+        return bool(report["is_sound"])
+
+    def _progress(self) -> dict[str, Any]:
+        progress: dict[str, Any] = self._service.api.get("indexes/peer/").json()
+        return progress

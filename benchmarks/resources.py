@@ -1,0 +1,58 @@
+"""What a command costs: seconds, and the most memory it held, by what it held it for."""
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SAMPLE_SECONDS = 0.05
+MIB = 1024  # KiB
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    status: int
+    seconds: float
+    cpu_seconds: float
+    peak_mib: float  # resident, files it mapped included
+    own_mib: float  # anonymous memory, as sampled
+    mapped_mib: float  # pages of files, as sampled; the system takes them back when it needs to
+
+
+def run_measured(command: Sequence[str], environment: Mapping[str, str]) -> Usage:
+    started = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    peaks: dict[str, int] = {}
+    is_over = threading.Event()
+    sampler = threading.Thread(target=_sample, args=[process.pid, peaks, is_over])
+    sampler.start()
+    # Its own figures, not those of all children: one that filled the index held more. What a
+    # child shares with this process until it starts its program counts for it; that is little.
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    is_over.set()
+    sampler.join()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Usage(
+        process.returncode,
+        seconds,
+        used.ru_utime + used.ru_stime,
+        used.ru_maxrss / MIB,
+        peaks.get("RssAnon", 0) / MIB,
+        peaks.get("RssFile", 0) / MIB,
+    )
+
+
+def _sample(pid: int, peaks: dict[str, int], is_over: threading.Event) -> None:
+    while not is_over.wait(SAMPLE_SECONDS):
+        try:
+            lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+        except OSError:
+            return
+        for line in lines:
+            name, _, value = line.partition(":")
+            if name in {"RssAnon", "RssFile"}:
+                peaks[name] = max(peaks.get(name, 0), int(value.split()[0]))

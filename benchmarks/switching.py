@@ -1,0 +1,183 @@
+"""A model switched under a constant query load, taken back, and what changes cost afterwards.
+
+Every answer names the build that gave it. It is mixed unless it is, hit for hit and score for
+score, what that build alone answers: a query embedded by one model and asked of the other's
+vectors would score otherwise.
+"""
+
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.service import add, load_texts, measured_service, wait_until_ready
+from tests.serving import KEY, Service
+
+INDEX = "switched"
+ONE_MODEL = "title: Switched\nembedding: {precision: float32}\n"
+ANOTHER = "title: Switched\nembedding: {precision: int8}\n"
+LIMIT = 10
+POLL_SECONDS = 0.5
+
+Ranking = tuple[tuple[str, float], ...]
+
+
+@dataclass(slots=True)
+class Load:
+    """Asks one query after the other until it is told to stop, and remembers each answer."""
+
+    url: str
+    queries: list[str]
+    answers: set[tuple[int, str, Ranking]] = field(default_factory=set)
+    counts: Counter[int] = field(default_factory=Counter)  # by build
+    failures: list[str] = field(default_factory=list)
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False) as api:
+            while not self.is_over.is_set():
+                for query in self.queries:
+                    self._ask(api, query)
+
+    def _ask(self, api: httpx.Client, query: str) -> None:
+        try:
+            answer = api.post("/api/v1/search/pages", json=_search(query))
+        except httpx.HTTPError as error:
+            self.failures.append(repr(error))
+            return
+        if answer.status_code != 200 or not answer.json()["hits"]:
+            self.failures.append(f"{answer.status_code} {answer.text[:200]}")
+            return
+        build, ranking = _read(answer.json())
+        self.counts[build] += 1
+        self.answers.add((build, query, ranking))
+
+
+def measure_switch(text_count: int, queries: list[str]) -> None:
+    texts = load_texts(text_count)
+    with tempfile.TemporaryDirectory() as folder:
+        spec = Path(folder) / f"{INDEX}.yaml"
+        spec.write_text(ONE_MODEL)
+        with measured_service(STRATA_SPECS_DIR=folder) as service:
+            started = time.perf_counter()
+            add(service, texts, INDEX)
+            wait_until_ready(service, len(texts), INDEX)
+            indexing_seconds = time.perf_counter() - started
+            old = _references(service, queries)
+            load = Load(service.url, queries)
+            asking = threading.Thread(target=load.run)
+            asking.start()
+            try:
+                spec.write_text(ANOTHER)
+                started = time.perf_counter()
+                build = _apply(service)
+                switching_seconds = time.perf_counter() - started
+                time.sleep(2)
+                new = _references(service, queries)
+                started = time.perf_counter()
+                service.api.post(f"indexes/{INDEX}/rollback/").raise_for_status()
+                rollback_seconds = time.perf_counter() - started
+                time.sleep(2)
+            finally:
+                load.is_over.set()
+                asking.join()
+            mixed = [
+                answer for answer in load.answers
+                if answer[2] != {1: old, 2: new}[answer[0]][answer[1]]
+            ]  # fmt: skip
+            distinct = sum(old[query] != new[query] for query in queries)
+            node_count = build["embedded"] + build["copied"]
+            changed = _cost_of(service, lambda: _edit(service, texts[: text_count // 100]))
+            relabelled = _cost_of(service, lambda: _relabel(service, texts[: text_count // 100]))
+    print(f"a model switched under load, {len(texts)} texts, {node_count} chunks:")
+    print(f"  first indexing {indexing_seconds:.0f} s, switch {switching_seconds:.0f} s,"
+          f" rollback {rollback_seconds:.2f} s")  # fmt: skip
+    print(f"  queries by build: {dict(sorted(load.counts.items()))}, of {len(queries)} kinds,"
+          f" {distinct} of which the models answer differently")  # fmt: skip
+    print(f"  failed: {len(load.failures)}; mixed: {len(mixed)}")
+    for failure in load.failures[:3]:
+        print(f"    {failure}")
+    print(f"  1% of the texts edited: {changed} embedded, {changed / node_count:.2%} of all")
+    print(f"  1% relabelled: {relabelled} embedded")
+
+
+def _search(query: str) -> dict[str, Any]:
+    return {"index": INDEX, "query": query, "mode": "dense", "limit": LIMIT}
+
+
+def _read(answer: dict[str, Any]) -> tuple[int, Ranking]:
+    hits = tuple((hit["node_id"], round(hit["score"], 5)) for hit in answer["hits"])
+    return answer["build"], hits
+
+
+def _references(service: Service, queries: list[str]) -> dict[str, Ranking]:
+    """What the live build answers when nothing else goes on with it."""
+    return {
+        query: _read(service.api.post("search/pages", json=_search(query)).json())[1]
+        for query in queries
+    }
+
+
+def _apply(service: Service) -> dict[str, Any]:
+    begun = service.api.post(f"indexes/{INDEX}/builds/", json={"promote": True})
+    begun.raise_for_status()
+    address = f"indexes/{INDEX}/builds/{begun.json()['number']}/"
+    while True:
+        build: dict[str, Any] = service.api.get(address).json()
+        if build["state"] == "live":
+            return build
+        if build["comparison"] and build["promotion"] == "manual":
+            raise RuntimeError(build["comparison"])
+        time.sleep(POLL_SECONDS)
+
+
+def _embedded(service: Service) -> int:
+    """Nodes embedded for the live build so far."""
+    builds = service.api.get(f"indexes/{INDEX}/builds/").json()["results"]
+    return sum(build["embedded"] for build in builds if build["state"] == "live")
+
+
+def _cost_of(service: Service, change: Any) -> int:
+    before = _embedded(service)
+    revision = change()
+    while (
+        service.api.post(
+            "search/pages", json={**_search("anything"), "min_revision": revision}
+        ).status_code
+        == 409
+    ):
+        time.sleep(POLL_SECONDS)
+    return _embedded(service) - before
+
+
+def _edit(service: Service, texts: list[Any]) -> int:
+    """One sentence more at the end of each; the last revision."""
+    revision = 0
+    for text in texts:
+        edited = {
+            "external_id": text.id,
+            "title": text.title,
+            "text": f"{text.text} It was edited.",
+        }
+        answer = service.api.post(f"indexes/{INDEX}/artifacts/", json=edited)
+        answer.raise_for_status()
+        revision = answer.json()["revision"]
+    return revision
+
+
+def _relabel(service: Service, texts: list[Any]) -> int:
+    """Other metadata for each; the last revision."""
+    revision = 0
+    for text in texts:
+        found = service.api.get(f"indexes/{INDEX}/artifacts/", params={"external_id": text.id})
+        [artifact] = found.json()["results"]
+        answer = service.api.patch(f"artifacts/{artifact['id']}/", json={"metadata": {"seen": 1}})
+        answer.raise_for_status()
+        revision = answer.json()["revision"]
+    return revision

@@ -1,0 +1,39 @@
+"""The cache that processes share in the production form."""
+
+import logging
+from typing import Any
+
+from django.core.cache.backends.redis import RedisCache
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+
+class LenientRedisCache(RedisCache):
+    """Redis, whose absence is no failure: nothing is found in it, and nothing is kept.
+
+    What it holds may be lost at any time. A search or an answer does without.
+    """
+
+    def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
+        try:
+            return super().get(key, default, version)
+        except RedisError as error:
+            logger.warning("The cache did not answer: %s", error)
+            return default
+
+    def set(self, key: str, value: Any, timeout: Any = ..., version: int | None = None) -> None:
+        given = {} if timeout is ... else {"timeout": timeout}
+        try:
+            super().set(key, value, version=version, **given)
+        except RedisError as error:
+            logger.warning("The cache did not answer: %s", error)
+
+    def add(self, key: str, value: Any, timeout: Any = ..., version: int | None = None) -> bool:
+        """True where it did not answer: whoever asks is the first, as far as can be known."""
+        given = {} if timeout is ... else {"timeout": timeout}
+        try:
+            return bool(super().add(key, value, version=version, **given))
+        except RedisError as error:
+            logger.warning("The cache did not answer: %s", error)
+            return True

@@ -1,0 +1,44 @@
+"""A paper as the Anthology has it, and as an index takes it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from documents.services import TextContent
+
+SITE = "https://aclanthology.org"
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Cleaned. ``id`` is the Anthology's, ``venues`` are its names for them (``acl``); an empty
+    ``abstract`` or ``doi`` is none. ``authors`` are as the paper prints them, each followed by the
+    name the Anthology knows that person by where it is another."""
+
+    id: str
+    title: str
+    abstract: str
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    venues: tuple[str, ...] = ()
+    awards: tuple[str, ...] = ()
+    doi: str = ""
+    is_retracted: bool = False
+
+    def as_artifact(self) -> dict[str, Any]:
+        """As arguments of ``services.add_artifact``."""
+        metadata: dict[str, Any] = {"authors": list(self.authors), "venue": list(self.venues)}
+        if self.year is not None:
+            metadata["year"] = self.year
+        if self.awards:
+            metadata["awards"] = list(self.awards)
+        if self.doi:
+            metadata["doi"] = self.doi
+        if self.is_retracted:
+            metadata["retracted"] = True
+        return {
+            "content": TextContent((self.abstract,)),
+            "title": self.title[:1_000],
+            "url": f"{SITE}/{self.id}/",
+            "metadata": metadata,
+            "external_id": self.id,
+        }

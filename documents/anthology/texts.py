@@ -1,0 +1,60 @@
+"""Titles, names and abstracts made plain: no markup, no LaTeX, no stray white space."""
+
+import html
+import re
+import unicodedata
+from functools import lru_cache
+
+from lxml import etree
+from pylatexenc.latex2text import LatexNodes2Text
+
+# LaTeX where it stands in running text. Only such a piece is given to the converter: to LaTeX a
+# percent sign begins a comment, and what people write as "10% better" would end there.
+_BRACED = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"  # braces in braces, three deep
+_MACRO = (
+    rf"\\(?:[a-zA-Z]+\*?(?:\[[^\]\[]*\])?(?:{_BRACED})*|[\"'`^~=.]\{{?[a-zA-Z]\}}?|[%&#$_{{}}])"
+)
+# Dollars enclose mathematics by Pandoc's rule (its manual, "Extension: tex_math_dollars"): a sum
+# of money has a space or a digit where a formula has none. A lone pair of them around words is no
+# formula either: what they hold has something of one, or is short.
+_MATH = r"\$(?=\S)(?:[^$\n]*[\\^_{}=<>][^$\n]*|[^$\s]{1,5})(?<=\S)\$(?!\d)"
+_LATEX = re.compile(rf"{_MATH}|{_MACRO}")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
+_PERCENT = re.compile(r"(?<!\\)%")
+# NFKC makes F₁ and n² F1 and n2, so that is what F_1 and n^2 are; but 10^-5 is not 10-5.
+_SCRIPT = re.compile(r"[\^_](?=[^\s−-])")
+
+
+def clean(text: str) -> str:
+    """In NFKC, with LaTeX as the characters it stands for, and single spaces."""
+    text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    if "\\" in text or "$" in text:
+        text = _LATEX.sub(lambda latex: read_latex(latex[0]), text)
+    return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
+def read_latex(latex: str) -> str:
+    """The text that a piece of LaTeX stands for, as far as Unicode has it."""
+    text = str(_converter().latex_to_text(_PERCENT.sub(r"\\%", latex))).strip("\n")
+    return _SCRIPT.sub("", text) if latex.startswith("$") else text
+
+
+def read_markup(element: etree._Element) -> str:
+    """The text of an element of the Anthology's XML, its formulas as text, not cleaned yet."""
+    return "".join(_pieces(element))
+
+
+def _pieces(element: etree._Element) -> list[str]:
+    if element.tag == "tex-math":
+        return [read_latex(f"${''.join(element.itertext())}$")]
+    pieces = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str):  # a comment has a function in its place
+            pieces += _pieces(child)
+        pieces.append(child.tail or "")
+    return pieces
+
+
+@lru_cache(maxsize=1)
+def _converter() -> LatexNodes2Text:
+    return LatexNodes2Text(math_mode="text", strict_latex_spaces=False)

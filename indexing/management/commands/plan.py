@@ -1,0 +1,88 @@
+import json as json_module
+from typing import IO, Any, cast
+
+from django.core.management.base import CommandParser
+from rich.console import Console
+from rich.table import Table
+
+from indexing.forecast import Forecast, forecast_build
+from indexing.management.bars import progress_bar
+from indexing.management.prepared import PreparedCommand
+from indexing.models import IndexBuild
+from indexing.specs import get_specs
+
+
+class Command(PreparedCommand):
+    help = "What applying a changed spec would do, before anything is spent on it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("index", nargs="?", help="By default every index whose spec changed.")
+        parser.add_argument(
+            "--exact",
+            action="store_true",
+            help="Look at every document and not at a sample; takes as long as cutting them does.",
+        )
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *, index: str | None, exact: bool, json: bool, **options: Any) -> None:
+        names = [index] if index is not None else _changed_indexes()
+        forecasts = []
+        for name in names:
+            with progress_bar(f"Looking at {name}", None) as advance:
+                forecasts.append(forecast_build(name, is_exact=exact, advance=advance))
+        if json:
+            said = [forecast.as_json() for forecast in forecasts]
+            self.stdout.write(json_module.dumps(said, indent=2))
+            return
+        console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
+        if not forecasts:
+            console.print("Every index is built by its spec as it is.")
+        for forecast in forecasts:
+            _print(console, forecast)
+
+
+def _changed_indexes() -> list[str]:
+    specs = get_specs()
+    live = IndexBuild.objects.live().filter(index__in=specs)
+    return sorted(
+        build.index_id
+        for build in live
+        if build.spec.fingerprint != specs[build.index_id].fingerprint
+    )
+
+
+def _print(console: Console, forecast: Forecast) -> None:
+    console.print(f"{forecast.index}: {', '.join(forecast.changes) or 'nothing changed'}")
+    if forecast.is_free:
+        console.print("  Nothing that is stored changes: it costs nothing.")
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("  kind")
+    columns = ["kept", "reembedded", "rebuilt", "removed", "texts", "tokens", "calls"]
+    for column in columns:
+        table.add_column(column, justify="right")
+    for kind, counted in forecast.kinds.items():
+        table.add_row(f"  {kind}", *(f"{getattr(counted, column):,}" for column in columns))
+    console.print(table)
+    prompt = sum(counted.prompt_tokens for counted in forecast.kinds.values())
+    completion = sum(counted.completion_tokens for counted in forecast.kinds.values())
+    if prompt:
+        console.print(f"  Language model: {prompt:,} tokens in, about {completion:,} out.")
+    console.print(
+        f"  Embedding: {_minutes(forecast.embedding_minutes)}; "
+        f"language model: {_minutes(forecast.writing_minutes)}; "
+        f"disk: about {forecast.disk_bytes / 2**20:,.0f} MiB."
+    )
+    if forecast.is_estimate:
+        console.print(
+            f"  Estimated from {forecast.sampled_count:,} of {forecast.artifact_count:,} "
+            "documents; --exact looks at all."
+        )
+
+
+def _minutes(minutes: float | None) -> str:
+    if minutes is None:
+        return "minutes unknown, as nothing was measured yet"
+    if 0 < minutes < 1:
+        return "under a minute"
+    return f"{minutes:,.0f} minutes"

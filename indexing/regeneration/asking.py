@@ -1,0 +1,97 @@
+"""Asking for a regeneration, and calling it off."""
+
+from collections.abc import Collection, Iterable
+from uuid import UUID
+
+from django.utils import timezone
+
+from documents.exceptions import InvalidInput, UnknownIndex
+from indexing.exceptions import UnknownRegeneration
+from indexing.kinds import recipe_kinds, regeneration_types
+from indexing.models import Index, IndexBuild, Regeneration
+from indexing.regeneration.scope import artifacts_of
+
+ALL = "all"  # in place of a type
+MAX_ARTIFACTS = 10_000  # named one by one
+
+
+def begin_regeneration(
+    types: Collection[str],
+    *,
+    index: str | None = None,
+    artifact_ids: Iterable[UUID] | None = None,
+    is_for_missing: bool = False,
+    is_for_stale: bool = False,
+    limit: int | None = None,
+    offset: int = 0,
+) -> Regeneration:
+    """Ask for nodes of these types (or of all) to be made and embedded anew, in every build that
+    receives; of every index where none is named.
+
+    Raises:
+        UnknownIndex: there is no such index.
+        InvalidInput: there is no such type, or the index has no nodes of it; or too many
+            artifacts are named.
+    """
+    if index is not None and not Index.objects.filter(pk=index).exists():
+        names = Index.objects.values_list("name", flat=True)
+        raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)
+    named = None if artifact_ids is None else sorted(str(each) for each in set(artifact_ids))
+    if named is not None and len(named) > MAX_ARTIFACTS:
+        raise InvalidInput(
+            f"These are {len(named):,} artifacts; up to {MAX_ARTIFACTS:,} can be named.",
+            fix="Regenerate their index.",
+        )
+    regeneration = Regeneration(
+        index_id=index,
+        types=_clean_types(types, index),
+        artifact_ids=named,
+        is_for_missing=is_for_missing,
+        is_for_stale=is_for_stale,
+        limit=limit,
+        offset=offset,
+    )
+    count = len(named) if named is not None else artifacts_of(regeneration).count()
+    left = max(0, count - offset)
+    regeneration.total_count = left if limit is None else min(limit, left)
+    regeneration.save()
+    return regeneration
+
+
+def _clean_types(types: Collection[str], index: str | None) -> list[str]:
+    known = regeneration_types()
+    for each in types:
+        if each not in known and each != ALL:
+            raise InvalidInput(
+                f"There is no type {each!r} to regenerate.", field="type", allowed=[ALL, *known]
+            )
+    wanted = known if ALL in types else sorted(set(types))
+    if index is None or ALL in types:
+        return wanted
+    builds = IndexBuild.objects.receiving().filter(index=index)
+    there = {kind.regenerated_as for build in builds for kind in recipe_kinds(build)}
+    for each in wanted:
+        if each not in there:
+            raise InvalidInput(
+                f"{index} has no nodes of type {each!r}.", field="type", allowed=[ALL, *there]
+            )
+    return wanted
+
+
+def get_regeneration(regeneration_id: UUID) -> Regeneration:
+    """
+    Raises:
+        UnknownRegeneration: there is none of this id.
+    """
+    regeneration = Regeneration.objects.filter(pk=regeneration_id).first()
+    if regeneration is None:
+        raise UnknownRegeneration(field="id")
+    return regeneration
+
+
+def cancel_regeneration(regeneration: Regeneration) -> None:
+    """Make nothing more due for it; what is due already is settled all the same. One that is
+    over stays as it is."""
+    running = Regeneration.objects.running().filter(pk=regeneration.pk)
+    running.update(state=Regeneration.State.CANCELLED, finished_at=timezone.now())
+    regeneration.refresh_from_db()

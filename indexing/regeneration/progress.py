@@ -1,0 +1,122 @@
+"""How far a regeneration is, and what of it is still to be settled."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils import timezone
+
+from indexing.kinds import NEVER, Condition, NodeKind
+from indexing.models import NOT_SETTLED, IndexBuild, Node, Regeneration
+from indexing.regeneration.scope import artifacts_of, builds_of
+
+
+@dataclass(frozen=True, slots=True)
+class RegenerationProgress:
+    """A regeneration, and what of the artifacts it has gone through is still to be settled."""
+
+    regeneration: Regeneration
+    pending_count: int  # nodes
+    failed_count: int  # nodes
+    awaited_count: int  # artifacts of which texts are still to be written
+    refused_count: int  # artifacts of which texts could not be written
+    artifacts_per_second: float | None
+    eta_seconds: float | None  # until it has gone through all of them; None if not known
+    problem: str  # what holds it up just now
+
+    @property
+    def is_settled(self) -> bool:
+        is_over = self.regeneration.state != Regeneration.State.RUNNING
+        return is_over and not self.pending_count and not self.awaited_count
+
+    def as_json(self) -> dict[str, Any]:
+        row = self.regeneration
+        return {
+            "id": str(row.pk),
+            "state": row.state,
+            "index": row.index_id,
+            "types": row.types,
+            "only_missing": row.is_for_missing,
+            "stale": row.is_for_stale,
+            "limit": row.limit,
+            "offset": row.offset,
+            "artifacts": {
+                "total": row.total_count,
+                "done": row.done_count,
+                "made_due": row.made_count,
+                "failed": row.failed_count,
+                "awaited": self.awaited_count,
+                "refused": self.refused_count,
+            },
+            "texts": {"made_due": row.text_count},
+            "nodes": {
+                "made_due": row.node_count,
+                "pending": self.pending_count,
+                "failed": self.failed_count,
+            },
+            "is_settled": self.is_settled,
+            "artifacts_per_second": self.artifacts_per_second,
+            "eta_seconds": self.eta_seconds,
+            "problem": self.problem or None,
+            "last_error": row.last_error or None,
+            "started_at": row.started_at,
+            "finished_at": row.finished_at,
+        }
+
+
+def regeneration_progress(regeneration: Regeneration) -> RegenerationProgress:
+    """How far it has come, as counted now; what waits in paused builds is not counted."""
+    builds = [pair for pair in builds_of(regeneration) if pair[0].paused_at is None]
+    gone_through = _gone_through(regeneration)
+    pending = failed = awaited = refused = 0
+    if regeneration.cursor is not None:
+        for build, kinds in builds:
+            nodes = Node.objects.filter(NOT_SETTLED, gone_through("artifact_id"), build=build)
+            nodes = nodes.filter(kind__in=[kind.name for kind in kinds])
+            pending += nodes.filter(state=Node.State.PENDING).count()
+            failed += nodes.filter(state=Node.State.FAILED).count()
+    if regeneration.text_count:
+        artifacts = artifacts_of(regeneration).filter(gone_through("pk"))
+        awaited = artifacts.filter(_where(builds, "is_awaited")).count()
+        refused = artifacts.filter(_where(builds, "is_refused")).count()
+    rate = eta = None
+    if regeneration.done_count:
+        until = regeneration.finished_at or timezone.now()
+        seconds = max((until - regeneration.started_at).total_seconds(), 0.001)
+        rate = round(regeneration.done_count / seconds, 2)
+        if regeneration.state == Regeneration.State.RUNNING and rate:
+            left = max(0, regeneration.total_count - regeneration.done_count)
+            eta = round(left * seconds / regeneration.done_count, 1)
+    problem = ""
+    if regeneration.state == Regeneration.State.RUNNING:
+        problem = regeneration.last_error
+    if not problem and (pending or awaited):
+        problem = _problem_of(build for build, _ in builds)
+    return RegenerationProgress(regeneration, pending, failed, awaited, refused, rate, eta, problem)
+
+
+def _problem_of(builds: Iterable[IndexBuild]) -> str:
+    said = (build.problem or build.writing_problem for build in builds)
+    return next((problem for problem in said if problem), "")
+
+
+def _gone_through(regeneration: Regeneration) -> Callable[[str], Q]:
+    """A condition on the field that names the artifact."""
+    first, cursor, named = regeneration.first, regeneration.cursor, regeneration.artifact_ids
+    if cursor is None:
+        return lambda name: NEVER
+    if named is not None:
+        done = [each for each in map(UUID, named) if each <= cursor]
+        return lambda name: Q(**{f"{name}__in": done})
+    return lambda name: Q(**{f"{name}__gte": first, f"{name}__lte": cursor})
+
+
+def _where(builds: Sequence[tuple[IndexBuild, Sequence[NodeKind]]], condition: str) -> Condition:
+    """Of artifacts: what a kind of node they are to have says of them holds."""
+    holds = NEVER
+    for build, kinds in builds:
+        for kind in kinds:
+            holds |= Q(getattr(kind, condition)([build.pk]), index=build.index_id)
+    return holds

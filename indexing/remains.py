@@ -1,0 +1,29 @@
+"""What a build that is given up leaves behind: its collections, and rows of whatever app."""
+
+from django.db import models
+from django.utils import timezone
+
+from indexing.models import IndexBuild
+from indexing.stores import get_store
+
+ROWS_PER_STATEMENT = 5_000  # removed at once: a second's work at most
+LATE_WRITE_SECONDS = 3_600  # after which no worker still holds a batch of a removed build
+
+
+def remove_remains(build: IndexBuild) -> None:
+    """Drop the collections of a retired build and delete its rows; fine where there are none.
+
+    Raises:
+        StoreUnavailable: calling again goes on where this ended.
+    """
+    store = get_store()
+    for collection in build.collections():
+        store.drop_collection(collection)
+    # Whatever app its rows are of; what one-to-one tells about it, such as its cost, stays.
+    for relation in IndexBuild._meta.get_fields(include_hidden=True):
+        if not isinstance(relation, models.ManyToOneRel) or relation.one_to_one:
+            continue
+        rows = relation.related_model._base_manager.filter(**{relation.field.name: build})
+        while ids := list(rows.values_list("pk", flat=True)[:ROWS_PER_STATEMENT]):
+            rows.model._base_manager.filter(pk__in=ids).delete()
+    IndexBuild.objects.filter(pk=build.pk, removed_at=None).update(removed_at=timezone.now())

@@ -1,0 +1,123 @@
+"""Cross-encoders: models that read a query and a text together. The only place that loads one."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+
+from indexing.exceptions import ModelUnavailable
+from indexing.importing import importing
+
+BATCH_PAIRS: Final = 8  # scored at once: on two cores some tens of milliseconds
+
+
+class Stopped(Exception):
+    """The scoring was given up half-way."""
+
+
+class CrossEncoder:
+    """A model at work. Share it: it may be called from several threads at once.
+
+    Query and text together are cut to ``window`` tokens, the longer of them first.
+    """
+
+    def __init__(self, model: Any, window: int | None) -> None:
+        self._model = model
+        tokenizer = model.model.tokenizer
+        limit: int = tokenizer.truncation["max_length"]
+        self.window = limit if window is None else min(window, limit)
+        tokenizer.enable_truncation(self.window)
+
+    def score(
+        self,
+        query: str,
+        texts: Sequence[str],
+        *,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> list[float]:
+        """How well each text answers the query, in the given order; the model's own scale.
+
+        Raises:
+            Stopped: ``should_stop``, which is asked between batches, said so.
+        """
+        scores = [0.0] * len(texts)
+        # A batch is padded to its longest text, so texts of like length go together.
+        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+        for start in range(0, len(order), BATCH_PAIRS):
+            if should_stop():
+                raise Stopped
+            rows = order[start : start + BATCH_PAIRS]
+            found = self._model.rerank(query, [texts[row] for row in rows], batch_size=len(rows))
+            for row, score in zip(rows, found, strict=True):
+                scores[row] = float(score)
+        return scores
+
+
+_encoders: dict[tuple[str, int | None], CrossEncoder] = {}
+_loading = threading.Lock()
+
+
+def get_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
+    """The process's cross-encoder of this name; the first call loads the model (seconds).
+
+    ``name``: one of fastembed's catalogue, fetched on first use, or a folder that holds
+    ``model.onnx``, ``tokenizer.json`` and ``tokenizer_config.json``.
+
+    Raises:
+        ModelUnavailable: there is no such model, or it cannot be fetched or read.
+    """
+    with _loading, importing:
+        if (name, window) not in _encoders:
+            _encoders[name, window] = CrossEncoder(_load(name), window)
+        return _encoders[name, window]
+
+
+def _load(name: str) -> Any:
+    folder = Path(name)
+    if folder.is_dir():
+        return _load_folder(folder)
+    from fastembed.rerank.cross_encoder import TextCrossEncoder
+
+    names = {model["model"] for model in TextCrossEncoder.list_supported_models()}
+    if name not in names:
+        raise ModelUnavailable(
+            f"There is no cross-encoder {name!r}, and no folder of that name.",
+            field="model",
+            allowed=names,
+        )
+    return _make(name)
+
+
+def _load_folder(folder: Path) -> Any:
+    from fastembed.common.model_description import ModelSource
+    from fastembed.rerank.cross_encoder import TextCrossEncoder
+
+    if not (folder / "model.onnx").is_file():
+        raise ModelUnavailable(f"{folder} holds no model.onnx.", field="model")
+    name = f"strata/{folder.resolve()}"
+    if name not in {model["model"] for model in TextCrossEncoder.list_supported_models()}:
+        TextCrossEncoder.add_custom_model(
+            model=name, sources=ModelSource(hf=name), model_file="model.onnx"
+        )
+    return _make(name, specific_model_path=str(folder))
+
+
+def _make(name: str, **options: Any) -> Any:
+    from fastembed.rerank.cross_encoder import TextCrossEncoder
+
+    cache = Path(settings.STRATA_MODELS_DIR) / "fastembed"
+    try:
+        return TextCrossEncoder(
+            name, cache_dir=str(cache), threads=settings.STRATA_EMBEDDING_THREADS, **options
+        )
+    except Exception as error:  # tokenizers and onnxruntime raise bare ones
+        raise ModelUnavailable(
+            f"The cross-encoder {name} could not be loaded: {error}",
+            field="model",
+            fix=None
+            if options
+            else f"Start once with a connection to huggingface.co, or copy {cache} from a "
+            "machine that has the model.",
+        ) from error

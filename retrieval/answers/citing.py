@@ -1,0 +1,97 @@
+"""What the sentences of a written answer rest on: by the marks they carry, to the words."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from indexing.chunking.sentences import find_sentences
+from retrieval.pipelines.passages import Citation, Context
+from retrieval.questions.words import fold_words
+from summaries.extractive.sentences import CitedSentence, quotable_sentences
+
+_MARK: Final = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")  # [1], [1, 2]
+_LEADING_MARKS: Final = re.compile(rf"\s*(?:{_MARK.pattern}\s*)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """``unknown``: marks that name no passage there is."""
+
+    citations: list[Citation]
+    unknown: int
+
+
+def cite(answer: str, contexts: Sequence[Context]) -> Cited:
+    """The passages that each sentence names, and in each the sentence most like it.
+
+    A sentence without a mark rests on nothing. A mark that follows the full stop belongs to the
+    sentence before it.
+    """
+    by_number = {context.number: context for context in contexts}
+    citations: list[Citation] = []
+    unknown = 0
+    for start, end, numbers in _marked_sentences(answer):
+        known = [number for number in numbers if number in by_number]
+        unknown += len(numbers) - len(known)
+        said = _MARK.sub(" ", answer[start:end])
+        citations += [
+            make_citation(by_number[number], _most_like(said, by_number[number]), start, end)
+            for number in known
+        ]
+    return Cited(citations, unknown)
+
+
+def make_citation(
+    context: Context, sentence: CitedSentence, answer_start: int, answer_end: int
+) -> Citation:
+    payload: Mapping[str, object] = context.passage.hit.payload
+    offset = context.passage.hit.payload["start_offset"]
+    return Citation(
+        number=context.number,
+        answer_start=answer_start,
+        answer_end=answer_end,
+        node_id=context.passage.id,
+        artifact_id=str(payload["artifact_id"]),
+        source_id=str(payload["source_id"]),
+        start_offset=offset + sentence.start,
+        end_offset=offset + sentence.end,
+    )
+
+
+def _marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
+    """Start, end and the numbers each sentence names, each once, in their order."""
+    spans: list[tuple[int, int]] = []
+    for found in find_sentences(answer):
+        start, end = found.start, found.end
+        leading = _LEADING_MARKS.match(answer, start, end)
+        if leading and spans:
+            spans[-1] = (spans[-1][0], start + len(leading[0].rstrip()))
+            start = leading.end()
+        if answer[start:end].strip():
+            spans.append((start, end))
+    for start, end in spans:
+        numbers = [
+            int(number)
+            for mark in _MARK.finditer(answer, start, end)
+            for number in re.findall(r"\d+", mark[1])
+        ]
+        yield start, end, list(dict.fromkeys(numbers))
+
+
+def _most_like(said: str, context: Context) -> CitedSentence:
+    """The context's sentence that shares most words with what was said, by the Dice
+    coefficient; the first of equals; the whole text where it has no sentences.
+
+    Source:
+        Dice, "Measures of the Amount of Ecologic Association Between Species", Ecology 26(3),
+        1945.
+    """
+    words = set(fold_words(said))
+
+    def likeness(sentence: CitedSentence) -> float:
+        others = set(fold_words(sentence.text))
+        return 2 * len(words & others) / max(len(words) + len(others), 1)
+
+    whole = CitedSentence(context.text, 0, len(context.text))
+    return max(quotable_sentences(context.text), key=likeness, default=whole)

@@ -1,0 +1,31 @@
+"""An answer that is gone on with where it broke off."""
+
+from typing import Final
+
+LEAST_REPEATED: Final = 20  # characters of a beginning, before saying them again is a repetition
+
+
+class Continuation:
+    """The text of an answer that goes on after ``begun``, piece by piece. A model that says
+    again what was there already is heard from where it stops repeating."""
+
+    def __init__(self, begun: str) -> None:
+        self.text = begun
+        self._repeatable = begun if len(begun) >= LEAST_REPEATED else ""
+        self._held = ""
+
+    def add(self, piece: str) -> str:
+        """What of the piece is new; it may be empty."""
+        new = self._without_repetition(piece)
+        self.text += new
+        return new
+
+    def _without_repetition(self, piece: str) -> str:
+        if not self._repeatable:
+            return piece
+        self._held += piece
+        if self._repeatable.startswith(self._held):
+            return ""  # so far
+        new = self._held.removeprefix(self._repeatable)
+        self._repeatable = ""
+        return new

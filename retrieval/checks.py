@@ -1,0 +1,68 @@
+"""System checks of what people write for retrieval: query pipelines."""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from indexing.exceptions import InvalidSpec
+from indexing.specs import get_specs
+from retrieval.exceptions import InvalidPipeline
+from retrieval.pipelines.declaring import find_files, read_declarations
+from retrieval.pipelines.loading import load_pipeline
+
+
+@register
+def check_pipelines(**kwargs: Any) -> list[CheckMessage]:
+    """Every pipeline file is valid, as far as that shows without Haystack, and every pipeline a
+    spec names is there."""
+    folder = settings.STRATA_PIPELINES_DIR
+    if not Path(folder).is_dir():
+        return [
+            Error(
+                f"The folder of query pipelines, {folder}, does not exist.",
+                hint="Make it, or point STRATA_PIPELINES_DIR at the right one.",
+                id="retrieval.E001",
+            )
+        ]
+    messages = [_say(each) for each in read_declarations() if isinstance(each, InvalidPipeline)]
+    return [*messages, *_check_specs()]
+
+
+def check_loading(**kwargs: Any) -> list[CheckMessage]:
+    """Every pipeline can be made: its parameters, inputs and outputs are there and fit.
+
+    Imports Haystack, which takes seconds: for ``manage.py check``, which registers it, alone.
+    """
+    messages: list[CheckMessage] = []
+    for declaration in read_declarations():
+        if isinstance(declaration, InvalidPipeline):
+            continue  # the other check says so
+        try:
+            load_pipeline(declaration)
+        except InvalidPipeline as error:
+            messages.append(_say(error))
+    return messages
+
+
+def _check_specs() -> list[CheckMessage]:
+    try:
+        specs = get_specs()
+    except (InvalidSpec, OSError, UnicodeDecodeError):
+        return []  # indexing's check says so
+    names = sorted(find_files())
+    return [
+        Error(
+            f"specs/{spec.name}.yaml: search.pipeline: there is no pipeline "
+            f"{spec.search.pipeline!r}.",
+            hint=", ".join(names),
+            id="retrieval.E003",
+        )
+        for spec in specs.values()
+        if spec.search.pipeline not in names
+    ]
+
+
+def _say(error: InvalidPipeline) -> Error:
+    return Error(str(error), hint=", ".join(error.allowed or ()) or None, id="retrieval.E002")

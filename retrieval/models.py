@@ -1,0 +1,118 @@
+"""Verdicts on what was found, and measurements of what is found."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from documents.models import Artifact
+from indexing.models import Index
+
+
+class Judgement(models.Model):
+    """Someone's verdict on a hit: whether it answers the query. The last one counts."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="+")
+    query = models.TextField()
+    query_hash = models.CharField(max_length=64, editable=False, help_text="SHA-256 of the query.")
+    artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
+    page_index = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Counted from 0. None: the artifact as a whole."
+    )
+    node_id = models.UUIDField(null=True, blank=True, help_text="The hit it was given for.")
+    is_good = models.BooleanField(help_text="Whether it answers the query.")
+    judged_by = models.CharField(max_length=150, help_text="Name of the key or the user.")
+    judged_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-judged_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["index", "query_hash", "artifact", "page_index"],
+                name="judgement_of_page",
+                condition=Q(page_index__isnull=False),
+            ),
+            models.UniqueConstraint(
+                fields=["index", "query_hash", "artifact"],
+                name="judgement_of_artifact",
+                condition=Q(page_index=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{'good' if self.is_good else 'bad'}: {self.query[:60]}"
+
+
+class EvaluationRunQuerySet(models.QuerySet["EvaluationRun"]):
+    def claimable(self) -> "EvaluationRunQuerySet":
+        """Asked for and not over, and no worker is at them; the oldest first."""
+        open_states = [EvaluationRun.State.QUEUED, EvaluationRun.State.RUNNING]
+        free = Q(leased_until=None) | Q(leased_until__lt=Now())
+        return self.filter(free, state__in=open_states).order_by("created_at", "pk")
+
+    def comparable_to(self, run: "EvaluationRun") -> "EvaluationRunQuerySet":
+        """Finished runs of the same queries, judged the same, on the same index; itself too."""
+        return self.filter(
+            index=run.index_id,
+            judgements_hash=run.judgements_hash,
+            state=EvaluationRun.State.DONE,
+        ).order_by("created_at", "pk")
+
+    def light(self) -> "EvaluationRunQuerySet":
+        """Without what grows with the queries."""
+        return self.defer("queries", "qrels", "details")
+
+
+class EvaluationRun(models.Model):
+    """A measurement that was asked for: its queries, how far it is, what came of it."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    class Source(models.TextChoices):
+        GIVEN = "given"
+        GOLDEN = "golden"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="+")
+    systems = models.JSONField(help_text="Names of modes and pipelines; what was asked for first.")
+    baseline = models.CharField(
+        max_length=100, blank=True, help_text="Among them the one the others are compared with."
+    )
+    measures = models.JSONField(help_text="In ir_measures' notation.")
+    source = models.CharField(max_length=6, choices=Source)
+    queries = models.JSONField(help_text="Query id -> text.")
+    qrels = models.JSONField(help_text="Query id -> document, as its owner calls it -> relevance.")
+    judgements_hash = models.CharField(
+        max_length=64, db_index=True, help_text="Runs that agree in it compare."
+    )
+    query_count = models.PositiveIntegerField()
+    build_number = models.PositiveIntegerField(
+        null=True, help_text="The build that was live when it ran."
+    )
+    state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
+    done_count = models.PositiveIntegerField(default=0, help_text="Answers measured.")
+    total_count = models.PositiveIntegerField(help_text="Answers to measure: queries × systems.")
+    results = models.JSONField(default=list, help_text="A row for each system.")
+    details = models.JSONField(default=dict, help_text="Query by query.")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    error_code = models.CharField(max_length=60, blank=True)
+    error_detail = models.TextField(blank=True)
+    asked_by = models.CharField(max_length=150, blank=True)
+    lease_token = models.UUIDField(null=True, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = EvaluationRunQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.index_id}: {', '.join(self.systems)}"

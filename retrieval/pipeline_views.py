@@ -1,0 +1,99 @@
+"""The declared query pipelines: as JSON, and as pictures."""
+
+from typing import Any
+
+from django.contrib.admin.views.decorators import staff_member_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from retrieval.exceptions import InvalidPipeline
+from retrieval.pipelines.declaring import Declaration, read_declarations
+
+
+class PipelineComponentSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    type = serializers.CharField()
+    init_parameters = serializers.DictField()
+
+
+class PipelineConnectionSerializer(serializers.Serializer):
+    sender = serializers.CharField(help_text="component.output")
+    receiver = serializers.CharField(help_text="component.input")
+
+
+class PipelineSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    components = PipelineComponentSerializer(many=True)
+    connections = PipelineConnectionSerializer(many=True)
+
+
+class PipelineListSerializer(serializers.Serializer):
+    count = serializers.IntegerField()
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    results = PipelineSerializer(many=True)
+    mistakes = serializers.ListField(
+        child=serializers.CharField(), help_text="What is wrong with files left out."
+    )
+
+
+class PipelineListView(APIView):
+    """The query pipelines there are, each with its components in the order they run."""
+
+    @extend_schema(operation_id="list_pipelines", responses=PipelineListSerializer)
+    def get(self, request: Request) -> Response:
+        """List the query pipelines."""
+        pipelines, mistakes = _read_pipelines()
+        return Response(
+            {
+                "count": len(pipelines),
+                "next": None,
+                "previous": None,
+                "results": pipelines,
+                "mistakes": mistakes,
+            }
+        )
+
+
+@staff_member_required
+@require_safe
+def pipelines_page(request: HttpRequest) -> HttpResponse:
+    """Every pipeline as a list; its script draws them from the same data."""
+    pipelines, mistakes = _read_pipelines()
+    return render(request, "pipelines.html", {"pipelines": pipelines, "mistakes": mistakes})
+
+
+def _read_pipelines() -> tuple[list[dict[str, Any]], list[str]]:
+    pipelines, mistakes = [], []
+    for declaration in read_declarations():
+        if isinstance(declaration, InvalidPipeline):
+            mistakes.append(str(declaration))
+        else:
+            pipelines.append(render_pipeline(declaration))
+    return pipelines, mistakes
+
+
+def render_pipeline(declaration: Declaration) -> dict[str, Any]:
+    components = declaration.components
+    return {
+        "name": declaration.name,
+        "title": declaration.metadata.title,
+        "description": declaration.metadata.description,
+        "components": [
+            {
+                "name": name,
+                "type": components[name].type_name,
+                "init_parameters": components[name].init_parameters,
+            }
+            for name in declaration.order
+        ],
+        "connections": [connection.model_dump() for connection in declaration.connections],
+    }

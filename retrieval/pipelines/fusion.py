@@ -1,0 +1,104 @@
+"""The rankings of several queries made one."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from haystack import component
+
+from documents.exceptions import InvalidInput
+from retrieval.fusion import RRF_K, Fused, reciprocal_rank_fusion, similarity_and_rank_fusion
+from retrieval.pipelines.passages import Passage, Ranking, Step
+
+Unit = Literal["artifact", "passage"]
+Method = Literal["similarity_and_rank", "reciprocal_rank"]
+
+
+@component
+class Fusion:
+    """One ranking of what several queries found.
+
+    ``unique`` says what is ranked: passages, or artifacts by the best passage that each query
+    found of them. ``method`` is one of the formulas of ``retrieval.fusion``, with ``w`` and
+    ``rrf_k`` as there. The best ``multiplier`` times as many as hits are wanted are handed on,
+    for a reranker or a diversity to choose from.
+    """
+
+    def __init__(
+        self,
+        method: Method = "similarity_and_rank",
+        w: float = 0.5,
+        rrf_k: int = RRF_K,
+        multiplier: int = 5,
+        unique: Unit = "passage",
+    ) -> None:
+        if not 0 <= w <= 1:
+            raise InvalidInput("w lies between 0 and 1.", field="w")
+        if rrf_k < 1:
+            raise InvalidInput("rrf_k is 1 or more.", field="rrf_k")
+        if multiplier < 1:
+            raise InvalidInput("multiplier is 1 or more.", field="multiplier")
+        self.method = method
+        self.w = w
+        self.rrf_k = rrf_k
+        self.multiplier = multiplier
+        self.unique = unique
+
+    @component.output_types(passages=list[Passage])
+    def run(self, rankings: list[Ranking], limit: int = 10) -> dict[str, Any]:
+        found = [self._best_of_each(ranking) for ranking in rankings]
+        fused = self._fuse(found)[: limit * self.multiplier]
+        return {"passages": [self._merge(each, rankings, found) for each in fused]}
+
+    def _best_of_each(self, ranking: Ranking) -> dict[str, Passage]:
+        """By what is unique, best first: the first passage of each."""
+        best: dict[str, Passage] = {}
+        for passage in ranking.passages:
+            best.setdefault(self._name(passage), passage)
+        return best
+
+    def _name(self, passage: Passage) -> str:
+        if self.unique == "artifact":
+            return str(passage.hit.payload["artifact_id"])
+        return passage.hit.passage_id
+
+    def _fuse(self, found: Sequence[dict[str, Passage]]) -> list[Fused]:
+        measured = [
+            [(name, passage.similarity) for name, passage in ranking.items()] for ranking in found
+        ]
+        fused = similarity_and_rank_fusion(measured, w=self.w, k=self.rrf_k)
+        if self.method == "similarity_and_rank":
+            return fused
+        by_name = {each.id: each for each in fused}
+        order = reciprocal_rank_fusion([list(ranking) for ranking in found], k=self.rrf_k)
+        return [by_name[name] for name, _ in order]
+
+    def _merge(
+        self, fused: Fused, rankings: Sequence[Ranking], found: Sequence[dict[str, Passage]]
+    ) -> Passage:
+        """The best placed of the passages that stand for one name, with the ways of all."""
+        placed = sorted(fused.ranks.items(), key=lambda place: (place[1], place[0]))
+        first, *others = [found[number][fused.id] for number, _ in placed]
+        steps = tuple(step for other in others for step in other.steps)
+        is_rrf = self.method == "reciprocal_rank"
+        did: dict[str, Any] = {
+            "method": self.method,
+            "unique": self.unique,
+            "rrf": fused.rrf,
+            "ranks": {rankings[number].query: rank for number, rank in fused.ranks.items()},
+        }
+        if not is_rrf:
+            did |= {
+                "w": self.w,
+                "rrf_k": self.rrf_k,
+                "rrf_normalised": fused.rrf_normalised,
+                "mean_similarity": fused.mean_similarity,
+                "contributions": {
+                    "similarity": self.w * fused.mean_similarity,
+                    "rank": (1 - self.w) * fused.rrf_normalised,
+                },
+            }
+        return first.joined(steps).scored(
+            fused.rrf if is_rrf else fused.score,
+            "rrf" if is_rrf else "similarity_and_rank",
+            Step("fusion", did),
+        )

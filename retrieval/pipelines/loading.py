@@ -1,0 +1,149 @@
+"""Declared pipelines as Haystack runs them: made once, checked before they are ever run."""
+
+import importlib
+import inspect
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from documents.exceptions import StrataError
+from indexing.importing import importing
+from retrieval.exceptions import InvalidPipeline
+from retrieval.pipelines.declaring import COMPONENTS, HITS, Declaration, read_declaration
+
+if TYPE_CHECKING:
+    from haystack import Pipeline
+
+# What a run gives to every input of the name that nothing is connected to.
+RUN_INPUTS: Final = (
+    "index", "query", "queries", "filter", "limit", "wants_answer", "on_piece", "begun",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPipeline:
+    """Ready to be run, by many at once: components keep nothing of a run.
+
+    ``order``: its components, each after all it hears from, named in ``heard``. ``run_inputs``:
+    component -> its inputs that a run gives. ``hits``: the component whose passages they are.
+    """
+
+    name: str
+    haystack: "Pipeline"
+    order: tuple[str, ...]
+    heard: Mapping[str, frozenset[str]]
+    run_inputs: Mapping[str, tuple[str, ...]]
+    types: Mapping[str, str]
+    hits: str
+
+
+_pipelines: dict[str, LoadedPipeline] = {}
+_loading = threading.Lock()
+
+
+def get_pipeline(name: str) -> LoadedPipeline:
+    """The process's pipeline of this name; the first call imports Haystack (seconds).
+
+    Raises:
+        UnknownPipeline: with the names there are.
+        InvalidPipeline: its file is not valid.
+    """
+    with _loading:
+        if name not in _pipelines:
+            loaded = load_pipeline(read_declaration(name))
+            loaded.haystack.warm_up()
+            _pipelines[name] = loaded
+        return _pipelines[name]
+
+
+def load_pipeline(declaration: Declaration) -> LoadedPipeline:
+    """
+    Raises:
+        InvalidPipeline: with the first mistake, and what is allowed in its place.
+    """
+    with importing:
+        from haystack import Pipeline
+
+        for component in declaration.components.values():
+            importlib.import_module(COMPONENTS[component.type_name])
+    pipeline = Pipeline(metadata=declaration.metadata.model_dump())
+    for name, component in declaration.components.items():
+        place = f"{declaration.name}.yaml: components.{name}"
+        instance = _make(place, component.type_name, component.init_parameters)
+        pipeline.add_component(name, instance)
+    for connection in declaration.connections:
+        _connect(declaration.name, pipeline, connection.sender, connection.receiver)
+    types = {name: component.type_name for name, component in declaration.components.items()}
+    [hits] = [name for name, type_name in types.items() if type_name == HITS]
+    return LoadedPipeline(
+        name=declaration.name,
+        haystack=pipeline,
+        order=tuple(declaration.order),
+        heard={name: frozenset(pipeline.graph.predecessors(name)) for name in types},
+        run_inputs=_find_run_inputs(declaration.name, pipeline),
+        types=types,
+        hits=hits,
+    )
+
+
+def _make(place: str, type_name: str, parameters: Mapping[str, Any]) -> Any:
+    component = getattr(importlib.import_module(COMPONENTS[type_name]), type_name)
+    signature = inspect.signature(component.__init__)
+    known = [name for name in signature.parameters if name != "self"]
+    hints = get_type_hints(component.__init__)
+    for name, value in parameters.items():
+        if name not in known:
+            raise InvalidPipeline(
+                f"{place}.init_parameters: {type_name} has no parameter {name[:100]!r}.",
+                allowed=known,
+            )
+        try:
+            TypeAdapter(hints[name]).validate_python(value, strict=True)
+        except ValidationError as error:
+            [first, *_] = error.errors(include_url=False)
+            raise InvalidPipeline(f"{place}.init_parameters.{name}: {first['msg']}.") from None
+    try:
+        return component(**parameters)
+    except (StrataError, ValueError) as error:
+        raise InvalidPipeline(
+            f"{place}.init_parameters: {error}", allowed=getattr(error, "allowed", None)
+        ) from None
+
+
+def _connect(name: str, pipeline: "Pipeline", sender: str, receiver: str) -> None:
+    from haystack.core.errors import PipelineConnectError
+
+    for end, what in ((sender, "output"), (receiver, "input")):
+        component, _, socket = end.partition(".")
+        there = pipeline.graph.nodes[component][f"{what}_sockets"]
+        if socket not in there:
+            raise InvalidPipeline(
+                f"{name}.yaml: connections: {end!r} is no {what} of this pipeline.",
+                allowed=[f"{component}.{each}" for each in there],
+            )
+    try:
+        pipeline.connect(sender, receiver)
+    except PipelineConnectError as error:
+        raise InvalidPipeline(f"{name}.yaml: connections: {str(error).splitlines()[0]}") from None
+
+
+def _find_run_inputs(name: str, pipeline: "Pipeline") -> dict[str, tuple[str, ...]]:
+    """
+    Raises:
+        InvalidPipeline: an input that must be given is neither connected nor a run's to give.
+    """
+    run_inputs: dict[str, tuple[str, ...]] = {}
+    for component, sockets in pipeline.graph.nodes(data="input_sockets"):
+        open_sockets = [socket for socket in sockets.values() if not socket.senders]
+        for socket in open_sockets:
+            if socket.is_mandatory and socket.name not in RUN_INPUTS:
+                raise InvalidPipeline(
+                    f"{name}.yaml: nothing is connected to {component}.{socket.name}."
+                )
+        run_inputs[component] = tuple(
+            socket.name for socket in open_sockets if socket.name in RUN_INPUTS
+        )
+    return run_inputs

@@ -1,0 +1,98 @@
+"""All the queries of a question searched at once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from haystack import component
+
+from documents.exceptions import InvalidInput
+from retrieval.explanation import Explanation, Share
+from retrieval.pipelines.passages import Passage, Ranking, Step
+from retrieval.pipelines.threads import in_threads
+from retrieval.retrievers import QueriesRetriever
+from retrieval.search import MAX_CANDIDATES, Dropped, MeasuredHit
+
+MAX_MULTIPLIER = 100
+
+
+@component
+@in_threads
+class MultiQueryRetriever:
+    """A ranking of passages for each query: hybrid by the spec's weights, every hit verified.
+
+    Each is ``multiplier`` times as deep as hits are wanted, so that those who come after have
+    something to choose from.
+    """
+
+    def __init__(self, multiplier: int = 5) -> None:
+        if not 1 <= multiplier <= MAX_MULTIPLIER:
+            raise InvalidInput(
+                f"multiplier lies between 1 and {MAX_MULTIPLIER}.", field="multiplier"
+            )
+        self.multiplier = multiplier
+
+    @component.output_types(
+        rankings=list[Ranking],
+        builds=dict[str, int | None],
+        dropped=Dropped,
+        stale_artifact_ids=list[UUID],
+    )
+    def run(
+        self,
+        index: str,
+        queries: list[str],
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+    ) -> dict[str, Any]:
+        """Raises as ``retrieval.search.search_queries``."""
+        multiplier = min(self.multiplier, max(1, MAX_CANDIDATES // limit))
+        retriever = QueriesRetriever(index, top_k=limit, multiplier=multiplier, filter=filter)
+        answer = retriever.search(queries)
+        return {
+            "rankings": [
+                Ranking(query, make_passages(query, ranking, filter))
+                for query, ranking in zip(queries, answer.rankings, strict=True)
+            ],
+            "builds": answer.builds,
+            "dropped": answer.dropped,
+            "stale_artifact_ids": answer.stale_artifact_ids,
+        }
+
+
+def make_passages(
+    query: str, ranking: Sequence[MeasuredHit], filter: Mapping[str, Any] | None
+) -> list[Passage]:
+    """One query's hits as passages, each with how the query found it."""
+    return [
+        Passage(
+            hit=measured.hit,
+            score=measured.hit.score,
+            score_kind="rrf",
+            similarity=measured.similarity,
+            steps=(Step("multi_query_retriever", _describe(query, rank, measured, filter)),),
+        )
+        for rank, measured in enumerate(ranking, start=1)
+    ]
+
+
+def _describe(
+    query: str, rank: int, measured: MeasuredHit, filter: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    explanation = measured.hit.explanation
+    assert isinstance(explanation, Explanation)
+    return {
+        "query": query,
+        "filter": filter,
+        "rank": rank,
+        "score": measured.hit.score,
+        "similarity": measured.similarity,
+        "dense": _render(explanation.dense),
+        "sparse": _render(explanation.sparse),
+    }
+
+
+def _render(share: Share | None) -> dict[str, Any] | None:
+    if share is None:
+        return None
+    return {"rank": share.rank, "score": share.score, "contribution": share.contribution}

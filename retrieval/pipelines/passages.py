@@ -1,0 +1,106 @@
+"""What flows through a query pipeline: passages, and the way each has come."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from retrieval.search import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one component did to a passage: its ranks, scores and shares, ready for JSON."""
+
+    component: str
+    did: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A hit under way. ``score`` is what the last component gave it, on the scale that
+    ``score_kind`` names; ``hit.score`` stays what the store gave."""
+
+    hit: Hit
+    score: float
+    score_kind: str
+    similarity: float | None = None  # cosine to the query that found it, where it was measured
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return str(self.hit.node_id)
+
+    def scored(self, score: float, score_kind: str, step: Step) -> Self:
+        """As it leaves a component."""
+        return replace(self, score=score, score_kind=score_kind, steps=(*self.steps, step))
+
+    def joined(self, steps: tuple[Step, ...]) -> Self:
+        """With the ways by which it came besides."""
+        return replace(self, steps=(*self.steps, *steps))
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself: nothing changes it, and Haystack copies what it hands to each component."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What one query found, best first."""
+
+    query: str
+    passages: list[Passage] = field(default_factory=list)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself, as a passage."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A passage as the answer may cite it: ``number`` counts from 1."""
+
+    number: int
+    passage: Passage
+    text: str
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself, as a passage."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One sentence of an answer, and the passage it rests on.
+
+    ``answer_start`` and ``answer_end`` are offsets in the answer's text, ``start_offset`` and
+    ``end_offset`` those of the words it rests on in the passage's source; code points.
+    """
+
+    number: int
+    answer_start: int
+    answer_end: int
+    node_id: str
+    artifact_id: str
+    source_id: str
+    start_offset: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``model_name`` is ``extractive`` where no language model wrote it. ``unknown_marks`` are
+    those in its text that name no passage."""
+
+    text: str
+    model_name: str
+    citations: list[Citation]
+    unknown_marks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a question is not answered here, in a sentence for whoever asked, with what to ask
+    instead."""
+
+    detail: str
+    fix: str | None = None

@@ -1,0 +1,99 @@
+"""A question in several wordings, each to be searched."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from haystack import component
+
+from documents.exceptions import InvalidInput
+from indexing import embedding
+from indexing.stores import Query, encode_query, get_store
+from retrieval.pipelines.threads import in_threads
+from retrieval.questions.wordings import ask_wordings, is_question, keep_diverse, name_topic
+from retrieval.search import MAX_QUERIES
+from retrieval.search.targets import Target, find_builds, make_targets, read_spec
+from summaries.exceptions import LanguageModelError
+from summaries.llm import is_configured
+from summaries.prompts import read_template
+
+MAX_ASKED_CHARS: Final = 2_000  # of a question that a language model is shown
+
+
+@component
+@in_threads
+class Reformulator:
+    """The question first, as it is, then other wordings of it: ``count`` in all, at most.
+
+    A language model writes them where one is configured, and ``uses_model``. Without one, or
+    where it does not answer within ``patience_seconds``, they are the key words of what asks,
+    without those that only ask, and, with ``uses_titles``, the title of the document that
+    answers it best (Rocchio's pseudo-relevance feedback in its plainest form). What says nearly
+    the same as another is left out: of a title, a claim or a few key words there is one wording.
+    """
+
+    def __init__(
+        self,
+        count: int = 3,
+        uses_model: bool = True,
+        uses_titles: bool = False,
+        model: str = "",
+        prompt: str = "reformulation",
+        patience_seconds: float = 8.0,
+    ) -> None:
+        if not 1 <= count <= MAX_QUERIES:
+            raise InvalidInput(f"count lies between 1 and {MAX_QUERIES}.", field="count")
+        read_template(prompt)  # that it is there
+        self.count = count
+        self.uses_model = uses_model
+        self.uses_titles = uses_titles
+        self.model = model
+        self.prompt = prompt
+        self.patience_seconds = patience_seconds
+
+    @component.output_types(queries=list[str], notes=list[str])
+    def run(self, index: str, query: str) -> dict[str, Any]:
+        """Raises ``UnknownIndex``; ``StoreUnavailable``, ``EmbeddingUnavailable``: retry helps."""
+        build = find_builds([index])[index]
+        if build is None or self.count == 1:
+            return {"queries": [query], "notes": []}
+        notes: list[str] = []
+        if self.uses_model and is_configured():
+            try:
+                asked = ask_wordings(
+                    query[:MAX_ASKED_CHARS],
+                    read_spec(build.recipe),
+                    self.count - 1,
+                    model=self.model,
+                    prompt=self.prompt,
+                    patience_seconds=self.patience_seconds,
+                )
+            except LanguageModelError:
+                notes = ["The language model did not answer; other wordings are by rules alone."]
+            else:
+                return {"queries": keep_diverse(query, asked, self.count), "notes": notes}
+        [target] = make_targets([build], read_spec(build.recipe).kinds[:1], None)
+        return {
+            "queries": keep_diverse(query, self._reword(query, target), self.count),
+            "notes": notes,
+        }
+
+    def _reword(self, query: str, target: Target) -> Iterator[str]:
+        if is_question(query):
+            yield name_topic(query)
+        if self.uses_titles and (title := find_title(query, target)):
+            yield title
+
+
+def find_title(query: str, target: Target) -> str:
+    """The title of the document that one hybrid search finds first; empty where it finds none."""
+    spec = target.spec
+    best = get_store().search(
+        target.collection,
+        Query(
+            dense=embedding.get_embedder(spec.embedding).embed_query(query),
+            sparse=encode_query(spec.sparse, query),
+            fusion=target.fusion,
+            limit=1,
+        ),
+    )
+    return str(best[0].payload.get("artifact_title") or "") if best else ""

@@ -1,0 +1,269 @@
+"""Several queries for one need, asked at once: a verified ranking for each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from documents.exceptions import InvalidInput
+from indexing import embedding
+from indexing.models import IndexBuild
+from indexing.stores import (
+    DenseVector,
+    Fusion,
+    Query,
+    ScoredPoint,
+    encode_query,
+    get_store,
+)
+from retrieval.explanation import Explanation, Share
+from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.ledger import LiveBuild
+from retrieval.search.flat import Hit, Stopwatch, make_hit
+from retrieval.search.proof import Dropped, Key, Proof
+from retrieval.search.request import Stale, check_query
+from retrieval.search.targets import (
+    Found,
+    Target,
+    find_builds,
+    make_targets,
+    name_passage,
+    read_spec,
+)
+
+MAX_QUERIES = 10
+MAX_CANDIDATES = 1_000  # hits for each query
+_MARGIN = 2  # judged beyond what is wanted: the odd hit that is dropped costs no second look
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesRequest:
+    """``limit`` counts the hits of each query. ``filter`` is as callers write it."""
+
+    index: str | IndexBuild
+    queries: Sequence[str]
+    limit: int = 10
+    filter: Mapping[str, Any] | None = None
+    stale: Stale = Stale.FLAG
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredHit:
+    """``hit.score`` is its reciprocal ranks among this query's vectors and words, fused as the
+    spec says; ``similarity`` the cosine to this query, None where its vector is gone."""
+
+    hit: Hit
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesAnswer:
+    """``rankings``: one for each query, in their order, best first."""
+
+    builds: dict[str, int | None]
+    rankings: list[list[MeasuredHit]]
+    dropped: Dropped
+    stale_artifact_ids: list[UUID]  # for the caller to have indexed again
+    took_ms: dict[str, float]  # by stage
+
+
+@dataclass(frozen=True, slots=True)
+class _Standings:
+    """What one query found: ranks from 1 and scores in either ranking, and all of it fused."""
+
+    dense: dict[UUID, tuple[int, float]]
+    sparse: dict[UUID, tuple[int, float]]
+    fused: list[Found]  # best first
+
+
+def search_queries(request: QueriesRequest) -> QueriesAnswer:
+    """The best passages for each of several queries: chunks, or where an index embeds none the
+    questions they answer, the best one of each chunk.
+
+    The queries are embedded in one batch and searched in one call of the store; every hit
+    carries its explanation.
+
+    Raises:
+        InvalidInput: naming the parameter.
+        UnknownIndex: with the names there are.
+        StoreUnavailable, EmbeddingUnavailable: retry helps.
+    """
+    watch = Stopwatch()
+    _check(request)
+    builds = find_builds([request.index])
+    [build] = builds.values()
+    proof = Proof()
+    rankings: list[list[MeasuredHit]] = [[] for _ in request.queries]
+    if build is not None:
+        [target] = make_targets([build], [_passage_kind(build)], request.filter)
+        watch.start()
+        vectors = embedding.get_embedder(target.spec.embedding).embed_queries(request.queries)
+        watch.lap("embed")
+        proof, rankings = _rank(request, target, vectors, watch)
+        if proof.orphans:
+            # Replaced between our looks into store and ledger, most likely: what is there now?
+            proof, rankings = _rank(request, target, vectors, watch)
+    return QueriesAnswer(
+        builds={name: found.number if found else None for name, found in builds.items()},
+        rankings=rankings,
+        dropped=proof.dropped,
+        stale_artifact_ids=sorted(proof.stale_artifact_ids),
+        took_ms=watch.took_ms(),
+    )
+
+
+def _check(request: QueriesRequest) -> None:
+    if not 1 <= len(request.queries) <= MAX_QUERIES:
+        raise InvalidInput(f"Give 1 to {MAX_QUERIES} queries.", field="queries")
+    for query in request.queries:
+        check_query([request.index], query)
+    if not 1 <= request.limit <= MAX_CANDIDATES:
+        raise InvalidInput(f"limit lies between 1 and {MAX_CANDIDATES}.", field="limit")
+
+
+def _passage_kind(build: LiveBuild) -> str:
+    kinds = read_spec(build.recipe).kinds
+    return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
+
+
+def _rank(
+    request: QueriesRequest, target: Target, vectors: DenseVector, watch: Stopwatch
+) -> tuple[Proof, list[list[MeasuredHit]]]:
+    fusion = target.fusion
+    found = _search(request, target, vectors, fusion)
+    watch.lap("search")
+    proof = Proof()
+    served = _serve(request, proof, [standings.fused for standings in found])
+    watch.lap("verify")
+    explanations = [
+        {each.key: _explain(each, standings, fusion) for each in ranking}
+        for standings, ranking in zip(found, served, strict=True)
+    ]
+    similarities = _measure(target, vectors, found, served)
+    watch.lap("search")
+    rankings = [
+        [
+            MeasuredHit(make_hit(each, proof, explained), similarities[number].get(each.key))
+            for each in ranking
+        ]
+        for number, (ranking, explained) in enumerate(zip(served, explanations, strict=True))
+    ]
+    return proof, rankings
+
+
+def _search(
+    request: QueriesRequest, target: Target, vectors: DenseVector, fusion: Fusion
+) -> list[_Standings]:
+    """Both rankings of each query, as deep as a hybrid search of as many hits goes."""
+    depth = max(fusion.prefetch, request.limit)
+    queries: list[Query] = []
+    for text, vector in zip(request.queries, vectors, strict=True):
+        if fusion.dense_weight:
+            queries.append(Query(dense=vector, filter=target.filter, limit=depth))
+        if fusion.sparse_weight:
+            sparse = encode_query(target.spec.sparse, text)
+            queries.append(Query(sparse=sparse, filter=target.filter, limit=depth))
+    answers = iter(get_store().search_many([(target.collection, query) for query in queries]))
+    return [
+        _fuse(
+            target,
+            next(answers) if fusion.dense_weight else [],
+            next(answers) if fusion.sparse_weight else [],
+            fusion,
+        )
+        for _ in request.queries
+    ]
+
+
+def _fuse(
+    target: Target,
+    dense: Sequence[ScoredPoint],
+    sparse: Sequence[ScoredPoint],
+    fusion: Fusion,
+) -> _Standings:
+    """Of questions asked of one chunk, the best stands for it."""
+    points = {point.id.int: point for point in (*dense, *sparse)}
+    scored = reciprocal_rank_fusion(
+        [[point.id.int for point in ranking] for ranking in (dense, sparse)],
+        weights=[fusion.dense_weight, fusion.sparse_weight],
+        k=fusion.k,
+    )
+    best: dict[str, Found] = {}
+    for id, score in scored:
+        point = points[id]
+        name = name_passage(point.id, point.payload)
+        if name not in best:
+            best[name] = Found(target, ScoredPoint(point.id, score, point.payload))
+    return _Standings(_standings(dense), _standings(sparse), list(best.values()))
+
+
+def _standings(ranking: Sequence[ScoredPoint]) -> dict[UUID, tuple[int, float]]:
+    return {point.id: (rank, point.score) for rank, point in enumerate(ranking, start=1)}
+
+
+def _serve(
+    request: QueriesRequest, proof: Proof, rankings: Sequence[Sequence[Found]]
+) -> list[list[Found]]:
+    """Of each ranking what can be served, ``limit`` at most."""
+    depth = request.limit + _MARGIN
+    while True:
+        proof.judge(found for ranking in rankings for found in ranking[:depth])
+        served = [
+            [found for found in ranking[:depth] if proof.serves(found, request.stale)]
+            for ranking in rankings
+        ]
+        if all(
+            len(kept) >= request.limit or depth >= len(ranking)
+            for kept, ranking in zip(served, rankings, strict=True)
+        ):
+            return [kept[: request.limit] for kept in served]
+        depth *= 2
+
+
+def _explain(found: Found, standings: _Standings, fusion: Fusion) -> Explanation:
+    return Explanation(
+        dense=_share(standings.dense.get(found.point.id), fusion.dense_weight, fusion),
+        sparse=_share(standings.sparse.get(found.point.id), fusion.sparse_weight, fusion),
+        fusion=fusion,
+    )
+
+
+def _share(standing: tuple[int, float] | None, weight: float, fusion: Fusion) -> Share | None:
+    if standing is None:
+        return None
+    rank, score = standing
+    return Share(rank, score, weight / (fusion.k + rank))
+
+
+def _measure(
+    target: Target,
+    vectors: DenseVector,
+    found: Sequence[_Standings],
+    served: Sequence[Sequence[Found]],
+) -> list[dict[Key, float]]:
+    """For each query, the cosine of its hits. The dense ranking told most of them; the vectors
+    of those that words alone found are read from the store, all in one request."""
+    unmeasured = {
+        each.point.id
+        for standings, ranking in zip(found, served, strict=True)
+        for each in ranking
+        if each.point.id not in standings.dense
+    }
+    stored = get_store().retrieve(target.collection, sorted(unmeasured), with_vectors=True)
+    similarities: list[dict[Key, float]] = []
+    for vector, standings, ranking in zip(vectors, found, served, strict=True):
+        measured: dict[Key, float] = {}
+        for each in ranking:
+            if each.point.id in standings.dense:
+                measured[each.key] = standings.dense[each.point.id][1]
+            elif (point := stored.get(each.point.id)) is not None and point.dense is not None:
+                measured[each.key] = _cosine(vector, point.dense)
+        similarities.append(measured)
+    return similarities
+
+
+def _cosine(one: DenseVector, other: DenseVector) -> float:
+    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(np.dot(one, other)) / norms if norms else 0.0

@@ -1,0 +1,129 @@
+"""Celery entry points for what rests on searching: service calls, nothing out."""
+
+import logging
+import threading
+from uuid import UUID
+
+from celery import shared_task
+
+from documents.exceptions import StrataError
+from indexing.tasks import tidy_store
+from retrieval import gate
+from retrieval.evaluation import runs
+from retrieval.exceptions import RunTakenOver
+from retrieval.models import EvaluationRun
+
+logger = logging.getLogger(__name__)
+
+
+class Stopping(Exception):
+    """The worker was asked to stop."""
+
+
+class PromotionRound:
+    """Decides about the builds that are to be promoted, by one thread of the process at a time.
+
+    A stop request ends it between two queries; nothing is decided then.
+    """
+
+    def __init__(self) -> None:
+        self._working = threading.Lock()
+        self.is_stopping = threading.Event()
+
+    def run(self) -> bool:
+        """Whether a build was promoted."""
+        if not self._working.acquire(blocking=False):
+            return False
+        try:
+            return self._decide()
+        finally:
+            self._working.release()
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Whether the query under way was answered within ``timeout`` seconds."""
+        if not self._working.acquire(timeout=timeout):
+            return False
+        self._working.release()
+        return True
+
+    def _decide(self) -> bool:
+        is_promoted = False
+        for build in gate.asked_builds():
+            try:
+                is_promoted |= gate.promote_asked(build, before_each=self._heed_stop)
+            except Stopping:
+                break
+            except StrataError as error:
+                logger.warning("The promotion of %s waits: %s", build, error)
+        return is_promoted
+
+    def _heed_stop(self) -> None:
+        if self.is_stopping.is_set():
+            raise Stopping
+
+
+class EvaluationRound:
+    """Measures one run after the other, by one thread of the process at a time. A stop request
+    ends it between two answers; the run is begun anew later."""
+
+    def __init__(self) -> None:
+        self._working = threading.Lock()
+        self.is_stopping = threading.Event()
+
+    def run(self, run_id: UUID) -> list[UUID]:
+        """What to measure next."""
+        if not self._working.acquire(blocking=False):
+            return []  # a thread of this process is at one; it names the next, or the sweep does
+        try:
+            is_held_up = not self._measure(run_id)
+        finally:
+            self._working.release()
+        if is_held_up or self.is_stopping.is_set():
+            return []  # the sweep asks again
+        return list(EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1])
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Whether the answer under way came within ``timeout`` seconds."""
+        if not self._working.acquire(timeout=timeout):
+            return False
+        self._working.release()
+        return True
+
+    def _measure(self, run_id: UUID) -> bool:
+        """Whether nothing held it up that would hold up the next as well."""
+        run = runs.claim_run(run_id)
+        if run is None:
+            return True
+        try:
+            runs.measure_run(run, should_stop=self.is_stopping.is_set)
+        except StrataError as error:
+            logger.warning("The evaluation %s waits: %s", run, error)
+            return False
+        except RunTakenOver:
+            logger.info("The evaluation %s is not ours any more", run)
+        return True
+
+
+promoting = PromotionRound()
+evaluating = EvaluationRound()
+
+
+@shared_task
+def promote_builds() -> None:
+    """Promote what is asked to be, once it is whole and loses nothing by it."""
+    if promoting.run():
+        tidy_store.delay()
+
+
+@shared_task
+def measure_run(*, run_id: str) -> None:
+    """Measure what was asked for, and then what else waits."""
+    for next_id in evaluating.run(UUID(run_id)):
+        measure_run.delay(run_id=str(next_id))
+
+
+@shared_task
+def sweep_runs() -> None:
+    """Wake what waits to be measured: lost messages, dead workers."""
+    for run_id in EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1]:
+        measure_run.delay(run_id=str(run_id))

@@ -1,0 +1,86 @@
+"""Answers on the search page, as they are written."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.serving import KEY, Service
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+HARBOUR = (
+    "The harbour master keeps the tide tables in a blue ledger. <b>Boats leave before dawn</b> "
+    "when the wind is in the east. The ferry does not sail on Sundays. "
+)
+QUESTION = "When do boats leave the harbour?"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _documents(service: Service) -> None:
+    service.add("plain", title="Harbour rules", text=HARBOUR)
+
+
+@pytest.fixture
+def asked(page: "Page") -> "Page":
+    page.goto(f"/?index=plain#key={KEY}")
+    page.wait_for_selector("label[data-index=plain]")
+    page.get_by_label("Answer", exact=True).check()
+    page.fill("#q", QUESTION)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".answer:not([aria-busy])")
+    return page
+
+
+class TestAnAnswer:
+    def test_stands_above_its_hits_and_says_whose_words_it_is_in(self, asked):
+        said = asked.inner_text(".answer .text")
+
+        assert "Boats leave before dawn" in said
+        assert "own sentences" in asked.inner_text(".answer .place")
+        assert asked.locator("#results > li").count() >= 1
+
+    def test_shows_markup_of_documents_as_text(self, asked):
+        assert "<b>Boats leave before dawn</b>" in asked.inner_text(".answer .text")
+        assert asked.locator(".answer b").count() == 0
+
+    def test_leads_from_a_mark_to_its_hit(self, asked):
+        mark = asked.locator(".answer .mark").first
+        number = int(mark.inner_text())
+        mark.click()
+
+        hit = asked.locator("#results > li").nth(number - 1)
+        assert hit.evaluate("hit => hit === document.activeElement")
+
+    def test_has_an_address(self, asked):
+        assert "search=ask" in asked.url
+        asked.reload()
+
+        asked.wait_for_selector(".answer:not([aria-busy])")
+        assert "Boats leave" in asked.inner_text(".answer .text")
+
+    def test_goes_when_something_else_is_searched(self, asked):
+        asked.get_by_label("Passages", exact=True).check()
+        asked.wait_for_selector("#results > li")
+
+        assert asked.locator(".answer").count() == 0
+
+    def test_goes_on_where_the_connection_breaks(self, page):
+        sent = []
+
+        def break_off(route):
+            sent.append(route.request.headers.get("last-event-id"))
+            if len(sent) > 1:
+                route.continue_()
+                return
+            answer = route.fetch()
+            first = answer.text().split("\n\n")[0]
+            route.fulfill(response=answer, body=f"{first}\n\n")
+
+        page.route("**/api/v1/ask?**", break_off)
+        page.goto(f"/?search=ask&index=plain&q={QUESTION}#key={KEY}")
+        page.wait_for_selector(".answer:not([aria-busy])")
+
+        assert sent[0] is None
+        assert sent[1].endswith(".0")
+        assert "Boats leave" in page.inner_text(".answer .text")

@@ -1,0 +1,242 @@
+"""What the Dockerfile and docker-compose.yml say, held against the code they speak of."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import get_commands
+from django.urls import resolve
+
+from config import web
+from config.celery import QUEUES
+from tests.serving import ROOT
+
+BIN = Path(sys.executable).parent
+SECRETS = {
+    "SECRET_KEY": "long-enough-to-be-taken-for-a-random-one-0123456789-abcdefghij",
+    "ALLOWED_HOSTS": "strata.example",
+    "POSTGRES_PASSWORD": "the-database",
+    "QDRANT_API_KEY": "the-vectors",
+    "FLOWER_BASIC_AUTH": "operator:password",
+}
+READERS = ["config/settings/base.py", "config/settings/production.py", "config/web.py"]
+# Of the embedded form alone, or the image's own.
+NOT_PASSED = {"STRATA_ADMIN_KEY", "STRATA_SPECS_DIR", "STRATA_GOLDEN_DIR", "STRATA_PIPELINES_DIR"}
+
+
+def compose(*arguments: str, **given: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [BIN / "docker-compose", "--env-file", os.devnull, *arguments], cwd=ROOT,
+        env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, dict[str, Any]]:
+    """As Compose itself understands the file."""
+    ran = compose("config", "--format", "json", **SECRETS)
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, dict[str, Any]] = json.loads(ran.stdout)["services"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def ours(services) -> dict[str, dict[str, Any]]:
+    """Those that run our image."""
+    return {name: service for name, service in services.items() if "build" in service}
+
+
+@pytest.fixture(scope="module")
+def image() -> dict[str, str]:
+    """The environment that the Dockerfile's last stage sets."""
+    last = (ROOT / "Dockerfile").read_text().split("\nFROM ")[-1].replace("\\\n", " ")
+    [said] = re.findall(r"^ENV (.*)$", last, re.MULTILINE)
+    return dict(pair.split("=", 1) for pair in said.split())
+
+
+def option(command: list[str], name: str) -> str | None:
+    return command[command.index(name) + 1] if name in command else None
+
+
+def read_by_settings() -> set[str]:
+    """Every variable the settings of the production form ask the environment for."""
+    asking = {"os.environ.get", "_required", "_is_on"}
+    calls = [
+        node
+        for path in READERS
+        for node in ast.walk(ast.parse((ROOT / path).read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in asking
+    ]
+    first = [call.args[0] for call in calls]
+    return {str(name.value) for name in first if isinstance(name, ast.Constant)}
+
+
+class TestCompose:
+    @pytest.mark.parametrize("name", SECRETS)
+    def test_says_which_secret_is_missing(self, name):
+        ran = compose("config", "--quiet", **{**SECRETS, name: ""})
+
+        assert ran.returncode != 0
+        assert f"required variable {name} is missing a value: Set it in .env" in ran.stderr
+
+    def test_has_an_example_of_each_secret(self):
+        example = (ROOT / ".env.example").read_text()
+
+        asked = set(re.findall(r"^([A-Z_]+)=$", example, re.MULTILINE))
+        assert asked == set(SECRETS)
+
+    def test_starts_programs_that_are_installed(self, ours):
+        for service in ours.values():
+            for command in (service["command"], service["healthcheck"].get("test", ["", "sh"])[1:]):
+                program = command[0].split()[0]
+                assert program in {"sh", "test"} or (BIN / program).exists()
+
+    def test_names_modules_and_commands_that_are_there(self, ours):
+        for service in ours.values():
+            command = service["command"]
+            if (app := option(command, "-A")) is not None:
+                assert find_spec(f"{app}.celery")
+            if command[0] == "uvicorn":
+                assert find_spec(command[1].partition(":")[0])
+            if (module := option(command, "-c")) is not None and command[0] == "gunicorn":
+                assert find_spec(module.removeprefix("python:"))
+        managed = re.findall(r"manage\.py (\w+)", " ".join(ours["migrate"]["command"]))
+        assert managed[0] == "migrate"
+        assert set(managed) <= set(get_commands())
+
+    def test_works_each_queue_off_in_one_place(self, ours):
+        asked = [option(service["command"], "-Q") for service in ours.values()]
+
+        queues = [queue for names in asked if names for queue in names.split(",")]
+        assert sorted(queues) == sorted(QUEUES)
+
+    def test_has_one_beat(self, ours):
+        [beat] = [service for service in ours.values() if "beat" in service["command"]]
+
+        assert beat.get("deploy", {}).get("replicas", 1) == 1
+
+    def test_passes_on_what_the_settings_read(self, ours, image):
+        wanted = read_by_settings() - NOT_PASSED
+        for name, service in ours.items():
+            if name == "flower":
+                continue
+            passed = {**image, **service["environment"]}
+            heartbeat = set() if "worker" in name or name == "beat" else {"STRATA_HEARTBEAT_FILE"}
+            assert wanted - heartbeat - set(passed) == set(), name
+
+    def test_passes_on_nothing_that_no_one_reads(self, ours):
+        gunicorns = {"WEB_CONCURRENCY"}
+        for name, service in ours.items():
+            if name != "flower":
+                assert set(service["environment"]) - read_by_settings() - gunicorns == set(), name
+
+    def test_gives_flower_no_secret_but_its_own(self, ours):
+        passed = " ".join(filter(None, ours["flower"]["environment"].values()))
+
+        assert [name for name, secret in SECRETS.items() if secret in passed] == [
+            "FLOWER_BASIC_AUTH"
+        ]
+        assert not ours["flower"].get("volumes")
+
+    def test_shares_one_folder_of_originals_and_one_of_models(self, ours, image):
+        for name, service in ours.items():
+            if name != "flower":
+                mounted = {volume["target"]: volume["source"] for volume in service["volumes"]}
+                assert mounted[image["STRATA_DATA_DIR"]] == "data"
+                assert mounted[image["STRATA_MODELS_DIR"]] == "models"
+
+    def test_lets_nothing_but_the_proxy_and_the_operator_in(self, services):
+        published = {
+            name: {port["host_ip"] for port in service["ports"]}
+            for name, service in services.items()
+            if "ports" in service
+        }
+
+        assert published == {name: {"127.0.0.1"} for name in ("web", "streams", "flower")}
+        for name in ("postgres", "redis", "qdrant"):
+            assert set(services[name]["networks"]) == {"inside"}
+
+    def test_limits_and_looks_after_each(self, services):
+        for name, service in services.items():
+            assert service["deploy"]["resources"]["limits"].keys() == {"cpus", "memory"}, name
+            is_watched = "test" in service["healthcheck"]
+            assert is_watched or service["healthcheck"] == {"disable": True}, name
+            assert is_watched or service["restart"] == "no", name
+
+    def test_waits_for_what_can_be_waited_for(self, services):
+        for service in services.values():
+            for name, wait in service.get("depends_on", {}).items():
+                has_end = services[name]["restart"] == "no"
+                assert wait["condition"] == (
+                    "service_completed_successfully" if has_end else "service_healthy"
+                )
+
+    def test_is_healthy_by_addresses_that_answer(self, ours):
+        asked = re.findall(
+            r"localhost:800[01](/[\w/]*)",
+            json.dumps([ours[name]["healthcheck"] for name in ("web", "streams")])
+            + (ROOT / "Dockerfile").read_text(),
+        )
+
+        assert [resolve(path).url_name for path in asked] == ["ready"] * 3
+
+    def test_leaves_requests_under_way_their_time(self, ours):
+        assert ours["web"]["stop_grace_period"] == "30s"
+        assert web.graceful_timeout < 30
+
+    def test_passes_the_checks_of_a_deployment(self, ours, image, tmp_path):
+        given = {**image, **{k: v for k, v in ours["web"]["environment"].items() if v is not None}}
+        given |= {"PATH": os.environ["PATH"], "STRATA_DATA_DIR": str(tmp_path / "data")}
+        given |= {"STRATA_STATIC_DIR": str(tmp_path / "static")}
+
+        for command in (
+            ["manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+            ["-m", "gunicorn", "--check-config", *ours["web"]["command"][1:]],
+        ):
+            ran = subprocess.run(
+                [sys.executable, *command], cwd=ROOT, env=given, capture_output=True, text=True,
+                check=False, timeout=120,
+            )  # fmt: skip
+            assert ran.returncode == 0, ran.stderr
+
+
+class TestImage:
+    def test_is_written_as_its_linter_wants_it(self):
+        ran = subprocess.run(
+            [BIN / "hadolint", "Dockerfile"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+
+        assert ran.returncode == 0, ran.stdout
+
+    def test_holds_every_app_and_what_it_reads(self):
+        lines = (ROOT / ".dockerignore").read_text().splitlines()
+        let_in = {line[1:] for line in lines if line.startswith("!")}
+        local = {app.split(".")[0] for app in settings.INSTALLED_APPS}
+        local = {app for app in local if (ROOT / app).is_dir()}
+
+        assert lines[1] == "*"
+        assert local | {"specs", "static", "templates", "requirements", "manage.py"} <= let_in
+        assert {name for name in let_in if not (ROOT / name).exists()} == set()
+
+    def test_installs_what_is_compiled_with_hashes(self):
+        dockerfile = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+        installs = re.findall(r"pip install ([^&\n]*)", dockerfile)
+
+        assert installs
+        for arguments in installs:
+            assert "--require-hashes" in arguments
+            [path] = re.findall(r"--requirement (\S+)", arguments)
+            assert "--hash=sha256:" in (ROOT / path).read_text()
+
+    def test_runs_as_no_one_in_particular(self):
+        last = (ROOT / "Dockerfile").read_text().split("\nFROM ")[-1]
+
+        assert re.findall(r"^USER (.*)$", last, re.MULTILINE) == ["10001:10001"]

@@ -1,0 +1,28 @@
+"""Measuring beside a running server: its own worker does it, the command follows."""
+
+import json
+
+
+class TestEvaluate:
+    def test_has_the_server_measure_and_shows_what_came_of_it(self, served, tmp_path):
+        served.add("plain", title="Herons", text="The heron waits for fish.", external_id="d1")
+        served.add("plain", title="Stones", text="Granite cools slowly.", external_id="d2")
+        judged = tmp_path / "judged.csv"
+        judged.write_text("query,artifact\nbird that fishes,d1\nslow rock,d2\n")
+
+        measured = served.manage(
+            "evaluate", str(judged), "--index", "plain", "--pipeline", "plain",
+            "--against", "sparse", "--json", "--report", str(tmp_path / "report.html"),
+        )  # fmt: skip
+
+        assert measured.returncode == 0, measured.stderr
+        pipeline, sparse = json.loads(measured.stdout)
+        assert (pipeline["mode"], sparse["mode"]) == ("plain", "sparse")
+        assert pipeline["measures"]["nDCG@10"] == 1.0
+        assert "plain against sparse" in (tmp_path / "report.html").read_text()
+        [run] = served.api.get("evaluations/").json()["results"]
+        assert (run["state"], run["asked_by"]) == ("done", "this server")
+
+        again = served.manage("evaluate", "--golden", "--index", "plain")
+        assert again.returncode == 1
+        assert "nothing to measure plain by" in again.stderr

@@ -1,0 +1,87 @@
+"""Papers imported as people do it: by the command, in a process of its own, and killed in it."""
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.serving import ROOT, Service
+
+COUNT = 600
+WITHOUT = 3
+PATIENCE_SECONDS = 60
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    """Papers of a few words each, some without an abstract."""
+    path = tmp_path / "papers.jsonl"
+    with path.open("w") as file:
+        for number in range(COUNT):
+            paper = {
+                "id": f"2031.owl-main.{number + 1}",
+                "title": f"Owl {number}",
+                "abstract": f"Owl number {number} sees well." if number >= WITHOUT else "",
+                "authors": ["Ada Lind"],
+                "year": 2031,
+                "venue": ["owl"],
+            }
+            file.write(json.dumps(paper) + "\n")
+    return path
+
+
+def count_artifacts(service: Service) -> int:
+    """What a process at work has committed; none before its tables are there."""
+    path = service.data_dir / "strata.sqlite3"
+    if not path.exists():
+        return 0
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+            return int(database.execute("SELECT count(*) FROM documents_artifact").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+class TestImportAcl:
+    def test_goes_on_where_it_was_killed(self, idle, lines):
+        command = [sys.executable, "manage.py", "import_acl", str(lines), "--index", "papers"]
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=idle.environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not count_artifacts(idle) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        killed_at = count_artifacts(idle)
+        assert 0 < killed_at < COUNT - WITHOUT
+
+        again = idle.manage("import_acl", str(lines))
+
+        assert again.returncode == 0, again.stderr
+        counts = {name: int(n) for n, name in re.findall(r"(\d+) ([a-z ]+)", again.stdout)}
+        assert counts["without an abstract"] == WITHOUT
+        assert counts["unchanged"] == killed_at
+        assert counts["added"] == COUNT - WITHOUT - killed_at
+        assert counts["ready"] == COUNT - WITHOUT
+        verified = idle.manage("verify")
+        assert verified.returncode == 0, verified.stdout + verified.stderr
+        found = idle.manage(
+            "search", "owl", "--index", "papers", "--json",
+            "--filter", '{"authors": "Ada Lind", "year": {"gte": 2031}, "venue": "owl"}',
+        )  # fmt: skip
+        assert found.returncode == 0, found.stderr
+        assert len(json.loads(found.stdout)["hits"]) == 10
+
+    def test_says_what_to_name_where_there_is_nothing(self, idle, tmp_path):
+        refused = idle.manage("import_acl", str(tmp_path / "nowhere"))
+
+        assert refused.returncode == 1
+        assert "nothing of the Anthology" in refused.stderr
+        assert "xml/" in refused.stderr

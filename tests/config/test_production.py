@@ -1,0 +1,95 @@
+"""The settings of the production form, as a process reads them from its environment."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.serving import ROOT
+
+REQUIRED = {
+    "SECRET_KEY": "for tests only, and long enough to be taken for a random one 0123456789",
+    "ALLOWED_HOSTS": "strata.example, other.example",
+    "DATABASE_URL": "postgresql://u%40x:p%2Fw@db.example:5433/strata?sslmode=require",
+    "REDIS_URL": "redis://localhost:6379/0",
+    "QDRANT_URL": "http://localhost:6333",
+}
+SHOW = """
+import json, sys
+from config.settings import production
+print(json.dumps({name: getattr(production, name) for name in sys.argv[1:]}, default=str))
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Settings by name, with the environment changed by what is given; None takes away."""
+
+    def read(*names: str, **changed: str | None) -> "subprocess.CompletedProcess[str]":
+        here = {"STRATA_DATA_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
+        given = {**REQUIRED, **here, **changed}
+        return subprocess.run(
+            [sys.executable, "-c", SHOW, *names], cwd=ROOT, check=False, text=True,
+            env={name: value for name, value in given.items() if value is not None},
+            capture_output=True, timeout=60,
+        )  # fmt: skip
+
+    return read
+
+
+def values(ran: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+class TestEnvironment:
+    @pytest.mark.parametrize("name", REQUIRED)
+    def test_is_told_by_name_what_is_missing(self, read, name):
+        ran = read(**{name: None})
+
+        assert ran.returncode != 0
+        assert f"Set {name} in the environment." in ran.stderr
+
+    def test_gives_the_database_with_what_libpq_is_to_know(self, read):
+        [database] = values(read("DATABASES"))["DATABASES"].values()
+
+        assert (database["USER"], database["PASSWORD"]) == ("u@x", "p/w")
+        assert (database["HOST"], database["PORT"]) == ("db.example", "5433")
+        assert database["NAME"] == "strata"
+        assert database["OPTIONS"]["sslmode"] == "require"
+
+    def test_names_hosts_with_commas_between_them(self, read):
+        assert values(read("ALLOWED_HOSTS"))["ALLOWED_HOSTS"] == ["strata.example", "other.example"]
+
+    @pytest.mark.parametrize(("value", "has_tls"), [(None, True), ("0", True), ("1", False)])
+    def test_insists_on_tls_unless_told_otherwise(self, read, value, has_tls):
+        names = ["SECURE_SSL_REDIRECT", "SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"]
+
+        shown = values(read(*names, STRATA_PLAIN_HTTP=value))
+
+        assert shown == dict.fromkeys(names, has_tls)
+
+    def test_takes_no_word_for_a_switch_that_is_none(self, read):
+        ran = read(STRATA_PLAIN_HTTP="please")
+
+        assert ran.returncode != 0
+        assert "STRATA_PLAIN_HTTP is 'please'" in ran.stderr
+
+
+class TestLimits:
+    def test_follow_one_another(self, read):
+        """A message is not handed out again while its task may still run."""
+        shown = values(
+            read(
+                "STRATA_ROUND_SECONDS", "STRATA_PARSE_SECONDS", "CELERY_TASK_SOFT_TIME_LIMIT",
+                "CELERY_TASK_TIME_LIMIT", "CELERY_BROKER_TRANSPORT_OPTIONS",
+            )
+        )  # fmt: skip
+        visible_again = shown.pop("CELERY_BROKER_TRANSPORT_OPTIONS")["visibility_timeout"]
+
+        in_order = [*shown.values(), visible_again]
+        assert in_order == sorted(in_order)
+        assert len(set(in_order)) == len(in_order)

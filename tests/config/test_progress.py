@@ -1,0 +1,94 @@
+import pytest
+from django.core.management.base import CommandError
+
+from config import progress
+from config.progress import follow_regeneration
+from indexing import tasks
+from indexing.models import IndexBuild, Regeneration
+from indexing.regeneration import begin_regeneration, cancel_regeneration
+from indexing.tasks import RegenerationRound
+from tests.acting import record_wakes
+from tests.factories import give, settle
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def row(build, monkeypatch) -> Regeneration:
+    """Of one document, with no one who works on it but the test."""
+    record_wakes(monkeypatch, tasks.settle)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0)
+    settle(build, give("One heron."))
+    return begin_regeneration(["chunk"], index="plain")
+
+
+def between_looks(monkeypatch, *deeds) -> None:
+    """Do one of these each time it would sleep."""
+    waiting = list(deeds)
+    monkeypatch.setattr(progress.time, "sleep", lambda seconds: waiting.pop(0)())
+
+
+class TestFollowRegeneration:
+    def test_returns_once_all_of_it_is_settled(self, row, build, monkeypatch):
+        done = []
+        between_looks(
+            monkeypatch,
+            lambda: done.append(RegenerationRound().run(row.pk)),
+            lambda: done.append(settle(build)),
+        )
+
+        ended = follow_regeneration(row, lambda: True)
+
+        assert len(done) == 2
+        assert (ended.regeneration.state, ended.pending_count) == ("done", 0)
+
+    def test_returns_when_it_is_called_off(self, row, monkeypatch):
+        between_looks(monkeypatch, lambda: cancel_regeneration(row))
+
+        assert follow_regeneration(row, lambda: True).regeneration.state == "cancelled"
+
+    def test_says_why_nothing_moves(self, row, monkeypatch):
+        Regeneration.objects.update(last_error="The model is away.")
+        between_looks(monkeypatch, lambda: None)
+
+        with pytest.raises(CommandError, match=r"It waits: The model is away\."):
+            follow_regeneration(row, lambda: True)
+
+    def test_says_why_what_is_due_does_not_settle(self, row, build, monkeypatch):
+        RegenerationRound().run(row.pk)
+        IndexBuild.objects.filter(pk=build.pk).update(problem="The store is away.")
+        between_looks(monkeypatch, lambda: None)
+
+        with pytest.raises(CommandError, match=r"It waits: The store is away\."):
+            follow_regeneration(row, lambda: True)
+
+    def test_says_that_no_one_is_at_work_any_more(self, row, monkeypatch):
+        between_looks(monkeypatch, lambda: None)
+
+        with pytest.raises(CommandError, match="The server has stopped"):
+            follow_regeneration(row, lambda: False)
+
+    def test_waits_for_one_that_waits_behind_another(self, row, monkeypatch):
+        looks = []
+        between_looks(
+            monkeypatch, *[lambda: looks.append(True)] * 5, lambda: cancel_regeneration(row)
+        )
+
+        follow_regeneration(row, lambda: True)
+
+        assert len(looks) == 5
+
+    def test_writes_lines_where_there_is_no_terminal(self, row, build, monkeypatch, capsys):
+        monkeypatch.setattr(progress, "LINE_SECONDS", 0)
+        between_looks(
+            monkeypatch,
+            lambda: None,
+            lambda: RegenerationRound().run(row.pk),
+            lambda: settle(build),
+        )
+
+        follow_regeneration(row, lambda: True)
+
+        said = capsys.readouterr().err.splitlines()
+        assert said[0] == "Regenerating: 0 of 1 documents gone through; 0 nodes to go"
+        assert said[-1] == "Regenerating: 1 of 1 documents gone through; 1 nodes to go"

@@ -1,0 +1,95 @@
+"""``manage.py regenerate`` as people run it: with a server running, without, and interrupted."""
+
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.serving import ROOT, Service
+
+COUNT = 40  # documents, of one node each
+READY_SECONDS = 120
+
+
+def add_notes(service: Service, folder: Path) -> None:
+    folder.mkdir()
+    lines = [{"external_id": f"n{n}", "text": f"Lantern number {n}."} for n in range(COUNT)]
+    notes = folder / "notes.jsonl"
+    notes.write_text("\n".join(json.dumps(line) for line in lines))
+    added = service.manage("add", str(notes), "--index", "plain", "--wait")
+    assert f"{COUNT} ready, 0 failed" in added.stdout, added.stderr
+
+
+def check_regenerating(service: Service, folder: Path) -> None:
+    add_notes(service, folder)
+
+    done = service.manage("regenerate", "--index", "plain", "--type", "chunk", "--limit", "30")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "30 documents gone through, 30 made anew: 30 nodes, 0 texts\n"
+
+    again = service.manage("regenerate", "--only-missing", "--stale", "--offset", "10")
+    assert again.stdout == "30 documents gone through, 0 made anew: 0 nodes, 0 texts\n"
+
+    assert service.manage("verify", "--index", "plain").returncode == 0
+
+
+class TestRegenerate:
+    def test_works_where_no_server_runs(self, idle, tmp_path):
+        check_regenerating(idle, tmp_path / "notes")
+
+    def test_works_beside_a_running_server(self, served, tmp_path):
+        check_regenerating(served, tmp_path / "notes")
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["--type", "nil"], "no type 'nil' to regenerate. There are: all, chunk, question"),
+            (["--type", "summary", "--index", "plain"], "There are: all, chunk."),
+            (["--index", "nil"], "There is no index named 'nil'. There are:"),
+            (["--limit", "0"], "'0' is no number from 1 on."),
+            (["--cancel", "x"], "'x' is no id of a regeneration."),
+            (["--cancel", str(uuid4())], "no regeneration with this id"),
+        ],
+    )
+    def test_says_in_a_sentence_what_is_wrong(self, idle, arguments, said):
+        ended = idle.manage("regenerate", *arguments)
+
+        assert ended.returncode != 0
+        assert said in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+    def test_can_be_left_and_called_off(self, idle, tmp_path):
+        """Stopped while it works, it goes on with whatever runs next, until it is cancelled."""
+        add_notes(idle, tmp_path / "notes")
+        with subprocess.Popen(
+            [sys.executable, "manage.py", "regenerate", "--type", "chunk"],
+            cwd=ROOT, env=idle.environment, stderr=subprocess.PIPE, text=True,
+        ) as command:  # fmt: skip
+            await_row(idle)
+            command.send_signal(signal.SIGINT)
+            said = command.communicate(timeout=60)[1]
+
+        assert "It goes on with the next server." in said
+        assert "Traceback" not in said
+        [regeneration_id] = re.findall(r"--cancel ([0-9a-f-]{36})", said)
+        cancelled = idle.manage("regenerate", "--cancel", regeneration_id)
+        assert re.search(r"is (cancelled|done)\.", cancelled.stdout), cancelled.stderr
+
+
+def await_row(service: Service) -> None:
+    """Until a regeneration is asked for: the command's own process may just be starting."""
+    database = service.data_dir / "strata.sqlite3"
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        with sqlite3.connect(database) as connection:
+            if connection.execute("SELECT count(*) FROM indexing_regeneration").fetchone()[0]:
+                return
+        time.sleep(0.02)
+    raise AssertionError("No regeneration was asked for.")

@@ -1,0 +1,118 @@
+from dataclasses import replace
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from documents import importing
+from documents.anthology import Paper
+from documents.exceptions import DiskFull, InvalidInput
+from documents.importing import add_papers
+from documents.models import Artifact
+
+pytestmark = pytest.mark.django_db
+
+OWLS = Paper(
+    id="2031.owl-main.1",
+    title="Owls",
+    abstract="Owls see well.",
+    authors=("Ada Lind",),
+    year=2031,
+    venues=("owl",),
+    awards=("Best Paper",),
+    doi="10.99999/owl.1",
+)
+
+
+def verdicts(papers) -> list[str | None]:
+    return [each.verdict and str(each.verdict) for each in add_papers("papers", papers)]
+
+
+class TestAddPapers:
+    def test_keeps_all_that_is_known_of_a_paper(self):
+        [given] = add_papers("papers", [OWLS])
+
+        artifact = Artifact.objects.get(pk=given.artifact_id)
+        assert artifact.external_id == "2031.owl-main.1"
+        assert artifact.title == "Owls"
+        assert artifact.pages.get().text == "Owls see well."
+        assert artifact.url == "https://aclanthology.org/2031.owl-main.1/"
+        assert artifact.metadata == {
+            "authors": ["Ada Lind"],
+            "year": 2031,
+            "venue": ["owl"],
+            "awards": ["Best Paper"],
+            "doi": "10.99999/owl.1",
+        }
+
+    def test_leaves_out_what_has_no_abstract(self):
+        [given] = add_papers("papers", [replace(OWLS, abstract="")])
+
+        assert (given.artifact_id, given.verdict, given.error) == (None, None, None)
+        assert not Artifact.objects.exists()
+
+    def test_changes_nothing_where_nothing_changed(self):
+        papers = [replace(OWLS, id=f"2031.owl-main.{n}") for n in range(30)]
+        assert set(verdicts(papers)) == {"added"}
+        before = list(Artifact.objects.values_list("pk", "revision"))
+
+        with CaptureQueriesContext(connection) as queries:
+            again = verdicts(papers)
+
+        assert set(again) == {"unchanged"}
+        assert list(Artifact.objects.values_list("pk", "revision")) == before
+        assert len(queries) <= 4  # a transaction and one look, however many papers
+
+    def test_takes_over_what_changed(self):
+        verdicts([OWLS])
+
+        assert verdicts([replace(OWLS, abstract="Owls hear better.")]) == ["revised"]
+        verdicts([replace(OWLS, abstract="Owls hear better.", awards=())])
+
+        artifact = Artifact.objects.get()
+        assert artifact.pages.get().text == "Owls hear better."
+        assert "awards" not in artifact.metadata
+
+    def test_gives_a_failed_one_again(self):
+        verdicts([OWLS])
+        Artifact.objects.update(state=Artifact.State.FAILED)
+
+        verdicts([OWLS])
+
+        assert Artifact.objects.get().state == Artifact.State.PARSED
+
+    def test_reports_what_is_wrong_and_goes_on(self, monkeypatch):
+        def refuse_owls(index, *, title, **given):
+            if title == "Owls":
+                raise InvalidInput("No owls here.")
+            return add_artifact(index, title=title, **given)
+
+        add_artifact = importing.add_artifact
+        monkeypatch.setattr(importing, "add_artifact", refuse_owls)
+        unread = InvalidInput("The XML breaks off.", field="2031.owl.xml")
+
+        refused, missing, added = add_papers(
+            "papers", [OWLS, unread, replace(OWLS, id="2031.owl-main.2", title="Larks")]
+        )
+
+        assert (refused.name, str(refused.error)) == ("2031.owl-main.1", "No owls here.")
+        assert (missing.name, missing.error) == ("2031.owl.xml", unread)
+        assert added.verdict == "added"
+
+    def test_stops_where_there_is_no_room_and_keeps_what_it_said_was_added(self, monkeypatch):
+        monkeypatch.setattr(importing, "PAPERS_PER_TRANSACTION", 2)
+        add_artifact, left = importing.add_artifact, iter(range(3))
+
+        def fill_up(index, **given):
+            if next(left, None) is None:
+                raise DiskFull()
+            return add_artifact(index, **given)
+
+        monkeypatch.setattr(importing, "add_artifact", fill_up)
+        given = add_papers("papers", [replace(OWLS, id=f"p{n}") for n in range(6)])
+
+        assert [next(given).name, next(given).name] == ["p0", "p1"]
+        with pytest.raises(DiskFull):
+            next(given)
+
+        assert set(Artifact.objects.values_list("external_id", flat=True)) == {"p0", "p1"}

@@ -1,0 +1,61 @@
+"""How often each fault is brought about: a few times by default, many with ``STRATA_FAULT_LONG=1``.
+
+A test asks ``times`` how often, and tells ``note`` of each fault that really struck; what was
+noted is printed at the end of the run, and written to ``STRATA_FAULT_TABLE`` where that is set.
+"""
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+
+IS_LONG = os.environ.get("STRATA_FAULT_LONG") == "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    what: str
+    short: int
+    long: int
+
+
+FAULTS = {
+    "kill": Fault("kill -9 at a random moment", 2, 20),
+    "kill-step": Fault("kill -9 before or after a named step", 1, 3),  # times each step
+    "kill-build": Fault("kill -9 while an embedding model is changed", 1, 3),  # times each step
+    "raise": Fault("an exception at the n-th call", 1, 1),  # rounds over every n there is
+    "edit": Fault("a document edited while it is being indexed", 20, 200),
+    "delete": Fault("a document deleted while it is being indexed", 20, 200),
+    "messages": Fault("messages doubled, reordered and lost", 10, 500),  # orders, by seed
+    "full-disk": Fault("the disk full", 1, 5),
+    "locked": Fault("the database locked by another process", 2, 10),
+    "poison": Fault("a document that kills or blocks what reads it", 1, 5),  # of each sort
+    "stop": Fault("SIGTERM during work", 2, 20),
+    "frozen": Fault("a worker frozen past its lease, then woken", 1, 1),  # rounds of all moments
+    "broker-away": Fault("a document saved while Redis refuses", 100, 1_000),
+    "broker-emptied": Fault("Redis emptied midway", 3, 30),
+    "messages-doubled": Fault("a message of Redis doubled and shuffled", 1, 10),  # rounds of 20
+    "database-restarted": Fault("PostgreSQL restarted at once", 2, 20),
+    "store-away": Fault("Qdrant stopped and started", 2, 20),
+    "store-failing": Fault("a call of Qdrant that fails, is slow or is lost", 1, 10),  # rounds
+    "worker-killed": Fault("kill -9 of a worker with its children", 3, 30),
+    "worker-frozen": Fault("a worker process stopped past its lease, then woken", 1, 10),
+    "workers-contending": Fault("eight workers at one document", 2, 20),
+    "machine": Fault("a random sequence of all of these", 20, 300),  # sequences
+}
+
+noted: Counter[str] = Counter()
+
+
+def times(fault: str) -> int:
+    """How often to bring it about in this run."""
+    return FAULTS[fault].long if IS_LONG else FAULTS[fault].short
+
+
+def note(fault: str, count: int = 1) -> None:
+    """It has struck."""
+    noted[FAULTS[fault].what] += count
+
+
+def table() -> list[str]:
+    """What struck and how often, a line each."""
+    return [f"{count:>7,}  {what}" for what, count in noted.items()]

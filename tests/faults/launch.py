@@ -1,0 +1,130 @@
+"""``python -m tests.faults.launch serve …``: the service, with a trap at each step of its work.
+
+Whoever reaches the step that the file ``STRATA_FAULT_ARMED`` names dies by SIGKILL, before or
+after the n-th time. Embedding needs no weights, so that a start takes a second.
+"""
+
+import functools
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import django
+import numpy as np
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from numpy.typing import NDArray
+
+from tests.faults.armed import KILLING
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.faults.settings")
+
+ARMED = Path(os.environ["STRATA_FAULT_ARMED"])
+EMBEDDING_SECONDS = float(os.environ.get("STRATA_FAULT_EMBEDDING_SECONDS", 0))  # of each call
+
+# Step -> the statement that makes it, where no function is exactly that step.
+STATEMENTS = {
+    "settle": re.compile(r'UPDATE "indexing_node" SET .*"settled_at" = '),
+    "doom": re.compile(r'UPDATE "indexing_node" SET "state" = %s WHERE'),
+    "rows": re.compile(r'DELETE FROM "indexing_node"'),
+}
+
+_counting = threading.Lock()
+_count = 0
+
+
+def pass_by(step: str, moment: str) -> None:
+    """Die here if this is what is armed."""
+    global _count
+    try:
+        armed = json.loads(ARMED.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return
+    if (armed["step"], armed["moment"]) != (step, moment):
+        return
+    with _counting:
+        _count += 1
+        if _count == armed["call"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def trapped(step: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def pass_both(*args: Any, **kwargs: Any) -> Any:
+        pass_by(step, "before")
+        returned = function(*args, **kwargs)
+        pass_by(step, "after")
+        return returned
+
+    return pass_both
+
+
+def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    """Receiver: of a connection just opened."""
+
+    def execute(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        step = next((step for step, made in STATEMENTS.items() if made.match(sql)), None)
+        if step is None or (step == "doom" and params[0] != "doomed"):
+            return execute(sql, params, many, context)
+        return trapped(step, execute)(sql, params, many, context)
+
+    connection.execute_wrappers.append(execute)
+
+
+def set_traps() -> None:
+    from documents import services as documents
+    from indexing import embedding, promotion
+    from indexing import services as indexing
+    from indexing.spec import EmbeddingSpec
+    from indexing.stores.embedded import EmbeddedStore
+    from retrieval import gate
+    from tests.hashing import HashingEmbedder
+
+    class Embedder(HashingEmbedder):
+        def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            if any(KILLING in text for text in texts):
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(EMBEDDING_SECONDS)
+            vectors = super().embed_documents(texts)
+            self.embedded.clear()
+            return vectors
+
+    places: list[tuple[str, Any, str]] = [
+        ("parse", documents, "parse_file"),
+        ("pages", documents, "replace_pages"),
+        ("plan", indexing, "_write_plan"),
+        ("claim", indexing, "claim_nodes"),
+        ("embed", Embedder, "embed_documents"),
+        ("collection", EmbeddedStore, "_create"),
+        ("upsert", EmbeddedStore, "upsert"),
+        ("payloads", EmbeddedStore, "replace_payloads"),
+        ("delete", EmbeddedStore, "delete"),
+        ("drop", EmbeddedStore, "drop_collection"),
+        ("begin", promotion, "begin_build"),
+        ("promote", gate, "promote_build"),
+        ("commit", BaseDatabaseWrapper, "_commit"),
+    ]
+    for step, owner, name in places:
+        setattr(owner, name, trapped(step, getattr(owner, name)))
+    connection_created.connect(trap_statements, dispatch_uid="faults")
+
+    @functools.cache
+    def get_embedder(spec: EmbeddingSpec) -> Embedder:
+        return Embedder(spec)
+
+    embedding.get_embedder = get_embedder  # type: ignore[assignment]
+
+
+if __name__ == "__main__":
+    django.setup()
+    set_traps()
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["manage.py", *sys.argv[1:]])

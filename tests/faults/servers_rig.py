@@ -1,0 +1,362 @@
+"""The production form on servers of its own, to be stopped, emptied and started as tests like.
+
+PostgreSQL and Redis are real, Qdrant is its stand-in (``tests/qdrant_loopback``). The one oracle
+is at the end of each test: ``verify`` finds nothing, and what was acknowledged is there once.
+"""
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+import redis
+
+from tests.qdrant_loopback.process import LoopbackProcess, qdrant_loopback
+from tests.servers.production import Process, Production, kill_group, missing
+from tests.serving import ROOT
+
+SOUND_SECONDS = 300  # after a fault everything must agree again within this time, by itself
+ANSWER_SECONDS = 120  # while the database is away
+LEASE_SECONDS = 3
+QDRANT_TIMEOUT_SECONDS = 2
+SETTINGS = {
+    "STRATA_TEST_QUICK": "1",
+    "STRATA_TEST_LEASE_SECONDS": str(LEASE_SECONDS),
+    "STRATA_TEST_SETTLE_BATCH": "16",
+    "STRATA_TEST_EMBED_SECONDS": "0.01",
+    "QDRANT_TIMEOUT_SECONDS": str(QDRANT_TIMEOUT_SECONDS),
+    "WEB_CONCURRENCY": "1",
+}
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _postgresql_programs() -> Path:
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda f: int(f.parent.name))
+    if found := shutil.which("pg_ctl"):
+        folders.insert(0, Path(found).parent)
+    for folder in reversed(folders):
+        if (folder / "initdb").exists() and (folder / "pg_ctl").exists():
+            return folder
+    missing("PostgreSQL's initdb and pg_ctl are not installed.")
+    raise AssertionError  # not reached
+
+
+class PostgreSQL:
+    """A cluster in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._programs = _postgresql_programs()
+        self._folder = folder
+        # It refuses to run as root.
+        self._user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        if self._user:
+            shutil.chown(folder, "postgres")
+        self.port = free_port()
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        self._run("initdb", "--username", "postgres", "--auth", "trust", "--no-instructions")
+        with (folder / "postgresql.conf").open("a") as file:
+            file.write(f"port = {self.port}\nlisten_addresses = '127.0.0.1'\n")
+            file.write(f"unix_socket_directories = '{folder}'\n")
+        self.start()
+
+    def start(self) -> None:
+        self._run("pg_ctl", "--wait", "--log", str(self._folder / "server.log"), "start")
+
+    def stop(self) -> None:
+        """At once, as if the machine had lost its power."""
+        self._run("pg_ctl", "--wait", "--mode", "immediate", "stop")
+
+    def ask(self, query: str) -> Any:
+        """The one value it answers with."""
+        with psycopg.connect(self.url) as connection:
+            row = connection.execute(query).fetchone()
+            return None if row is None else row[0]
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [*self._user, str(self._programs / program), "--pgdata", str(self._folder), *arguments],
+            cwd=self._folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT, timeout=90, check=True,
+        )  # fmt: skip
+
+
+class Redis:
+    """A broker that keeps nothing when it stops."""
+
+    def __init__(self, folder: Path) -> None:
+        if shutil.which("redis-server") is None:
+            missing("redis-server is not installed.")
+        self._folder = folder
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.client = redis.Redis(port=self.port)
+        self._process: Process | None = None
+        self.start()
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""],
+            cwd=self._folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self.client.ping()
+                return
+            except redis.ConnectionError:
+                assert time.monotonic() < deadline, "Redis did not start."
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self.client.connection_pool.disconnect()
+
+
+class Rig(Production):
+    """The servers, and the processes of ours that stand between two tests: web, worker, beat."""
+
+    def __init__(self, folder: Path, postgres: PostgreSQL, broker: Redis, qdrant: LoopbackProcess):
+        super().__init__(
+            folder,
+            database_url=postgres.url,
+            redis_url=broker.url,
+            qdrant_url=qdrant.url,
+            **{**SETTINGS, "STRATA_SPECS_DIR": str(folder / "specs")},
+        )
+        self.postgres = postgres
+        self.broker = broker
+        self.qdrant = qdrant
+        self._standing = ExitStack()
+        self._worker: Process | None = None
+        (folder / "specs").mkdir()
+
+    def start(self, indexes: list[str]) -> None:
+        for name in indexes:
+            shutil.copy(ROOT / "specs" / "plain.yaml", self.data_dir / "specs" / f"{name}.yaml")
+        for command in (["migrate", "--verbosity", "0"], ["status"]):
+            done = self.manage(*command)
+            assert done.returncode == 0, done.stderr
+        self.authorise(self.manage("key", "create", "tests").stdout.strip())
+        self._standing.enter_context(self.web())
+        self._standing.enter_context(self.beat())
+
+    def stop(self) -> None:
+        self.kill_worker()
+        self._standing.close()
+        self.api.close()
+
+    def work(self) -> None:
+        """Have the standing worker run."""
+        if self._worker is None:
+            worker = self.worker("documents", "indexing", children=2)
+            self._worker = self._standing.enter_context(worker)
+
+    def kill_worker(self) -> None:
+        """kill -9 of the standing worker with all its children."""
+        if self._worker is not None:
+            kill_group(self._worker)
+            self._worker = None
+
+    def heal(self) -> None:
+        """Whatever a test left broken is whole for the next."""
+        self.qdrant.heal()
+
+    def is_claimed(self) -> bool:
+        """Whether a worker holds a lease on nodes just now."""
+        return bool(
+            self.postgres.ask("SELECT count(*) FROM indexing_node WHERE leased_until > now()")
+        )
+
+
+class Given:
+    """The documents of one index, as their owner knows them: what was acknowledged is kept."""
+
+    def __init__(self, rig: Rig, index: str) -> None:
+        self.rig = rig
+        self.index = index
+        self.texts: dict[str, str] = {}  # external id -> its text now
+        self.refused = 0  # answers that told the owner to try again
+
+    def give(self, number: int, *, sentences: int = 0, edition: int = 1) -> str:
+        """Until it is acknowledged; its artifact's id."""
+        external_id = f"{self.index}-{number}"
+        text = "\n\n".join(
+            f"Edition {edition}. Hour {hour}: buoy{number} reported a swell of {hour % 9} metres. "
+            + "It turned to the west and lay there with the tide, unseen by any ship. " * 5
+            for hour in range(sentences or 1 + number % 6)
+        )
+        document = {"external_id": external_id, "title": f"Buoy {number}", "text": text}
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while True:
+            answer = self.rig.api.post(f"indexes/{self.index}/artifacts/", json=document)
+            if answer.status_code in {200, 202}:
+                self.texts[external_id] = text
+                return str(answer.json()["id"])
+            require_patience(answer)
+            self.refused += 1
+            assert time.monotonic() < deadline, self.rig.said()
+            time.sleep(0.2)
+
+    def give_many(self, count: int, *, first: int = 0, edition: int = 1) -> None:
+        for number in range(first, first + count):
+            self.give(number, edition=edition)
+
+    def delete(self, number: int) -> None:
+        external_id = f"{self.index}-{number}"
+        found = self.listed()[external_id]
+        deleted = self.rig.api.delete(f"artifacts/{found['id']}/")
+        assert deleted.is_success, deleted.text
+        del self.texts[external_id]
+
+    def listed(self) -> dict[str, dict[str, Any]]:
+        """Every artifact by its external id; one that is there twice is a failure."""
+        found: dict[str, dict[str, Any]] = {}
+        while True:
+            page = self.rig.api.get(
+                f"indexes/{self.index}/artifacts/", params={"limit": 100, "offset": len(found)}
+            ).json()
+            for artifact in page["results"]:
+                assert artifact["external_id"] not in found
+                found[artifact["external_id"]] = artifact
+            if page["next"] is None:
+                return found
+
+    def settled_count(self) -> int:
+        progress = self.rig.api.get(f"indexes/{self.index}/")
+        require_patience(progress)
+        return int(progress.json()["nodes"]["settled"]) if progress.is_success else 0
+
+    def require_sound(self) -> None:
+        """The oracle. Nothing helps here but the sweeps."""
+        deadline = time.monotonic() + SOUND_SECONDS
+        while True:
+            answer = self.rig.api.post(f"indexes/{self.index}/verify/")
+            require_patience(answer)
+            report = answer.json()
+            if answer.is_success and report["is_sound"]:
+                break
+            assert time.monotonic() < deadline, f"{report}\n{self.rig.said()}"
+            time.sleep(0.3)
+        listed = self.listed()
+        assert listed.keys() == self.texts.keys()
+        assert {artifact["status"] for artifact in listed.values()} <= {"ready"}
+        assert report["artifact_count"] == len(self.texts)
+        assert report["node_count"] == report["point_count"] >= len(self.texts)
+        assert report["failed_count"] == 0
+
+
+def require_patience(answer: httpx.Response) -> None:
+    """Right, or 503 with the time to wait: nothing else is an answer during a fault."""
+    if not answer.is_success:
+        assert answer.status_code == 503, answer.text
+        assert int(answer.headers["Retry-After"]) > 0
+
+
+class Reader(threading.Thread):
+    """Searches for one document that stands unedited, all the while; judges every answer."""
+
+    def __init__(self, given: Given, number: int) -> None:
+        super().__init__(daemon=True)
+        self._given = given
+        self._number = number
+        self._is_over = threading.Event()
+        self.right = 0
+        self.refused = 0
+        self.wrong: list[str] = []
+
+    def run(self) -> None:
+        sought = {"index": self._given.index, "q": f"buoy{self._number} swell", "limit": "3"}
+        expected = self._given.texts[f"{self._given.index}-{self._number}"]
+        while not self._is_over.wait(0.1):
+            try:
+                answer = self._given.rig.api.get("search/pages", params=sought)
+                require_patience(answer)
+                if not answer.is_success:
+                    self.refused += 1
+                    continue
+                hits = answer.json()["hits"]
+                best = hits[0]["text"] if hits else ""
+                assert best, answer.text
+                assert best in expected, answer.text
+                self.right += 1
+            except (AssertionError, httpx.HTTPError) as error:
+                self.wrong.append(f"{type(error).__name__}: {error}")
+
+    def stop(self) -> None:
+        self._is_over.set()
+        self.join(timeout=90)
+
+
+@contextmanager
+def reading(given: Given, number: int = 0) -> Iterator[Reader]:
+    """Someone reads during the block, and every answer is right or asks for patience."""
+    reader = Reader(given, number)
+    reader.start()
+    try:
+        yield reader
+    finally:
+        reader.stop()
+    assert reader.wrong == []
+    assert reader.right > 0
+
+
+def wait_for(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def moments(seed: int, longest: float) -> Iterator[float]:
+    """Seconds between faults, at random but the same in each run."""
+    rng = random.Random(seed)
+    while True:
+        yield rng.uniform(0.02, longest)
+
+
+INDEXES = [
+    "broker", "flushed", "messages", "restarted", "vectors", "frozen", "killed", "contended",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """Everything, started once for all tests of a run."""
+    with ExitStack() as stack:
+        # Not below pytest's folders: PostgreSQL's user may not enter them.
+        cluster = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-pg-")))
+        folder = tmp_path_factory.mktemp("servers")
+        postgres = PostgreSQL(cluster)
+        stack.callback(postgres.stop)
+        broker = Redis(folder)
+        stack.callback(broker.stop)
+        rig = Rig(folder, postgres, broker, stack.enter_context(qdrant_loopback()))
+        stack.callback(rig.stop)
+        rig.start(INDEXES)
+        yield rig
+
+
+@pytest.fixture
+def rig(servers: Rig) -> Iterator[Rig]:
+    """The servers, whole, with a worker."""
+    servers.work()
+    yield servers
+    servers.heal()

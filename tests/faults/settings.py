@@ -1,0 +1,13 @@
+"""The embedded form with limits that a test can reach."""
+
+import os
+
+from config.settings.embedded import *  # noqa: F403
+from config.settings.embedded import DATABASES
+
+STRATA_MAX_ATTEMPTS = int(os.environ.get("STRATA_FAULT_MAX_ATTEMPTS", 5))
+STRATA_LEASE_SECONDS = int(os.environ.get("STRATA_FAULT_LEASE_SECONDS", 120))
+STRATA_RETIRED_SECONDS = int(os.environ.get("STRATA_FAULT_RETIRED_SECONDS", 60))
+DATABASES["default"]["OPTIONS"]["timeout"] = int(  # type: ignore[index]
+    os.environ.get("STRATA_FAULT_DATABASE_SECONDS", 30)
+)

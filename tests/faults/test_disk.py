@@ -1,0 +1,74 @@
+"""The disk full: up to the reserve, then to its last byte."""
+
+import errno
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.faults.armed import armed
+from tests.faults.counts import note, times
+from tests.faults.owner import Owner, Refused
+
+MIB = 2**20
+DISK_BYTES = 480 * MIB
+FREE_BYTES = 200 * MIB  # less than STRATA_MIN_FREE_BYTES
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A small one of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", folder],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if mounted.returncode:
+        problem = f"No small disk can be mounted here: {mounted.stderr.strip()}"
+        if os.environ.get("CI"):
+            pytest.fail(problem)
+        pytest.skip(problem)
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def fill(folder: Path, free_bytes: int) -> Path:
+    """Leave so much; the file to remove for room again."""
+    ballast = folder / "ballast"
+    with ballast.open("ab", buffering=0) as file:
+        while (room := shutil.disk_usage(folder).free - free_bytes) > 0:
+            try:
+                file.write(bytes(min(room, MIB)))
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                break
+    return ballast
+
+
+class TestAFullDisk:
+    def test_refuses_documents_serves_searches_and_goes_on_when_there_is_room(self, disk):
+        with armed(disk, STRATA_FAULT_EMBEDDING_SECONDS="0.3") as service:
+            owner = Owner(service)
+            owner.put("kept", "The kept text stands.")
+            owner.check()
+
+            for number in range(times("full-disk")):
+                for each in range(8):
+                    owner.put(f"underway {number} {each}", f"Half done, {number} {each}. " * 30)
+                for free_bytes in (FREE_BYTES, 0):
+                    ballast = fill(disk, free_bytes)
+                    with pytest.raises(Refused) as refused:
+                        owner.put("late", f"Too late, {number}.")
+                    assert refused.value.answer.status_code == 507
+                    assert refused.value.answer.json()["code"] == "disk_full"
+                    assert owner.find("kept", "kept text")
+                    assert not service.is_dead()
+                    note("full-disk")
+                ballast.unlink()
+                owner.put("late", f"Just in time, {number}.")
+
+                owner.check(asks_for_sweep=True)

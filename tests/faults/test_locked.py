@@ -1,0 +1,85 @@
+"""Another process holds SQLite's write lock for seconds."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.faults.armed import ArmedService, armed
+from tests.faults.counts import note, times
+from tests.faults.owner import Owner, Refused
+
+WAIT_SECONDS = 1  # how long a writer waits for the lock here; 30 in earnest
+WRITERS = 4
+
+HOLD = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+connection.execute("ROLLBACK")
+"""
+
+
+@contextmanager
+def locked(database: Path) -> Iterator[None]:
+    """By another process, for the block."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, database],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert holder.stdout.readline() == "locked\n"
+        yield
+    finally:
+        holder.communicate(timeout=30)
+    assert holder.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory) -> Iterator[ArmedService]:
+    folder = tmp_path_factory.mktemp("locked")
+    with armed(folder, STRATA_FAULT_DATABASE_SECONDS=str(WAIT_SECONDS)) as service:
+        yield service
+
+
+class TestALockedDatabase:
+    def test_refuses_writes_for_now_goes_on_reading_and_loses_nothing(self, service):
+        owner = Owner(service)
+        owner.put("kept", "The kept text stands.")
+        owner.check()
+
+        for number in range(times("locked")):
+            names = [f"text {number} {writer}" for writer in range(WRITERS)]
+            owner.put(f"underway {number}", "Still to be indexed when the lock comes. " * 20)
+
+            with locked(service.data_dir / "strata.sqlite3"), ThreadPoolExecutor() as threads:
+                writes = [threads.submit(owner.put, name, f"The {name}.") for name in names]
+                while not all(write.done() for write in writes):
+                    assert owner.find("kept", "kept text")
+            for name, write in zip(names, writes, strict=True):
+                refused = write.exception()
+                assert isinstance(refused, Refused)
+                assert refused.answer.status_code == 503
+                assert int(refused.answer.headers["Retry-After"]) > 0
+                owner.put(name, f"The {name}.")
+
+            owner.check(asks_for_sweep=True)
+            note("locked")
+
+    def test_has_writes_wait_where_it_is_free_again_soon(self, service):
+        owner = Owner(service)
+
+        with ThreadPoolExecutor() as threads:
+            with locked(service.data_dir / "strata.sqlite3"):
+                write = threads.submit(owner.put, "patient", "It waits.")
+            write.result(timeout=60)
+
+        assert owner.read("patient") == "It waits."
+        owner.delete("patient")
+        note("locked")

@@ -1,0 +1,278 @@
+"""Random sequences of work and faults, compared with a model of what is true.
+
+Hypothesis finds the sequence, shortens one that fails, and prints it as a program.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import hypothesis
+import pytest
+from django.db import connections
+from hypothesis import HealthCheck
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from documents.models import Change
+from indexing import embedding, promotion
+from indexing.exceptions import BuildNotThere, BuildUnfinished
+from indexing.models import IndexBuild
+from indexing.verification import verify_build
+from tests.faults.counts import IS_LONG, note, times
+from tests.faults.inside import Inside
+from tests.faults.owner import Owner, Refused
+from tests.faults.tripwire import (
+    MakeError,
+    Tripwire,
+    Wiring,
+    database_away,
+    defect,
+    killed,
+    model_away,
+    must_be_honest,
+    store_away,
+    wire_commits,
+    wire_model,
+    wire_statements,
+    wire_store,
+)
+from tests.hashing import HashingEmbedder
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MOST_ATTEMPTS = 3  # spent between two settlings; whatever fails five times is given up, rightly
+
+RECIPES = [
+    "",
+    "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n",
+    "chunks: {strategies: [{name: paragraph}], context: []}\n",
+    "embedding: {model: another, dimension: 48}\n",
+]
+
+
+FAULTS = [
+    (wire_store, store_away), (wire_store, defect), (wire_store, killed),
+    (wire_model, model_away), (wire_model, defect), (wire_model, killed),
+    (wire_statements, database_away), (wire_statements, killed),
+    (wire_commits, database_away), (wire_commits, killed),
+]  # fmt: skip
+names = st.sampled_from(["auk", "brent", "curlew"])
+lengths = st.integers(1, 6)
+places = st.integers(0, 99)
+
+
+def _calls(fault: tuple[Wiring, MakeError]) -> st.SearchStrategy[Any]:
+    """Which call fails: of statements there are many in a step, of the others few."""
+    return st.tuples(st.just(fault), st.integers(1, 25 if fault[0] is wire_statements else 6))
+
+
+faults = st.one_of(st.none(), st.sampled_from(FAULTS).flatmap(_calls))
+
+
+class Service(RuleBasedStateMachine):
+    inside: ClassVar[Inside]
+    wires: ClassVar[dict[Any, Tripwire]]
+    spec_file: ClassVar[Path]
+
+    @initialize()
+    def begin(self) -> None:
+        """With documents there and settled: most of what can break them needs some."""
+        self.owner = Owner(self.inside)
+        self.versions: dict[str, list[str]] = {}  # every text a document ever had
+        self.shown: set[str] = set()  # documents that a search has to find
+        self.spent = 0  # attempts that failed since everything was settled
+        self.number = 0
+        for name in ("auk", "brent"):
+            self.put(name=name, length=2, is_file=False, fault=None)
+        self.settle()
+        note("machine")
+
+    # --- What people do ----------------------------------------------------------------------
+
+    @rule(name=names, length=lengths, is_file=st.booleans(), fault=faults)
+    def put(self, name: str, length: int, is_file: bool, fault: Any) -> None:
+        self.number += 1
+        text = f"Sighting {self.number} of the {name}. " * length
+        self.versions.setdefault(name, []).append(text)
+        self.acknowledge(lambda: self.owner.put(name, text, is_file=is_file), fault)
+
+    @rule(name=names, length=lengths, fault=faults)
+    def put_and_work(self, name: str, length: int, fault: Any) -> None:
+        self.put(name=name, length=length, is_file=False, fault=None)
+        self.attempt(self.inside.messages.deliver_all, fault)
+
+    @rule(name=names, fault=faults)
+    def relabel(self, name: str, fault: Any) -> None:
+        if name in self.owner.ids:
+            self.number += 1
+            label = {"metadata": {"number": self.number}}
+            self.acknowledge(lambda: self.owner.relabel(name, **label), fault)
+
+    @rule(name=names, fault=faults)
+    def delete(self, name: str, fault: Any) -> None:
+        self.shown.discard(name)
+        self.acknowledge(lambda: self.owner.delete(name), fault)
+
+    @rule(recipe=st.sampled_from(RECIPES), is_hasty=st.booleans(), fault=faults)
+    def begin_build(self, recipe: str, is_hasty: bool, fault: Any) -> None:
+        self.spec_file.write_text(recipe, encoding="utf-8")
+        self.attempt(lambda: promotion.begin_build("plain"), fault)
+        if is_hasty:
+            self.promote(fault=None)
+
+    @rule(fault=faults)
+    def promote(self, fault: Any) -> None:
+        build = IndexBuild.objects.filter(state=IndexBuild.State.BUILDING).last()
+        if build is not None:
+            self.attempt(lambda: promotion.promote_build(build), fault)
+
+    @rule(fault=faults)
+    def roll_back(self, fault: Any) -> None:
+        self.shown.clear()  # the kept build may not show yet what came since
+        self.attempt(lambda: promotion.roll_back("plain"), fault)
+
+    @rule(fault=faults)
+    def prune(self, fault: Any) -> None:
+        self.attempt(lambda: promotion.prune_builds("plain"), fault)
+        self.attempt(lambda: promotion.remove_retired(grace_seconds=0), fault)
+
+    # --- What becomes of messages, leases and processes --------------------------------------
+
+    @precondition(lambda self: self.inside.messages.waiting)
+    @rule(place=places, is_doubled=st.booleans(), fault=faults)
+    def deliver(self, place: int, is_doubled: bool, fault: Any) -> None:
+        messages = self.inside.messages
+        place %= len(messages.waiting)
+        self.attempt(lambda: messages.deliver(place, keep=is_doubled), fault)
+
+    @precondition(lambda self: self.inside.messages.waiting)
+    @rule(fault=faults)
+    def deliver_all(self, fault: Any) -> None:
+        self.attempt(self.inside.messages.deliver_all, fault)
+
+    @precondition(lambda self: self.inside.messages.waiting)
+    @rule(place=places)
+    def lose(self, place: int) -> None:
+        del self.inside.messages.waiting[place % len(self.inside.messages.waiting)]
+
+    @rule()
+    def let_leases_run_out(self) -> None:
+        self.inside.let_leases_run_out()
+
+    @rule()
+    def sweep(self) -> None:
+        self.inside.sweep()
+
+    # --- What must hold ----------------------------------------------------------------------
+
+    @invariant()
+    def finds_what_stands(self) -> None:
+        """After any step: no text but a document's own, and none of them lost."""
+        for name in self.owner.ids:
+            hits = self.owner.find(name, name)
+            assert hits or name not in self.shown
+            for hit in hits:
+                if hit["verdict"] == "exact":
+                    assert hit["text"] in self.owner.read(name)
+                else:
+                    assert any(hit["text"] in text for text in self.versions[name])
+
+    @rule()
+    def settle(self) -> None:
+        """Once faults end, everything is as it should be, without anyone's help."""
+        report = self.inside.settle()
+        self.owner.compare(report.as_json())
+        for build in IndexBuild.objects.receiving().filter(index="plain"):
+            assert verify_build(build).is_sound, build
+        assert not Change.objects.exists()
+        for name, text in self.owner.texts.items():
+            hits = self.owner.find(name, name)
+            assert hits
+            assert all(hit["verdict"] == "exact" and hit["text"] in text for hit in hits)
+        self.shown = set(self.owner.ids)
+        self.spent = 0
+
+    def teardown(self) -> None:
+        for wire in self.wires.values():
+            wire.set(0)
+        self.settle()
+        for name in [*self.owner.ids]:
+            self.owner.delete(name)
+        self.settle()
+
+    def attempt(self, deed: Callable[[], Any], fault: Any) -> bool:
+        """Do it with an exception at some call of it; whether it was done to its end."""
+        if fault is None or self.spent >= MOST_ATTEMPTS:
+            return _is_done(deed)
+        (wiring, error), call = fault
+        wire = self.wires[wiring]
+        wire.set(call, error)
+        self.inside.messages.is_expected = wire.is_cause
+        try:
+            return _is_done(deed)
+        except Refused as refused:
+            must_be_honest(refused, wire)
+        except BaseException as error:
+            if not wire.is_cause(error):
+                raise
+            forget_transaction()
+        finally:
+            self.spent += wire.raised is not None
+            wire.set(0)
+        return False
+
+    def acknowledge(self, deed: Any, fault: Any) -> None:
+        """Do it, and again where it was not acknowledged, as clients do."""
+        if not self.attempt(deed, fault):
+            deed()
+
+
+def _is_done(deed: Callable[[], Any]) -> bool:
+    with suppress(BuildNotThere, BuildUnfinished):  # an answer like any other
+        deed()
+    return True
+
+
+def forget_transaction() -> None:
+    """A process that is gone takes what it had begun along."""
+    connections["default"].connection.rollback()
+
+
+@pytest.fixture
+def machine(inside, settings, tmp_path, monkeypatch):
+    """Over a service across which every wire is strung."""
+    folder = tmp_path / "specs"
+    folder.mkdir()
+    settings.STRATA_SPECS_DIR = folder
+    monkeypatch.setattr(embedding, "get_embedder", cache(HashingEmbedder))
+    wires = {}
+    for wiring in dict(FAULTS):
+        wires[wiring] = Tripwire()
+        wiring(wires[wiring], monkeypatch)
+    world = {"inside": inside, "wires": wires, "spec_file": folder / "plain.yaml"}
+    return type("Machine", (Service,), world)
+
+
+class TestAnySequence:
+    def test_ends_as_the_documents_say(self, machine):
+        sequences = hypothesis.settings(
+            max_examples=times("machine"),
+            stateful_step_count=40 if IS_LONG else 20,
+            derandomize=not IS_LONG,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        )
+
+        run_state_machine_as_test(machine, settings=sequences)

@@ -1,0 +1,112 @@
+"""An exception at the n-th call of the store, the model and the database, for every n there is."""
+
+from itertools import count, takewhile
+
+import pytest
+
+from tests.faults.counts import IS_LONG, note
+from tests.faults.inside import Inside
+from tests.faults.owner import Owner, Refused
+from tests.faults.tripwire import (
+    MakeError,
+    Tripwire,
+    database_away,
+    defect,
+    model_away,
+    must_be_honest,
+    store_away,
+    strung,
+    wire_commits,
+    wire_model,
+    wire_statements,
+    wire_store,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def owner(inside):
+    owner = Owner(inside)
+    for name in ("kept", "edited", "relabelled", "deleted"):
+        owner.put(name, f"The {name} text at first.")
+    inside.messages.deliver_all()
+    owner.compare(inside.settle().as_json())
+    return owner
+
+
+def deeds(owner: Owner, version: int):
+    """A round of all there is to do."""
+    return [
+        lambda: owner.put("edited", f"The edited text, version {version}."),
+        lambda: owner.put("filed", f"The filed text, version {version}.", is_file=True),
+        lambda: owner.relabel("relabelled", metadata={"version": version}),
+        lambda: owner.delete("deleted"),
+    ]
+
+
+def must_find_what_stands(owner: Owner, wire: Tripwire) -> None:
+    """A document nobody touches is found, or the service says that it cannot look."""
+    try:
+        assert [hit["text"] for hit in owner.find("kept", "kept text")] == [owner.texts["kept"]]
+    except Refused as refused:
+        must_be_honest(refused, wire)
+
+
+def play(owner: Owner, inside: Inside, wire: Tripwire, make_error: MakeError, call: int) -> bool:
+    """One round with an exception at one call, and all made good after it; whether it struck."""
+    owner.put("deleted", f"To be deleted {call}.")
+    inside.messages.deliver_all()
+    undone = []
+    wire.set(call, make_error)
+    inside.messages.is_expected = wire.is_cause
+    for deed in deeds(owner, call):
+        try:
+            deed()
+        except Refused as refused:
+            must_be_honest(refused, wire)
+            undone.append(deed)
+        inside.messages.deliver_all()
+        must_find_what_stands(owner, wire)
+    has_struck = wire.raised is not None
+    wire.set(0)
+    for deed in undone:
+        deed()
+
+    report = inside.settle()
+
+    owner.compare(report.as_json())
+    assert owner.find("edited", f"version {call}")[0]["verdict"] == "exact"
+    return has_struck
+
+
+CASES = {
+    "the store, before the call": (wire_store, store_away, False),
+    "the store, after the call": (wire_store, store_away, True),
+    "the store, unexpectedly": (wire_store, defect, False),
+    "the model": (wire_model, model_away, False),
+    "the model, unexpectedly": (wire_model, defect, False),
+    "the database, before the statement": (wire_statements, database_away, False),
+    "the database, after the statement": (wire_statements, database_away, True),
+    "the database, before the commit": (wire_commits, database_away, False),
+    "the database, after the commit": (wire_commits, database_away, True),
+}
+# Calls from one exception to the next: a round has some hundred statements.
+STRIDE = {} if IS_LONG else {wire_statements: 20, wire_commits: 3, wire_store: 3}
+
+
+class TestAnException:
+    @pytest.mark.parametrize("case", CASES)
+    def test_at_any_call_loses_and_doubles_nothing(
+        self, owner, inside, embedder, monkeypatch, case
+    ):
+        wiring, make_error, is_after = CASES[case]
+        wire = Tripwire(is_after=is_after)
+
+        with strung(wire, wiring, monkeypatch):
+            calls = count(1, STRIDE.get(wiring, 1))
+            rounds = (play(owner, inside, wire, make_error, call) for call in calls)
+            struck = sum(takewhile(bool, rounds))
+
+        note("raise", struck)
+        assert struck >= 4

@@ -1,0 +1,92 @@
+"""Redis: away, emptied, and full of messages that come twice and in another order."""
+
+import json
+import random
+import time
+import uuid
+
+import pytest
+
+from tests.faults.counts import note, times
+from tests.faults.servers_rig import Given, moments, reading
+
+
+class TestABrokerThatRefuses:
+    def test_keeps_no_document_from_being_saved_or_indexed_later(self, rig):
+        given = Given(rig, "broker")
+        count = times("broker-away")
+        given.give(0)
+        given.require_sound()
+
+        with reading(given):
+            rig.broker.stop()
+            given.give_many(count, first=1)
+            swept = rig.api.post("sweep/")
+            assert (swept.status_code, swept.json()["code"]) == (503, "broker_unavailable")
+            assert int(swept.headers["Retry-After"]) > 0
+            rig.broker.start()
+
+        given.require_sound()
+        assert given.refused == 0
+        note("broker-away", count)
+
+
+class TestAnEmptiedBroker:
+    def test_delays_and_loses_nothing(self, rig):
+        given = Given(rig, "flushed")
+        pauses = moments(11, 0.5)
+
+        for flush in range(times("broker-emptied")):
+            given.give_many(10, first=10 * flush)
+            time.sleep(next(pauses))
+            rig.broker.client.flushall()
+            note("broker-emptied")
+
+        given.require_sound()
+
+
+class TestMessages:
+    @pytest.fixture
+    def rig(self, servers):
+        """Without a worker: what is sent waits."""
+        servers.kill_worker()
+        servers.broker.client.flushall()
+        yield servers
+        servers.heal()
+
+    def test_may_come_twice_and_in_any_order(self, rig):
+        given = Given(rig, "messages")
+        rng = random.Random(5)
+        for edition in range(1, 1 + times("messages-doubled")):
+            given.give_many(20, edition=edition)
+            if edition % 2:
+                given.delete(rng.randrange(20))
+
+            doubled = sum(
+                _double_and_shuffle(rig, f"{rig.key_prefix}{queue}", rng)
+                for queue in ("documents", "indexing")
+            )
+
+            assert doubled > 20
+            note("messages-doubled", doubled)
+            with rig.worker("documents", "indexing", children=4):
+                given.give_many(20, edition=edition)  # those deleted are there again
+                given.require_sound()
+
+
+def _double_and_shuffle(rig, queue, rng):
+    client = rig.broker.client
+    waiting = client.lrange(queue, 0, -1)
+    copies = []
+    for raw in waiting:
+        message = json.loads(raw)
+        message["properties"]["delivery_tag"] = str(uuid.UUID(int=rng.getrandbits(128)))
+        copies.append(json.dumps(message).encode())
+    messages = [*waiting, *copies]
+    rng.shuffle(messages)
+    with client.pipeline() as transaction:
+        transaction.delete(queue)
+        if messages:
+            transaction.rpush(queue, *messages)
+        transaction.execute()
+    return len(copies)

@@ -1,0 +1,71 @@
+"""Qdrant: away, failing, slow, breaking off, and doing what it is asked without saying so."""
+
+import time
+
+import pytest
+
+from tests.faults.counts import note, times
+from tests.faults.servers_rig import QDRANT_TIMEOUT_SECONDS, Given, moments, reading
+from tests.qdrant_loopback.faults import Action
+
+CALLS = ["upsert", "delete", "batch", "query", "describe", "exists"]
+
+
+@pytest.fixture
+def given(rig):
+    """Documents that stand, one of which is read all the while."""
+    given = Given(rig, "vectors")
+    given.give_many(20)
+    given.require_sound()
+    return given
+
+
+class TestAVectorStoreThatIsAway:
+    def test_delays_and_loses_nothing(self, rig, given):
+        pauses = moments(7, 1.0)
+
+        with reading(given) as reader:
+            for edition in range(2, 2 + times("store-away")):
+                given.give_many(15, first=1, edition=edition)
+                time.sleep(next(pauses))
+                rig.qdrant.down()
+                given.give_many(5, first=1, edition=edition + 100)
+                time.sleep(1)
+                rig.qdrant.up()
+                note("store-away")
+
+        given.require_sound()
+        assert reader.refused > 0
+
+
+class TestAVectorStoreThatFails:
+    @pytest.mark.parametrize(
+        ("action", "how"),
+        [
+            (Action.FAIL, {"status": 500}),
+            (Action.FAIL, {"status": 503}),
+            (Action.DELAY, {"seconds": 0.5}),
+            (Action.DELAY, {"seconds": 2 * QDRANT_TIMEOUT_SECONDS}),
+            (Action.DROP, {}),
+            (Action.LOSE, {}),
+            (Action.HANG, {"seconds": 2 * QDRANT_TIMEOUT_SECONDS}),
+        ],
+        ids=["500", "503", "slow", "too-slow", "dropped", "applied-unsaid", "applied-timed-out"],
+    )
+    def test_delays_and_loses_nothing(self, rig, given, action, how):
+        before = sum(rig.qdrant.fired.values())
+        edition = before + 1_000
+
+        with reading(given):
+            for _ in range(times("store-failing")):
+                for call in CALLS:
+                    rig.qdrant.fault(action, call, **how)
+                given.give_many(10, first=1, edition=edition)
+                given.delete(19)
+                given.give(19, edition=edition)
+                edition += 1
+            given.require_sound()
+
+        struck = sum(rig.qdrant.fired.values()) - before
+        assert struck >= 3 * times("store-failing"), rig.qdrant.fired
+        note("store-failing", struck)

@@ -1,0 +1,20 @@
+"""What ``docs/reliability.md`` says is done is what is done."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.counts import FAULTS
+
+TABLE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
+
+
+class TestTheTable:
+    @pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
+    def test_has_every_fault_its_test_and_how_often_it_is_brought_about(self, fault):
+        rows = [line.split("|") for line in TABLE.read_text(encoding="utf-8").splitlines()]
+
+        [row] = [row for row in rows if len(row) > 1 and row[1].strip() == fault.what]
+
+        assert (Path(__file__).parent / row[3].strip(" `")).exists()
+        assert row[4].strip().startswith(f"{fault.short:,} / {fault.long:,}")

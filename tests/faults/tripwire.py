@@ -1,0 +1,134 @@
+"""An exception at the n-th call of whatever the wire is strung across."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connections
+
+from indexing.exceptions import EmbeddingUnavailable, StoreUnavailable
+from indexing.stores import get_store
+from indexing.stores.base import VectorStore
+from tests.faults.owner import Refused
+from tests.hashing import HashingEmbedder
+
+MakeError = Callable[[], BaseException]
+Wiring = Callable[["Tripwire", pytest.MonkeyPatch], None]
+
+
+TRANSACTIONAL = ("BEGIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
+
+
+class Tripwire:
+    """Counts the calls that pass, and raises at the one it is set to, once."""
+
+    def __init__(self, *, is_after: bool = False) -> None:
+        self.is_after = is_after  # the call was done all the same
+        self._left = 0  # calls until it raises; 0: never
+        self._make_error: MakeError = ZeroDivisionError
+        self.raised: BaseException | None = None
+
+    def set(self, call: int, make_error: MakeError = ZeroDivisionError) -> None:
+        self._left, self._make_error = call, make_error
+        self.raised = None
+
+    def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        self._left -= 1
+        if self._left != 0:
+            return function(*args, **kwargs)
+        if self.is_after:
+            function(*args, **kwargs)
+        self.raised = self._make_error()
+        raise self.raised
+
+    def is_cause(self, error: BaseException | None) -> bool:
+        """Whether this error is ours, or came of it."""
+        while error is not None:
+            if error is self.raised:
+                return True
+            error = error.__cause__ or error.__context__
+        return False
+
+
+def string_across(
+    wire: Tripwire, patched: pytest.MonkeyPatch, owner: Any, names: list[str]
+) -> None:
+    for name in names:
+        function = getattr(owner, name)
+        patched.setattr(owner, name, _calling(wire, function))
+
+
+def _calling(wire: Tripwire, function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return wire.call(function, *args, **kwargs)
+
+    return call
+
+
+def wire_store(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
+    names = sorted(VectorStore.__abstractmethods__ - {"close"})
+    string_across(wire, patched, get_store(), names)
+
+
+def wire_model(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
+    names = ["embed_documents", "embed_query", "count_tokens"]
+    string_across(wire, patched, HashingEmbedder, names)
+
+
+def wire_statements(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
+    def execute(execute: Any, sql: str, *args: Any) -> Any:
+        # Begun and yet failed there is not: a connection that is lost takes its transaction along.
+        if wire.is_after and sql.startswith(TRANSACTIONAL):
+            return execute(sql, *args)
+        return wire.call(execute, sql, *args)
+
+    patched.setattr(connections["default"], "execute_wrappers", [execute])
+
+
+def wire_commits(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
+    string_across(wire, patched, connections["default"], ["_commit"])
+
+
+@contextmanager
+def strung(wire: Tripwire, wiring: Wiring, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tripwire]:
+    """Set for the block; everything is as it was after it."""
+    with monkeypatch.context() as patched:
+        wiring(wire, patched)
+        yield wire
+
+
+def store_away() -> Exception:
+    return StoreUnavailable("The store went away.")
+
+
+def model_away() -> Exception:
+    return EmbeddingUnavailable("The model went away.")
+
+
+def defect() -> Exception:
+    return ZeroDivisionError("Something nobody thought of.")
+
+
+class Killed(BaseException):
+    """Nothing handles it: leases stay taken, and what was under way is not made good."""
+
+
+def killed() -> BaseException:
+    return Killed("The process is gone.")
+
+
+def database_away() -> Exception:
+    return OperationalError("The database went away.")
+
+
+def must_be_honest(refused: Refused, wire: Tripwire) -> None:
+    """Only what was made to fail fails, and says whether a retry helps."""
+    assert wire.raised is not None, refused
+    if isinstance(wire.raised, ZeroDivisionError):
+        assert refused.answer.status_code == 500
+    else:
+        assert refused.answer.status_code == 503
+        assert int(refused.answer.headers["Retry-After"]) > 0

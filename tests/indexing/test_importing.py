@@ -1,0 +1,53 @@
+import os
+import subprocess
+import sys
+
+from tests.serving import ROOT
+
+# Each of these takes seconds the first time, and all come at once when a service starts.
+PROGRAM = """
+import threading
+import django
+django.setup()
+from indexing.embedding.embedder import importing
+from retrieval.pipelines.declaring import read_declaration
+from retrieval.pipelines.loading import load_pipeline
+from summaries.extractive.phrases import find_key_phrases
+from summaries.llm import _import_clients
+
+def import_models():
+    with importing:
+        import indexing.embedding.fastembed_model
+
+def run(work):
+    try:
+        work()
+    except BaseException as error:
+        failures.append(repr(error))
+
+failures = []
+works = [
+    lambda: load_pipeline(read_declaration("papers")),
+    import_models,
+    _import_clients,
+    lambda: find_key_phrases(["The tide turns."], language="en", count=1),
+]
+threads = [threading.Thread(target=run, args=[work]) for work in works]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(failures)
+"""
+
+
+def test_threads_that_import_at_the_same_time_meet_no_half_of_a_package(tmp_path):
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
+        "STRATA_DATA_DIR": str(tmp_path),
+    }
+    for _ in range(2):
+        ran = subprocess.run(
+            [sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment, capture_output=True,
+            text=True, check=True, timeout=120,
+        )  # fmt: skip
+        assert ran.stdout == "[]\n", ran.stderr

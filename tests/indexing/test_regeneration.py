@@ -1,0 +1,674 @@
+from uuid import uuid4
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from documents.exceptions import InvalidInput, UnknownIndex
+from documents.models import Artifact, Source
+from indexing import regeneration as regenerating
+from indexing.exceptions import EmbeddingUnavailable, UnknownRegeneration
+from indexing.models import IndexBuild, Node, Regeneration
+from indexing.regeneration import (
+    Due,
+    begin_regeneration,
+    cancel_regeneration,
+    claim_regeneration,
+    get_regeneration,
+    passage,
+    regenerate_slice,
+    regeneration_progress,
+    release_regeneration,
+    scope,
+)
+from indexing.services import plan_nodes, settle_nodes
+from indexing.stores import get_store
+from summaries import services as summaries
+from summaries.models import Annotation, Summary
+from tests.factories import give, settle
+from tests.written import ALL_KINDS, make_build, write_all
+
+pytestmark = pytest.mark.django_db
+
+
+def go_through(row: Regeneration, due: Due | None = None) -> Regeneration:
+    """As one worker does that nothing stops."""
+    claimed = claim_regeneration(row.pk)
+    assert claimed is not None
+    while regenerate_slice(claimed, due or Due()):
+        pass
+    row.refresh_from_db()
+    return row
+
+
+def settle_all(build: IndexBuild) -> None:
+    while settle_nodes(build):
+        pass
+
+
+def in_order(*artifacts: Artifact) -> list[Artifact]:
+    return sorted(artifacts, key=lambda artifact: artifact.pk)
+
+
+def due_artifacts() -> set:
+    pending = Node.objects.filter(state=Node.State.PENDING)
+    return set(pending.values_list("artifact_id", flat=True))
+
+
+@pytest.fixture
+def three(build) -> list[Artifact]:
+    """Settled, one node each, in the order of their ids."""
+    artifacts = in_order(*(give(f"The {name} waits.") for name in ("heron", "ledger", "bread")))
+    settle(build, *artifacts)
+    return artifacts
+
+
+@pytest.fixture
+def wide(db, store, embedder) -> IndexBuild:
+    """A build with every kind of node, empty."""
+    return make_build("wide", **ALL_KINDS)
+
+
+class TestBeginRegeneration:
+    def test_counts_what_there_is_to_go_through(self, three):
+        assert begin_regeneration(["chunk"], index="plain").total_count == 3
+        assert begin_regeneration(["chunk"]).total_count == 3
+        assert begin_regeneration(["chunk"], offset=2).total_count == 1
+        assert begin_regeneration(["chunk"], limit=2, offset=2).total_count == 1
+        assert begin_regeneration(["chunk"], offset=5).total_count == 0
+        assert begin_regeneration(["chunk"], artifact_ids=[three[0].pk]).total_count == 1
+
+    def test_takes_all_for_every_type_there_is(self, build):
+        assert begin_regeneration(["all"]).types == ["chunk", "question", "summary"]
+
+    def test_names_the_types_there_are(self, build):
+        with pytest.raises(InvalidInput) as raised:
+            begin_regeneration(["vocabulary"])
+
+        assert raised.value.field == "type"
+        assert raised.value.allowed == ["all", "chunk", "question", "summary"]
+
+    def test_refuses_a_type_of_which_the_index_has_no_nodes(self, build):
+        with pytest.raises(InvalidInput, match="plain has no nodes of type 'summary'") as raised:
+            begin_regeneration(["summary"], index="plain")
+
+        assert raised.value.allowed == ["all", "chunk"]
+
+    def test_names_the_indexes_there_are(self, build):
+        with pytest.raises(UnknownIndex) as raised:
+            begin_regeneration(["chunk"], index="nil")
+
+        assert "plain" in raised.value.allowed
+
+    def test_takes_so_many_named_artifacts_and_no_more(self, build, monkeypatch):
+        monkeypatch.setattr("indexing.regeneration.asking.MAX_ARTIFACTS", 2)
+        begin_regeneration(["chunk"], artifact_ids=[uuid4(), uuid4()])
+
+        with pytest.raises(InvalidInput, match="3 artifacts"):
+            begin_regeneration(["chunk"], artifact_ids=[uuid4() for _ in range(3)])
+
+
+class TestRegenerateChunks:
+    def test_has_every_chunk_cut_and_embedded_anew(self, three, build, embedder):
+        embedder.embedded.clear()
+
+        row = go_through(begin_regeneration(["chunk"], index="plain"))
+        settle_all(build)
+
+        assert (row.state, row.done_count, row.made_count, row.node_count) == ("done", 3, 3, 3)
+        assert row.finished_at is not None
+        assert len(embedder.embedded) == 3
+        assert not Node.objects.exclude(state=Node.State.SETTLED).exists()
+
+    def test_finds_out_that_the_chunks_are_cut_otherwise_now(self, three, build):
+        Node.objects.filter(artifact=three[0]).update(text="Cut by another version", text_hash="x")
+
+        go_through(begin_regeneration(["chunk"]))
+
+        assert Node.objects.get(artifact=three[0]).text in three[0].pages.get().text
+
+    def test_serves_every_build_that_receives_and_no_other(self, three, build, embedder):
+        second, third = (
+            IndexBuild.objects.create(
+                index=build.index, number=number, recipe=build.recipe, fingerprint="f", state=state
+            )
+            for number, state in ((7, "building"), (8, "retired"))
+        )
+        settle(second, *three)
+        Node.objects.filter(build=build, artifact=three[0]).update(build=third)
+        embedder.embedded.clear()
+        due = Due()
+
+        go_through(begin_regeneration(["chunk"]), due)
+        settle_all(build)
+        settle_all(second)
+
+        assert due.builds == {build.pk, second.pk}
+        assert len(embedder.embedded) == 3  # and no vector from before was copied
+        assert Node.objects.get(build=third).state == "settled"
+
+    def test_leaves_the_documents_of_other_indexes_alone(self, three, build):
+        other = make_build("other")
+        elsewhere = give("One heron.", index="other")
+        settle(other, elsewhere)
+
+        go_through(begin_regeneration(["chunk"], index="other"))
+
+        assert due_artifacts() == {elsewhere.pk}
+
+    def test_is_done_at_once_where_there_is_nothing(self, build):
+        row = go_through(begin_regeneration(["all"]))
+
+        assert (row.state, row.done_count) == ("done", 0)
+
+    def test_passes_over_what_was_removed_meanwhile(self, three, build, monkeypatch):
+        monkeypatch.setattr(scope, "SLICE", 1)
+        row = begin_regeneration(["chunk"])
+        claimed = claim_regeneration(row.pk)
+        regenerate_slice(claimed, Due())
+        three[1].delete()
+        release_regeneration(claimed)
+
+        go_through(row)
+
+        assert (row.state, row.done_count, row.total_count) == ("done", 2, 2)
+
+
+class TestLimitAndOffset:
+    @pytest.mark.parametrize(
+        ("limit", "offset", "meant"),
+        [(None, 0, [0, 1, 2]), (2, 0, [0, 1]), (1, 1, [1]), (None, 2, [2]), (5, 1, [1, 2])],
+    )
+    @pytest.mark.parametrize("slice_size", [1, 100])
+    def test_count_artifacts_in_the_order_of_their_ids(
+        self, three, build, monkeypatch, limit, offset, meant, slice_size
+    ):
+        monkeypatch.setattr(scope, "SLICE", slice_size)
+
+        row = go_through(begin_regeneration(["chunk"], limit=limit, offset=offset))
+
+        assert due_artifacts() == {three[place].pk for place in meant}
+        assert row.done_count == row.total_count == len(meant)
+
+    def test_hold_for_named_artifacts_too(self, three, build):
+        named = [artifact.pk for artifact in three]
+
+        go_through(begin_regeneration(["chunk"], artifact_ids=named, limit=1, offset=1))
+
+        assert due_artifacts() == {three[1].pk}
+
+
+class TestRegenerateSummaries:
+    def test_has_them_written_and_embedded_again(self, wide):
+        artifact = give(index="wide")
+        write_all(wide, artifact)
+
+        row = go_through(begin_regeneration(["summary"], index="wide"))
+
+        due = Summary.objects.filter(state="due", is_asked_anew=True)
+        assert row.text_count == due.count() == Summary.objects.count() == 2
+        assert row.node_count == 2
+        pending = Node.objects.filter(state="pending").values_list("kind", flat=True)
+        assert set(pending) == {"page_summary", "artifact_summary"}
+        assert not Annotation.objects.filter(state="due").exists()
+
+    def test_embeds_what_is_by_hand_and_leaves_it_as_it_is(self, wide, embedder):
+        artifact = give(index="wide")
+        write_all(wide, artifact)
+        page = artifact.pages.get()
+        [by_hand] = summaries.take_summary(artifact.pk, page.pk, "What a person wrote.")
+        plan_nodes(artifact.pk, wide)
+        settle_all(wide)
+        embedder.embedded.clear()
+
+        go_through(begin_regeneration(["summary"], index="wide"))
+        settle_all(wide)
+
+        by_hand.refresh_from_db()
+        assert (by_hand.state, by_hand.is_by_hand) == ("written", True)
+        assert any("What a person wrote." in text for text in embedder.embedded)
+
+    def test_asks_for_nothing_about_a_page_that_says_nothing(self, wide):
+        artifact = give("\f", index="wide")
+        summaries.plan_writing(artifact.pk, wide)
+        Summary.objects.of_artifacts().delete()
+
+        row = go_through(begin_regeneration(["summary"], index="wide"))
+
+        assert row.text_count == 0
+        assert row.made_count == 0
+
+
+class TestRegenerateQuestions:
+    def test_has_them_asked_and_embedded_again(self, wide):
+        write_all(wide, give(index="wide"))
+
+        row = go_through(begin_regeneration(["question"], index="wide"))
+
+        assert row.text_count == Annotation.objects.filter(state="due").count() > 0
+        pending = Node.objects.filter(state="pending")
+        assert set(pending.values_list("kind", flat=True)) == {"question"}
+        assert row.node_count == pending.count() == Node.objects.filter(kind="question").count()
+        assert not Summary.objects.filter(state="due").exists()
+
+
+class TestOnlyMissing:
+    def begin(self, types=("chunk",), **given) -> Regeneration:
+        return go_through(begin_regeneration(types, is_for_missing=True, **given))
+
+    def test_leaves_alone_what_is_whole(self, three, build, embedder):
+        embedder.embedded.clear()
+
+        row = self.begin()
+
+        assert (row.state, row.done_count, row.made_count, row.node_count) == ("done", 3, 0, 0)
+        assert due_artifacts() == set()
+
+    def test_plans_what_has_no_nodes(self, three, build):
+        Node.objects.filter(artifact=three[1]).delete()
+
+        row = self.begin()
+
+        assert due_artifacts() == {three[1].pk}
+        assert (row.made_count, row.node_count) == (1, 1)
+
+    def test_tries_failed_nodes_again(self, three, build):
+        failed = Node.objects.filter(artifact=three[2])
+        failed.update(state="failed", attempts=5, last_error="Broken.")
+
+        self.begin()
+
+        assert due_artifacts() == {three[2].pk}
+        assert failed.get().attempts == 0
+
+    def test_embeds_nodes_again_whose_points_the_store_has_lost(self, build, embedder):
+        text = "\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(4))
+        lossy, whole = give(text), give("One ledger.")
+        settle(build, lossy, whole)
+        lost, *kept = Node.objects.filter(artifact=lossy).order_by("pk")
+        assert kept
+        get_store().delete(build.collection("chunk"), [lost.point_id])
+        embedder.embedded.clear()
+
+        row = self.begin()
+        settle_all(build)
+
+        assert (row.made_count, row.node_count) == (1, 1)
+        assert len(embedder.embedded) == 1
+        points = get_store().retrieve(build.collection("chunk"), [lost.point_id])
+        assert points[lost.point_id].payload["text"] == lost.text
+
+    def test_looks_at_every_node_however_many(self, build, monkeypatch):
+        monkeypatch.setattr(scope, "ROWS_AT_ONCE", 2)
+        monkeypatch.setattr(passage, "ROWS_AT_ONCE", 2)
+        text = "\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(7))
+        settle(build, give(text))
+        assert Node.objects.count() > 4
+        get_store().drop_collection(build.collection("chunk"))
+
+        row = self.begin()
+
+        assert row.node_count == Node.objects.filter(state="pending").count()
+        assert row.node_count == Node.objects.count()
+
+    def test_has_texts_tried_again_that_were_refused_and_no_others(self, wide):
+        refused, written = give("One heron waits.", index="wide"), give("A ledger.", index="wide")
+        write_all(wide, refused, written)
+        Annotation.objects.filter(artifact=refused).update(state="failed", is_by_hand=True)
+        Summary.objects.of_artifacts().filter(artifact=refused).update(state="failed")
+
+        row = self.begin(("all",), index="wide")
+
+        assert row.made_count == 1
+        assert row.text_count == 2
+        assert set(Annotation.objects.filter(state="due").values_list("artifact")) == {
+            (refused.pk,)
+        }
+        assert Summary.objects.get(state="due").kind == "artifact_summary"
+        assert not Summary.objects.filter(is_asked_anew=True).exists()
+
+
+class TestStale:
+    def begin(self, types=("chunk",), **given) -> Regeneration:
+        return go_through(begin_regeneration(types, is_for_stale=True, **given))
+
+    def test_leaves_alone_what_has_not_changed(self, three, build):
+        row = self.begin()
+
+        assert (row.done_count, row.made_count) == (3, 0)
+
+    @pytest.mark.parametrize("name", ["text_hash", "source_hash"])
+    def test_cures_rows_from_before_hashing_without_embedding_them(
+        self, three, build, embedder, name
+    ):
+        hashes = Node.objects.get(artifact=three[0])
+        Node.objects.filter(artifact=three[0]).update(**{name: None})
+        embedder.embedded.clear()
+
+        row = self.begin()
+        settle_all(build)
+
+        assert row.made_count == 1
+        cured = Node.objects.get(artifact=three[0])
+        assert getattr(cured, name) == getattr(hashes, name) is not None
+        assert embedder.embedded == []
+
+    def test_cures_one_such_row_beside_others(self, build):
+        settle(build, give("\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(4))))
+        Node.objects.filter(chunk_index=1).update(text_hash=None)
+
+        self.begin()
+
+        assert Node.objects.get(state="pending").chunk_index == 1
+
+    def test_finds_texts_that_changed_behind_djangos_back(self, three, build):
+        Source.objects.filter(artifact=three[1]).update(text="The stork waits.")
+
+        row = self.begin()
+
+        assert due_artifacts() == {three[1].pk}
+        assert row.made_count == 1
+        assert Node.objects.get(state="pending").text == "The stork waits."
+
+    def test_finds_sources_that_were_never_hashed(self, three, build):
+        Source.objects.filter(artifact=three[1]).update(content_hash=None)
+        Source.objects.filter(artifact=three[2]).update(content_hash=None, text="The stork.")
+
+        self.begin()
+
+        assert due_artifacts() == {three[2].pk}
+        assert not Source.objects.filter(content_hash=None).exists()
+
+    def test_finds_titles_that_changed_behind_djangos_back(self, three, build):
+        Artifact.objects.filter(pk=three[0].pk).update(title="Storks")
+
+        self.begin()
+
+        assert due_artifacts() == {three[0].pk}
+
+    def test_asks_for_no_text_that_is_as_it_should_be(self, wide):
+        write_all(wide, give(index="wide"))
+
+        row = self.begin(("all",), index="wide")
+
+        assert (row.made_count, row.text_count) == (0, 0)
+
+    def test_adds_to_what_is_missing_where_both_are_asked_for(self, three, build):
+        Node.objects.filter(artifact=three[0]).update(source_hash=None)
+        Node.objects.filter(artifact=three[1]).update(state="failed")
+
+        go_through(begin_regeneration(["chunk"], is_for_missing=True, is_for_stale=True))
+
+        assert due_artifacts() == {three[0].pk, three[1].pk}
+
+
+class TestClaim:
+    def test_is_one_workers_at_a_time(self, three, build):
+        row = begin_regeneration(["chunk"])
+
+        assert claim_regeneration(row.pk) is not None
+        assert claim_regeneration(row.pk) is None
+
+    def test_is_open_to_others_once_its_lease_is_over(self, three, build):
+        row = begin_regeneration(["chunk"])
+        claim_regeneration(row.pk)
+        Regeneration.objects.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
+
+        assert claim_regeneration(row.pk) is not None
+
+    def test_is_open_to_all_once_the_owner_of_all_work_has_restarted(self, three, build):
+        row = begin_regeneration(["chunk"])
+        claim_regeneration(row.pk)
+
+        regenerating.release_leases()
+
+        assert claim_regeneration(row.pk) is not None
+
+    def test_takes_none_that_is_over(self, build):
+        row = go_through(begin_regeneration(["chunk"]))
+
+        assert claim_regeneration(row.pk) is None
+
+
+class TestResuming:
+    @pytest.mark.parametrize("is_after", [False, True])
+    def test_does_none_twice_and_leaves_none_out_whenever_it_dies(
+        self, three, build, embedder, monkeypatch, is_after
+    ):
+        """It dies while it works on the second artifact, or right after."""
+        advance, steps = passage._advance, []
+
+        def die(row, *args, **counts):
+            steps.append(args)
+            if len(steps) == 2 and not is_after:
+                raise SystemExit
+            advance(row, *args, **counts)
+            if len(steps) == 2:
+                raise SystemExit
+
+        row = begin_regeneration(["chunk"])
+        monkeypatch.setattr(passage, "_advance", die)
+        claimed = claim_regeneration(row.pk)
+        with pytest.raises(SystemExit):
+            regenerate_slice(claimed, Due())
+        monkeypatch.setattr(passage, "_advance", advance)
+        regenerating.release_leases()
+        settle_all(build)
+        gone_through = 1  # what the transaction of the second held is lost with it
+        assert Regeneration.objects.get().done_count == gone_through
+        assert len(embedder.embedded) == 3 + gone_through
+
+        go_through(row)
+        settle_all(build)
+
+        assert (row.state, row.done_count, row.made_count, row.node_count) == ("done", 3, 3, 3)
+        assert len(embedder.embedded) == 6
+
+    def test_lets_no_worker_write_that_was_overtaken(self, three, build, monkeypatch):
+        row = begin_regeneration(["chunk"])
+        claimed = claim_regeneration(row.pk)
+        embed_again = passage.embed_again
+
+        def overtake(nodes):
+            Regeneration.objects.update(lease_token=uuid4())
+            return embed_again(nodes)
+
+        monkeypatch.setattr(passage, "embed_again", overtake)
+
+        assert not regenerate_slice(claimed, Due())
+
+        assert due_artifacts() == set()
+        assert Regeneration.objects.get().done_count == 0
+
+    def test_goes_on_after_an_outage_that_cost_no_attempt(self, three, build, monkeypatch):
+        row = begin_regeneration(["chunk"])
+
+        def refuse(*args):
+            raise EmbeddingUnavailable("The model is away.")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(passage, "plan_nodes", refuse)
+            for _ in range(9):
+                claimed = claim_regeneration(row.pk)
+                with pytest.raises(EmbeddingUnavailable):
+                    regenerate_slice(claimed, Due())
+        row.refresh_from_db()
+        assert (row.state, row.last_error, row.attempts) == ("running", "The model is away.", 0)
+
+        go_through(row)
+
+        assert (row.state, row.last_error, row.made_count) == ("done", "", 3)
+
+    def test_stops_between_two_artifacts_when_asked_to(self, three, build):
+        row = begin_regeneration(["chunk"])
+        claimed = claim_regeneration(row.pk)
+
+        assert regenerate_slice(claimed, Due(), should_stop=lambda: True)
+
+        row.refresh_from_db()
+        assert row.done_count == 1
+
+
+class TestPoison:
+    def test_is_left_out_after_so_many_tries_and_said(self, three, build, monkeypatch, settings):
+        poison = three[1].pk
+        plan = plan_nodes
+        tries = []
+
+        def die_of_it(artifact_id, *args):
+            tries.append(artifact_id)
+            if artifact_id == poison:
+                raise ZeroDivisionError("Nobody thought of this.")
+            plan(artifact_id, *args)
+
+        monkeypatch.setattr(passage, "plan_nodes", die_of_it)
+        row = begin_regeneration(["chunk"])
+
+        for _ in range(settings.STRATA_MAX_ATTEMPTS):
+            claimed = claim_regeneration(row.pk)
+            with pytest.raises(ZeroDivisionError):
+                regenerate_slice(claimed, Due())
+        go_through(row)
+
+        assert tries.count(poison) == settings.STRATA_MAX_ATTEMPTS
+        assert (row.state, row.done_count, row.made_count, row.failed_count) == ("failed", 3, 2, 1)
+        assert row.last_error == "ZeroDivisionError: Nobody thought of this."
+        assert due_artifacts() == {three[0].pk, three[2].pk}
+
+    def test_is_left_out_too_when_every_worker_dies_of_it(self, three, build, settings):
+        row = begin_regeneration(["chunk"])
+        for _ in range(settings.STRATA_MAX_ATTEMPTS):
+            claim_regeneration(row.pk)
+            regenerating.release_leases()
+
+        go_through(row)
+
+        assert (row.failed_count, row.made_count) == (1, 2)
+        assert row.last_error == "Its worker died at each attempt."
+
+
+class TestCancelRegeneration:
+    def test_makes_nothing_more_due(self, three, build, monkeypatch):
+        monkeypatch.setattr(scope, "SLICE", 1)
+        row = begin_regeneration(["chunk"])
+        claimed = claim_regeneration(row.pk)
+        regenerate_slice(claimed, Due())
+
+        cancel_regeneration(row)
+
+        assert not regenerate_slice(claimed, Due())
+        assert claim_regeneration(row.pk) is None
+        assert due_artifacts() == {three[0].pk}
+        assert (row.state, row.done_count) == ("cancelled", 1)
+        assert row.finished_at is not None
+
+    def test_undoes_the_artifact_under_way(self, three, build, monkeypatch):
+        row = begin_regeneration(["chunk"])
+        claimed = claim_regeneration(row.pk)
+        embed_again = passage.embed_again
+
+        def cancel_before(nodes):
+            cancel_regeneration(row)
+            return embed_again(nodes)
+
+        monkeypatch.setattr(passage, "embed_again", cancel_before)
+
+        assert not regenerate_slice(claimed, Due())
+
+        assert Regeneration.objects.get().done_count == 0
+
+    def test_leaves_one_that_is_over_as_it_is(self, build):
+        row = go_through(begin_regeneration(["chunk"]))
+
+        cancel_regeneration(row)
+
+        assert row.state == "done"
+
+
+class TestGetRegeneration:
+    def test_says_that_there_is_none(self, build):
+        with pytest.raises(UnknownRegeneration):
+            get_regeneration(uuid4())
+
+
+class TestRegenerationProgress:
+    def test_counts_what_is_still_to_be_settled_of_what_was_gone_through(
+        self, three, build, monkeypatch
+    ):
+        monkeypatch.setattr(scope, "SLICE", 2)
+        row = begin_regeneration(["chunk"])
+        claimed = claim_regeneration(row.pk)
+        regenerate_slice(claimed, Due())
+        Node.objects.filter(artifact=three[1]).update(state="failed")
+        Node.objects.filter(artifact=three[2]).update(state="pending")
+        Regeneration.objects.update(started_at=F("started_at") - timezone.timedelta(seconds=20))
+
+        progress = regeneration_progress(get_regeneration(row.pk))
+
+        assert (progress.pending_count, progress.failed_count) == (1, 1)
+        assert progress.artifacts_per_second == pytest.approx(0.1, rel=0.2)
+        assert progress.eta_seconds == pytest.approx(10, rel=0.2)
+        assert not progress.is_settled
+
+    def test_counts_no_others_than_those_named(self, three, build):
+        row = begin_regeneration(["chunk"], artifact_ids=[three[0].pk, three[2].pk])
+        go_through(row)
+        Node.objects.filter(artifact=three[1]).update(state="pending")
+
+        assert regeneration_progress(row).pending_count == 2
+
+    def test_is_settled_once_nothing_of_it_is_pending(self, three, build):
+        row = go_through(begin_regeneration(["chunk"], limit=2))
+        assert not regeneration_progress(row).is_settled
+
+        settle_all(build)
+        Node.objects.filter(artifact=three[2]).update(state="pending")  # none of its own
+
+        assert regeneration_progress(row).is_settled
+        assert regeneration_progress(row).eta_seconds is None
+
+    def test_waits_for_texts_that_are_to_be_written(self, wide):
+        artifact = give(index="wide")
+        write_all(wide, artifact)
+        row = go_through(begin_regeneration(["summary"], index="wide"))
+        settle_all(wide)
+
+        assert regeneration_progress(row).awaited_count == 1
+        assert not regeneration_progress(row).is_settled
+        Summary.objects.of_pages().update(state="failed")
+        Summary.objects.of_artifacts().update(state="written")
+        assert regeneration_progress(row).is_settled
+        assert regeneration_progress(row).refused_count == 1
+
+    def test_says_what_holds_it_up(self, three, build):
+        row = begin_regeneration(["chunk"], index="plain")
+        Regeneration.objects.update(last_error="The model is away.")
+        assert regeneration_progress(get_regeneration(row.pk)).problem == "The model is away."
+        Regeneration.objects.update(last_error="")
+        IndexBuild.objects.filter(pk=build.pk).update(problem="The store is away.")
+        assert regeneration_progress(get_regeneration(row.pk)).problem == ""  # nothing waits yet
+
+        go_through(row)
+
+        assert regeneration_progress(row).problem == "The store is away."
+
+    def test_leaves_out_builds_that_are_paused(self, three, build):
+        second = IndexBuild.objects.create(
+            index=build.index, number=7, recipe=build.recipe, fingerprint="f", state="kept",
+            paused_at=timezone.now(),
+        )  # fmt: skip
+        row = go_through(begin_regeneration(["chunk"]))
+        assert Node.objects.filter(build=second, state="pending").count() == 3
+
+        assert regeneration_progress(row).pending_count == 3
+
+    def test_is_told_as_json(self, three, build):
+        row = go_through(begin_regeneration(["chunk"], index="plain", limit=2))
+
+        told = regeneration_progress(row).as_json()
+
+        assert told["artifacts"] == {
+            "total": 2, "done": 2, "made_due": 2, "failed": 0, "awaited": 0, "refused": 0,
+        }  # fmt: skip
+        assert told["nodes"] == {"made_due": 2, "pending": 2, "failed": 0}
+        assert (told["state"], told["index"], told["types"]) == ("done", "plain", ["chunk"])

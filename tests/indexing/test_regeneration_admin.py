@@ -1,0 +1,145 @@
+import pytest
+from django.contrib.auth.models import Permission
+from django.urls import reverse
+
+from indexing import tasks
+from indexing.models import Index, Node, Regeneration
+from indexing.regeneration import begin_regeneration
+from tests.acting import act, offered, record_wakes
+from tests.factories import give, settle
+from tests.written import ALL_KINDS, make_build, write_all
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def wakes(monkeypatch):
+    return record_wakes(monkeypatch, tasks.regenerate)
+
+
+class TestRegenerateIndexes:
+    def test_asks_for_all_of_each_and_wakes_it(
+        self, build, admin_client, wakes, django_capture_on_commit_callbacks
+    ):
+        give()
+
+        with django_capture_on_commit_callbacks(execute=True):
+            said = act(admin_client, "indexing_index", "regenerate_indexes", build.index)
+
+        row = Regeneration.objects.get()
+        assert (row.index_id, row.is_for_missing) == ("plain", False)
+        assert row.types == ["chunk", "question", "summary"]
+        assert said.startswith("Regenerating chunk, question, summary of 1 document: ")
+        assert admin_client.get(f"/admin/indexing/regeneration/{row.pk}/change/").status_code == 200
+        assert wakes == [("regenerate", {"regeneration_id": str(row.pk)})]
+
+    def test_has_it_done_in_the_end(
+        self, build, admin_client, embedder, django_capture_on_commit_callbacks
+    ):
+        settle(build, give("One heron."))
+        embedder.embedded.clear()
+
+        with django_capture_on_commit_callbacks(execute=True):
+            act(admin_client, "indexing_index", "regenerate_indexes", build.index)
+
+        assert Regeneration.objects.get().state == "done"
+        assert len(embedder.embedded) == 1
+        assert Node.objects.get().state == "settled"
+
+    def test_asks_for_what_is_missing_alone(self, build, admin_client, wakes):
+        act(admin_client, "indexing_index", "regenerate_missing_of_indexes", build.index)
+
+        assert Regeneration.objects.get().is_for_missing
+
+    def test_asks_once_for_each_index(self, build, admin_client, wakes):
+        act(admin_client, "indexing_index", "regenerate_indexes")
+
+        assert Regeneration.objects.count() == Index.objects.count() > 1
+
+
+class TestRegenerateArtifacts:
+    @pytest.mark.parametrize(
+        ("action", "is_for_missing"),
+        [("regenerate_artifacts", False), ("regenerate_missing_of_artifacts", True)],
+    )
+    def test_asks_for_the_selected_alone(self, build, admin_client, wakes, action, is_for_missing):
+        chosen, _ = give("One."), give("Two.")
+
+        act(admin_client, "documents_artifact", action, chosen)
+
+        row = Regeneration.objects.get()
+        assert row.artifact_ids == [str(chosen.pk)]
+        assert (row.index_id, row.is_for_missing) == (None, is_for_missing)
+
+    def test_refuses_more_than_can_be_named(self, build, admin_client, wakes, monkeypatch):
+        monkeypatch.setattr("indexing.regeneration.asking.MAX_ARTIFACTS", 1)
+        give("One."), give("Two.")
+
+        said = act(admin_client, "documents_artifact", "regenerate_artifacts")
+
+        assert "up to 1 can be named" in said
+        assert not Regeneration.objects.exists()
+
+
+class TestRegenerateNodes:
+    def test_asks_for_their_types_of_their_documents(self, store, embedder, admin_client, wakes):
+        wide = make_build("wide", **ALL_KINDS)
+        first, second = give("One heron.", index="wide"), give("A ledger.", index="wide")
+        write_all(wide, first, second)
+        chunk = Node.objects.get(kind="chunk", artifact=first)
+        summary, other = Node.objects.filter(kind="page_summary")
+
+        act(admin_client, "indexing_node", "regenerate_nodes", chunk, summary, other)
+
+        asked = {row.types[0]: set(row.artifact_ids) for row in Regeneration.objects.all()}
+        assert asked == {
+            "chunk": {str(first.pk)},
+            "summary": {str(first.pk), str(second.pk)},
+        }
+
+
+class TestCancel:
+    def test_calls_the_running_ones_off(self, build, admin_client):
+        running, over = begin_regeneration(["chunk"]), begin_regeneration(["chunk"])
+        Regeneration.objects.filter(pk=over.pk).update(state="done")
+
+        said = act(admin_client, "indexing_regeneration", "cancel")
+
+        assert said == "1 regeneration called off."
+        running.refresh_from_db()
+        over.refresh_from_db()
+        assert (running.state, over.state) == ("cancelled", "done")
+
+
+class TestList:
+    def test_says_how_far_each_is(self, build, admin_client):
+        row = begin_regeneration(["chunk"], index="plain", is_for_missing=True)
+        Regeneration.objects.filter(pk=row.pk).update(done_count=1_200, total_count=3_400)
+
+        page = admin_client.get(
+            reverse("admin:indexing_regeneration_changelist"), {"q": "plain", "index": "plain"}
+        ).content.decode()
+
+        assert "1,200 of 3,400" in page
+        assert "chunk (only missing)" in page
+
+    @pytest.mark.parametrize(
+        ("model", "action"),
+        [
+            ("indexing_index", "regenerate_indexes"),
+            ("documents_artifact", "regenerate_artifacts"),
+            ("indexing_node", "regenerate_nodes"),
+            ("indexing_regeneration", "cancel"),
+        ],
+    )
+    def test_offers_nothing_to_those_who_only_look(
+        self, build, client, admin_client, django_user_model, model, action
+    ):
+        viewer = django_user_model.objects.create_user("viewer", is_staff=True)
+        viewer.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+        client.force_login(viewer)
+        begin_regeneration(["chunk"])
+        settle(build, give())
+
+        assert action in offered(admin_client, model)
+        assert action not in offered(client, model)

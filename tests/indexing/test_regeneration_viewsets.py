@@ -1,0 +1,136 @@
+from uuid import uuid4
+
+import pytest
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+from indexing import tasks
+from indexing.models import Node, Regeneration
+from indexing.regeneration import begin_regeneration
+from tests.acting import record_wakes
+from tests.factories import give, settle
+
+pytestmark = pytest.mark.django_db
+
+REGENERATE = "/api/v1/regenerate/"
+
+
+@pytest.fixture
+def api(build) -> APIClient:
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {ApiKey.issue('tests')[1]}")
+    return client
+
+
+@pytest.fixture
+def wakes(monkeypatch):
+    return record_wakes(monkeypatch, tasks.regenerate)
+
+
+class TestCreate:
+    def test_has_what_is_asked_for_made_anew(
+        self, api, build, django_capture_on_commit_callbacks, embedder
+    ):
+        artifact = give()
+        settle(build, artifact)
+        embedder.embedded.clear()
+
+        with django_capture_on_commit_callbacks(execute=True):
+            answer = api.post(REGENERATE, {"type": "chunk", "index": "plain"}, format="json")
+
+        assert answer.status_code == 202
+        assert answer.json()["artifacts"]["total"] == 1
+        assert embedder.embedded  # tasks run on the spot here
+        after = api.get(f"{REGENERATE}{answer.json()['id']}/").json()
+        assert (after["state"], after["is_settled"]) == ("done", True)
+        assert after["artifacts"]["done"] == after["artifacts"]["made_due"] == 1
+        assert after["nodes"] == {
+            "made_due": Node.objects.count(), "pending": 0, "failed": 0,
+        }  # fmt: skip
+
+    def test_keeps_what_is_given(self, api, wakes, django_capture_on_commit_callbacks):
+        given = {
+            "type": "all", "index": "plain", "only_missing": True, "stale": True, "limit": 5,
+            "offset": 2, "artifacts": [str(uuid4())],
+        }  # fmt: skip
+
+        with django_capture_on_commit_callbacks(execute=True):
+            answer = api.post(REGENERATE, given, format="json").json()
+
+        row = Regeneration.objects.get()
+        assert (row.index_id, row.limit, row.offset) == ("plain", 5, 2)
+        assert row.is_for_missing
+        assert row.is_for_stale
+        assert row.artifact_ids == given["artifacts"]
+        assert answer["types"] == row.types == ["chunk", "question", "summary"]
+        assert (answer["only_missing"], answer["stale"]) == (True, True)
+        assert wakes == [("regenerate", {"regeneration_id": str(row.pk)})]
+
+    def test_takes_nothing_for_all_of_everything(self, api, wakes):
+        answer = api.post(REGENERATE)
+
+        assert answer.status_code == 202
+        assert answer.json()["index"] is None
+
+    @pytest.mark.parametrize(
+        ("given", "status", "code", "field", "allowed"),
+        [
+            ({"type": "vocabulary"}, 400, "invalid", "type", "question"),
+            ({"type": "summary", "index": "plain"}, 400, "invalid", "type", "chunk"),
+            ({"index": "nil"}, 404, "unknown_index", "index", "plain"),
+            ({"missing": True}, 400, "invalid", "missing", "only_missing"),
+            ({"limit": 0}, 400, "invalid", "limit", None),
+            ({"offset": -1}, 400, "invalid", "offset", None),
+            ({"artifacts": ["x"]}, 400, "invalid", "artifacts.0", None),
+        ],
+    )
+    def test_says_what_is_wrong_and_what_is_allowed(self, api, given, status, code, field, allowed):
+        answer = api.post(REGENERATE, given, format="json")
+
+        assert answer.status_code == status
+        assert (answer.json()["code"], answer.json()["field"]) == (code, field)
+        assert allowed is None or allowed in answer.json()["allowed"]
+        assert not Regeneration.objects.exists()
+
+    def test_wants_a_key(self, build):
+        assert APIClient().post(REGENERATE).status_code == 401
+
+
+class TestRetrieve:
+    @pytest.mark.parametrize("name", [str(uuid4()), "x"])
+    def test_says_that_there_is_none(self, api, name):
+        answer = api.get(f"{REGENERATE}{name}/")
+
+        assert answer.status_code == 404
+        assert answer.json()["code"] == "unknown_regeneration"
+
+
+class TestList:
+    def test_shows_the_newest_first_by_pages(self, api):
+        first, second, third = (begin_regeneration(["chunk"]) for _ in range(3))
+
+        answer = api.get(REGENERATE, {"limit": 2}).json()
+
+        assert answer["count"] == 3
+        assert [each["id"] for each in answer["results"]] == [str(third.pk), str(second.pk)]
+        following = api.get(answer["next"]).json()
+        assert [each["id"] for each in following["results"]] == [str(first.pk)]
+
+    def test_refuses_what_it_does_not_know(self, api):
+        assert api.get(REGENERATE, {"state": "done"}).json()["allowed"] == ["limit", "offset"]
+
+
+class TestCancel:
+    @pytest.mark.parametrize("slash", ["", "/"])
+    def test_calls_it_off(self, api, slash):
+        row = begin_regeneration(["chunk"])
+
+        answer = api.post(f"{REGENERATE}{row.pk}/cancel{slash}")
+
+        assert answer.status_code == 200
+        assert answer.json()["state"] == "cancelled"
+        row.refresh_from_db()
+        assert row.state == "cancelled"
+
+    def test_says_that_there_is_none(self, api):
+        assert api.post(f"{REGENERATE}{uuid4()}/cancel").status_code == 404

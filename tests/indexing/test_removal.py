@@ -1,0 +1,191 @@
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from access.models import ApiKey
+from documents.exceptions import UnknownIndex
+from documents.indexes import get_catalog
+from documents.models import Artifact, Change
+from documents.originals import keep_file
+from documents.services import add_artifact
+from indexing import promotion, removal
+from indexing.exceptions import StoreUnavailable
+from indexing.models import Index, IndexBuild, Node
+from indexing.removal import go_on_removing, remove_index
+from indexing.services import sync_indexes
+from tests.factories import give, settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def filled(build, store):
+    """The plain index with three texts and a file, in a live and in a kept build."""
+    artifacts = [give(f"Document {n} is about herons.", title=f"{n}") for n in range(3)]
+    file = keep_file("notes.txt", [b"Granite cools slowly."])
+    artifacts.append(add_artifact("plain", file)[0])
+    settle(build, *artifacts)
+    beside = IndexBuild.objects.create(
+        index=build.index, number=2, recipe=build.recipe, fingerprint="x", state="building"
+    )
+    settle(beside, *artifacts)
+    promotion.promote_build(beside, is_forced=True)
+    promotion.publish_aliases()
+    assert store.count(build.collection("chunk")) == store.count(beside.collection("chunk")) == 4
+    return build
+
+
+@pytest.fixture
+def api(filled) -> Client:
+    _, secret = ApiKey.issue("test")
+    return Client(headers={"Authorization": f"Bearer {secret}"})
+
+
+class TestRemoveIndex:
+    def test_leaves_no_document_node_point_original_or_alias(self, filled, store, settings):
+        originals = [path for path in settings.STRATA_FILES_DIR.rglob("*") if path.is_file()]
+
+        receipt = remove_index("plain")
+
+        assert receipt.is_complete
+        assert receipt.collections == {"plain.page_embeddings.1": 0, "plain.page_embeddings.2": 0}
+        assert not any(store.has_collection(name) for name in receipt.collections)
+        assert "plain.page_embeddings" not in store.aliases()
+        assert len(originals) == 1
+        assert not originals[0].exists()
+        for model in (Artifact, Node, Change):
+            assert not model.objects.exists()
+
+    def test_spares_the_others(self, filled, store):
+        other = IndexBuild.objects.live().exclude(index="plain").first()
+        kept = give("Bread rises.", index=other.index_id)
+
+        remove_index("plain")
+
+        assert Artifact.objects.get() == kept
+        assert other in IndexBuild.objects.live()
+
+    def test_takes_nothing_more_from_its_first_moment(self, filled, monkeypatch):
+        seen = []
+
+        def look(build):
+            seen.append(
+                (
+                    "plain" in get_catalog().names(),
+                    IndexBuild.objects.live().filter(index="plain").exists(),
+                )
+            )
+
+        monkeypatch.setattr(removal, "remove_remains", look)
+
+        remove_index("plain")
+
+        assert set(seen) == {(False, False)}
+
+    def test_goes_on_after_a_kill_and_does_not_come_back_before(self, filled, store, monkeypatch):
+        removed = []
+
+        def die_at_the_second(artifact_id):
+            if removed:
+                raise KeyboardInterrupt
+            removed.append(artifact_id)
+            Artifact.objects.get(pk=artifact_id).delete()
+
+        with monkeypatch.context() as patched:
+            patched.setattr(removal, "remove_artifact", die_at_the_second)
+            with pytest.raises(KeyboardInterrupt):
+                remove_index("plain")
+        left = Artifact.objects.count()
+        sync_indexes()
+        is_back = IndexBuild.objects.live().filter(index="plain").exists()
+
+        go_on_removing()
+
+        assert (left, is_back) == (3, False)
+        assert not Artifact.objects.exists()
+        assert not Node.objects.exists()
+
+    def test_leaves_to_sweeps_what_takes_too_long(self, filled, monkeypatch):
+        monkeypatch.setattr(removal, "SLICE", 1)
+
+        receipt = remove_index("plain", seconds=0)
+        again = remove_index("plain")
+
+        assert (receipt.is_complete, receipt.artifact_count) == (False, 3)
+        assert set(receipt.collections.values()) == {0}
+        assert again.is_complete
+
+    def test_knows_no_other_index(self, filled):
+        with pytest.raises(UnknownIndex) as caught:
+            remove_index("nil")
+
+        assert "plain" in caught.value.allowed
+
+
+class TestSyncIndexes:
+    def test_brings_it_back_empty_under_a_number_of_its_own(self, filled):
+        remove_index("plain")
+
+        sync_indexes()
+
+        live = IndexBuild.objects.live().get(index="plain")
+        assert live.number == 3
+        assert "plain" in get_catalog().names()
+        assert not Artifact.objects.exists()
+
+
+class TestGoOnRemoving:
+    def test_forgets_an_index_once_no_late_write_can_come(self, filled):
+        remove_index("plain")
+
+        go_on_removing()
+        is_kept_for_now = Index.objects.filter(pk="plain").exists()
+        long_ago = timezone.now() - timedelta(seconds=2 * removal.LATE_WRITE_SECONDS)
+        IndexBuild.objects.filter(index="plain").update(removed_at=long_ago)
+        go_on_removing()
+
+        assert is_kept_for_now
+        assert not Index.objects.filter(pk="plain").exists()
+
+    def test_removes_what_came_in_at_the_last_moment(self, filled):
+        remove_index("plain")
+        give("A request that began before.", title="Late")
+
+        go_on_removing()
+
+        assert not Artifact.objects.exists()
+
+
+class TestDestroy:
+    def test_answers_with_a_receipt_that_counts_no_point(self, api):
+        answer = api.delete("/api/v1/indexes/plain/")
+
+        assert answer.status_code == 200
+        body = answer.json()
+        assert (body["deleted"], body["points"], body["artifact_count"]) == (True, 0, 0)
+        assert body["collections"] == {"plain.page_embeddings.1": 0, "plain.page_embeddings.2": 0}
+        assert "specs/plain.yaml is still there" in body["detail"]
+        assert api.get("/api/v1/indexes/plain/").status_code == 404
+
+    def test_says_no_word_of_a_spec_that_is_gone(self, api, settings, tmp_path):
+        settings.STRATA_SPECS_DIR = tmp_path
+
+        assert "detail" not in api.delete("/api/v1/indexes/plain/").json()
+
+    def test_answers_202_where_the_store_does_not(self, api, monkeypatch):
+        def fail(build):
+            raise StoreUnavailable
+
+        monkeypatch.setattr(removal, "remove_remains", fail)
+
+        answer = api.delete("/api/v1/indexes/plain/")
+
+        assert (answer.status_code, answer.json()["points"]) == (202, None)
+        assert api.get("/api/v1/indexes/plain/").status_code == 404
+
+    def test_is_for_key_holders_and_of_indexes_there_are(self, api):
+        assert Client().delete("/api/v1/indexes/plain/").status_code == 401
+        assert api.delete("/api/v1/indexes/nil/").status_code == 404
+        assert Index.objects.standing().filter(pk="plain").exists()

@@ -1,0 +1,32 @@
+"""``python -m tests.qdrant_loopback``: serve until SIGTERM or Ctrl-C.
+
+One line of JSON on stdout says which ports it has, once it answers.
+"""
+
+import argparse
+import json
+import signal
+import threading
+
+from tests.qdrant_loopback.server import Control, Loopback
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.qdrant_loopback", description=__doc__)
+    parser.add_argument("--port", type=int, default=6333, help="on loopback; 0 takes a free one")
+    parser.add_argument("--control-port", type=int, help="where tests ask for faults; 0: free")
+    options = parser.parse_args()
+
+    is_over = threading.Event()
+    for sent in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sent, lambda *_: is_over.set())
+    loopback = Loopback(options.port)
+    ports = {"port": loopback.port}
+    if options.control_port is not None:
+        ports["control_port"] = Control(options.control_port, loopback).port
+    print(json.dumps(ports), flush=True)
+    is_over.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The server in a process of its own, as tests hold it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.qdrant_loopback.faults import ANY, Action
+
+ROOT = Path(__file__).resolve().parents[2]
+STOP_SECONDS = 15
+
+
+class LoopbackProcess:
+    """Where it listens, and what it is told to do wrong."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        assert said, "The loopback server did not start."
+        ports = json.loads(said)
+        self.url = f"http://127.0.0.1:{ports['port']}"
+        self._control = httpx.Client(
+            base_url=f"http://127.0.0.1:{ports['control_port']}", timeout=30, trust_env=False
+        )
+
+    def fault(self, action: Action, call: str = ANY, *, count: int = 1, **how: Any) -> None:
+        """See ``faults.Fault``."""
+        fault = {"action": action, "call": call, "count": count, **how}
+        self._control.post("/faults", json=fault).raise_for_status()
+
+    def heal(self) -> None:
+        """No fault is still to come, and it is up."""
+        self._control.delete("/faults").raise_for_status()
+        self._control.post("/up").raise_for_status()
+
+    def down(self) -> None:
+        self._control.post("/down").raise_for_status()
+
+    def up(self) -> None:
+        self._control.post("/up").raise_for_status()
+
+    @property
+    def fired(self) -> dict[str, int]:
+        """ "action call" -> how often it happened."""
+        return dict(self._control.get("/faults").raise_for_status().json()["fired"])
+
+    @property
+    def served(self) -> dict[str, int]:
+        """Call -> how often it was asked for."""
+        return dict(self._control.get("/faults").raise_for_status().json()["served"])
+
+    def stop(self) -> None:
+        self._control.close()
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        finally:
+            self._process.kill()
+            self._process.communicate()
+
+
+@contextmanager
+def qdrant_loopback() -> Iterator[LoopbackProcess]:
+    """Started for the block, on ports that are free."""
+    command = [sys.executable, "-m", "tests.qdrant_loopback", "--port", "0", "--control-port", "0"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    server = LoopbackProcess(process)
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,76 @@
+import pytest
+
+from retrieval.answers.citing import cite
+from tests.retrieval.answers.making import make_context
+
+TEXT = "The tide turns at noon. Boats leave the harbour before dawn. Gulls follow them."
+
+
+@pytest.fixture
+def contexts():
+    return [make_context(1, TEXT, start_offset=100), make_context(3, "Nobody sails on Sunday.")]
+
+
+def quoted(answer, cited):
+    """(the answer's words, the passage's words) for each citation."""
+    texts = {1: (TEXT, 100), 3: ("Nobody sails on Sunday.", 0)}
+    pairs = []
+    for citation in cited.citations:
+        text, offset = texts[citation.number]
+        words = text[citation.start_offset - offset : citation.end_offset - offset]
+        pairs.append((answer[citation.answer_start : citation.answer_end], words))
+    return pairs
+
+
+class TestASentence:
+    def test_rests_on_the_words_most_like_it(self, contexts):
+        answer = "Boats go out before dawn [1]. On Sunday nobody sails [3]."
+
+        assert quoted(answer, cite(answer, contexts)) == [
+            ("Boats go out before dawn [1].", "Boats leave the harbour before dawn."),
+            ("On Sunday nobody sails [3].", "Nobody sails on Sunday."),
+        ]
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            "It turns at noon. [1] More.",
+            "It turns at noon.[1] More.",
+            "It turns [1] at noon. More.",
+        ],
+    )
+    def test_is_marked_within_and_behind(self, contexts, answer):
+        cited = cite(answer, contexts)
+
+        [[said, words]] = quoted(answer, cited)
+        assert said.startswith("It turns")
+        assert said.rstrip("[1] ").endswith("noon.")
+        assert words == "The tide turns at noon."
+
+    @pytest.mark.parametrize("marks", ["[1][3]", "[1, 3]", "[1;3]", "[1] [3]", "[1][3][1]"])
+    def test_may_rest_on_several(self, contexts, marks):
+        cited = cite(f"Nobody sails at noon {marks}.", contexts)
+
+        assert [citation.number for citation in cited.citations] == [1, 3]
+
+    def test_without_a_mark_rests_on_nothing(self, contexts):
+        assert cite("The tide turns at noon.", contexts).citations == []
+
+    def test_counts_marks_that_name_no_passage(self, contexts):
+        cited = cite("The tide turns at noon [1][2]. Gulls follow [99].", contexts)
+
+        assert [citation.number for citation in cited.citations] == [1]
+        assert cited.unknown == 2
+
+    def test_is_named_with_what_it_belongs_to(self, contexts):
+        [citation] = cite("Nobody sails [3].", contexts).citations
+
+        payload = contexts[1].passage.hit.payload
+        assert citation.node_id == contexts[1].passage.id
+        assert citation.source_id == payload["source_id"]
+        assert citation.artifact_id == payload["artifact_id"]
+
+
+@pytest.mark.parametrize("answer", ["", "[1]", "  ", "[1][2]"])
+def test_says_nothing_of_an_answer_without_words(contexts, answer):
+    assert all(c.answer_end <= len(answer) for c in cite(answer, contexts).citations)

@@ -1,0 +1,31 @@
+from retrieval.answers.continuing import Continuation
+
+BEGUN = "Herons stand in the shallows at dawn"
+
+
+def go_on(begun, *pieces):
+    continuation = Continuation(begun)
+    return [continuation.add(piece) for piece in pieces], continuation.text
+
+
+class TestContinuation:
+    def test_takes_pieces_as_they_come(self):
+        assert go_on("", "Her", "ons.") == (["Her", "ons."], "Herons.")
+
+    def test_goes_on_after_what_was_there(self):
+        assert go_on(BEGUN, " and ", "wait.") == ([" and ", "wait."], f"{BEGUN} and wait.")
+
+    def test_does_not_hear_what_is_said_again(self):
+        new, text = go_on(BEGUN, "Herons stand ", "in the shallows ", "at dawn and", " wait.")
+
+        assert new == ["", "", " and", " wait."]
+        assert text == f"{BEGUN} and wait."
+
+    def test_hears_what_only_began_alike(self):
+        new, text = go_on(BEGUN, "Herons ", "also wait.")
+
+        assert new == ["", "Herons also wait."]
+        assert text == f"{BEGUN}Herons also wait."
+
+    def test_does_not_take_a_word_or_two_for_a_repetition(self):
+        assert go_on("The ", "The ", "Hague")[1] == "The The Hague"

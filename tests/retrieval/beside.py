@@ -1,0 +1,59 @@
+"""Two builds of one index: the live one, and one beside it that is as good or far worse."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from documents.models import Artifact
+from indexing.models import IndexBuild
+from indexing.spec import IndexSpec
+from tests.factories import give, settle
+
+# Two numbers a text, of a model that knows nothing, and no exact words: what it finds is chance.
+BLIND: Mapping[str, Any] = {
+    "embedding": {"model": "blind", "dimension": 2},
+    "search": {"sparse_weight": 0},
+}
+COUNT = 24
+
+
+def fill(build: IndexBuild, count: int = COUNT) -> list[Artifact]:
+    """Documents of which each has words of its own, in the live build; ``n``'s external id is
+    ``d<n>``."""
+    artifacts = [
+        give(
+            f"The bird kel{n} nests on the isle mor{n}. It feeds on tam{n}.",
+            title=f"Note {n}",
+            external_id=f"d{n}",
+            index=build.index_id,
+        )
+        for n in range(count)
+    ]
+    settle(build, *artifacts)
+    return artifacts
+
+
+def begin(live: IndexBuild, *, is_settled: bool = True, **recipe: Any) -> IndexBuild:
+    """A build beside the live one, by its recipe with these changes, to be promoted once whole."""
+    spec = IndexSpec.model_validate({**live.recipe, **recipe})
+    build = IndexBuild.objects.create(
+        index=live.index,
+        number=live.index.next_number(),
+        recipe=spec.model_dump(mode="json"),
+        fingerprint=spec.fingerprint,
+        promotion=IndexBuild.Promotion.WHEN_WHOLE,
+    )
+    if is_settled:
+        settle(build, *Artifact.objects.filter(index=live.index_id))
+    return build
+
+
+def judge(folder: Path, count: int = COUNT, **documents: str) -> None:
+    """Write golden queries: one for each document of ``fill``, or these, query -> document."""
+    answers = documents or {f"kel{n} tam{n}": f"d{n}" for n in range(count)}
+    (folder / "qrels").mkdir(parents=True)
+    queries = [{"_id": f"q{n}", "text": text} for n, text in enumerate(answers)]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    rows = [f"q{n}\t{document}\t1" for n, document in enumerate(answers.values())]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]))

@@ -1,0 +1,120 @@
+"""Components for tests: what would need a language model, or must be seen at work."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from haystack import component
+
+from documents.exceptions import InvalidInput
+from retrieval.pipelines.passages import Answer, Context, Passage, Ranking, Refusal
+
+
+@component
+class ContextBuilder:
+    """The first passages as they come."""
+
+    @component.output_types(passages=list[Passage], contexts=list[Context])
+    def run(self, query: str, passages: list[Passage], limit: int = 10) -> dict[str, Any]:
+        kept = passages[:limit]
+        contexts = [
+            Context(number, passage, passage.hit.payload["text"])
+            for number, passage in enumerate(kept, start=1)
+        ]
+        return {"passages": kept, "contexts": contexts}
+
+
+@component
+class AnswerSynthesiser:
+    """Says each of ``pieces``, after a moment each: so many of them ``spoken`` by the last run."""
+
+    pieces: ClassVar[list[str]] = ["It ", "stands ", "still."]
+    pause: ClassVar[float] = 0.0  # seconds
+    spoken: ClassVar[int] = 0
+
+    @component.output_types(answer=Answer)
+    def run(
+        self,
+        query: str,
+        contexts: list[Context],
+        wants_answer: bool = True,
+        on_piece: Callable[[str], None] | None = None,
+        begun: str = "",
+    ) -> dict[str, Any]:
+        return asyncio.run(self.run_async(query, contexts, wants_answer, on_piece, begun))
+
+    @component.output_types(answer=Answer)
+    async def run_async(
+        self,
+        query: str,
+        contexts: list[Context],
+        wants_answer: bool = True,
+        on_piece: Callable[[str], None] | None = None,
+        begun: str = "",
+    ) -> dict[str, Any]:
+        if not wants_answer:
+            return {}
+        cls = AnswerSynthesiser
+        cls.spoken = 0
+        for piece in cls.pieces:
+            await asyncio.sleep(cls.pause)
+            cls.spoken += 1
+            if on_piece is not None:
+                on_piece(piece)
+        return {"answer": Answer(begun + "".join(cls.pieces), "a test", [])}
+
+
+@component
+class FilterParser:
+    """Refuses whatever speaks of pizza, fails on "broken", and reads a year."""
+
+    def __init__(self, min_similarity: float = 0.0) -> None:
+        self.min_similarity = min_similarity  # as pipelines of ours give it
+
+    @component.output_types(
+        query=str,
+        filter=dict[str, Any] | None,
+        parsed=dict[str, Any],
+        notes=list[str],
+        refusal=Refusal,
+    )
+    def run(self, index: str, query: str, filter: dict[str, Any] | None = None) -> dict[str, Any]:
+        if "pizza" in query:
+            return {"refusal": Refusal("There is no pizza here.", "Ask about birds.")}
+        if "broken" in query:
+            raise InvalidInput("This is broken.", field="query")
+        words, _, year = query.partition(" since ")
+        parsed = {"year": {"gte": int(year)}} if year else {}
+        both = {"all_of": [part for part in (filter, parsed) if part]}
+        return {
+            "query": words,
+            "filter": both if both["all_of"] else None,
+            "parsed": parsed,
+            "notes": ["Nothing is known of awards."] if "award" in query else [],
+        }
+
+
+@component
+class Reformulator:
+    """The query, and its words the other way round."""
+
+    def __init__(self, count: int = 2) -> None:
+        self.count = count
+
+    @component.output_types(queries=list[str])
+    def run(self, index: str, query: str) -> dict[str, Any]:
+        return {"queries": [query, " ".join(reversed(query.split()))][: self.count]}
+
+
+@component
+class Needy:
+    """Wants what no run gives."""
+
+    @component.output_types(rankings=list[Ranking])
+    def run(self, wish: str) -> dict[str, Any]:
+        return {"rankings": []}
+
+
+STAND_INS = dict.fromkeys(
+    ("ContextBuilder", "AnswerSynthesiser", "FilterParser", "Reformulator", "Needy"), __name__
+)

@@ -1,0 +1,48 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from retrieval.pipelines import declaring, loading
+from tests.retrieval.pipelines.components import STAND_INS
+
+ASKING = """
+components:
+  filters: {type: FilterParser}
+  queries: {type: Reformulator}
+  retriever: {type: MultiQueryRetriever, init_parameters: {multiplier: 2}}
+  fusion: {type: Fusion, init_parameters: {unique: artifact, multiplier: 2}}
+  context: {type: ContextBuilder}
+  answer: {type: AnswerSynthesiser}
+connections:
+  - {sender: filters.query, receiver: queries.query}
+  - {sender: filters.filter, receiver: retriever.filter}
+  - {sender: queries.queries, receiver: retriever.queries}
+  - {sender: retriever.rankings, receiver: fusion.rankings}
+  - {sender: fusion.passages, receiver: context.passages}
+  - {sender: filters.query, receiver: context.query}
+  - {sender: filters.query, receiver: answer.query}
+  - {sender: context.contexts, receiver: answer.contexts}
+"""
+
+
+@pytest.fixture
+def stand_ins(monkeypatch):
+    """The components of the tests in place of ours, and no pipeline kept."""
+    monkeypatch.setattr(declaring, "COMPONENTS", declaring.COMPONENTS | STAND_INS)
+    monkeypatch.setattr(loading, "COMPONENTS", declaring.COMPONENTS | STAND_INS)
+    monkeypatch.setattr(loading, "_pipelines", {})
+
+
+@pytest.fixture
+def declare(stand_ins, settings, tmp_path) -> Callable[[str, str], Path]:
+    """Write a pipeline file of the users' own."""
+    settings.STRATA_PIPELINES_DIR = str(tmp_path / "pipelines")
+    (tmp_path / "pipelines").mkdir()
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / "pipelines" / f"{name}.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write

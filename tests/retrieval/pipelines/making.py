@@ -1,0 +1,48 @@
+"""Passages for tests, as a retriever gives them, without an index."""
+
+from typing import Any
+from uuid import UUID
+
+from indexing.spec import IndexSpec
+from retrieval.pipelines.passages import Passage, Ranking, Step
+from retrieval.search import Hit, Verdict
+
+SPEC = IndexSpec(name="notes")
+
+
+def make_passage(
+    name: str,
+    *,
+    artifact: str | None = None,
+    score: float = 1.0,
+    similarity: float | None = 0.5,
+    **payload: Any,
+) -> Passage:
+    """One whose text is its name; names are single letters."""
+    hit = Hit(
+        node_id=node_id(name),
+        index="notes",
+        score=score,
+        payload={
+            "kind": "chunk",
+            "artifact_id": str(node_id(artifact or name)),
+            "artifact_title": "",
+            "text": name,
+            **payload,
+        },
+        verdict=Verdict.EXACT,
+        spec=SPEC,
+    )
+    return Passage(hit, score, "rrf", similarity, (Step("multi_query_retriever", {"of": name}),))
+
+
+def make_ranking(query: str, *passages: Passage) -> Ranking:
+    return Ranking(query, list(passages))
+
+
+def node_id(name: str) -> UUID:
+    return UUID(int=ord(name))
+
+
+def names(passages: list[Passage]) -> list[str]:
+    return [passage.hit.payload["text"] for passage in passages]

@@ -1,0 +1,73 @@
+from dataclasses import replace
+
+import pytest
+
+from documents.exceptions import InvalidInput
+from retrieval.pipelines.context_builder import ContextBuilder
+from retrieval.search import Verdict
+from tests.retrieval.answers.making import make_passage
+
+SENTENCE = "The heron stands in the shallows at dawn and waits for fish. "
+
+
+def build(passages, *, limit=10, **settings):
+    built = ContextBuilder(**settings).run("herons", passages, limit)
+    return built["passages"], built["contexts"]
+
+
+class TestContextBuilder:
+    def test_takes_the_best_for_hits_and_numbers_them(self):
+        given = [make_passage(number, f"Text {number}.") for number in range(1, 5)]
+
+        passages, contexts = build(given, limit=3)
+
+        assert passages == given[:3]
+        assert [(each.number, each.text) for each in contexts] == [
+            (1, "Text 1."), (2, "Text 2."), (3, "Text 3."),
+        ]  # fmt: skip
+
+    def test_keeps_to_its_room_and_cuts_the_last_at_the_end_of_a_sentence(self):
+        given = [make_passage(number, (SENTENCE * 6 + f"Number {number}.")) for number in (1, 2, 3)]
+
+        passages, contexts = build(given, max_chars=700)
+
+        assert len(passages) == 3
+        assert [each.number for each in contexts] == [1, 2]
+        assert contexts[1].text == (SENTENCE * 5).strip()
+        assert sum(len(each.text) for each in contexts) <= 700
+
+    def test_leaves_out_what_is_too_little_to_say_anything(self):
+        given = [make_passage(1, SENTENCE * 6), make_passage(2, SENTENCE * 8)]
+
+        assert [each.number for each in build(given, max_chars=500)[1]] == [1]
+
+    def test_says_nothing_twice(self):
+        whole = make_passage(1, SENTENCE * 3)
+        part = make_passage(2, SENTENCE.strip())
+        other = make_passage(3, "Granite cools slowly.")
+
+        passages, contexts = build([whole, part, other])
+
+        assert len(passages) == 3
+        assert [each.number for each in contexts] == [1, 3]
+
+    def test_rests_nothing_on_a_document_that_has_changed(self):
+        old, new = make_passage(1, "It was so."), make_passage(2, "It is so.")
+        stale = replace(old, hit=replace(old.hit, verdict=Verdict.STALE))
+
+        passages, contexts = build([stale, new])
+
+        assert passages == [stale, new]
+        assert [each.text for each in contexts] == ["It is so."]
+
+    def test_takes_the_chunk_for_a_question(self):
+        asked = make_passage(1, "What?", kind="question", chunk_text="The chunk.")
+
+        assert build([asked])[1][0].text == "The chunk."
+
+    def test_makes_nothing_of_nothing(self):
+        assert build([]) == ([], [])
+
+    def test_refuses_too_little_room(self):
+        with pytest.raises(InvalidInput, match="at least 200"):
+            ContextBuilder(max_chars=10)

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from documents.exceptions import InvalidInput
+from indexing.models import Index
+from retrieval.pipelines.diversity import (
+    Diversity,
+    pick_diverse,
+    scale_scores,
+    stack_vectors,
+)
+from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
+from tests.factories import PARAGRAPHS, give, settle
+from tests.retrieval.pipelines.making import make_passage
+
+# Two alike and one apart.
+VECTORS = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
+
+
+class TestPickDiverse:
+    def test_agrees_with_an_example_computed_by_hand(self):
+        picked = pick_diverse([1.0, 0.9, 0.5], VECTORS, relevance=0.5, limit=3)
+
+        assert [row for row, _ in picked] == [0, 2, 1]
+        assert [value for _, value in picked] == pytest.approx([0.5, 0.25, 0.45 - 0.5])
+
+    def test_goes_by_relevance_alone_at_one(self):
+        picked = pick_diverse([0.5, 1.0, 0.9], VECTORS, relevance=1, limit=3)
+
+        assert [row for row, _ in picked] == [1, 2, 0]
+
+    def test_picks_no_more_than_are_wanted(self):
+        assert len(pick_diverse([1.0, 0.9, 0.5], VECTORS, relevance=0.5, limit=2)) == 2
+
+
+class TestScaleScores:
+    def test_stretches_any_scale_from_zero_to_one(self):
+        assert scale_scores([-2, 0, 6]) == [0, 0.25, 1]
+
+    def test_counts_equals_as_best(self):
+        assert scale_scores([3, 3]) == [1, 1]
+
+
+class TestStackVectors:
+    def test_takes_what_is_missing_for_like_nothing(self):
+        stacked = stack_vectors([np.array([3, 4], dtype=np.float32), None])
+
+        np.testing.assert_allclose(stacked, [[0.6, 0.8], [0, 0]])
+
+
+class TestDiversity:
+    def test_passes_all_unchanged_at_one(self):
+        passages = [make_passage("a"), make_passage("b")]
+
+        assert Diversity().run(passages=passages, limit=1)["passages"] == passages
+
+    def test_puts_a_twin_behind_what_says_something_else(self, build):
+        first, twin, other = (
+            give(text, title=title)
+            for text, title in [
+                (PARAGRAPHS[0], "One"), (PARAGRAPHS[0], "Two"), (PARAGRAPHS[1], "Three"),
+            ]
+        )  # fmt: skip
+        settle(build, first, twin, other)
+        [ranking] = MultiQueryRetriever().run("plain", ["the heron waits for fish"])["rankings"]
+        by_title = [each.hit.payload["artifact_title"] for each in ranking.passages]
+        assert set(by_title[:2]) == {"One", "Two"}
+
+        diverse = Diversity(relevance=0.3).run(passages=ranking.passages, limit=3)["passages"]
+
+        titles = [each.hit.payload["artifact_title"] for each in diverse]
+        assert titles[0] == by_title[0]
+        assert titles[1] == "Three"
+        assert diverse[1].steps[-1].did["rank_before"] == 3
+        assert {each.score_kind for each in diverse} == {"mmr"}
+
+    def test_passes_what_an_index_no_longer_holds(self, build):
+        Index.objects.create(name="notes")  # of the passages, with nothing live
+
+        passages = [make_passage("a", score=2.0), make_passage("b", score=1.0)]
+
+        assert Diversity(relevance=0.5).run(passages=passages, limit=2)["passages"][0].id == (
+            passages[0].id
+        )
+
+    @pytest.mark.parametrize("relevance", [-0.1, 1.1])
+    def test_refuses_shares_beyond_the_whole(self, relevance):
+        with pytest.raises(InvalidInput):
+            Diversity(relevance=relevance)

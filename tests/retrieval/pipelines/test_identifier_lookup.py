@@ -1,0 +1,117 @@
+import pytest
+
+from indexing.models import Index
+from indexing.spec import IdentifierSpec
+from retrieval.pipelines.identifier_lookup import MAX_NAMES, IdentifierLookup, find_names
+from tests.factories import give, settle
+from tests.written import make_build
+
+IDENTIFIERS = {
+    "anthology": {"pattern": r"[A-Z]\d{2}-\d{4}|\d{4}\.[a-z0-9]+-[a-z0-9]+\.\d+"},
+    "doi": {"pattern": r'10\.\d{4,9}/[^\s"<>]*[^\s"<>.,;:)\]]', "field": "doi"},
+}
+SPECS = {name: IdentifierSpec(**about) for name, about in IDENTIFIERS.items()}
+HERONS = "Herons of the shallows. We watch herons wait for fish."
+GRANITE = "On granite. Crystals have time to grow."
+
+
+@pytest.fixture
+def papers(db, store, embedder):
+    build = make_build(
+        "notes",
+        metadata={"doi": {"type": "keyword", "lowercase": True}},
+        identifiers=IDENTIFIERS,
+    )
+    herons = give(
+        "We watch herons wait for fish.",
+        title="Herons of the shallows",
+        index="notes",
+        external_id="P19-1001",
+        metadata={"doi": "10.1000/Herons.1"},
+    )
+    granite = give(
+        "Crystals have time to grow.",
+        title="On granite",
+        index="notes",
+        external_id="2020.acl-main.1",
+    )
+    settle(build, herons, granite)
+    return herons, granite
+
+
+def look_up(query, index="notes"):
+    return IdentifierLookup().run(index=index, query=query)
+
+
+class TestIdentifierLookup:
+    @pytest.mark.parametrize(
+        ("query", "searched"),
+        [
+            ("P19-1001", HERONS),
+            ("p19-1001", HERONS),
+            ("2020.ACL-main.1", GRANITE),
+            ("papers like P19-1001, please", f"papers like {HERONS}, please"),
+            ("Is P19-1001?", f"Is {HERONS}?"),
+            ("what cites https://aclanthology.org/P19-1001/ now", f"what cites {HERONS} now"),
+            ("see https://aclanthology.org/P19-1001.pdf", f"see {HERONS}"),
+            ("near 10.1000/Herons.1.", f"near {HERONS}."),
+            ("near doi:10.1000/Herons.1", f"near {HERONS}"),
+            ("near DOI 10.1000/HERONS.1", f"near DOI {HERONS}"),
+            ("https://doi.org/10.1000/Herons.1", HERONS),
+            ("P19-1001 or 2020.acl-main.1", f"{HERONS} or {GRANITE}"),
+        ],
+    )
+    def test_puts_what_a_document_says_in_the_place_of_its_name(self, papers, query, searched):
+        answer = look_up(query)
+
+        assert answer["query"] == searched
+        assert answer["notes"] == []
+
+    def test_names_the_documents_it_found(self, papers):
+        assert look_up("like p19-1001")["identified"] == [
+            {
+                "identifier": "p19-1001",
+                "artifact_id": str(papers[0].pk),
+                "title": "Herons of the shallows",
+            }
+        ]
+
+    def test_says_which_name_no_document_has(self, papers):
+        answer = look_up("papers like P99-9999")
+
+        assert answer == {
+            "query": "papers like P99-9999",
+            "identified": [],
+            "notes": ["No document of notes is called P99-9999."],
+        }
+
+    def test_leaves_alone_what_only_looks_like_a_name(self, papers):
+        for query in ("XP19-1001", "P19-10012", "in 2020", "the 10.5/mm rule"):
+            assert look_up(query) == {"query": query, "identified": [], "notes": []}
+
+    def test_looks_up_so_many_and_says_so(self, papers):
+        answer = look_up(" ".join(f"P19-100{n}" for n in range(MAX_NAMES + 2)))
+
+        assert answer["notes"][0] == f"Only the first {MAX_NAMES} identifiers were looked up."
+        assert len(answer["notes"]) == MAX_NAMES  # that, and all but one that no document has
+
+    def test_has_nothing_to_do_where_the_spec_names_nothing(self, build):
+        assert look_up("P19-1001", index="plain")["notes"] == []
+
+    def test_has_nothing_to_do_where_nothing_is_live(self, db):
+        Index.objects.create(name="empty")
+
+        assert look_up("P19-1001", index="empty")["query"] == "P19-1001"
+
+
+class TestFindNames:
+    def test_takes_a_name_within_another_for_part_of_it(self):
+        [name] = find_names("10.18653/v1/P19-1001", SPECS)
+
+        assert name.text == "10.18653/v1/P19-1001"
+        assert name.field == "doi"
+
+    def test_counts_in_code_points(self):
+        [name] = find_names("🌊 P19-1001 🌊", SPECS)
+
+        assert (name.start, name.end) == (2, 10)

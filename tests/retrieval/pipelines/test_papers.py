@@ -1,0 +1,103 @@
+"""The preset ``papers``: its spec and its pipeline as they are shipped, on a dozen abstracts."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+
+from documents.models import Source
+from indexing.spec import parse_spec
+from retrieval.pipelines.passages import Answer
+from retrieval.pipelines.running import Found, Question, run
+from tests.factories import give, settle
+from tests.written import make_build
+
+TOPICS = {
+    "translation": "We improve machine translation: sentences are translated by phrases.",
+    "parsing": "We parse sentences into dependencies with transitions, in linear time.",
+    "sarcasm": "Sarcasm in short messages turns their sentiment round.",
+}
+AUTHORS = ["Ada Lovelace", "Grace Hopper"]
+PLACES = [("acl", 2020), ("emnlp", 2018)]
+
+
+@pytest.fixture
+def papers(db, store):
+    """A paper of each topic by each author at each place, and none of the author's own words."""
+    path = django_settings.BASE_DIR / "specs" / "papers.yaml"
+    spec = parse_spec("papers", path.read_text(encoding="utf-8"))
+    build = make_build("papers", **spec.model_dump(mode="json", exclude={"name"}))
+    given = [
+        give(
+            text,
+            index="papers",
+            title=f"Towards {topic}, part {number}",
+            external_id=f"{year}.{venue}-main.{first + number}",
+            metadata={"authors": [author], "venue": [venue], "year": year},
+        )
+        for first, (topic, text) in zip((10, 20, 30), TOPICS.items(), strict=True)
+        for number, (author, (venue, year)) in enumerate(
+            ((author, place) for author in AUTHORS for place in PLACES), start=1
+        )
+    ]
+    settle(build, *given)
+    return {artifact.external_id: artifact for artifact in given}
+
+
+def ask(query: str, **given: Any) -> tuple[Found, Answer | None]:
+    async def listen() -> list[Any]:
+        return [event async for event in run(Question("papers", query, **given))]
+
+    events = asyncio.run(listen())
+    last = events[-1]
+    return events[0], last if isinstance(last, Answer) else None
+
+
+def described(found: Found) -> set[tuple[str, str, int]]:
+    payloads = [passage.hit.payload for passage in found.passages]
+    return {(each["authors"][0], each["venue"][0], each["year"]) for each in payloads}
+
+
+@pytest.mark.django_db(transaction=True)
+class TestPapers:
+    def test_gives_only_papers_that_the_question_asks_for(self, papers):
+        found, _ = ask("machine translation papers since 2019 at ACL by Ada Lovelace")
+
+        assert described(found) == {("Ada Lovelace", "acl", 2020)}
+        assert "translation" in found.passages[0].hit.payload["artifact_title"]
+        assert found.queries[0] == "machine translation"
+        assert found.notes == []
+
+    def test_finds_what_is_like_a_paper_named_in_a_sentence(self, papers):
+        found, _ = ask("something like 2020.acl-main.21, please", limit=4)
+
+        assert [each["identifier"] for each in found.identified] == ["2020.acl-main.21"]
+        titles = [passage.hit.payload["artifact_title"] for passage in found.passages]
+        assert all("parsing" in title for title in titles)
+        assert found.filter is None
+
+    def test_stops_early_where_a_question_is_about_something_else(self, papers):
+        found, answer = ask("best pizza in Rome")
+
+        assert found.refusal is not None
+        assert found.passages == []
+        assert answer is None
+        assert set(found.took_ms) == {"filters", "total"}
+
+    def test_says_what_it_cannot_honour(self, papers):
+        found, _ = ask("parsing papers by Zyx Qwerty in the last 3 years at ICML")
+
+        assert found.refusal is None
+        assert len(found.notes) == 2
+        assert set(found.filter) == {"year"}
+
+    def test_answers_in_sentences_that_stand_in_their_sources(self, papers):
+        found, answer = ask("how are sentences translated?")
+
+        assert found.passages
+        assert answer.text
+        for citation in answer.citations:
+            source = Source.objects.get(pk=citation.source_id).text
+            said = answer.text[citation.answer_start : citation.answer_end]
+            assert source[citation.start_offset : citation.end_offset] == said

@@ -1,0 +1,325 @@
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from documents.exceptions import InvalidInput, UnknownIndex
+from indexing.exceptions import StoreUnavailable
+from indexing.models import Index, Node
+from indexing.stores import get_store
+from retrieval.exceptions import UnknownPipeline
+from retrieval.pipelines.explaining import explain_passage
+from retrieval.pipelines.passages import Answer
+from retrieval.pipelines.running import Found, Question, check_question, find, run
+from tests.factories import PARAGRAPHS, give, settle
+from tests.retrieval.pipelines.components import AnswerSynthesiser
+from tests.retrieval.pipelines.conftest import ASKING
+from tests.written import make_build, write_all
+
+ASKED = Question("notes", "the heron waits for fish", pipeline="mine")
+
+
+@pytest.fixture
+def notes(db, store, embedder, declare):
+    """Each paragraph a document of its own, of another year each; and a pipeline."""
+    declare("mine", ASKING)
+    build = make_build("notes", metadata={"year": {"type": "integer"}}, search={"pipeline": "mine"})
+    artifacts = [
+        give(text, title=f"Note {n}", index="notes", metadata={"year": 2018 + n})
+        for n, text in enumerate(PARAGRAPHS)
+    ]
+    settle(build, *artifacts)
+    return artifacts
+
+
+def collect(question):
+    """All that a run yields."""
+
+    async def go():
+        async with aclosing(run(question)) as results:
+            return [result async for result in results]
+
+    return asyncio.run(go())
+
+
+def artifact_ids(found):
+    return [passage.hit.payload["artifact_id"] for passage in found.passages]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestRun:
+    def test_tells_what_was_found_then_the_pieces_then_the_answer(self, notes):
+        found, *pieces, answer = collect(ASKED)
+
+        assert isinstance(found, Found)
+        assert artifact_ids(found)[0] == str(notes[0].pk)
+        assert pieces == AnswerSynthesiser.pieces
+        assert answer == Answer("It stands still.", "a test", [])
+
+    def test_says_all_there_is_to_say_of_what_it_found(self, notes):
+        [found, *_] = collect(replace(ASKED, query="heron award since 2019"))
+
+        assert found.pipeline == "mine"
+        assert found.query == "heron award"
+        assert found.queries == ["heron award", "award heron"]
+        assert found.parsed == {"year": {"gte": 2019}}
+        assert found.filter == {"all_of": [{"year": {"gte": 2019}}]}
+        assert found.notes == ["Nothing is known of awards."]
+        assert found.builds == {"notes": 1}
+        assert found.refusal is None
+        assert {*found.took_ms} == {
+            "filters", "queries", "retriever", "fusion", "context", "total"
+        }  # fmt: skip
+        assert found.took_ms["total"] >= max(
+            took for name, took in found.took_ms.items() if name != "total"
+        )
+
+    def test_ends_with_a_refusal(self, notes):
+        [found] = collect(replace(ASKED, query="best pizza in Rome"))
+
+        assert found.refusal.detail == "There is no pizza here."
+        assert found.passages == []
+
+    def test_lets_given_and_parsed_filters_both_hold(self, notes):
+        question = replace(ASKED, query="the heron since 2019", filter={"year": {"lte": 2020}})
+
+        [found, *_] = collect(question)
+
+        assert set(artifact_ids(found)) == {str(notes[1].pk), str(notes[2].pk)}
+
+    def test_gives_no_more_hits_than_are_wanted(self, notes):
+        [found, *_] = collect(replace(ASKED, limit=2))
+
+        assert len(found.passages) == 2
+
+    def test_writes_no_answer_where_none_is_wanted(self, notes):
+        assert [type(each) for each in collect(replace(ASKED, wants_answer=False))] == [Found]
+
+    def test_goes_on_with_an_answer_that_broke_off(self, notes):
+        *_, answer = collect(replace(ASKED, begun="Well: "))
+
+        assert answer.text == "Well: It stands still."
+
+    def test_asks_as_the_live_spec_says_unless_told_otherwise(self, notes):
+        [found, *_] = collect(replace(ASKED, pipeline=None))
+
+        assert found.pipeline == "mine"
+
+    def test_finds_nothing_where_nothing_is_live(self, notes):
+        Index.objects.create(name="empty")
+
+        [found, *_] = collect(replace(ASKED, index="empty"))
+
+        assert found.passages == []
+        assert found.builds == {"empty": None}
+
+    @pytest.mark.parametrize(
+        ("changes", "field"),
+        [
+            ({"query": "  "}, "query"),
+            ({"limit": 0}, "limit"),
+            ({"limit": 101}, "limit"),
+            ({"filter": {"colour": "red"}}, "filter.colour"),
+            ({"query": "a broken question"}, "query"),
+        ],
+    )
+    def test_raises_what_is_wrong_with_the_question_as_it_is(self, notes, changes, field):
+        with pytest.raises(InvalidInput) as caught:
+            collect(replace(ASKED, **changes))
+
+        assert caught.value.field == field
+
+    def test_names_the_indexes_and_pipelines_there_are(self, notes):
+        with pytest.raises(UnknownIndex):
+            collect(replace(ASKED, index="atlantis"))
+        with pytest.raises(UnknownPipeline) as caught:
+            check_question(replace(ASKED, pipeline="yours"))
+        assert "mine" in caught.value.allowed
+
+    def test_passes_on_what_the_store_raises(self, notes, monkeypatch):
+        def fail(requests):
+            raise StoreUnavailable("It is away.")
+
+        monkeypatch.setattr(get_store(), "search_many", fail)
+
+        with pytest.raises(StoreUnavailable, match="It is away"):
+            collect(ASKED)
+
+    def test_stops_the_answer_when_the_iterator_is_closed(self, notes, monkeypatch):
+        monkeypatch.setattr(AnswerSynthesiser, "pieces", ["word "] * 1_000)
+        monkeypatch.setattr(AnswerSynthesiser, "pause", 0.01)
+
+        async def leave_early():
+            async with aclosing(run(ASKED)) as results:
+                async for result in results:
+                    if result == "word ":
+                        break
+            await asyncio.sleep(0)
+            return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+        assert asyncio.run(leave_early()) == []
+        assert AnswerSynthesiser.spoken < 1_000
+
+    def test_stops_when_whoever_waits_is_cancelled(self, notes, monkeypatch):
+        monkeypatch.setattr(AnswerSynthesiser, "pieces", ["word "] * 1_000)
+        monkeypatch.setattr(AnswerSynthesiser, "pause", 0.01)
+
+        async def listen(heard):
+            async with aclosing(run(ASKED)) as results:
+                async for result in results:
+                    heard.append(result)
+
+        async def cancel():
+            heard = []
+            listening = asyncio.create_task(listen(heard))
+            while len(heard) < 3:
+                await asyncio.sleep(0.01)
+            listening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await listening
+            return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+        assert asyncio.run(cancel()) == []
+        assert AnswerSynthesiser.spoken < 1_000
+
+    def test_runs_for_many_at_once(self, notes):
+        async def ask(question):
+            async with aclosing(run(question)) as results:
+                return [result async for result in results]
+
+        async def ask_all():
+            return await asyncio.gather(
+                *(ask(replace(ASKED, query=text)) for text in PARAGRAPHS * 3)
+            )
+
+        answers = asyncio.run(ask_all())
+
+        firsts = [artifact_ids(found)[0] for found, *_ in answers]
+        assert firsts == [str(note.pk) for note in notes] * 3
+
+
+class TestFind:
+    def test_finds_what_a_run_finds(self, notes):
+        found = find(ASKED)
+
+        assert artifact_ids(found)[0] == str(notes[0].pk)
+        assert found.queries[0] == ASKED.query
+        assert found.took_ms["total"] > 0
+
+    def test_says_why_it_refuses(self, notes):
+        assert find(replace(ASKED, query="pizza")).refusal is not None
+
+    def test_raises_what_a_component_raises(self, notes):
+        with pytest.raises(InvalidInput, match="This is broken"):
+            find(replace(ASKED, query="broken"))
+
+
+class TestOurPipelines:
+    @pytest.mark.parametrize("pipeline", ["plain", "papers"])
+    def test_find_chunks_by_their_questions_where_chunks_are_not_embedded(
+        self, db, store, embedder, pipeline
+    ):
+        hyde = make_build("hyde", chunks={"embed": False}, questions={"count": 2})
+        artifacts = [
+            give(text, title=f"Note {n}", index="hyde") for n, text in enumerate(PARAGRAPHS)
+        ]
+        write_all(hyde, *artifacts, count=2)
+        asked = Question("hyde", "the heron stands in the shallows", pipeline=pipeline)
+
+        found = find(asked)
+        lost = find(replace(asked, limit=1, why_not=artifacts[1].pk))
+
+        assert artifact_ids(found)[0] == str(artifacts[0].pk)
+        assert len(found.passages) == len({p.hit.passage_id for p in found.passages}) == 4
+        assert lost.why_not["lost_at"] is not None
+        assert lost.why_not["ranks"][0]["fused"] > 1
+
+
+class TestExplainPassage:
+    def test_tells_the_way_of_a_hit_in_order(self, notes):
+        [first, *_] = find(ASKED).passages
+
+        *retrieved, fused = explain_passage(first)
+
+        assert {step["component"] for step in retrieved} == {"multi_query_retriever"}
+        assert retrieved[0]["query"] == ASKED.query
+        assert retrieved[0]["rank"] == 1
+        assert retrieved[0]["dense"]["rank"] >= 1
+        assert fused["component"] == "fusion"
+        assert sum(fused["contributions"].values()) == pytest.approx(first.score)
+
+
+class TestWhyNot:
+    def absence(self, sought, **changes):
+        question = replace(ASKED, why_not=getattr(sought, "pk", sought), **changes)
+        return find(question).why_not
+
+    def node_of(self, artifact):
+        return Node.objects.get(artifact=artifact.pk).point_id
+
+    def test_says_which_hit_it_is(self, notes):
+        for sought in (notes[0], self.node_of(notes[0])):
+            why_not = self.absence(sought)
+
+            assert why_not["lost_at"] is None
+            assert why_not["reason"] == "It is hit number 1."
+            assert why_not["ranks"][0]["fused"] == 1
+
+    def test_says_that_there_is_none_of_this_id(self, notes):
+        assert self.absence(uuid4())["lost_at"] == "index"
+
+    def test_says_no_more_of_what_another_index_holds(self, notes, build):
+        other = give("Elsewhere.", index="plain")
+
+        assert self.absence(other)["reason"] == "notes has no node and no artifact of this id."
+
+    def test_says_that_the_store_lacks_its_point(self, notes):
+        collection = Index.objects.get(name="notes").live_build.collection("chunk")
+        get_store().delete(collection, [self.node_of(notes[0])])
+
+        why_not = self.absence(notes[0])
+
+        assert why_not["lost_at"] == "store"
+        assert "verify --repair" in why_not["reason"]
+
+    def test_says_that_it_is_not_settled(self, notes):
+        Node.objects.filter(artifact=notes[0].pk).update(
+            state=Node.State.FAILED, last_error="It is poison."
+        )
+
+        why_not = self.absence(notes[0])
+
+        assert why_not["lost_at"] == "ledger"
+        assert "It is poison" in why_not["reason"]
+
+    def test_names_the_condition_that_leaves_it_out(self, notes):
+        why_not = self.absence(notes[0], query="heron since 2019", filter={"year": {"lte": 2025}})
+
+        assert why_not["lost_at"] == "filter"
+        assert why_not["condition"] == {"year": {"gte": 2019}}
+
+    def test_names_the_component_whose_limit_cut_it(self, notes):
+        why_not = self.absence(notes[2], limit=1, query="heron waits fish shallows dawn")
+
+        assert why_not["lost_at"] in {"retriever", "fusion", "context"}
+        assert why_not["ranks"][0]["fused"] > 1
+
+    def test_says_that_another_passage_of_its_document_stands_for_it(self, notes, embedder):
+        long = give("\n\n".join(PARAGRAPHS * 3), title="All", index="notes")
+        settle(Index.objects.get(name="notes").live_build, long)
+        [shown] = [
+            passage.id
+            for passage in find(ASKED).passages
+            if passage.hit.payload["artifact_id"] == str(long.pk)
+        ]
+
+        other = Node.objects.filter(artifact=long.pk).exclude(point_id=shown).first()
+        why_not = self.absence(other.point_id)
+
+        assert why_not["reason"] == "Another passage of its document stands for it."
+        assert why_not["lost_at"] == "fusion"
+
+    def test_says_that_the_question_was_refused(self, notes):
+        assert self.absence(notes[0], query="pizza")["lost_at"] == "question"

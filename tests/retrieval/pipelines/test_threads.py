@@ -1,0 +1,57 @@
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from django.db import close_old_connections, connection
+from haystack import component
+
+from indexing.models import Index
+from retrieval.pipelines import threads
+from retrieval.pipelines.threads import in_threads
+
+
+@component
+@in_threads
+class Counter:
+    """Counts the indexes, and says which thread it was."""
+
+    @component.output_types(count=int, thread=str)
+    def run(self, least: int = 0) -> dict[str, Any]:
+        count = max(least, Index.objects.count())
+        return {"count": count, "thread": threading.current_thread().name}
+
+
+@pytest.mark.django_db(transaction=True)
+class TestInThreads:
+    def test_keeps_the_event_loop_free(self):
+        answer = asyncio.run(Counter().run_async(least=3))
+
+        assert answer["count"] == 3
+        assert answer["thread"] != threading.current_thread().name
+
+    def test_puts_away_connections_before_and_after(self, monkeypatch):
+        put_away = []
+
+        def close_and_note():
+            put_away.append(threading.current_thread().name)
+            close_old_connections()
+
+        monkeypatch.setattr(threads, "close_old_connections", close_and_note)
+
+        answer = asyncio.run(Counter().run_async())
+
+        assert put_away == [answer["thread"]] * 2
+
+    def test_leaves_a_synchronous_run_in_its_thread(self):
+        answer = Counter().run()
+
+        assert answer["thread"] == threading.current_thread().name
+        assert connection.connection is not None
+
+    def test_keeps_the_inputs_and_outputs_of_the_component(self):
+        made: Any = Counter()
+
+        assert made.__haystack_supports_async__
+        assert list(made.__haystack_input__._sockets_dict) == ["least"]
+        assert list(made.__haystack_output__._sockets_dict) == ["count", "thread"]

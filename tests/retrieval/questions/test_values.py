@@ -1,0 +1,144 @@
+import time
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from indexing.spec import IndexSpec, ValueSpec
+from indexing.stores import CollectionSchema, Point
+from retrieval.questions import values
+from retrieval.questions.values import Marks, Names, People, read_values
+from retrieval.questions.words import fold_words
+
+
+def who(people: People, name: str) -> list[str]:
+    return people.find(fold_words(name))
+
+
+class TestPeople:
+    KNOWN = People(
+        [
+            "Christopher D. Manning", "Christopher Manning", "Kai-Wei Chang", "Ondřej Bojar",
+            "Josef van Genabith", "Hal Daumé III", "Lovelace, Ada", "Yang Liu", "William Yang Liu",
+        ]
+    )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            ("Ondrej BOJAR", ["Ondřej Bojar"]),
+            ("Christopher Manning", ["Christopher Manning"]),
+            ("Manning", ["Christopher D. Manning", "Christopher Manning"]),
+            ("C. Manning", ["Christopher D. Manning", "Christopher Manning"]),
+            ("C. D. Manning", ["Christopher D. Manning", "Christopher Manning"]),
+            ("D. Manning", ["Christopher D. Manning"]),
+            ("Kaiwei Chang", ["Kai-Wei Chang"]),
+            ("K.-W. Chang", ["Kai-Wei Chang"]),
+            ("van Genabith", ["Josef van Genabith"]),
+            ("J. van Genabith", ["Josef van Genabith"]),
+            ("Hal Daume", ["Hal Daumé III"]),
+            ("Ada Lovelace", ["Lovelace, Ada"]),
+            ("Yang Liu", ["Yang Liu"]),
+            ("Maria Liu", []),
+            ("Nobody", []),
+            ("", []),
+        ],
+    )
+    def test_are_found_by_what_is_said_of_them(self, name, meant):
+        assert who(self.KNOWN, name) == meant
+
+    def test_are_found_at_once_among_sixty_thousand(self):
+        many = People(f"{chr(65 + n % 26)}nna M{n // 60:04d}" for n in range(60_000))
+        began = time.perf_counter()
+
+        found = [who(many, f"M{number:04d}") for number in range(100)]
+
+        assert all(len(each) == 60 for each in found)
+        assert time.perf_counter() - began < 0.5  # for all hundred
+
+
+class TestNames:
+    KNOWN = Names(
+        ["acl", "emnlp"],
+        [ValueSpec(value="tacl", synonyms=("Transactions of the ACL",))],
+    )
+
+    def test_are_found_at_a_word_the_longest_first(self):
+        words = fold_words("in Transactions of the ACL")
+
+        assert self.KNOWN.find(words, 1) == (("tacl",), 4)
+        assert self.KNOWN.find(words, 4) == (("acl",), 1)
+        assert self.KNOWN.find(words, 0) is None
+
+
+class TestMarks:
+    KNOWN = Marks(["Best Paper", "Best Long Paper", "Best Paper Runner-Up", "Test of Time Award"])
+
+    @pytest.mark.parametrize(
+        ("said", "meant"),
+        [
+            ("best papers", ["Best Paper", "Best Long Paper"]),
+            ("best paper award", ["Best Paper", "Best Long Paper"]),
+            ("best paper runner up", ["Best Paper Runner-Up"]),
+            ("test of time paper", ["Test of Time Award"]),
+            ("award", []),
+            ("worst paper", []),
+        ],
+    )
+    def test_are_found_by_their_words(self, said, meant):
+        assert self.KNOWN.find(fold_words(said)) == meant
+
+
+class TestReadValues:
+    SPEC = IndexSpec.model_validate(
+        {"name": "papers", "metadata": {"authors": {"type": "keyword", "said_as": "person"}}}
+    )
+
+    @pytest.fixture
+    def collection(self, store, db):
+        store.ensure_collection("papers", CollectionSchema(4, {"authors": "keyword"}))
+        self.write(store, 1, "Ada Lovelace")
+        return "papers"
+
+    def write(self, store, number, author):
+        vector = np.ones(4, dtype=np.float32)
+        store.upsert("papers", [Point(UUID(int=number), vector, None, {"authors": author})])
+
+    def find(self, name, **given):
+        return read_values(self.SPEC, "papers", **given).people("authors").find((name,))
+
+    def test_gives_what_the_points_hold(self, collection):
+        assert self.find("lovelace") == ["Ada Lovelace"]
+
+    def test_looks_again_after_so_many_seconds(self, collection, store):
+        assert self.find("hopper") == []
+        self.write(store, 2, "Grace Hopper")
+
+        assert self.find("hopper", seconds=60) == []
+        assert self.find("hopper", seconds=0) == ["Grace Hopper"]
+
+    def test_makes_nothing_anew_where_nothing_came(self, collection, monkeypatch):
+        self.find("lovelace")
+        monkeypatch.setattr(values, "_make", None)
+
+        assert self.find("lovelace", seconds=0) == ["Ada Lovelace"]
+
+    def test_goes_by_what_was_known_while_another_looks(self, collection, store):
+        self.find("lovelace")
+        self.write(store, 2, "Grace Hopper")
+
+        with values._reading:
+            assert self.find("hopper", seconds=0) == []
+
+        assert self.find("hopper", seconds=0) == ["Grace Hopper"]
+
+    def test_forgets_collections_that_nobody_asks_for(self, collection, store, monkeypatch):
+        self.find("lovelace")
+        monkeypatch.setattr(values, "UNUSED_SECONDS", 0.01)
+        time.sleep(0.02)
+        read_values(self.SPEC, "another")
+
+        assert [name for name, _ in values._kept[store]] == ["another"]
+
+    def test_takes_a_field_of_another_kind_for_empty(self, collection):
+        assert read_values(self.SPEC, "papers").names("authors").find(("ada",)) is None

@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+
+from documents.exceptions import InvalidInput, UnknownIndex
+from indexing.models import Index, Node
+from indexing.stores import get_store
+from retrieval.search import (
+    QueriesRequest,
+    SearchRequest,
+    Stale,
+    Verdict,
+    search_chunks,
+    search_queries,
+)
+from tests.factories import PARAGRAPHS, give, settle
+from tests.written import make_build, write_all
+
+QUERIES = ["the heron waits for fish", "yeast in the dough", "granite crystals"]
+
+
+def ask(*queries, index="plain", **given):
+    return search_queries(QueriesRequest(index=index, queries=queries or QUERIES, **given))
+
+
+@pytest.fixture
+def notes(build):
+    """Each paragraph a document of its own."""
+    artifacts = [give(text, title=f"Note {n}") for n, text in enumerate(PARAGRAPHS)]
+    settle(build, *artifacts)
+    return artifacts
+
+
+class TestSearchQueries:
+    def test_ranks_for_each_query_in_their_order(self, notes):
+        rankings = ask().rankings
+
+        best = [ranking[0].hit.payload["artifact_id"] for ranking in rankings]
+        assert best == [str(notes[n].pk) for n in (0, 3, 1)]
+
+    def test_ranks_as_a_hybrid_search_does(self, notes):
+        alone = search_chunks(SearchRequest(indexes=["plain"], query=QUERIES[0], explain=True))
+
+        [ranking] = ask(QUERIES[0]).rankings
+
+        assert [each.hit.node_id for each in ranking] == [hit.node_id for hit in alone.hits]
+        assert [each.hit.score for each in ranking] == pytest.approx(
+            [hit.score for hit in alone.hits], abs=1e-6
+        )
+        assert [
+            (each.hit.explanation.dense.rank, each.hit.explanation.sparse and 1) for each in ranking
+        ] == [(hit.explanation.dense.rank, hit.explanation.sparse and 1) for hit in alone.hits]
+
+    def test_embeds_once_and_asks_the_store_once(self, notes, embedder, monkeypatch):
+        batches, requests = [], []
+        embed, search = embedder.embed_queries, get_store().search_many
+        monkeypatch.setattr(
+            embedder, "embed_queries", lambda texts: batches.append(texts) or embed(texts)
+        )
+        monkeypatch.setattr(
+            get_store(), "search_many", lambda asked: requests.append(asked) or search(asked)
+        )
+
+        ask()
+
+        assert batches == [QUERIES]
+        [asked] = requests
+        assert len(asked) == 2 * len(QUERIES)
+
+    def test_keeps_the_exact_similarity_of_what_words_alone_found(self, notes, embedder):
+        index = Index.objects.get(name="plain")
+        recipe = index.live_build.recipe
+        recipe["search"] |= {"dense_weight": 0}
+        index.live_build.save()
+
+        [ranking] = ask("granite crystals").rankings
+
+        [wanted] = embedder.embed_queries(["granite crystals"])
+        assert [each.hit.explanation.dense for each in ranking] == [None] * len(ranking)
+        for each in ranking:
+            stored = get_store().retrieve(
+                index.live_build.collection("chunk"), [each.hit.node_id], with_vectors=True
+            )[each.hit.node_id]
+            assert each.similarity == pytest.approx(float(np.dot(wanted, stored.dense)), abs=1e-5)
+
+    def test_keeps_to_its_filter(self, notes):
+        only = {"artifact_id": str(notes[2].pk)}
+
+        for ranking in ask(filter=only).rankings:
+            assert {each.hit.payload["artifact_id"] for each in ranking} <= {str(notes[2].pk)}
+
+    def test_gives_no_more_than_the_limit_for_each(self, notes):
+        assert [len(ranking) for ranking in ask(limit=2).rankings] == [2, 2, 2]
+
+    def test_flags_what_is_stale_and_names_its_artifact(self, notes):
+        notes[0].sources.update(text="Basalt.")
+
+        answer = ask()
+
+        verdicts = {
+            each.hit.payload["artifact_id"]: each.hit.verdict
+            for ranking in answer.rankings
+            for each in ranking
+        }
+        assert verdicts[str(notes[0].pk)] == Verdict.STALE
+        assert verdicts[str(notes[1].pk)] == Verdict.EXACT
+        assert answer.stale_artifact_ids == [notes[0].pk]
+
+    def test_fills_the_place_of_what_is_left_out(self, notes):
+        notes[0].sources.update(text="Basalt.")
+
+        [ranking] = ask(QUERIES[0], limit=3, stale=Stale.OMIT).rankings
+
+        assert len(ranking) == 3
+        assert str(notes[0].pk) not in {each.hit.payload["artifact_id"] for each in ranking}
+
+    def test_drops_what_has_no_row(self, notes):
+        Node.objects.filter(artifact=notes[0].pk).delete()
+
+        answer = ask()
+
+        assert answer.dropped.orphans == 1
+        assert str(notes[0].pk) not in {
+            each.hit.payload["artifact_id"] for ranking in answer.rankings for each in ranking
+        }
+
+    def test_answers_by_the_best_question_of_each_chunk_where_chunks_are_not_embedded(
+        self, db, store, embedder
+    ):
+        hyde = make_build("hyde", chunks={"embed": False}, questions={"count": 2})
+        artifacts = [give(text, index="hyde") for text in PARAGRAPHS]
+        write_all(hyde, *artifacts, count=2)
+
+        for ranking in ask(index="hyde").rankings:
+            chunks = [each.hit.passage_id for each in ranking]
+            assert len(chunks) == len(set(chunks)) == len(PARAGRAPHS)
+
+    def test_finds_nothing_where_nothing_is_live(self, build):
+        Index.objects.create(name="empty")
+
+        answer = ask(index="empty")
+
+        assert answer.rankings == [[], [], []]
+        assert answer.builds == {"empty": None}
+
+    @pytest.mark.parametrize("queries", [[], ["a"] * 11, ["a", "  "]])
+    def test_refuses_queries_that_are_none_too_many_or_empty(self, build, queries):
+        with pytest.raises(InvalidInput):
+            search_queries(QueriesRequest(index="plain", queries=queries))
+
+    def test_names_the_indexes_there_are(self, build):
+        with pytest.raises(UnknownIndex) as caught:
+            ask(index="atlantis")
+
+        assert "plain" in caught.value.allowed

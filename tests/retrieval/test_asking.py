@@ -1,0 +1,205 @@
+import asyncio
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from django.core.cache import cache
+
+from documents.exceptions import InvalidInput
+from indexing.spec import IndexSpec
+from retrieval import asking
+from retrieval.asking import Event, Position
+from retrieval.pipelines.passages import Answer, Passage, Refusal
+from retrieval.pipelines.running import Found, Question
+from retrieval.search import Hit
+
+QUESTION = Question(index="plain", query="What is it?")
+PIECES = ["One. ", "Two. ", "Three."]
+TEXT = "".join(PIECES)
+
+
+def make_found(*numbers):
+    hits = [Hit(UUID(int=n), "plain", 1.0, {}, None, IndexSpec(name="plain")) for n in numbers]
+    return Found(pipeline="plain", passages=[Passage(hit, 1.0, "rrf") for hit in hits])
+
+
+class Pipeline:
+    """In place of the real one; says what it is told to, and what was asked of it."""
+
+    def __init__(self):
+        self.asked = []
+        self.closed = 0
+        self.found = make_found(1, 2)
+        self.breaks_after = None  # pieces
+
+    async def __call__(self, question):
+        self.asked.append(question)
+        try:
+            yield self.found
+            if self.found.refusal:
+                return
+            rest = TEXT[len(question.begun) :]
+            for number, piece in enumerate(p for p in PIECES if p in rest):
+                if number == self.breaks_after:
+                    await asyncio.sleep(60)
+                yield piece
+            yield Answer(TEXT, "extractive", [])
+        finally:
+            self.closed += 1
+
+
+@pytest.fixture
+def pipeline(monkeypatch):
+    cache.clear()
+    pipeline = Pipeline()
+    monkeypatch.setattr(asking, "run", pipeline)
+    return pipeline
+
+
+def render(question, found):
+    return {"hits": [passage.id for passage in found.passages]}
+
+
+def ask(question=QUESTION, *, holder="someone", since=None, most=None):
+    """The events; left after the first ``most``."""
+
+    async def collect():
+        events = asking.ask(question, holder=holder, render=render, since=since)
+        collected = []
+        try:
+            async for event in events:
+                collected.append(event)
+                if len(collected) == most:
+                    break
+        finally:
+            await events.aclose()
+        return collected
+
+    return asyncio.run(asyncio.wait_for(collect(), 10))
+
+
+def kinds(events):
+    return [event.kind for event in events]
+
+
+def text_of(events):
+    return "".join(event.data["text"] for event in events if event.kind == "chunk")
+
+
+class TestAnAnswer:
+    def test_comes_as_metadata_pieces_and_an_end(self, pipeline):
+        events = ask()
+
+        assert kinds(events) == ["metadata", "chunk", "chunk", "chunk", "done"]
+        assert text_of(events) == TEXT
+        assert events[-1].data == {"model_name": "extractive", "citations": [], "unknown_marks": 0}
+
+    def test_names_each_event_by_how_far_it_goes(self, pipeline):
+        events = ask()
+
+        [answer_id] = {event.id.answer_id for event in events}
+        assert [event.id.chars for event in events] == [0, 5, 10, 16, None]
+        assert all(Position.parse(str(event.id)) == event.id for event in events)
+        assert ask()[0].id.answer_id != answer_id
+
+    def test_ends_after_a_refusal(self, pipeline):
+        pipeline.found = replace(make_found(), refusal=Refusal("Not here."))
+
+        events = ask()
+
+        assert kinds(events) == ["metadata", "done"]
+        assert events[-1].data == {"model_name": None, "citations": [], "unknown_marks": 0}
+
+    def test_stops_what_writes_it_when_nobody_listens(self, pipeline):
+        ask(most=2)
+
+        assert pipeline.closed == 1
+
+
+class TestABrokenAnswer:
+    @pytest.mark.parametrize("had", [1, 2, 3])
+    def test_goes_on_after_the_last_event(self, pipeline, had):
+        first = ask(most=had)
+
+        rest = ask(since=first[-1].id)
+
+        assert "metadata" not in kinds(rest)
+        assert text_of(first) + text_of(rest) == TEXT
+        assert rest[-1].kind == "done"
+
+    def test_is_not_written_twice(self, pipeline):
+        first = ask(most=2)
+        ask(since=first[-1].id)
+
+        assert [question.begun for question in pipeline.asked] == ["", "One. "]
+
+    def test_brings_what_was_written_and_not_received(self, pipeline):
+        first = ask(most=3)
+
+        rest = ask(since=first[0].id)
+
+        assert [event.data["text"] for event in rest[:-1]] == ["One. Two. ", "Three."]
+
+    def test_is_only_said_again_once_it_is_whole(self, pipeline):
+        first = ask()
+
+        again = ask(since=first[1].id)
+
+        assert text_of(again) == "Two. Three."
+        assert again[-1] == first[-1]
+        assert len(pipeline.asked) == 1
+
+    def test_can_break_again(self, pipeline):
+        first = ask(most=2)
+        second = ask(since=first[-1].id, most=1)
+        third = ask(since=second[-1].id)
+
+        assert text_of(first) + text_of(second) + text_of(third) == TEXT
+
+    def test_begins_anew_where_other_passages_are_found_by_now(self, pipeline):
+        first = ask(most=2)
+        pipeline.found = make_found(3)
+
+        events = ask(since=first[-1].id)
+
+        assert events[0].data == {"hits": [str(UUID(int=3))], "restarted": True}
+        assert text_of(events) == TEXT
+
+    @pytest.mark.parametrize(
+        "changed", [{"holder": "another"}, {"question": replace(QUESTION, query="Why?")}]
+    )
+    def test_is_nobody_elses_and_of_no_other_question(self, pipeline, changed):
+        first = ask(most=2)
+
+        events = ask(since=first[-1].id, **changed)
+
+        assert events[0].kind == "metadata"
+        assert events[0].id.answer_id != first[0].id.answer_id
+
+    def test_begins_anew_once_it_is_forgotten(self, pipeline):
+        first = ask(most=2)
+        cache.clear()
+
+        events = ask(since=first[-1].id)
+
+        assert events[0].data["restarted"] is True
+
+    def test_begins_anew_after_more_than_was_ever_sent(self, pipeline):
+        first = ask(most=2)
+
+        events = ask(since=replace(first[-1].id, chars=10_000))
+
+        assert kinds(events) == ["metadata", "chunk", "chunk", "chunk", "done"]
+
+
+class TestAPosition:
+    @pytest.mark.parametrize("text", ["", "abc", "abc.", "abc.x", ".5", "a b.5", "a.-1", "a" * 200])
+    def test_is_refused_where_it_is_none(self, text):
+        with pytest.raises(InvalidInput) as refused:
+            Position.parse(text)
+
+        assert refused.value.field == "Last-Event-ID"
+
+
+def test_an_event_needs_no_id():
+    assert Event("error", {"code": "x"}).id is None

@@ -1,0 +1,154 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.conf import settings
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.fusion import reciprocal_rank_fusion, similarity_and_rank_fusion
+
+SCIFACT = Path(settings.BASE_DIR).parent / "shared" / "data" / "beir" / "scifact"
+DEPTH = 100
+
+ids = st.lists(st.sampled_from("abcdefghij"), unique=True, max_size=10)
+rankings = st.lists(ids, max_size=5)
+
+
+def measured(ranking):
+    return [(id, 1 - rank / 20) for rank, id in enumerate(ranking)]
+
+
+def fuse_with_numpy(found, k, weights):
+    """The same formula over a matrix of ranks: rankings by ids, infinite where one is missing."""
+    names = sorted({id for ranking in found for id in ranking})
+    ranks = np.full((len(found), len(names)), np.inf)
+    for row, ranking in enumerate(found):
+        for rank, id in enumerate(ranking, start=1):
+            ranks[row, names.index(id)] = rank
+    return dict(zip(names, np.asarray(weights) @ (1 / (k + ranks)), strict=True))
+
+
+class TestReciprocalRankFusion:
+    def test_agrees_with_an_example_computed_by_hand(self):
+        fused = reciprocal_rank_fusion([["a", "b", "c"], ["c", "a"]], k=60)
+
+        assert [id for id, _ in fused] == ["a", "c", "b"]
+        assert dict(fused) == pytest.approx(
+            {"a": 1 / 61 + 1 / 62, "c": 1 / 63 + 1 / 61, "b": 1 / 62}, abs=1e-15
+        )
+
+    def test_weighs_rankings(self):
+        fused = reciprocal_rank_fusion([["a", "b"], ["b", "a"]], weights=[1.0, 3.0], k=60)
+
+        assert fused[0] == ("b", pytest.approx(1 / 62 + 3 / 61))
+
+    def test_orders_equals_by_id(self):
+        assert [id for id, _ in reciprocal_rank_fusion([["b"], ["a"]])] == ["a", "b"]
+
+    def test_refuses_other_numbers_of_weights(self):
+        with pytest.raises(ValueError, match="shorter"):
+            reciprocal_rank_fusion([["a"], ["b"]], weights=[1.0])
+
+    @given(rankings, st.integers(1, 1_000), st.data())
+    def test_agrees_with_the_formula_over_matrices(self, found, k, data):
+        weights = [data.draw(st.floats(0, 10)) for _ in found]
+
+        fused = reciprocal_rank_fusion(found, weights=weights, k=k)
+
+        assert dict(fused) == pytest.approx(fuse_with_numpy(found, k, weights), abs=1e-9)
+
+    @given(rankings)
+    def test_names_each_id_once_best_first(self, found):
+        fused = reciprocal_rank_fusion(found)
+
+        assert {id for id, _ in fused} == {id for ranking in found for id in ranking}
+        assert len(fused) == len(dict(fused))
+        assert fused == sorted(fused, key=lambda scored: (-scored[1], scored[0]))
+
+    @given(ids)
+    def test_keeps_the_order_of_a_single_ranking(self, ranking):
+        assert [id for id, _ in reciprocal_rank_fusion([ranking])] == ranking
+
+
+class TestSimilarityAndRankFusion:
+    def test_agrees_with_an_example_computed_by_hand(self):
+        found = [[("a", 0.9), ("b", 0.8)], [("b", 0.6), ("c", 0.5)]]
+
+        fused = similarity_and_rank_fusion(found, w=0.4, k=60)
+
+        sums = {"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62}
+        means = {"a": 0.9, "b": 0.7, "c": 0.5}
+        expected = {id: 0.4 * means[id] + 0.6 * sums[id] / sums["b"] for id in sums}
+        assert [each.id for each in fused] == ["b", "a", "c"]
+        assert {each.id: each.score for each in fused} == pytest.approx(expected, abs=1e-15)
+        assert {each.id: each.rrf for each in fused} == pytest.approx(sums, abs=1e-15)
+        assert {each.id: each.mean_similarity for each in fused} == pytest.approx(means)
+        assert fused[0].rrf_normalised == 1
+        assert fused[0].ranks == {0: 2, 1: 1}
+
+    def test_averages_over_the_queries_that_measured_it(self):
+        [fused] = similarity_and_rank_fusion([[("a", None)], [("a", 0.5)]], w=1)
+
+        assert fused.mean_similarity == fused.score == 0.5
+
+    def test_counts_what_no_query_measured_as_unlike(self):
+        [fused] = similarity_and_rank_fusion([[("a", None)]], w=1)
+
+        assert fused.score == 0
+
+    @pytest.mark.parametrize("w", [-0.1, 1.1])
+    def test_refuses_a_share_beyond_the_whole(self, w):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            similarity_and_rank_fusion([], w=w)
+
+    @given(rankings)
+    def test_is_fusion_by_rank_where_similarity_counts_for_nothing(self, found):
+        fused = similarity_and_rank_fusion([measured(ranking) for ranking in found], w=0)
+
+        assert [each.id for each in fused] == [id for id, _ in reciprocal_rank_fusion(found)]
+
+    @given(rankings, st.floats(0, 1))
+    def test_orders_by_falling_score_within_the_unit_interval(self, found, w):
+        fused = similarity_and_rank_fusion([measured(ranking) for ranking in found], w=w)
+
+        scores = [each.score for each in fused]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= score <= 1 + 1e-12 for score in scores)
+
+    def test_finds_nothing_in_nothing(self):
+        assert similarity_and_rank_fusion([[], []], w=0.5) == []
+
+
+@pytest.mark.skipif(not SCIFACT.is_dir(), reason=f"There is no {SCIFACT}.")
+class TestOnScifact:
+    @pytest.fixture
+    def runs(self):
+        """For twenty of its queries, three rankings: by the words shared with the title, with the
+        text, and by their share of the text."""
+        corpus = {line["_id"]: line for line in read_lines(SCIFACT / "corpus.jsonl")}
+        titles = {id: set(line["title"].lower().split()) for id, line in corpus.items()}
+        texts = {id: set(line["text"].lower().split()) for id, line in corpus.items()}
+        runs = []
+        for line in read_lines(SCIFACT / "queries.jsonl")[:20]:
+            words = set(line["text"].lower().split())
+            shared = {id: len(words & text) for id, text in texts.items()}
+            scores = [
+                {id: len(words & title) for id, title in titles.items()},
+                shared,
+                {id: shared[id] / (1 + len(text)) for id, text in texts.items()},
+            ]
+            runs.append([sorted(each, key=lambda id: (-each[id], id))[:DEPTH] for each in scores])
+        return runs
+
+    def test_agrees_with_the_formula_over_matrices(self, runs):
+        for found in runs:
+            fused = dict(reciprocal_rank_fusion(found, weights=[1, 2, 0.5], k=60))
+
+            assert len(fused) > DEPTH
+            assert fused == pytest.approx(fuse_with_numpy(found, 60, [1, 2, 0.5]), abs=1e-9)
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -1,0 +1,72 @@
+import json
+import re
+
+import pytest
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+
+
+@pytest.fixture(autouse=True)
+def folder(settings, tmp_path):
+    """Of the users' own pipelines, empty."""
+    settings.STRATA_PIPELINES_DIR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def broken(folder):
+    (folder / "mine.yaml").write_text("components: [")
+
+
+class TestPipelineListView:
+    @pytest.fixture
+    def client(self, db):
+        _, secret = ApiKey.issue("tests")
+        client = APIClient()
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+        return client
+
+    def test_lists_components_in_their_order_and_connections(self, client):
+        content = client.get("/api/v1/pipelines/").json()
+
+        assert content["count"] == len(content["results"]) == 2
+        papers, plain = content["results"]
+        assert (papers["name"], plain["name"]) == ("papers", "plain")
+        names = [component["name"] for component in plain["components"]]
+        assert names == ["retriever", "fusion", "context", "answer"]
+        assert plain["components"][0]["type"] == "MultiQueryRetriever"
+        assert plain["components"][0]["init_parameters"] == {"multiplier": 1}
+        assert {"sender": "fusion.passages", "receiver": "context.passages"} in plain["connections"]
+
+    def test_says_what_is_wrong_with_a_file_it_leaves_out(self, client, broken):
+        content = client.get("/api/v1/pipelines/").json()
+
+        assert [each["name"] for each in content["results"]] == ["papers", "plain"]
+        [mistake] = content["mistakes"]
+        assert mistake.startswith("mine.yaml is not YAML")
+
+    def test_wants_a_key(self, db):
+        assert APIClient().get("/api/v1/pipelines/").status_code == 401
+
+
+class TestPipelinesPage:
+    def test_holds_what_its_script_draws(self, admin_client):
+        page = admin_client.get("/pipelines/").content.decode()
+
+        data = re.search(r'<script id="pipelines"[^>]*>(.*?)</script>', page, re.DOTALL)
+        assert [pipeline["name"] for pipeline in json.loads(data[1])] == ["papers", "plain"]
+        assert page.count('class="drawing"') == 2
+
+    def test_says_what_is_wrong_with_a_file(self, admin_client, broken):
+        assert "mine.yaml is not YAML" in admin_client.get("/pipelines/").content.decode()
+
+    def test_is_for_those_signed_in(self, client, db):
+        answer = client.get("/pipelines/")
+
+        assert (answer.status_code, answer["Location"]) == (
+            302, "/admin/login/?next=/pipelines/"
+        )  # fmt: skip
+
+    def test_is_linked_from_the_admin(self, admin_client):
+        assert 'href="/pipelines/"' in admin_client.get("/admin/").content.decode()

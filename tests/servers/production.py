@@ -1,0 +1,155 @@
+"""The production form in processes of its own: web server, workers that fork, beat."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.serving import ROOT
+
+START_SECONDS = 180
+STOP_SECONDS = 120  # a batch under way is finished first, whatever else the machine does
+MANAGE_SECONDS = 300
+
+Process = subprocess.Popen[bytes]
+
+
+def missing(what: str) -> None:
+    """Continuous integration must not pass without looking; elsewhere servers are optional."""
+    if os.environ.get("CI"):
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+class Production:
+    """Its processes share a database, a broker, a vector store and a folder, and nothing else."""
+
+    def __init__(
+        self, data_dir: Path, *, database_url: str, redis_url: str, qdrant_url: str, **settings: str
+    ) -> None:
+        self.data_dir = data_dir
+        self.key_prefix = f"strata-test-{secrets.token_hex(4)}:"
+        self.logs = data_dir / "logs"
+        self.logs.mkdir()
+        self.environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.servers.settings",
+            "SECRET_KEY": secrets.token_hex(),
+            "ALLOWED_HOSTS": "*",
+            "DATABASE_URL": database_url,
+            "REDIS_URL": redis_url,
+            "QDRANT_URL": qdrant_url,
+            "STRATA_DATA_DIR": str(data_dir),
+            "STRATA_MODELS_DIR": str(ROOT / "var" / "models"),
+            "STRATA_TEST_KEY_PREFIX": self.key_prefix,
+            **settings,
+        }
+        with closing(socket.socket()) as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.environment["STRATA_LISTEN"] = f"127.0.0.1:{self.port}"
+        self.api = httpx.Client(base_url=f"{self.url}/api/v1/", timeout=60, trust_env=False)
+
+    def authorise(self, secret: str) -> None:
+        """Ask with this key from now on, as the proxy in front of it would pass it on."""
+        self.api.headers.update({"Authorization": f"Bearer {secret}", "X-Forwarded-Proto": "https"})
+
+    def manage(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command beside the processes."""
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT, env=self.environment, capture_output=True, text=True,
+            timeout=MANAGE_SECONDS, check=False,
+        )  # fmt: skip
+
+    @contextmanager
+    def running(self, name: str, *arguments: str) -> Iterator[Process]:
+        """A process for the block; what it says goes to a log of its name."""
+        with (self.logs / name).open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *arguments], cwd=ROOT, env=self.environment,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
+        try:
+            yield process
+            if process.poll() is None:
+                process.terminate()
+                process.wait(STOP_SECONDS)
+        finally:
+            kill_group(process)
+
+    @contextmanager
+    def web(self) -> Iterator[Process]:
+        with self.running("web", "gunicorn", "-c", "python:config.web") as process:
+            deadline = time.monotonic() + START_SECONDS
+            while True:
+                try:
+                    assert self.api.get(f"{self.url}/health/live").status_code == 200
+                    break
+                except httpx.TransportError:
+                    assert time.monotonic() < deadline, self.said()
+                    time.sleep(0.1)
+            yield process
+
+    def worker(self, *queues: str, children: int = 1) -> AbstractContextManager[Process]:
+        names = ",".join(queues)
+        return self.running(
+            names, "celery", "-A", "config", "worker", "-Q", names, "--pool", "prefork",
+            "--concurrency", str(children), "--hostname", f"{names}.{secrets.token_hex(3)}@%h",
+            "--loglevel", "INFO",
+        )  # fmt: skip
+
+    def beat(self) -> AbstractContextManager[Process]:
+        return self.running("beat", "celery", "-A", "config", "beat", "--loglevel", "INFO")
+
+    def upload(self, name: str, text: str, *, index: str = "plain") -> str:
+        given = self.api.post(f"indexes/{index}/artifacts/", files={"file": (name, text.encode())})
+        assert given.status_code == 202, given.text
+        return str(given.json()["id"])
+
+    def wait_for(self, is_so: Callable[[], bool], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not is_so():
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.2)
+
+    def wait_until_ready(self, artifact_ids: Sequence[str], seconds: float) -> None:
+        def is_ready(artifact_id: str) -> bool:
+            artifact = self.api.get(f"artifacts/{artifact_id}/").json()
+            assert artifact["status"] != "failed", artifact
+            return bool(artifact["status"] == "ready")
+
+        for artifact_id in artifact_ids:
+            self.wait_for(partial(is_ready, artifact_id), seconds)
+
+    def verify(self, index: str = "plain") -> dict[str, Any]:
+        """What ``verify`` finds, asked of the web server."""
+        answer = self.api.post(f"indexes/{index}/verify/")
+        assert answer.status_code == 200, answer.text
+        report: dict[str, Any] = answer.json()
+        return report
+
+    def said(self) -> str:
+        return "\n".join(f"--- {log.name}\n{log.read_text()}" for log in self.logs.iterdir())
+
+
+def kill_group(process: Process) -> None:
+    """kill -9, with every child it forked."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    process.wait()

@@ -1,0 +1,43 @@
+"""Has a process of the production form embed by hashing and sweep every few seconds: where
+workers, messages and faults are what is looked at, and the model is not.
+
+``STRATA_TEST_EMBED_SECONDS`` is how long it takes over each text, as a real model would.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from django.apps import AppConfig
+from numpy.typing import NDArray
+
+from tests.hashing import HashingEmbedder
+
+SWEEP_SECONDS = 4.0
+
+
+class PacedEmbedder(HashingEmbedder):
+    SECONDS = float(os.environ.get("STRATA_TEST_EMBED_SECONDS", 0))
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        time.sleep(self.SECONDS * len(texts))
+        return super().embed_documents(texts)
+
+
+class QuickConfig(AppConfig):
+    name = "tests.servers"
+    label = "tests_servers"
+
+    def ready(self) -> None:
+        from config.celery import app
+        from indexing import embedding
+
+        def get_embedder(spec: Any) -> PacedEmbedder:
+            return PacedEmbedder(spec)
+
+        vars(embedding)["get_embedder"] = get_embedder
+        for entry in app.conf.beat_schedule.values():
+            entry["schedule"] = SWEEP_SECONDS
+            entry["options"] = {"expires": 15 * SWEEP_SECONDS}

@@ -1,0 +1,26 @@
+"""Promotions that several workers decide at the same time, on PostgreSQL."""
+
+import pytest
+
+from indexing.models import IndexBuild
+from retrieval.gate import promote_asked
+from tests.factories import give, settle
+from tests.retrieval.beside import begin
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKERS = 4
+
+
+@pytest.mark.usefixtures("no_messages")
+class TestPromoteAsked:
+    def test_is_done_once_however_many_are_at_it(self, build, at_once, settings, tmp_path):
+        settings.STRATA_GOLDEN_DIR = tmp_path
+        settle(build, give())
+        beside = begin(build)
+
+        decided = at_once(lambda worker: promote_asked(beside), list(range(WORKERS)))
+
+        assert sorted(decided) == [False] * (WORKERS - 1) + [True]
+        states = dict(IndexBuild.objects.filter(index="plain").values_list("number", "state"))
+        assert states == {build.number: "kept", beside.number: "live"}

@@ -1,0 +1,89 @@
+import pytest
+
+from documents.models import Artifact, Page
+from indexing import promotion
+from indexing.models import IndexBuild
+from indexing.verification import verify_build
+from summaries import services
+from summaries.models import Annotation, Spending, Summary
+from tests.factories import give
+from tests.summaries.conftest import SPEC, due_count, write_all
+
+
+@pytest.fixture
+def written(wide, settings) -> Artifact:
+    """A document of which everything is written in the live build, by rules."""
+    artifact = give("The heron stands in the shallows at dawn. It waits for fish.", index="wide")
+    write_all(wide, artifact)
+    return artifact
+
+
+def begin(settings, spec: str) -> IndexBuild:
+    (settings.STRATA_SPECS_DIR / "wide.yaml").write_text(spec)
+    return promotion.begin_build("wide")
+
+
+def said(build: IndexBuild, model) -> list[str]:
+    field = "text" if model is Summary else "summary"
+    return list(model.objects.filter(build=build).order_by("pk").values_list(field, flat=True))
+
+
+class TestANewBuild:
+    def test_takes_over_what_rules_wrote_by_the_same_recipe(self, wide, written, settings, store):
+        begun = begin(settings, SPEC + "sparse: {language: none}\n")
+
+        services.plan_writing(written.pk, begun)
+
+        assert due_count(begun) == 0
+        assert said(begun, Summary) == said(wide, Summary)
+        assert said(begun, Annotation) == said(wide, Annotation)
+        write_all(begun, written)
+        assert verify_build(begun).is_sound
+
+    def test_has_written_anew_what_its_recipe_changes(self, wide, written, settings):
+        begun = begin(settings, SPEC.replace("count: 2", "count: 3"))
+
+        services.plan_writing(written.pk, begun)
+
+        assert Annotation.objects.get(build=begun).state == "due"
+        assert not Summary.objects.of_pages().filter(build=begun, state="due").exists()
+
+    def test_takes_over_what_was_written_by_hand_whatever_its_recipe(self, wide, written, settings):
+        page = Page.objects.get()
+        services.take_summary(written.pk, page.pk, "Herons, by hand.")
+        services.take_summary(written.pk, None, "All herons, by hand.")
+        begun = begin(
+            settings, SPEC.replace("page_summaries: true", "page_summaries: {sentences: 2}")
+        )
+
+        services.plan_writing(written.pk, begun)
+
+        assert said(begun, Summary) == ["Herons, by hand.", "All herons, by hand."]
+        assert due_count(begun) == 0
+
+    def test_has_written_anew_what_another_writer_wrote(self, wide, writer, settings, embedder):
+        artifact = give("The heron stands in the shallows at dawn.", index="wide")
+        write_all(wide, artifact)  # by a language model, whose answers are kept by themselves
+        begun = begin(settings, SPEC + "sparse: {language: none}\n")
+
+        services.plan_writing(artifact.pk, begun)
+
+        assert due_count(begun) == 3
+
+
+class TestACallLimit:
+    def test_pauses_the_build_once_its_calls_are_made(self, wide, writer, settings):
+        artifact = give("One heron.", index="wide")
+        other = give("Two herons.", index="wide")
+        begun = begin(settings, SPEC + "sparse: {language: none}\n")
+        IndexBuild.objects.filter(pk=begun.pk).update(max_calls=1)
+        begun.refresh_from_db()
+        for each in (artifact, other):
+            services.plan_writing(each.pk, begun)
+
+        services.write_due(begun, services.Written())
+        services.write_due(begun, services.Written())
+
+        assert len(writer.asked) == 1
+        assert Spending.objects.get(build=begun).call_count == 1
+        assert "1 calls" in IndexBuild.objects.get(pk=begun.pk).pause_reason

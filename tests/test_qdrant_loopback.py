@@ -1,0 +1,121 @@
+"""The stand-in for a Qdrant server: it does wrong what it is told to, and says what it is not."""
+
+import httpx
+import pytest
+from qdrant_client import QdrantClient, models
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from tests.qdrant_loopback.calls import CALLS
+from tests.qdrant_loopback.faults import Action
+from tests.qdrant_loopback.process import qdrant_loopback
+
+TIMEOUT_SECONDS = 1
+POINT = models.PointStruct(id=1, vector={"dense": [1.0, 0.0]}, payload={"year": 2020})
+
+
+@pytest.fixture(scope="module")
+def server():
+    with qdrant_loopback() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server):
+    client = QdrantClient(url=server.url, timeout=TIMEOUT_SECONDS, check_compatibility=False)
+    dense = models.VectorParams(size=2, distance=models.Distance.COSINE)
+    client.create_collection("papers", vectors_config={"dense": dense})
+    yield client
+    server.heal()
+    client.delete_collection("papers")
+    client.close()
+
+
+def count(client):
+    return client.count("papers").count
+
+
+class TestFaults:
+    def test_fail_the_next_calls_of_their_kind_and_no_others(self, server, client):
+        server.fault(Action.FAIL, "upsert", count=2, status=500)
+
+        for _ in range(2):
+            with pytest.raises(UnexpectedResponse) as caught:
+                client.upsert("papers", [POINT])
+            assert caught.value.status_code == 500
+            assert count(client) == 0
+        client.upsert("papers", [POINT])
+
+        assert count(client) == 1
+
+    @pytest.mark.parametrize(
+        ("action", "is_applied"),
+        [(Action.DROP, False), (Action.LOSE, True), (Action.HANG, True)],
+    )
+    def test_leave_a_call_without_an_answer(self, server, client, action, is_applied):
+        before = server.fired
+        server.fault(action, "upsert", seconds=4 * TIMEOUT_SECONDS)
+
+        with pytest.raises(ResponseHandlingException):
+            client.upsert("papers", [POINT])
+
+        assert count(client) == is_applied
+        assert server.fired.get(f"{action} upsert", 0) - before.get(f"{action} upsert", 0) == 1
+
+    def test_delay_an_answer(self, server, client):
+        server.fault(Action.DELAY, "count", seconds=0.3)
+
+        answered = httpx.post(f"{server.url}/collections/papers/points/count", json={})
+
+        assert answered.elapsed.total_seconds() >= 0.3
+
+    def test_refuse_connections_while_it_is_down_and_keep_what_it_holds(self, server, client):
+        client.upsert("papers", [POINT])
+
+        server.down()
+        with pytest.raises(ResponseHandlingException):
+            count(client)
+        server.up()
+
+        assert count(client) == 1
+
+
+class TestCalls:
+    def test_that_it_does_not_have_are_named(self, server):
+        answer = httpx.post(f"{server.url}/collections/papers/snapshots", json={})
+
+        assert answer.status_code == 501
+        assert "POST /collections/papers/snapshots" in answer.json()["status"]["error"]
+
+    def test_have_kinds_that_tell_them_apart(self):
+        assert len({call.kind for call in CALLS}) == len(CALLS)
+
+
+class TestCollections:
+    def test_report_the_indexes_they_were_given(self, client):
+        client.create_payload_index("papers", "year", models.PayloadSchemaType.INTEGER)
+        client.create_payload_index("papers", "title", models.TextIndexParams(type="text"))
+
+        schema = client.get_collection("papers").payload_schema
+
+        assert {field: index.data_type for field, index in schema.items()} == {
+            "year": models.PayloadSchemaType.INTEGER,
+            "title": models.PayloadSchemaType.TEXT,
+        }
+
+    def test_answer_to_an_alias_that_may_be_switched(self, server, client):
+        alias = models.CreateAlias(collection_name="papers", alias_name="live")
+        client.upsert("papers", [POINT])
+
+        client.update_collection_aliases([models.CreateAliasOperation(create_alias=alias)])
+
+        [known] = client.get_aliases().aliases
+        assert (known.alias_name, known.collection_name) == ("live", "papers")
+        assert client.count("live").count == 1
+
+    def test_are_refused_twice_and_missing_as_a_server_would(self, client):
+        with pytest.raises(UnexpectedResponse) as caught:
+            client.create_collection("papers", vectors_config={})
+        assert caught.value.status_code == 409
+        with pytest.raises(UnexpectedResponse) as caught:
+            client.count("nothing")
+        assert caught.value.status_code == 404

@@ -1,0 +1,54 @@
+import pytest
+from django.urls import reverse
+
+from tests.acting import act, offered, record_wakes
+from webhooks import tasks
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def given_up(settings, monkeypatch):
+    monkeypatch.setattr(tasks.deliver, "delay", lambda: None)
+    settings.STRATA_WEBHOOK_URLS = ["http://one.example/"]
+    return Delivery.objects.create(
+        url="http://one.example/", event="artifact.ready", payload={}, state="given_up", attempts=8
+    )
+
+
+class TestDeliveryAdmin:
+    def test_makes_due_again_what_was_given_up(
+        self, given_up, admin_client, monkeypatch, django_capture_on_commit_callbacks
+    ):
+        wakes = record_wakes(monkeypatch, tasks.deliver)
+
+        with django_capture_on_commit_callbacks(execute=True):
+            said = act(admin_client, "webhooks_delivery", "try_again", given_up)
+
+        assert said == "1 delivery queued."
+        given_up.refresh_from_db()
+        assert (given_up.state, given_up.attempts) == ("due", 0)
+        assert wakes == [("deliver", {})]
+
+    def test_shows_a_delivery_and_lets_no_one_edit_it(self, given_up, admin_client):
+        page = admin_client.get(reverse("admin:webhooks_delivery_change", args=[given_up.pk]))
+
+        assert page.status_code == 200
+        assert "_save" not in page.content.decode()
+
+    def test_finds_one_by_the_id_its_receiver_saw(self, given_up, admin_client):
+        address = reverse("admin:webhooks_delivery_changelist", query={"q": str(given_up.pk)})
+
+        page = admin_client.get(address).content.decode()
+
+        assert "1 delivery" in page
+
+    def test_offers_nothing_to_who_may_only_look(self, given_up, client, django_user_model):
+        from django.contrib.auth.models import Permission
+
+        looker = django_user_model.objects.create_user("looker", is_staff=True)
+        looker.user_permissions.add(Permission.objects.get(codename="view_delivery"))
+        client.force_login(looker)
+
+        assert offered(client, "webhooks_delivery") == set()

@@ -1,0 +1,97 @@
+import json
+
+import pytest
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+from tests.webhooks.conftest import SECRET
+from webhooks.models import Delivery
+from webhooks.sending import Outcome, decode_secret, post_all
+
+pytestmark = pytest.mark.django_db
+
+
+def make_delivery(url: str, **payload) -> Delivery:
+    return Delivery.objects.create(url=url, event="artifact.ready", payload=payload)
+
+
+class TestPostAll:
+    def test_signs_so_that_the_specification_s_own_library_takes_it(self, receiver):
+        delivery = make_delivery(receiver.url, title="Überschrift 标题")
+
+        outcomes = post_all([delivery], SECRET)
+
+        assert outcomes == [Outcome(204)]
+        [(headers, body)] = receiver.received
+        verified = Webhook(SECRET).verify(body, headers)
+        assert verified["type"] == "artifact.ready"
+        assert verified["data"] == {"title": "Überschrift 标题"}
+        assert headers["webhook-id"] == str(delivery.pk)
+
+    def test_leaves_no_room_for_another_body_or_another_secret(self, receiver):
+        post_all([make_delivery(receiver.url, n=1)], SECRET)
+
+        [(headers, body)] = receiver.received
+        with pytest.raises(WebhookVerificationError):
+            Webhook(SECRET).verify(body + b" ", headers)
+        with pytest.raises(WebhookVerificationError):
+            Webhook("whsec_" + "b3RoZXI" * 6).verify(body, headers)
+
+    def test_sends_the_same_body_under_the_same_id_each_time(self, receiver):
+        delivery = make_delivery(receiver.url, b=1, a=2)
+
+        post_all([delivery], SECRET)
+        post_all([Delivery.objects.get()], SECRET)
+
+        first, second = receiver.received
+        assert first[1] == second[1]
+        assert first[0]["webhook-id"] == second[0]["webhook-id"]
+        assert json.loads(first[1])["data"] == {"b": 1, "a": 2}
+
+    def test_follows_no_redirect(self, receiver):
+        receiver.behaviours = ["redirect"]
+
+        outcomes = post_all([make_delivery(receiver.url)], SECRET)
+
+        assert outcomes == [Outcome(302)]
+        assert not outcomes[0].is_success
+        assert len(receiver.received) == 1
+
+    @pytest.mark.parametrize("behaviour", ["hang", "drip"])
+    def test_waits_no_longer_than_it_may(self, receiver, behaviour):
+        receiver.behaviours = [behaviour]
+
+        [outcome] = post_all([make_delivery(receiver.url)], SECRET)
+
+        assert outcome == Outcome(error="No answer within 0.4 seconds.")
+
+    def test_names_what_went_wrong_where_there_was_no_answer(self, receiver):
+        receiver.behaviours = ["reset"]
+
+        [outcome] = post_all([make_delivery(receiver.url)], SECRET)
+
+        assert outcome.status is None
+        assert outcome.error.startswith(("ReadError", "RemoteProtocolError"))
+
+    def test_gives_each_its_own_outcome(self, make_receiver):
+        well, silent = make_receiver(), make_receiver()
+        silent.behaviours = ["hang"]
+        nowhere = make_delivery("http://127.0.0.1:1/hook")
+
+        outcomes = post_all([make_delivery(silent.url), make_delivery(well.url), nowhere], SECRET)
+
+        assert [outcome.status for outcome in outcomes] == [None, 204, None]
+        assert outcomes[2].error.startswith("ConnectError")
+
+
+class TestDecodeSecret:
+    @pytest.mark.parametrize(
+        ("secret", "complaint"),
+        [
+            ("c2VjcmV0IHdob3NlIGtleSBoYXMgMzIgYnl0ZXMuLi4=", "does not start with whsec_"),
+            ("whsec_not*base64", "is not base64"),
+            ("whsec_c2hvcnQ=", "holds 5 bytes"),
+        ],
+    )
+    def test_says_what_is_wrong_with_one(self, secret, complaint):
+        with pytest.raises(ValueError, match=complaint.replace("*", r"\*")):
+            decode_secret(secret)

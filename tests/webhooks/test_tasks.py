@@ -1,0 +1,105 @@
+import threading
+
+import pytest
+
+from tests.webhooks.conftest import wait_out_backoff
+from webhooks import services, tasks
+from webhooks.models import Delivery
+from webhooks.tasks import DeliveryRound
+
+pytestmark = pytest.mark.django_db
+
+
+class TestDeliver:
+    def test_runs_once_what_was_announced_is_committed(
+        self, receiver, django_capture_on_commit_callbacks
+    ):
+        with django_capture_on_commit_callbacks(execute=True):
+            services.announce("build.promoted", {"index": "plain"})
+            before_commit = len(receiver.received)
+
+        assert before_commit == 0
+        assert Delivery.objects.get().state == "delivered"
+
+    def test_comes_again_for_what_falls_due_before_the_next_sweep(self, receiver, monkeypatch):
+        asked = []
+        monkeypatch.setattr(tasks.deliver, "delay", lambda: None)
+        monkeypatch.setattr(tasks.deliver, "apply_async", lambda countdown: asked.append(countdown))
+        receiver.behaviours = [500]
+        services.announce("artifact.ready", {})
+
+        tasks.deliver()
+        wait_out_backoff()
+        tasks.deliver()  # the next is minutes away: the sweep's
+
+        assert asked == [pytest.approx(services.BACKOFF[0], abs=2)]
+
+    def test_does_not_stop_the_one_who_announces_when_no_broker_answers(
+        self, receiver, monkeypatch, django_capture_on_commit_callbacks, caplog
+    ):
+        def refuse():
+            raise ConnectionError("no broker")
+
+        monkeypatch.setattr(tasks.deliver, "delay", refuse)
+
+        with django_capture_on_commit_callbacks(execute=True):
+            services.announce("artifact.ready", {})
+        monkeypatch.undo()
+        assert "no broker" in caplog.text
+
+
+class TestSweepDeliveries:
+    def test_wakes_what_no_signal_did(self, receiver):
+        Delivery.objects.bulk_create(
+            [Delivery(url=receiver.url, event="artifact.ready", payload={})]
+        )
+
+        tasks.sweep_deliveries()
+
+        assert Delivery.objects.get().state == "delivered"
+
+    def test_wakes_no_one_for_what_is_not_due(self, receiver, monkeypatch):
+        receiver.behaviours = [500]
+        services.announce("artifact.ready", {})
+        tasks.delivering.run()
+        wakes = []
+        monkeypatch.setattr(tasks.deliver, "delay", lambda: wakes.append(1))
+
+        tasks.sweep_deliveries()
+
+        assert wakes == []
+
+
+class TestDeliveryRound:
+    def test_has_one_thread_at_work_that_does_not_leave_behind_what_comes_meanwhile(
+        self, monkeypatch
+    ):
+        is_at_work, may_go_on = threading.Event(), threading.Event()
+        calls = []
+
+        def deliver(*, should_stop):
+            calls.append(threading.current_thread().name)
+            is_at_work.set()
+            may_go_on.wait(5)
+            return 1
+
+        monkeypatch.setattr(services, "deliver", deliver)
+        rounds = DeliveryRound()
+        first = threading.Thread(target=rounds.run, name="first")
+        first.start()
+        is_at_work.wait(5)
+
+        attempts_of_second = rounds.run()
+        may_go_on.set()
+        first.join(5)
+
+        assert attempts_of_second == 0
+        assert calls == ["first", "first"]
+
+    def test_starts_nothing_while_the_process_stops(self, receiver):
+        services.announce("artifact.ready", {})
+        rounds = DeliveryRound()
+        rounds.is_stopping.set()
+
+        assert rounds.run() == 0
+        assert rounds.wait_idle(0)

@@ -1,0 +1,60 @@
+"""System checks of who is told, and with what signature."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from webhooks.sending import decode_secret
+
+MAKE_ONE = (
+    "python -c \"import base64, os; print('whsec_' + base64.b64encode(os.urandom(32)).decode())\""
+)
+
+
+@register()
+def check_urls(**kwargs: Any) -> list[CheckMessage]:
+    return [
+        Error(
+            f"STRATA_WEBHOOK_URLS holds {url!r}, which is no http or https URL.",
+            hint="Put commas between URLs, and write a comma inside one as %2C.",
+            id="webhooks.E001",
+        )
+        for url in settings.STRATA_WEBHOOK_URLS
+        if not _is_http(url)
+    ]
+
+
+@register()
+def check_secret(**kwargs: Any) -> list[CheckMessage]:
+    if not settings.STRATA_WEBHOOK_URLS:
+        return []
+    if not settings.STRATA_WEBHOOK_SECRET:
+        return [
+            Error(
+                "STRATA_WEBHOOK_URLS is set, STRATA_WEBHOOK_SECRET is not: no receiver could "
+                "tell who speaks.",
+                hint=f"{MAKE_ONE} makes one.",
+                id="webhooks.E002",
+            )
+        ]
+    try:
+        decode_secret(settings.STRATA_WEBHOOK_SECRET)
+    except ValueError as error:
+        return [
+            Error(
+                f"STRATA_WEBHOOK_SECRET is not well formed. {error}",
+                hint=f"{MAKE_ONE} makes one.",
+                id="webhooks.E003",
+            )
+        ]
+    return []
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and len(url) <= 2_000

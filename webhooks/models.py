@@ -1,0 +1,65 @@
+"""The outbox: what others are to be told, kept until they have taken it."""
+
+import uuid
+
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def due(self) -> "DeliveryQuerySet":
+        """Not taken yet by a receiver that is still configured."""
+        return self.filter(state=Delivery.State.DUE, url__in=settings.STRATA_WEBHOOK_URLS)
+
+    def claimable(self) -> "DeliveryQuerySet":
+        """Due now, and no worker holds a running lease on them."""
+        return self.due().filter(
+            Q(leased_until=None) | Q(leased_until__lt=Now()), next_attempt_at__lte=Now()
+        )
+
+
+class Delivery(models.Model):
+    """One event for one receiver."""
+
+    class State(models.TextChoices):
+        DUE = "due"
+        DELIVERED = "delivered"
+        GIVEN_UP = "given_up"
+
+    id = models.UUIDField(
+        primary_key=True, default=uuid.uuid4, help_text="Sent as webhook-id, at each attempt."
+    )
+    url = models.CharField(max_length=2_000)
+    event = models.CharField(max_length=60)
+    payload = models.JSONField(encoder=DjangoJSONEncoder)
+    state = models.CharField(max_length=10, choices=State, default=State.DUE)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(default=timezone.now)
+    last_status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status of an answer.")
+    last_error = models.TextField(blank=True)
+    lease_token = models.UUIDField(null=True)
+    leased_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    delivered_at = models.DateTimeField(null=True)
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        ordering = ["-created_at", "-id"]
+        indexes = [
+            models.Index(fields=["next_attempt_at"], name="delivery_due", condition=Q(state="due")),
+            models.Index(
+                fields=["delivered_at"],
+                name="delivery_delivered",
+                condition=Q(state="delivered"),
+            ),
+            models.Index(fields=["-created_at", "-id"], name="delivery_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} to {self.url}"

@@ -1,0 +1,106 @@
+"""Talking to receivers: one signed POST for each delivery, as the Standard Webhooks
+specification has it (https://www.standardwebhooks.com). Nothing here knows the database.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import httpx
+from django.core.serializers.json import DjangoJSONEncoder
+
+from webhooks.models import Delivery
+
+SECRET_PREFIX = "whsec_"  # noqa: S105
+KEY_BYTES = range(24, 65)  # as the specification wants it
+TIMEOUT_SECONDS = 10.0  # from the name's look-up to the last of the answer's headers
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt went: the ``status`` of an answer, or why there was none."""
+
+    status: int | None = None
+    error: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+def post_all(deliveries: Sequence[Delivery], secret: str) -> list[Outcome]:
+    """Post them all at the same time; within ``TIMEOUT_SECONDS`` each has its outcome."""
+    key = decode_secret(secret)
+    return asyncio.run(_post_all(deliveries, key))
+
+
+async def _post_all(deliveries: Sequence[Delivery], key: bytes) -> list[Outcome]:
+    # Redirects are not followed: what is signed for one receiver is no other's to read.
+    async with httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_SECONDS) as client:
+        return await asyncio.gather(*(_post(client, delivery, key) for delivery in deliveries))
+
+
+async def _post(client: httpx.AsyncClient, delivery: Delivery, key: bytes) -> Outcome:
+    body = render_body(delivery)
+    headers = sign(key, message_id=str(delivery.pk), timestamp=int(time.time()), body=body)
+    headers |= {"Content-Type": "application/json", "User-Agent": "strata"}
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            # Streamed, so that an answer's body is never read: it may have no end.
+            async with client.stream(
+                "POST", delivery.url, content=body, headers=headers
+            ) as response:
+                return Outcome(response.status_code)
+    except (TimeoutError, httpx.TimeoutException):
+        return Outcome(error=f"No answer within {TIMEOUT_SECONDS:g} seconds.")
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        return Outcome(error=f"{type(error).__name__}: {error}")
+
+
+def render_body(delivery: Delivery) -> bytes:
+    """The same bytes at each attempt."""
+    content = {
+        "type": delivery.event,
+        "timestamp": delivery.created_at,
+        "data": delivery.payload,
+    }
+    return json.dumps(content, cls=DjangoJSONEncoder, ensure_ascii=False).encode()
+
+
+def sign(key: bytes, *, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """The three headers by which a receiver knows who sent ``body``, and when.
+
+    Source:
+        Standard Webhooks, "Signature scheme": HMAC-SHA256 of ``id.timestamp.body``.
+    """
+    signed = b".".join([message_id.encode(), str(timestamp).encode(), body])
+    signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{signature}",
+    }
+
+
+def decode_secret(secret: str) -> bytes:
+    """The key inside ``whsec_…``.
+
+    Raises:
+        ValueError: it is not base64 of 24 to 64 bytes behind that prefix.
+    """
+    if not secret.startswith(SECRET_PREFIX):
+        raise ValueError(f"It does not start with {SECRET_PREFIX}.")
+    try:
+        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    except ValueError as error:
+        raise ValueError(f"What follows {SECRET_PREFIX} is not base64.") from error
+    if len(key) not in KEY_BYTES:
+        raise ValueError(
+            f"It holds {len(key)} bytes; {KEY_BYTES.start} to {KEY_BYTES.stop - 1} are wanted."
+        )
+    return key

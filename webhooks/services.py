@@ -1,0 +1,168 @@
+"""Writes to the outbox: announcing, delivering, trying again, tidying up.
+
+The rows are the queue: everything here can run twice, late, or beside itself on another
+machine. Nothing here enqueues.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F, Min, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from webhooks import sending
+from webhooks.models import Delivery
+from webhooks.sending import Outcome
+
+logger = logging.getLogger(__name__)
+
+# Seconds after each failed attempt; with the last one, over a day has passed.
+BACKOFF = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600)
+MAX_ATTEMPTS = len(BACKOFF) + 1
+BATCH = 8  # posted at the same time
+LEASE_SECONDS = 60  # several times what a batch may take
+KEPT_DELIVERED = timedelta(days=7)
+ERROR_CHARS = 500  # of what went wrong
+GONE = 410  # the specification's word for: send no more of this
+
+
+def announce(event: str, payload: dict[str, Any]) -> None:
+    """Have every configured receiver told, once the transaction around this is committed.
+
+    Without receivers nothing is written. What fails to be told is told again for about a day.
+    """
+    for url in settings.STRATA_WEBHOOK_URLS:
+        Delivery.objects.create(url=url, event=event, payload=payload)
+
+
+# --- Delivering ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Deliveries one worker holds a lease on; ``token`` proves it still does."""
+
+    token: uuid.UUID
+    deliveries: list[Delivery]
+
+
+def deliver(*, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Deliver what is due, a batch at a time; how many attempts were made.
+
+    A receiver that does not answer at all is left alone until the next call, so that those
+    which do are not kept waiting for it.
+    """
+    attempt_count = 0
+    silent: set[str] = set()
+    while not should_stop():
+        claim = claim_deliveries(BATCH, leaving_out=silent)
+        if claim is None:
+            break
+        # No transaction is open meanwhile.
+        outcomes = sending.post_all(claim.deliveries, settings.STRATA_WEBHOOK_SECRET)
+        for delivery, outcome in zip(claim.deliveries, outcomes, strict=True):
+            note_outcome(delivery, claim.token, outcome)
+            if outcome.status is None:
+                silent.add(delivery.url)
+        attempt_count += len(outcomes)
+    return attempt_count
+
+
+def claim_deliveries(limit: int, *, leaving_out: Collection[str] = ()) -> Claim | None:
+    """Take a lease on up to ``limit`` due deliveries; the attempt is counted now.
+
+    Those tried least come first: a receiver's backlog does not hold up what is new.
+    """
+    token = uuid.uuid4()
+    with transaction.atomic():
+        claimable = Delivery.objects.claimable().exclude(url__in=leaving_out)
+        if connection.features.has_select_for_update_skip_locked:
+            claimable = claimable.select_for_update(skip_locked=True)
+        claimable = claimable.filter(attempts__lt=MAX_ATTEMPTS)
+        ids = list(
+            claimable.order_by("attempts", "next_attempt_at", "pk").values_list("pk", flat=True)[
+                :limit
+            ]
+        )
+        if not ids:
+            return None
+        Delivery.objects.filter(pk__in=ids).update(
+            attempts=F("attempts") + 1,
+            lease_token=token,
+            leased_until=Now() + timedelta(seconds=LEASE_SECONDS),
+        )
+    return Claim(token, list(Delivery.objects.filter(lease_token=token)))
+
+
+def note_outcome(delivery: Delivery, token: uuid.UUID, outcome: Outcome) -> None:
+    """Keep how an attempt went; without effect once the lease is someone else's."""
+    values: dict[str, Any] = {
+        "last_status": outcome.status,
+        "last_error": _describe(outcome),
+        "lease_token": None,
+        "leased_until": None,
+    }
+    if outcome.is_success:
+        values |= {"state": Delivery.State.DELIVERED, "delivered_at": Now()}
+    elif outcome.status == GONE or delivery.attempts >= MAX_ATTEMPTS:
+        values |= {"state": Delivery.State.GIVEN_UP}
+        logger.warning("%s is given up: %s", delivery, values["last_error"])
+    else:
+        wait = timedelta(seconds=BACKOFF[delivery.attempts - 1])
+        values |= {"next_attempt_at": Now() + wait}
+    Delivery.objects.filter(pk=delivery.pk, lease_token=token).update(**values)
+
+
+def _describe(outcome: Outcome) -> str:
+    if outcome.is_success:
+        return ""
+    if outcome.status is not None:
+        return f"It answered {outcome.status}."
+    return outcome.error[:ERROR_CHARS]
+
+
+def next_attempt_at() -> datetime | None:
+    """When the next delivery that now waits falls due; None if none does."""
+    due = Delivery.objects.due().filter(lease_token=None, next_attempt_at__gt=Now())
+    return due.aggregate(first=Min("next_attempt_at"))["first"]
+
+
+def release_leases() -> int:
+    """Let go of every claim. Only for the one process that owns all work."""
+    held = Delivery.objects.filter(lease_token__isnull=False)
+    return held.update(lease_token=None, leased_until=None)
+
+
+# --- Watching over it ------------------------------------------------------------------------
+
+
+def try_again(deliveries: QuerySet[Delivery]) -> int:
+    """Have these deliveries made anew, with all their attempts, whatever came of them; how many."""
+    return deliveries.update(
+        state=Delivery.State.DUE,
+        attempts=0,
+        next_attempt_at=Now(),
+        delivered_at=None,
+        lease_token=None,
+        leased_until=None,
+    )
+
+
+def tidy_deliveries() -> None:
+    """Give up what no attempt can follow on, and drop what was delivered long ago."""
+    waiting = Delivery.objects.filter(state=Delivery.State.DUE)
+    waiting.exclude(url__in=settings.STRATA_WEBHOOK_URLS).update(
+        state=Delivery.State.GIVEN_UP, last_error="Its address is no longer configured."
+    )
+    Delivery.objects.claimable().filter(attempts__gte=MAX_ATTEMPTS).update(
+        state=Delivery.State.GIVEN_UP, last_error="Its worker died at the last attempt."
+    )
+    oldest = timezone.now() - KEPT_DELIVERED
+    Delivery.objects.filter(state=Delivery.State.DELIVERED, delivered_at__lt=oldest).delete()
