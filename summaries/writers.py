@@ -6,8 +6,9 @@ they are done.
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -253,51 +254,58 @@ class LanguageModelWriter:
             for key in (keys[0] for keys in wanted.values()):
                 yield key, None, None, _estimate(prompts[key][0])
             return
+        # A call begins once an earlier answer is kept: a kill loses only what is under way.
+        waiting = deque(wanted)
+        under_way: dict[Future[llm.Completion[Any]], str] = {}
         pool = ThreadPoolExecutor(settings.STRATA_LLM_CONCURRENCY)
         try:
-            calls = {}
-            for kept_key, keys in wanted.items():
-                prompt, model = prompts[keys[0]]
-                complete = llm.get_language_model(model).complete
-                calls[pool.submit(complete, prompt.system, prompt.user, schema)] = kept_key
-            for call in as_completed(calls):
-                if call.cancelled():
-                    continue
-                first, *others = wanted[calls[call]]
-                try:
-                    completion = call.result()
-                except LanguageModelError as error:
-                    if error.is_retryable or error.is_about_setup:
-                        for waiting in calls:
-                            waiting.cancel()
-                    cost = Cost(
-                        call_count=error.call_count,
-                        failure_count=1,
-                        prompt_tokens=error.prompt_tokens,
-                        completion_tokens=error.completion_tokens,
+            while waiting or under_way:
+                while waiting and len(under_way) < settings.STRATA_LLM_CONCURRENCY:
+                    kept_key = waiting.popleft()
+                    prompt, model = prompts[wanted[kept_key][0]]
+                    complete = llm.get_language_model(model).complete
+                    call = pool.submit(complete, prompt.system, prompt.user, schema)
+                    under_way[call] = kept_key
+                done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                for call in done:
+                    kept_key = under_way.pop(call)
+                    first, *others = wanted[kept_key]
+                    try:
+                        completion = call.result()
+                    except LanguageModelError as error:
+                        if error.is_retryable or error.is_about_setup:
+                            waiting.clear()
+                        yield first, None, error, _cost_of_failure(error)
+                        for key in others:
+                            yield key, None, error, Cost()
+                        continue
+                    Answer.objects.update_or_create(
+                        key=kept_key,
+                        defaults={
+                            "model_name": completion.model_name,
+                            "content": completion.value.model_dump(mode="json"),
+                        },
                     )
-                    yield first, None, error, cost
+                    cost = Cost(
+                        call_count=completion.call_count,
+                        prompt_tokens=completion.prompt_tokens,
+                        completion_tokens=completion.completion_tokens,
+                    )
+                    answered = _Answered(completion.value, completion.model_name)
+                    yield first, answered, None, cost
                     for key in others:
-                        yield key, None, error, Cost()
-                    continue
-                Answer.objects.update_or_create(
-                    key=calls[call],
-                    defaults={
-                        "model_name": completion.model_name,
-                        "content": completion.value.model_dump(mode="json"),
-                    },
-                )
-                cost = Cost(
-                    call_count=completion.call_count,
-                    prompt_tokens=completion.prompt_tokens,
-                    completion_tokens=completion.completion_tokens,
-                )
-                answered = _Answered(completion.value, completion.model_name)
-                yield first, answered, None, cost
-                for key in others:
-                    yield key, answered, None, Cost(reused_count=1)
+                        yield key, answered, None, Cost(reused_count=1)
         finally:  # told to stop, what has not been sent stays unsent
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _cost_of_failure(error: LanguageModelError) -> Cost:
+    return Cost(
+        call_count=error.call_count,
+        failure_count=1,
+        prompt_tokens=error.prompt_tokens,
+        completion_tokens=error.completion_tokens,
+    )
 
 
 def _estimate(prompt: Prompt) -> Cost:
