@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -177,6 +178,15 @@ class TestKeptAnswers:
 
         assert len(model.asked) == 1
         assert {outcome.key for outcome in outcomes} == {0, 1, 2}
+
+    def test_are_kept_before_more_is_asked(self, wide, model, settings):
+        settings.STRATA_LLM_CONCURRENCY = 2
+        texts = {n: SummaryInput([f"Text {n}."], is_of_page=True) for n in range(8)}
+
+        for done, _ in enumerate(LanguageModelWriter().summarise(texts, wide.spec), start=1):
+            time.sleep(0.01)  # whoever takes the outcomes is slow
+            assert len(model.asked) - done < 2
+            assert Answer.objects.count() >= done
 
     def test_are_asked_for_anew_under_another_prompt(self, wide, model, settings, tmp_path):
         one = {1: SummaryInput(["The same."], is_of_page=True)}
