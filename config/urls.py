@@ -18,6 +18,7 @@ urlpatterns = [
     path("api/v1/", include("indexing.urls")),
     path("api/v1/", include("summaries.urls")),
     path("api/v1/", include("retrieval.evaluation_urls")),
+    path("api/v1/", include("evidence.urls")),
     path("pipelines/", pipelines_page, name="pipelines"),
     path("admin/", admin.site.urls),
 ]

@@ -47,7 +47,7 @@ RESERVED_FIELDS = frozenset(BUILT_IN_FIELDS) | {
 PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
 
 # What says how an index is searched and shown, and leaves its vectors as they are.
-SEARCH_SETTINGS = {"title", "description", "search", "tools", "identifiers"}
+SEARCH_SETTINGS = {"title", "description", "search", "tools", "identifiers", "evidence"}
 
 # The collection each kind lives in: page and artifact summaries share one, for their scores
 # compare.
@@ -304,6 +304,12 @@ class SearchSpec(Frozen):
     pipeline: str = Field("plain", pattern=rf"^{NAME_PATTERN.pattern}$")  # how questions are asked
 
 
+class EvidenceSpec(Frozen):
+    """Findings are given to this index, each kept once by what it says."""
+
+    threshold: float = Field(0.9, gt=0, le=1)  # cosine, from which two say the same
+
+
 class IndexSpec(Frozen):
     """How one index is built and searched."""
 
@@ -322,7 +328,9 @@ class IndexSpec(Frozen):
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
 
-    @field_validator("page_summaries", "artifact_summaries", "questions", mode="before")
+    evidence: EvidenceSpec | None = None  # null: the index takes none
+
+    @field_validator("page_summaries", "artifact_summaries", "questions", "evidence", mode="before")
     @classmethod
     def _switch(cls, setting: Any) -> Any:
         """``true`` for the defaults, ``false`` for none."""
@@ -336,6 +344,8 @@ class IndexSpec(Frozen):
             raise ValueError("chunks.embed is false and no other kind of node is switched on")
         if self.artifact_summaries is not None and self.page_summaries is None:
             raise ValueError("artifact_summaries are made from page_summaries: switch both on")
+        if self.evidence is not None and not self.chunks.embed:
+            raise ValueError("evidence: findings are compared by their chunks: chunks.embed: true")
         for held, collection in self.collections.items():
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,100}", collection):
                 raise ValueError(f"collections.{held}: letters, digits, dots, dashes, underscores")

@@ -25,6 +25,7 @@ INSTALLED_APPS = [
     "indexing.apps.IndexingConfig",
     "summaries.apps.SummariesConfig",
     "retrieval.apps.RetrievalConfig",
+    "evidence.apps.EvidenceConfig",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

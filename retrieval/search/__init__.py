@@ -14,6 +14,7 @@ the commands all come here.
 from retrieval.search.flat import (
     Hit,
     SearchAnswer,
+    search_artifacts,
     search_chunks,
     search_questions,
     search_summaries,
@@ -71,6 +72,7 @@ __all__ = [
     "Stale",
     "SummaryType",
     "Verdict",
+    "search_artifacts",
     "search_chunks",
     "search_hierarchical",
     "search_queries",

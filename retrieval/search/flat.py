@@ -72,6 +72,16 @@ def search_chunks(request: SearchRequest) -> SearchAnswer:
     return _search(request, ("chunk",))
 
 
+def search_artifacts(request: SearchRequest) -> SearchAnswer:
+    """The best chunk of each artifact; ``limit`` and ``offset`` count artifacts. Otherwise as
+    ``search_chunks``."""
+    return _search(
+        request,
+        ("chunk",),
+        group=lambda found: (found.target.build_id, found.point.payload.get("artifact_id")),
+    )
+
+
 def search_summaries(request: SearchRequest, type: SummaryType = SummaryType.ALL) -> SearchAnswer:
     """The best summaries, of pages, artifacts or both. Otherwise as ``search_chunks``."""
     return _search(request, type.kinds)

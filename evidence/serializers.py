@@ -1,0 +1,187 @@
+"""Shapes of the evidence API."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from documents.exceptions import InvalidInput
+from documents.parsing import clean_text
+from documents.serializers import (
+    MAX_TITLE_CHARS,
+    MAX_URL_CHARS,
+    StrictSerializer,
+    StringField,
+    TextField,
+    TitleField,
+    URLField,
+)
+from evidence.finding import MAX_URLS, FoundEvidence
+from evidence.services import MAX_ITEMS, Decision, Item, Verdict
+from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
+from retrieval.serializers.answers import render_answer, render_chunk
+from retrieval.serializers.schema import PageSearchAnswerSerializer
+
+MAX_AUTHORS = 1_000
+MAX_CITED_CHARS = 1_000  # of a source, a date, an author's name
+
+# --- What is taken ---------------------------------------------------------------------------
+
+
+class CitationSerializer(StrictSerializer):
+    """Where a finding stands."""
+
+    source = StringField(  # type: ignore[assignment]  # a field, and not the base class's setting
+        required=False, max_length=MAX_CITED_CHARS, help_text="Who published it."
+    )
+    title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
+    date = StringField(
+        required=False, max_length=MAX_CITED_CHARS, help_text="As in RFC 3339, such as 2021-05-14."
+    )
+    authors = serializers.ListField(
+        child=StringField(max_length=MAX_CITED_CHARS), required=False, max_length=MAX_AUTHORS
+    )
+
+
+class ItemSerializer(StrictSerializer):
+    url = URLField(max_length=MAX_URL_CHARS, help_text="Its identity: given again, it is updated.")
+    content = TextField()
+    citation = CitationSerializer(required=False)
+
+
+class AddEvidenceSerializer(StrictSerializer):
+    """Several items, or a single one: its fields beside ``threshold``."""
+
+    items = serializers.ListField(child=ItemSerializer(), min_length=1, max_length=MAX_ITEMS)
+    threshold = serializers.FloatField(
+        required=False,
+        min_value=0.0,
+        max_value=1.0,
+        help_text="Cosine from which two findings say the same; the index's own by default.",
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and "items" not in data and "url" in data:
+            single = dict(data)
+            threshold = {k: single.pop(k) for k in ("threshold",) if k in single}
+            data = {"items": [single], **threshold}
+        return super().to_internal_value(data)
+
+
+class SimilarParametersSerializer(StrictSerializer):
+    q = StringField(max_length=MAX_QUERY_CHARS, help_text="A finding, a claim or a question.")
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+    min_similarity = serializers.FloatField(
+        required=False, min_value=-1.0, max_value=1.0, help_text="Cosine."
+    )
+    min_revision = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        help_text="A write's revision: hits that show it and all before it, or 409.",
+    )
+
+
+class RelatedParametersSerializer(StrictSerializer):
+    query = StringField(max_length=MAX_QUERY_CHARS)
+    urls = serializers.ListField(
+        child=URLField(max_length=MAX_URL_CHARS),
+        max_length=MAX_URLS,
+        default=list,
+        help_text="What is at hand already; none of it comes back.",
+    )
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+    min_similarity = serializers.FloatField(
+        required=False, min_value=-1.0, max_value=1.0, help_text="Cosine."
+    )
+    min_revision = serializers.IntegerField(required=False, min_value=0)
+
+
+def read_items(data: Any) -> tuple[list[Item], float | None]:
+    """
+    Raises:
+        InvalidInput: the first thing wrong with them.
+    """
+    serializer = AddEvidenceSerializer(data=data)
+    serializer.is_valid(raise_exception=True)
+    given = serializer.validated_data
+    return [_read_item(each) for each in given["items"]], given.get("threshold")
+
+
+def _read_item(given: dict[str, Any]) -> Item:
+    citation = given.get("citation")
+    if citation is None:
+        return Item(given["url"], given["content"])
+    said = {name: _clean(value) for name, value in citation.items() if name != "title"}
+    return Item(given["url"], given["content"], citation.get("title") or None, said)
+
+
+def _clean(value: Any) -> Any:
+    return [clean_text(each) for each in value] if isinstance(value, list) else clean_text(value)
+
+
+def read_parameters(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
+    """
+    Raises:
+        InvalidInput: the first thing wrong with them.
+    """
+    serializer = serializer_class(data=data)
+    serializer.is_valid(raise_exception=True)
+    given: dict[str, Any] = serializer.validated_data
+    query = given.get("q", given.get("query", ""))
+    if not query.strip():
+        raise InvalidInput("The query is empty.", field="q" if "q" in given else "query")
+    return given
+
+
+# --- What is answered ------------------------------------------------------------------------
+
+
+class VerdictSerializer(serializers.Serializer):
+    url = serializers.CharField()
+    verdict = serializers.ChoiceField(choices=[str(verdict) for verdict in Verdict])
+    artifact_id = serializers.UUIDField(help_text="What holds the finding; a duplicate's twin.")
+    revision = serializers.IntegerField(help_text="For min_revision of searches.")
+    duplicate_of = serializers.UUIDField(required=False)
+    similarity = serializers.FloatField(required=False, help_text="Cosine, of a duplicate.")
+
+    class Meta:
+        ref_name = "EvidenceVerdict"
+
+
+class VerdictsSerializer(serializers.Serializer):
+    verdicts = VerdictSerializer(many=True, help_text="In the order given.")
+
+
+class EvidenceAnswerSerializer(PageSearchAnswerSerializer):
+    """Hits as of any search, each with ``url``, ``content``, ``citation`` and ``similarity``."""
+
+
+def render_decisions(decisions: list[Decision]) -> dict[str, Any]:
+    return {"verdicts": [_render_decision(each) for each in decisions]}
+
+
+def _render_decision(decision: Decision) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "url": decision.url,
+        "verdict": str(decision.verdict),
+        "artifact_id": decision.artifact_id,
+        "revision": decision.revision,
+    }
+    if decision.verdict == Verdict.DUPLICATE:
+        content |= {"duplicate_of": decision.artifact_id, "similarity": decision.similarity}
+    return content
+
+
+def render_found(found: FoundEvidence) -> dict[str, Any]:
+    content = render_answer(found.answer, render_chunk)
+    hits = []
+    for hit, rendered in zip(found.answer.hits, content["hits"], strict=True):
+        evidence = found.evidence_of(hit)
+        if evidence is not None:
+            rendered |= {
+                "url": evidence.url,
+                "content": evidence.content,
+                "citation": {"title": evidence.title} | evidence.citation,
+                "similarity": hit.score,
+            }
+            hits.append(rendered)
+    return content | {"hits": hits}

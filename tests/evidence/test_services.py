@@ -1,0 +1,186 @@
+"""Words are hashed into vectors here: of two texts of n words that share all but one, the cosine is
+near 1 - 1/n."""
+
+import pytest
+
+from documents.exceptions import InvalidInput, UnknownIndex
+from documents.models import Artifact
+from documents.services import remove_artifact
+from evidence.models import RecentEvidence
+from evidence.services import Item, Verdict, add_evidence
+from indexing.exceptions import StoreUnavailable
+from indexing.models import Index, IndexBuild
+from indexing.services import plan_nodes
+from indexing.stores import get_store
+from indexing.verification import verify_build
+from tests.factories import give, settle
+
+WORDS = "aspirin lowers the risk of colorectal cancer in adults who take it daily for ten years"
+NEAR = WORDS.replace("daily", "weekly")  # 15 of 16 words
+APART = "granite cools slowly under the ground and its crystals have time to grow"
+
+
+def add(*items: Item, **options) -> list:
+    return add_evidence("evidence", items, **options)
+
+
+def verdicts(*items: Item, **options) -> list[Verdict]:
+    return [decision.verdict for decision in add(*items, **options)]
+
+
+@pytest.fixture(params=["just given", "settled"])
+def known(request, findings) -> Artifact:
+    """One finding, before and after the vector store has it."""
+    [decision] = add(Item("https://one.example/a", WORDS))
+    artifact = Artifact.objects.get(pk=decision.artifact_id)
+    if request.param == "settled":
+        settle(findings, artifact)
+        add(Item("https://one.example/a", WORDS))  # whoever adds, tidies up
+        assert not RecentEvidence.objects.exists()
+    return artifact
+
+
+class TestAddEvidence:
+    def test_stores_a_finding_with_its_citation(self, findings):
+        citation = {"source": "Nature", "date": "2021-05-14", "authors": ["Ada Lovelace"]}
+
+        [decision] = add(Item("https://one.example/a", WORDS, "On aspirin", citation))
+
+        assert decision.verdict == Verdict.ADDED
+        artifact = Artifact.objects.get(pk=decision.artifact_id)
+        assert (artifact.url, artifact.title) == ("https://one.example/a", "On aspirin")
+        assert artifact.metadata == citation
+        assert artifact.revision == decision.revision
+        settle(findings, artifact)
+        assert verify_build(findings).is_sound
+
+    def test_names_the_twin_of_what_says_the_same(self, known):
+        [decision] = add(Item("https://other.example/b", NEAR))
+
+        assert decision.verdict == Verdict.DUPLICATE
+        assert decision.artifact_id == known.pk
+        assert decision.similarity == pytest.approx(15 / 16, abs=1e-2)
+        assert Artifact.objects.count() == 1
+
+    def test_takes_the_letter_for_the_same(self, known):
+        [decision] = add(Item("https://other.example/b", WORDS), threshold=1.0)
+
+        assert (decision.verdict, decision.similarity) == (Verdict.DUPLICATE, 1.0)
+
+    def test_adds_what_says_something_else(self, known):
+        assert verdicts(Item("https://other.example/b", APART)) == [Verdict.ADDED]
+        assert verdicts(Item("https://third.example/c", NEAR), threshold=0.95) == [Verdict.ADDED]
+
+    def test_updates_a_url_with_new_content(self, known):
+        [decision] = add(Item("https://one.example/a", APART))
+
+        assert decision.verdict == Verdict.UPDATED
+        assert decision.artifact_id == known.pk
+        # What it said before is said no more; what it says now is known.
+        assert verdicts(
+            Item("https://other.example/b", WORDS), Item("https://third.example/c", APART)
+        ) == [Verdict.ADDED, Verdict.DUPLICATE]
+
+    def test_updates_a_citation_and_repeats_nothing(self, known):
+        item = Item("https://one.example/a", WORDS, "A title", {"source": "Nature"})
+
+        assert verdicts(item, item) == [Verdict.UPDATED, Verdict.DUPLICATE]
+
+    def test_compares_within_a_batch(self, findings):
+        assert verdicts(
+            Item("https://one.example/a", WORDS),
+            Item("https://two.example/b", NEAR),
+            Item("https://three.example/c", APART),
+            Item("https://one.example/a", APART + " indeed"),
+        ) == [Verdict.ADDED, Verdict.DUPLICATE, Verdict.ADDED, Verdict.UPDATED]
+
+    def test_takes_a_finding_as_new_while_one_of_its_passages_is(self, findings):
+        long = "\n\n".join(f"Paragraph {n} of {WORDS * 3}." for n in range(60))
+        add(Item("https://one.example/a", long))
+
+        assert verdicts(
+            Item("https://two.example/b", f"{long}\n\n{APART * 40}"),
+            Item("https://three.example/c", f"{long} "),
+        ) == [Verdict.ADDED, Verdict.DUPLICATE]
+
+    def test_forgets_what_was_deleted(self, known):
+        remove_artifact(known.pk)
+
+        assert verdicts(Item("https://other.example/b", NEAR)) == [Verdict.ADDED]
+
+    def test_compares_across_a_change_of_model(self, known, findings):
+        RecentEvidence.objects.update(space="another", vectors=b"", count=0)
+
+        assert verdicts(Item("https://other.example/b", NEAR)) == [Verdict.DUPLICATE]
+
+    def test_decides_anew_where_another_build_answers_by_then(self, known, embedder, monkeypatch):
+        embed = embedder.embed_documents
+        asked = []
+
+        def promote_meanwhile(texts):
+            if not asked:
+                asked.append(texts)
+                old = IndexBuild.objects.live().get(index="evidence")
+                new = IndexBuild.objects.create(
+                    index_id="evidence", number=99, recipe=old.recipe, fingerprint=old.fingerprint
+                )
+                Index.objects.filter(pk="evidence").update(live_build=new)
+                plan_nodes(known.pk, new)
+            return embed(texts)
+
+        monkeypatch.setattr(embedder, "embed_documents", promote_meanwhile)
+
+        [decision] = add(Item("https://two.example/b", APART))
+
+        assert decision.verdict == Verdict.ADDED
+        assert len(asked) == 1
+
+    def test_knows_a_url_too_long_for_an_identifier(self, findings):
+        url = f"https://one.example/{'a' * 1_900}"
+
+        assert verdicts(Item(url, WORDS), Item(url, WORDS)) == [Verdict.ADDED, Verdict.DUPLICATE]
+
+    def test_stores_all_or_none(self, findings):
+        wrong = Item("https://two.example/b", APART, None, {"date": "last spring"})
+
+        with pytest.raises(InvalidInput) as caught:
+            add(Item("https://one.example/a", WORDS), wrong)
+
+        assert caught.value.field == "items.1.citation.date"
+        assert caught.value.detail == (
+            "citation.date takes, written as in RFC 3339, a value of type datetime."
+        )
+        assert not Artifact.objects.exists()
+
+    def test_stores_none_while_the_store_is_away(self, findings, monkeypatch):
+        def refuse(*args):
+            raise StoreUnavailable
+
+        monkeypatch.setattr(get_store(), "search_many", refuse)
+
+        with pytest.raises(StoreUnavailable):
+            add(Item("https://one.example/a", WORDS))
+        assert not Artifact.objects.exists()
+
+    @pytest.mark.parametrize("content", ["", "  \n "])
+    def test_refuses_what_says_nothing(self, findings, content):
+        with pytest.raises(InvalidInput) as caught:
+            add(Item("https://one.example/a", WORDS), Item("https://one.example/b", content))
+
+        assert caught.value.field == "items.1.content"
+
+    def test_names_the_indexes_that_take_evidence(self, findings):
+        with pytest.raises(InvalidInput) as caught:
+            add_evidence("plain", [Item("https://one.example/a", WORDS)])
+        with pytest.raises(UnknownIndex):
+            add_evidence("nowhere", [Item("https://one.example/a", WORDS)])
+
+        assert caught.value.allowed == ["evidence"]
+
+    def test_leaves_documents_given_otherwise_to_be_found_as_twins(self, findings):
+        document = give(WORDS, index="evidence")
+        settle(findings, document)
+
+        [decision] = add(Item("https://one.example/a", NEAR))
+
+        assert (decision.verdict, decision.artifact_id) == (Verdict.DUPLICATE, document.pk)

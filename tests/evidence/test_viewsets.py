@@ -1,0 +1,139 @@
+import pytest
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+from documents.models import Artifact
+from tests.evidence.test_services import APART, NEAR, WORDS
+from tests.factories import settle
+
+URL = "/api/v1/indexes/evidence/evidence/"
+
+
+@pytest.fixture
+def client(db):
+    _, secret = ApiKey.issue("tests")
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return client
+
+
+def item(name: str, content: str, **citation) -> dict:
+    return {"url": f"https://{name}.example/", "content": content, "citation": citation}
+
+
+@pytest.fixture
+def filled(client, findings):
+    items = [item("one", WORDS, title="On aspirin", source="Nature"), item("two", APART)]
+    answer = client.post(URL, {"items": items}, format="json")
+    artifact_ids = [verdict["artifact_id"] for verdict in answer.json()["verdicts"]]
+    settle(findings, *Artifact.objects.filter(pk__in=artifact_ids))
+    return answer.json()["verdicts"]
+
+
+class TestAdding:
+    def test_gives_a_verdict_for_each_item(self, client, findings):
+        items = [item("one", WORDS), item("two", NEAR), item("one", APART)]
+
+        answer = client.post(URL, {"items": items}, format="json")
+
+        assert answer.status_code == 200
+        first, second, third = answer.json()["verdicts"]
+        assert (first["url"], first["verdict"]) == ("https://one.example/", "added")
+        assert "duplicate_of" not in first
+        assert second["verdict"] == "duplicate"
+        assert second["duplicate_of"] == second["artifact_id"] == first["artifact_id"]
+        assert second["similarity"] == pytest.approx(15 / 16, abs=1e-2)
+        assert (third["verdict"], third["artifact_id"]) == ("updated", first["artifact_id"])
+
+    def test_takes_a_single_item_and_a_threshold(self, client, findings):
+        client.post(URL, item("one", WORDS), format="json")
+
+        answer = client.post(URL, item("two", NEAR) | {"threshold": 0.99}, format="json")
+
+        assert [each["verdict"] for each in answer.json()["verdicts"]] == ["added"]
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            ({"items": []}, "items"),
+            ({"items": [item("one", WORDS)], "threshold": 1.5}, "threshold"),
+            ({"items": [{"content": WORDS}]}, "items.0.url"),
+            ({"items": [{"url": "no url", "content": WORDS}]}, "items.0.url"),
+            ({"items": [item("one", WORDS, editor="E")]}, "editor"),
+            ({"items": [item("one", WORDS), item("two", " ")]}, "items.1.content"),
+            ({"items": [item("one", WORDS, date="soon")]}, "items.0.citation.date"),
+            ({"items": [item("one", WORDS)] * 101}, "items"),
+            ([], None),
+        ],
+    )
+    def test_names_what_is_wrong_and_stores_nothing(self, client, findings, body, field):
+        answer = client.post(URL, body, format="json")
+
+        assert answer.status_code == 400
+        assert answer.json().get("field") == field
+        assert not Artifact.objects.exists()
+
+    def test_is_for_indexes_that_take_evidence(self, client, findings):
+        refused = client.post("/api/v1/indexes/plain/evidence/", item("one", WORDS), format="json")
+        unknown = client.post(
+            "/api/v1/indexes/nowhere/evidence/", item("one", WORDS), format="json"
+        )
+
+        assert (refused.status_code, refused.json()["allowed"]) == (400, ["evidence"])
+        assert unknown.status_code == 404
+
+    def test_asks_for_a_key(self, findings):
+        assert APIClient().post(URL, item("one", WORDS), format="json").status_code == 401
+
+
+class TestSimilar:
+    def test_finds_findings_with_their_citations_and_proofs(self, client, filled):
+        answer = client.get(f"{URL}similar", {"q": NEAR, "limit": 5})
+
+        first, second = answer.json()["hits"]
+        assert first["url"] == "https://one.example/"
+        assert first["content"] == first["text"] == WORDS
+        assert first["citation"] == {"title": "On aspirin", "source": "Nature"}
+        assert first["similarity"] == first["score"] == pytest.approx(15 / 16, abs=1e-2)
+        assert first["verdict"] == "exact"
+        assert second["url"] == "https://two.example/"
+
+    def test_leaves_out_what_is_too_far(self, client, filled):
+        answer = client.get(f"{URL}similar", {"q": NEAR, "min_similarity": 0.8})
+
+        assert [hit["url"] for hit in answer.json()["hits"]] == ["https://one.example/"]
+
+    def test_finds_nothing_in_an_empty_store(self, client, findings):
+        answer = client.get(f"{URL}similar", {"q": "anything"})
+
+        assert (answer.status_code, answer.json()["hits"]) == (200, [])
+
+    def test_waits_for_a_write_or_says_that_it_is_not_there_yet(self, client, findings, settings):
+        settings.STRATA_MIN_REVISION_SECONDS = 0.1
+        [verdict] = client.post(URL, item("one", WORDS), format="json").json()["verdicts"]
+
+        asked = {"q": WORDS, "min_revision": verdict["revision"]}
+        early = client.get(f"{URL}similar", asked)
+        settle(findings, Artifact.objects.get())
+        late = client.get(f"{URL}similar", asked)
+
+        assert early.status_code == 409
+        assert len(late.json()["hits"]) == 1
+
+    @pytest.mark.parametrize("asked", [{}, {"q": " "}, {"q": "x", "limit": 0}, {"p": "x"}])
+    def test_names_what_is_wrong(self, client, findings, asked):
+        assert client.get(f"{URL}similar", asked).status_code == 400
+
+
+class TestRelated:
+    def test_gives_what_is_not_at_hand(self, client, filled):
+        asked = {"query": WORDS, "urls": ["https://one.example/", "https://elsewhere.example/"]}
+
+        answer = client.post(f"{URL}related", asked, format="json")
+
+        assert [hit["url"] for hit in answer.json()["hits"]] == ["https://two.example/"]
+
+    def test_gives_all_that_is_near_where_nothing_is_at_hand(self, client, filled):
+        answer = client.post(f"{URL}related", {"query": WORDS}, format="json")
+
+        assert len(answer.json()["hits"]) == 2

@@ -1,0 +1,72 @@
+"""Sixteen writers of evidence at once: no twin is stored twice."""
+
+from collections import Counter
+from itertools import count
+from threading import Event
+
+import pytest
+
+from documents.models import Artifact
+from evidence.services import Item, Verdict, add_evidence
+from indexing.models import IndexBuild
+from indexing.verification import verify_build
+from tests.evidence.test_services import APART, WORDS
+from tests.factories import settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WRITERS = 16
+ROUNDS = 5
+
+
+@pytest.mark.usefixtures("no_messages")
+class TestAddEvidence:
+    def test_stores_twins_once_however_many_add_them_at_once(self, build, at_once):
+        """While others settle, so that twins move from the one place they are known by to the
+        other."""
+        evidence = IndexBuild.objects.live().get(index="evidence")
+        done = count(1)
+        is_writing = Event()
+        is_writing.set()
+
+        def write(writer):
+            decisions = []
+            try:
+                for round in range(ROUNDS):
+                    url = f"https://writer-{writer}.example/{round}"
+                    content = " ".join(f"fact{round}x{n}" for n in range(30))
+                    items = [Item(url, f"{content} {'.' * writer}")]
+                    decisions += add_evidence("evidence", items)
+            finally:
+                if next(done) == WRITERS:
+                    is_writing.clear()
+            return decisions
+
+        def settle_meanwhile():
+            while is_writing.is_set():
+                settle(evidence, *Artifact.objects.filter(index="evidence"))
+            return []
+
+        def act(number):
+            return settle_meanwhile() if number == WRITERS else write(number)
+
+        decided = at_once(act, list(range(WRITERS + 1)))
+
+        verdicts = Counter(decision.verdict for each in decided for decision in each)
+        assert verdicts == {Verdict.ADDED: ROUNDS, Verdict.DUPLICATE: ROUNDS * (WRITERS - 1)}
+        assert Artifact.objects.filter(index="evidence").count() == ROUNDS
+        settle(evidence, *Artifact.objects.filter(index="evidence"))
+        assert verify_build(evidence).is_sound
+
+    def test_gives_one_url_to_one_artifact(self, build, at_once):
+        def write(writer):
+            [decision] = add_evidence(
+                "evidence", [Item("https://one.example/", WORDS if writer % 2 else APART)]
+            )
+            return decision
+
+        decided = at_once(write, list(range(WRITERS)))
+
+        assert len({decision.artifact_id for decision in decided}) == 1
+        assert Counter(decision.verdict for decision in decided)[Verdict.ADDED] == 1
+        assert Artifact.objects.filter(index="evidence").count() == 1
