@@ -9,6 +9,7 @@ from django.db.models import Prefetch
 
 from documents.models import Artifact, Page
 from evidence.services import find_evidence_build, identify
+from retrieval.awaiting import in_thread
 from retrieval.search import Hit, Mode, SearchAnswer, SearchRequest, search_artifacts
 
 MAX_URLS = 1_000
@@ -70,6 +71,11 @@ def find_similar(
     return FoundEvidence(
         answer, _read_evidence(UUID(hit.payload["artifact_id"]) for hit in answer.hits)
     )
+
+
+async def afind_similar(index: str, query: str, **options: Any) -> FoundEvidence:
+    """``find_similar`` off the event loop."""
+    return await in_thread(find_similar, index, query, **options)
 
 
 def _read_evidence(artifact_ids: Iterable[UUID]) -> dict[UUID, Evidence]:

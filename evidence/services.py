@@ -22,6 +22,7 @@ from documents.services import TextContent, add_artifact, find_given
 from evidence.comparing import Known, embed_contents, name_space
 from evidence.models import RecentEvidence, Vectors
 from indexing.models import Index, IndexBuild
+from retrieval.awaiting import in_thread
 
 MAX_ITEMS = 100
 MAX_IDENTITY_CHARS = 255
@@ -111,6 +112,13 @@ def add_evidence(
             locked = Index.objects.select_for_update(no_key=True).get(pk=index)
             if locked.live_build_id == build.pk:
                 return _decide(build, items, findings, threshold)
+
+
+async def aadd_evidence(
+    index: str, items: Sequence[Item], *, threshold: float | None = None
+) -> list[Decision]:
+    """``add_evidence`` off the event loop."""
+    return await in_thread(add_evidence, index, items, threshold=threshold)
 
 
 def _decide(

@@ -30,8 +30,8 @@ from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 
 from retrieval.asking import Event, Position, ask
+from retrieval.awaiting import in_thread
 from retrieval.pipelines.running import Found, Question, check_question
-from retrieval.pipelines.threads import with_connections
 from retrieval.serializers.answers import render_found
 from retrieval.serializers.requests import (
     AskParametersSerializer,
@@ -126,7 +126,7 @@ _read = AskView.as_view()
 async def answer_question(request: HttpRequest) -> HttpResponseBase:
     # Not Django's own thread for synchronous code: that is a new one, with a new connection to
     # the database, for each request.
-    read = await asyncio.to_thread(with_connections, _read, request)
+    read = await in_thread(_read, request)
     if not isinstance(read, _Read):
         return read
     events = ask(read.question, holder=read.holder, render=_render, since=read.since)

@@ -10,12 +10,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from documents.exceptions import InvalidInput
+from retrieval.awaiting import in_thread
 from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
 from retrieval.pipelines.explaining import explain_absence
 from retrieval.pipelines.loading import LoadedPipeline, get_pipeline
 from retrieval.pipelines.passages import Answer, Passage, Refusal
-from retrieval.pipelines.threads import with_connections
 from retrieval.search import MAX_LIMIT, Dropped
 from retrieval.search.request import check_query
 from retrieval.search.targets import find_builds, read_spec
@@ -87,7 +87,7 @@ async def run(question: Question) -> AsyncGenerator[Found | str | Answer, None]:
         InvalidPipeline: its file is not valid.
         StrataError: what else a component raises, as it is.
     """
-    loaded = await asyncio.to_thread(with_connections, _prepare, question)
+    loaded = await in_thread(_prepare, question)
     events: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -208,7 +208,7 @@ async def _tell_found(
     make = partial(_make_found, loaded, question, dict(outputs), clock.took_ms, clock.total_ms)
     if question.why_not is None:
         return make()
-    return await asyncio.to_thread(with_connections, make)
+    return await in_thread(make)
 
 
 class _Clock:

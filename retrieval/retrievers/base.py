@@ -1,15 +1,14 @@
 """What every retriever shares: its index, and a thread of its own where an event loop waits."""
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import close_old_connections
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from indexing.models import IndexBuild
+from retrieval.awaiting import in_thread
 from retrieval.search import Mode, SearchRequest, Stale
 
 
@@ -62,12 +61,4 @@ class IndexRetriever(BaseRetriever):
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """The same, in a thread: embedding, database and store would block the event loop."""
-        return await asyncio.to_thread(self._retrieve_in_thread, query_bundle)
-
-    def _retrieve_in_thread(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        # No request ends in this thread, so nothing else puts away connections gone bad.
-        close_old_connections()
-        try:
-            return self._retrieve(query_bundle)
-        finally:
-            close_old_connections()
+        return await in_thread(self._retrieve, query_bundle)

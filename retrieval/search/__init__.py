@@ -14,6 +14,7 @@ the commands all come here.
 from retrieval.search.flat import (
     Hit,
     SearchAnswer,
+    asearch_chunks,
     search_artifacts,
     search_chunks,
     search_questions,
@@ -72,6 +73,7 @@ __all__ = [
     "Stale",
     "SummaryType",
     "Verdict",
+    "asearch_chunks",
     "search_artifacts",
     "search_chunks",
     "search_hierarchical",

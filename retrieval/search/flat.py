@@ -7,6 +7,7 @@ from uuid import UUID
 
 from indexing.spec import IndexSpec
 from indexing.stores import Payload, get_store
+from retrieval.awaiting import in_thread
 from retrieval.explanation import Explanation
 from retrieval.search.proof import Dropped, Key, Proof, Verdict
 from retrieval.search.request import SCORE_KINDS, SearchRequest, SummaryType, check_request
@@ -70,6 +71,11 @@ def search_chunks(request: SearchRequest) -> SearchAnswer:
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     return _search(request, ("chunk",))
+
+
+async def asearch_chunks(request: SearchRequest) -> SearchAnswer:
+    """``search_chunks`` off the event loop."""
+    return await in_thread(search_chunks, request)
 
 
 def search_artifacts(request: SearchRequest) -> SearchAnswer:

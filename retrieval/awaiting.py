@@ -1,0 +1,26 @@
+"""Waiting for the database, a model or the store without blocking an event loop."""
+
+import asyncio
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from django.db import close_old_connections
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+async def in_thread(act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Act in one of the event loop's own threads.
+
+    No request ends there, so connections to the database that went bad are put away here.
+    """
+    return await asyncio.to_thread(_with_connections, act, *args, **kwargs)
+
+
+def _with_connections(act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    close_old_connections()
+    try:
+        return act(*args, **kwargs)
+    finally:
+        close_old_connections()
