@@ -41,7 +41,16 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument(
         "--only",
-        choices=["indexing", "search", "hierarchical", "asking", "switch", "verify", "quality"],
+        choices=[
+            "indexing",
+            "search",
+            "hierarchical",
+            "asking",
+            "switch",
+            "verify",
+            "evidence",
+            "quality",
+        ],
     )
     parser.add_argument("--documents", type=int, default=2_000, help="in a switched index")
     parser.add_argument("--asked", type=int, default=10_000, help="documents that are asked about")
@@ -49,6 +58,7 @@ def main() -> None:
         "--pages", type=int, default=2_000, help="summarised, of five chunks each: hierarchical"
     )
     parser.add_argument("--nodes", type=int, default=100_000, help="compared: verify")
+    parser.add_argument("--findings", type=int, default=1_000, help="each stated twice: evidence")
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
@@ -76,6 +86,10 @@ def main() -> None:
             from benchmarks.verifying import measure_verify
 
             measure_verify(arguments.nodes)
+        if arguments.only in (None, "evidence"):
+            from benchmarks.evidence import measure_evidence
+
+            measure_evidence(arguments.findings)
         if arguments.only in (None, "quality"):
             from benchmarks.quality import measure_quality
 

@@ -15,12 +15,12 @@ async def in_thread(act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
 
     No request ends there, so connections to the database that went bad are put away here.
     """
-    return await asyncio.to_thread(_with_connections, act, *args, **kwargs)
 
-
-def _with_connections(act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    close_old_connections()
-    try:
-        return act(*args, **kwargs)
-    finally:
+    def act_there() -> R:
         close_old_connections()
+        try:
+            return act(*args, **kwargs)
+        finally:
+            close_old_connections()
+
+    return await asyncio.to_thread(act_there)
