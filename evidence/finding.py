@@ -10,9 +10,10 @@ from django.db.models import Prefetch
 from documents.models import Artifact, Page
 from evidence.services import find_evidence_build, identify
 from retrieval.awaiting import in_thread
+from retrieval.filters import MAX_CONDITIONS
 from retrieval.search import Hit, Mode, SearchAnswer, SearchRequest, search_artifacts
 
-MAX_URLS = 1_000
+MAX_URLS = MAX_CONDITIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,121 @@
+"""Whether two findings say the same: verdicts, against what the rule knows that made the findings.
+
+Asserts nothing on a clock: the same findings give the same figures on any machine, but for the
+rounding of its arithmetic.
+"""
+
+import itertools
+import random
+import time
+
+from benchmarks.service import measured_service
+from tests.serving import Service
+
+BATCH = 100
+SEED = 20
+
+TREATMENTS = [
+    "aspirin", "vitamin D", "metformin", "a low-salt diet", "cognitive behavioural therapy",
+    "high-intensity interval training", "statins", "probiotic yoghurt", "fish oil", "acupuncture",
+    "mindfulness meditation", "intermittent fasting", "green tea", "ibuprofen", "melatonin",
+    "caffeine", "whole-grain bread", "zinc lozenges", "resistance training", "beta blockers",
+    "tai chi", "magnesium", "a mediterranean diet", "nicotine patches", "insulin pumps",
+    "bright light therapy", "creatine", "oral antibiotics", "compression stockings", "yoga",
+    "ginkgo extract", "hearing aids", "folic acid", "nasal steroids", "iron tablets",
+    "cochlear implants", "botulinum toxin", "selenium", "school breakfasts", "music lessons",
+]  # fmt: skip
+OUTCOMES = [
+    "blood pressure", "the risk of stroke", "bone density", "body weight", "sleep quality",
+    "reaction time", "symptoms of depression", "the length of common colds", "knee pain",
+    "insulin sensitivity", "short-term memory", "the frequency of migraine", "lung capacity",
+    "skin inflammation", "anxiety before surgery", "liver enzymes", "grip strength",
+    "the number of asthma attacks", "visual acuity", "wound healing", "LDL cholesterol",
+    "fatigue after chemotherapy", "hospital readmission", "birth weight", "tooth decay",
+    "muscle soreness", "balance and falls", "kidney function", "hearing loss", "gut flora",
+]  # fmt: skip
+EFFECTS = {
+    "improves": "has a favourable effect on",
+    "lowers": "reduces",
+    "has no effect on": "does not change",
+    "worsens": "has an adverse effect on",
+}
+PEOPLE = {
+    "older adults": "people over sixty-five",
+    "teenagers": "adolescents",
+    "pregnant women": "expectant mothers",
+    "night-shift nurses": "nurses who work at night",
+    "patients with type 2 diabetes": "type 2 diabetics",
+    "competitive swimmers": "swimmers who compete",
+    "primary school children": "children in primary school",
+    "former smokers": "people who have stopped smoking",
+}
+LEADS = ["A randomised trial found that ", "Researchers report that ", "According to a new study, "]
+
+Finding = tuple[str, str, str, str]  # treatment, effect, outcome, people
+
+
+def measure_evidence(count: int) -> None:
+    """Add ``count`` findings that differ in treatment or outcome, then each once more in other
+    words."""
+    chance = random.Random(SEED)
+    pairs = list(itertools.product(TREATMENTS, OUTCOMES))
+    findings = [
+        (treatment, chance.choice(list(EFFECTS)), outcome, chance.choice(list(PEOPLE)))
+        for treatment, outcome in chance.sample(pairs, min(count, len(pairs)))
+    ]
+    with measured_service() as service:
+        started = time.perf_counter()
+        first = add(service, [state(each) for each in findings], "https://first.example")
+        second = add(service, [reword(each, chance) for each in findings], "https://second.example")
+        took = time.perf_counter() - started
+    held = {verdict["artifact_id"]: n for n, verdict in enumerate(first) if is_added(verdict)}
+    wrongly = sum(not is_added(verdict) for verdict in first)
+    rightly = missed = 0
+    for n, verdict in enumerate(second):
+        if is_added(verdict):
+            missed += 1
+        elif held.get(verdict["duplicate_of"]) == n:
+            rightly += 1
+        else:
+            wrongly += 1
+    print(f"evidence, {len(findings)} findings and as many rewordings, threshold 0.9:")
+    print(f"  precision of duplicate {rightly / max(rightly + wrongly, 1):7.3f}")
+    print(f"  recall of duplicate    {rightly / len(findings):7.3f}   ({missed} kept as new)")
+    each = took / (2 * len(findings)) * 1_000
+    print(f"  each                   {each:7.1f} ms, in batches of {BATCH}")
+
+
+def state(finding: Finding) -> str:
+    treatment, effect, outcome, people = finding
+    said = f"{treatment} {effect} {outcome} in {people}."
+    return said[0].upper() + said[1:]
+
+
+def reword(finding: Finding, chance: random.Random) -> str:
+    """By two or three of: a lead, the people first, a synonym for the effect or the people."""
+    treatment, effect, outcome, people = finding
+    ways = set(chance.sample(["lead", "people first", "effect", "people"], chance.choice([2, 3])))
+    if "effect" in ways:
+        effect = EFFECTS[effect]
+    if "people" in ways:
+        people = PEOPLE[people]
+    said = f"{treatment} {effect} {outcome}"
+    said = f"in {people}, {said}" if "people first" in ways else f"{said} in {people}"
+    if "lead" in ways:
+        return f"{chance.choice(LEADS)}{said}."
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def add(service: Service, texts: list[str], site: str) -> list[dict[str, str]]:
+    verdicts: list[dict[str, str]] = []
+    items = [{"url": f"{site}/{n}", "content": text} for n, text in enumerate(texts)]
+    for begin in range(0, len(items), BATCH):
+        answer = service.api.post(
+            "indexes/evidence/evidence/", json={"items": items[begin : begin + BATCH]}
+        )
+        verdicts += answer.raise_for_status().json()["verdicts"]
+    return verdicts
+
+
+def is_added(verdict: dict[str, str]) -> bool:
+    return verdict["verdict"] == "added"
