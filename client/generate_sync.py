@@ -24,6 +24,7 @@ NAMES = {
     "AsyncClient": "Client",
     "AsyncConnection": "Connection",
     "AsyncEvidence": "Evidence",
+    "AsyncHTTPTransport": "HTTPTransport",
     "AsyncStrata": "Strata",
     "_async": "_sync",
     "aclose": "close",

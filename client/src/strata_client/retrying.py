@@ -20,7 +20,8 @@ def back_off(tries: int) -> float:
     Source:
         Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015: "full jitter".
     """
-    bound = min(FIRST_WAIT_SECONDS * 2.0 ** (tries - 1), LONGEST_WAIT_SECONDS)
+    doublings = min(tries - 1, 10)  # far beyond the bound, and within a float
+    bound = min(FIRST_WAIT_SECONDS * 2**doublings, LONGEST_WAIT_SECONDS)
     return random.uniform(0, bound)  # noqa: S311 - spreads clients, guards nothing
 
 

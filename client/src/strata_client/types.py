@@ -285,7 +285,7 @@ class Refusal(TypedDict):
     """Why a question that does not concern the index is not answered."""
 
     detail: str
-    fix: str
+    fix: str | None
 
 
 class AnswerMetadata(TypedDict):
