@@ -89,3 +89,44 @@ def event(kind: str, data: dict[str, Any], id: str = "") -> bytes:
 
 def artifact(status: str = "ready", **fields: Any) -> dict[str, Any]:
     return {"id": "a1", "title": "Tides", "status": status, "error": None, **fields}
+
+
+class CutAfterAPiece(httpx.AsyncBaseTransport, httpx.BaseTransport):
+    """A real connection; the first stream over it breaks after its first piece of an answer."""
+
+    def __init__(self) -> None:
+        self.ids_sent: list[str | None] = []
+        self._asynchronous = httpx.AsyncHTTPTransport()
+        self._synchronous = httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = self._synchronous.handle_request(request)
+        if self._is_cut(request):
+            content = b"".join(response.iter_bytes())
+            response.close()
+            return streams(*self._beginning(content))
+        return response
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await self._asynchronous.handle_async_request(request)
+        if self._is_cut(request):
+            content = b"".join([piece async for piece in response.aiter_bytes()])
+            await response.aclose()
+            return streams(*self._beginning(content))
+        return response
+
+    def _is_cut(self, request: httpx.Request) -> bool:
+        if request.url.path != "/api/v1/ask":
+            return False
+        self.ids_sent.append(request.headers.get("Last-Event-ID"))
+        return len(self.ids_sent) == 1
+
+    def _beginning(self, content: bytes) -> tuple[bytes, Exception]:
+        end = content.index(b"\n\n", content.index(b"event: chunk")) + 2
+        return content[:end], httpx.ReadError("cut")
+
+    def close(self) -> None:
+        self._synchronous.close()
+
+    async def aclose(self) -> None:
+        await self._asynchronous.aclose()

@@ -12,12 +12,14 @@ from strata_client import (
     Metadata,
     NotFound,
 )
+from tests.client.scripted import CutAfterAPiece
 from tests.serving import KEY
 
 pytestmark = pytest.mark.anyio
 
 FERRY = "The ferry to Ven leaves at noon. It carries no cars."
 BOILER = "Descale the boiler with vinegar twice a year."
+BOTH = "When does the ferry leave, and how often is the boiler descaled?"
 QUESTION = "When does the ferry to Ven leave?"
 
 
@@ -65,6 +67,20 @@ class TestAServer:
         assert isinstance(last, Done)
         assert "leaves at noon" in stream.text
         assert last.citations
+
+    async def test_goes_on_with_an_answer_that_was_cut(self, service):
+        transport = CutAfterAPiece()
+        async with AsyncStrata(service.url, KEY, transport=transport) as strata:
+            await gave(strata)
+            stream = strata.ask("plain", BOTH)
+            events = [event async for event in stream]
+            whole = await strata.answer("plain", BOTH)
+
+        first, again, _ = transport.ids_sent
+        assert first is None
+        assert again is not None
+        assert [type(event) for event in events].count(Metadata) == 1
+        assert stream.text == whole["answer"]
 
     async def test_answers_in_one_piece_as_its_own_does(self, service):
         async with asking(service) as strata:
