@@ -41,7 +41,8 @@ class StrataError(Exception):
     def __str__(self) -> str:
         allowed = None if self.allowed is None else f"Allowed: {', '.join(self.allowed)}."
         said = " ".join(part for part in (self.detail, allowed, self.fix) if part)
-        return f"{said} ({self.code})"
+        field = f", field {self.field}" if self.field else ""
+        return f"{said} ({self.code}{field})"
 
 
 class InvalidRequest(StrataError):

@@ -67,7 +67,7 @@ class TestErrors:
         error = raised.value
         assert (error.code, error.field, error.allowed) == ("invalid", "mode", ["dense", "sparse"])
         assert str(error) == (
-            "It cannot be done. Allowed: dense, sparse. Take one of them. (invalid)"
+            "It cannot be done. Allowed: dense, sparse. Take one of them. (invalid, field mode)"
         )
 
     async def test_say_when_to_come_back(self):

@@ -145,7 +145,8 @@ class TestACutAnswer:
         assert ids_sent(script) == [None, None]
 
     async def test_keeps_its_place_through_a_resumption_that_brings_nothing(self):
-        script = Script(streams(FOUND, BOATS, CUT), streams(CUT), streams(LEAVE, END))
+        nothing = event("thought", {"about": "boats"})
+        script = Script(streams(FOUND, BOATS, CUT), streams(nothing, CUT), streams(LEAVE, END))
         async with asking(script) as strata:
             events = strata.ask("plain", "When?")
             async for _ in events:

@@ -146,7 +146,8 @@ class TestACutAnswer:
         assert ids_sent(script) == [None, None]
 
     def test_keeps_its_place_through_a_resumption_that_brings_nothing(self):
-        script = Script(streams(FOUND, BOATS, CUT), streams(CUT), streams(LEAVE, END))
+        nothing = event("thought", {"about": "boats"})
+        script = Script(streams(FOUND, BOATS, CUT), streams(nothing, CUT), streams(LEAVE, END))
         with asking(script) as strata:
             events = strata.ask("plain", "When?")
             for _ in events:
