@@ -1,8 +1,10 @@
 """What the tests of either form share."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from drf_spectacular.generators import SchemaGenerator
 
 from tests.serving import Service, serving
 
@@ -24,3 +26,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One server for both forms, until the last test below this folder."""
     with serving(tmp_path_factory.mktemp("served")) as service:
         yield service
+
+
+@pytest.fixture(scope="package")
+def schemas() -> dict[str, Any]:
+    """What the server's OpenAPI document declares."""
+    return SchemaGenerator().get_schema(public=True)["components"]["schemas"]

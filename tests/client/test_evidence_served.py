@@ -7,8 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from strata_client import AsyncStrata, InvalidRequest, Strata
+from strata_client import AsyncStrata, InvalidRequest, Strata, types
 from strata_client.types import EvidenceItem
+from tests.client.declared import differences
 from tests.serving import KEY
 
 pytestmark = pytest.mark.anyio
@@ -84,10 +85,11 @@ class TestSimilarAndRelated:
         owl = found("owl", "Owls fly without a sound thanks to the comb on their feathers.")
         bat = found("bat", "Bats hunt moths at night by listening to their own echoes.")
         async with asking(service) as strata:
-            await strata.evidence.add(INDEX, [owl, bat])
-            similar = await strata.evidence.similar(INDEX, "why do owls fly silently", limit=5)
+            *_, last = await strata.evidence.add(INDEX, [owl, bat])
+            shown = {"limit": 5, "min_revision": last["revision"]}
+            similar = await strata.evidence.similar(INDEX, "why do owls fly silently", **shown)
             related = await strata.evidence.related(
-                INDEX, "why do owls fly silently", urls=[owl["url"]], limit=5
+                INDEX, "why do owls fly silently", urls=[owl["url"]], **shown
             )
             none = await strata.evidence.similar(INDEX, "why do owls fly", min_similarity=0.999)
 
@@ -105,12 +107,21 @@ class TestWithoutAnEventLoop:
         tulips = found("tulips", "In 1637 the price of tulip bulbs collapsed in Haarlem.")
         with Strata(service.url, KEY, transport=httpx.HTTPTransport()) as strata:
             [verdict] = strata.evidence.add(INDEX, tulips)
-            [hit] = strata.evidence.similar(INDEX, "tulip mania", limit=1)
+            [hit] = strata.evidence.similar(
+                INDEX, "tulip mania", limit=1, min_revision=verdict["revision"]
+            )
             related = strata.evidence.related(INDEX, "tulip mania", urls=[tulips["url"]])
 
         assert verdict["verdict"] == "added"
         assert hit["url"] == tulips["url"]
         assert tulips["url"] not in [hit["url"] for hit in related]
+
+
+class TestTypes:
+    def test_of_a_verdict_are_those_of_the_server(self, schemas):
+        kind = types.EvidenceVerdict
+
+        assert differences(kind, schemas["EvidenceVerdict"], schemas, "EvidenceVerdict") == []
 
 
 class TestGuide:
@@ -123,7 +134,8 @@ class TestGuide:
         with Strata(service.url, KEY, transport=httpx.HTTPTransport()) as strata:
             ferry = strata.add("plain", text="The ferry leaves at noon.", external_id="ferry-noon")
             strata.wait_until_ready(ferry["id"], timeout=120)
-            strata.evidence.add(INDEX, missed)
+            [verdict] = strata.evidence.add(INDEX, missed)
+            strata.wait_until_ready(verdict["artifact_id"], timeout=120)
 
         exec(compile(program, GUIDE.name, "exec"), {})
 

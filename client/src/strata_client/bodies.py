@@ -4,14 +4,17 @@ import asyncio
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
 from strata_client.exceptions import InvalidRequest
-from strata_client.types import TextDocument
+from strata_client.types import EvidenceItem, TextDocument
 
 PART_BYTES = 2**20  # of a batch go in one request: encoding more would hold up an event loop
 PART_LINES = 1_000
+
+ITEMS_AT_ONCE = 100  # of evidence: the server takes no more
 
 FileInput: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
 """A path; or a name, whose ending tells the format, and the bytes."""
@@ -72,3 +75,10 @@ def split_batch(documents: Iterable[TextDocument]) -> Iterator[tuple[int, bytes]
         byte_count += len(line)
     if lines:
         yield len(lines), b"".join(lines)
+
+
+def split_evidence(items: Iterable[EvidenceItem]) -> Iterator[list[EvidenceItem]]:
+    """As many as go in one request."""
+    following = iter(items)
+    while some := list(islice(following, ITEMS_AT_ONCE)):
+        yield some

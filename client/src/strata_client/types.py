@@ -341,7 +341,8 @@ class EvidenceItem(TypedDict):
 class EvidenceVerdict(TypedDict):
     url: str
     verdict: Literal["added", "duplicate", "updated"]
-    artifact_id: str
+    artifact_id: str  # what holds the finding: a duplicate's twin
+    revision: int
     duplicate_of: NotRequired[str]
     similarity: NotRequired[float]  # to that one
 
@@ -353,5 +354,5 @@ class EvidenceHit(Hit):
     similarity: float
 
 
-class EvidenceAnswer(TypedDict):
+class EvidenceAnswer(_AnySearchAnswer):
     hits: list[EvidenceHit]

@@ -40,6 +40,16 @@ class TestAdd:
         assert verdict["verdict"] == "added"
         assert script.body() == {"items": [ITEM]}
 
+    def test_gives_no_more_at_once_than_the_server_takes(self):
+        items = [{"url": f"https://a.example/{n}", "content": "Tides."} for n in range(230)]
+        told = [[{"url": item["url"]} for item in items[at : at + 100]] for at in (0, 100, 200)]
+        script = Script(*(answers(200, {"verdicts": verdicts}) for verdicts in told))
+        with asking(script) as strata:
+            verdicts = strata.evidence.add("evidence", items)
+
+        assert [len(script.body(at)["items"]) for at in range(3)] == [100, 100, 30]
+        assert [verdict["url"] for verdict in verdicts] == [item["url"] for item in items]
+
     def test_takes_a_threshold_of_zero(self):
         script = Script(answers(200, {"verdicts": []}))
         with asking(script) as strata:
@@ -63,6 +73,15 @@ class TestSimilar:
 
         assert hit["similarity"] == 0.97
         assert script.asked == ["GET indexes/evidence/evidence/similar?q=do+tides+turn%3F&limit=5"]
+
+    def test_waits_for_what_was_added(self):
+        script = Script(HITS)
+        with asking(script) as strata:
+            strata.evidence.similar("evidence", "tides", min_revision=7)
+            strata.evidence.related("evidence", "tides", urls=[], min_revision=7)
+
+        assert script.requests[0].url.params["min_revision"] == "7"
+        assert script.body()["min_revision"] == 7
 
     def test_is_empty_where_nothing_is_stored(self):
         with asking(Script(answers(200, {"hits": []}))) as strata:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import httpx
 
+from strata_client.bodies import given
 from strata_client.exceptions import InvalidRequest, StrataError, error_from_response
 from strata_client.retrying import read_retry_after, unreached, wait_after
 
@@ -62,9 +63,10 @@ class AsyncConnection:
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    async def read(self, path: str, **params: str | int | float) -> Any:
-        """The JSON at a path."""
-        return read_json(await self.send("GET", path, is_repeatable=True, params=params))
+    async def read(self, path: str, **params: str | int | float | None) -> Any:
+        """The JSON at a path; parameters that are None are left out."""
+        asked = given(params)
+        return read_json(await self.send("GET", path, is_repeatable=True, params=asked))
 
     async def post(self, path: str, content: object, *, is_repeatable: bool) -> Any:
         """The JSON that answers JSON."""

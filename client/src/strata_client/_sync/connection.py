@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import httpx
 
+from strata_client.bodies import given
 from strata_client.exceptions import InvalidRequest, StrataError, error_from_response
 from strata_client.retrying import read_retry_after, unreached, wait_after
 
@@ -63,9 +64,10 @@ class Connection:
     def close(self) -> None:
         self._http.close()
 
-    def read(self, path: str, **params: str | int | float) -> Any:
-        """The JSON at a path."""
-        return read_json(self.send("GET", path, is_repeatable=True, params=params))
+    def read(self, path: str, **params: str | int | float | None) -> Any:
+        """The JSON at a path; parameters that are None are left out."""
+        asked = given(params)
+        return read_json(self.send("GET", path, is_repeatable=True, params=asked))
 
     def post(self, path: str, content: object, *, is_repeatable: bool) -> Any:
         """The JSON that answers JSON."""

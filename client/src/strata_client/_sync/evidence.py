@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from strata_client._sync.connection import Connection
-from strata_client.bodies import given
+from strata_client.bodies import given, split_evidence
 from strata_client.types import EvidenceAnswer, EvidenceHit, EvidenceItem, EvidenceVerdict
 
 
@@ -28,17 +28,19 @@ class Evidence:
         what is stored already: it is a ``duplicate``, and not stored again. Known by its url, an
         item whose content is new is ``updated``.
 
-        Sent again only where the server said when, or was not reached: a second time, what the
+        They go in requests of 100; each is stored whole, or where it raises not at all. One is
+        sent again only where the server said when, or was not reached: a second time, what the
         first has stored would be told as a duplicate.
         """
-        listed = [items] if isinstance(items, dict) else list(items)
-        if not listed:
-            return []
-        body = given({"items": listed, "threshold": threshold})
-        answer: dict[str, list[EvidenceVerdict]] = self._connection.post(
-            f"indexes/{quote(index, safe='')}/evidence/", body, is_repeatable=False
-        )
-        return answer["verdicts"]
+        verdicts: list[EvidenceVerdict] = []
+        for some in split_evidence([items] if isinstance(items, dict) else items):
+            answer: dict[str, list[EvidenceVerdict]] = self._connection.post(
+                f"indexes/{quote(index, safe='')}/evidence/",
+                given({"items": some, "threshold": threshold}),
+                is_repeatable=False,
+            )
+            verdicts += answer["verdicts"]
+        return verdicts
 
     def similar(
         self,
@@ -47,15 +49,19 @@ class Evidence:
         *,
         limit: int | None = None,
         min_similarity: float | None = None,
+        min_revision: int | None = None,
     ) -> list[EvidenceHit]:
-        """What is stored and near to a text, nearest first; none where nothing is stored."""
-        params = {"q": query}
-        if limit is not None:
-            params["limit"] = str(limit)
-        if min_similarity is not None:
-            params["min_similarity"] = str(min_similarity)
+        """What is stored and near to a text, nearest first; none where nothing is stored.
+
+        ``min_revision``, of a verdict, has it wait up to 5 s for that, and raise ``Conflict``
+        where this was too short.
+        """
         answer: EvidenceAnswer = self._connection.read(
-            f"indexes/{quote(index, safe='')}/evidence/similar", **params
+            f"indexes/{quote(index, safe='')}/evidence/similar",
+            q=query,
+            limit=limit,
+            min_similarity=min_similarity,
+            min_revision=min_revision,
         )
         return answer["hits"]
 
@@ -67,6 +73,7 @@ class Evidence:
         urls: Sequence[str],
         limit: int | None = None,
         min_similarity: float | None = None,
+        min_revision: int | None = None,
     ) -> list[EvidenceHit]:
         """The same without the evidence at hand, named by its urls: what other searches missed."""
         body = {
