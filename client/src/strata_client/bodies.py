@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from strata_client.exceptions import InvalidRequest
 from strata_client.types import EvidenceItem, TextDocument
@@ -77,8 +77,10 @@ def split_batch(documents: Iterable[TextDocument]) -> Iterator[tuple[int, bytes]
         yield len(lines), b"".join(lines)
 
 
-def split_evidence(items: Iterable[EvidenceItem]) -> Iterator[list[EvidenceItem]]:
-    """As many as go in one request."""
-    following = iter(items)
+def split_evidence(
+    items: EvidenceItem | Iterable[EvidenceItem],
+) -> Iterator[list[EvidenceItem]]:
+    """As many as go in one request; one alone may be given as it is."""
+    following = iter([cast(EvidenceItem, items)] if isinstance(items, dict) else items)
     while some := list(islice(following, ITEMS_AT_ONCE)):
         yield some

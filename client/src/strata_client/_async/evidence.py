@@ -32,7 +32,7 @@ class AsyncEvidence:
         first has stored would be told as a duplicate.
         """
         verdicts: list[EvidenceVerdict] = []
-        for some in split_evidence([items] if isinstance(items, dict) else items):
+        for some in split_evidence(items):
             answer: dict[str, list[EvidenceVerdict]] = await self._connection.post(
                 f"indexes/{quote(index, safe='')}/evidence/",
                 given({"items": some, "threshold": threshold}),
@@ -80,6 +80,7 @@ class AsyncEvidence:
             "urls": list(urls),
             "limit": limit,
             "min_similarity": min_similarity,
+            "min_revision": min_revision,
         }
         answer: EvidenceAnswer = await self._connection.post(
             f"indexes/{quote(index, safe='')}/evidence/related", given(body), is_repeatable=True

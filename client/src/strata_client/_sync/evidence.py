@@ -33,7 +33,7 @@ class Evidence:
         first has stored would be told as a duplicate.
         """
         verdicts: list[EvidenceVerdict] = []
-        for some in split_evidence([items] if isinstance(items, dict) else items):
+        for some in split_evidence(items):
             answer: dict[str, list[EvidenceVerdict]] = self._connection.post(
                 f"indexes/{quote(index, safe='')}/evidence/",
                 given({"items": some, "threshold": threshold}),
@@ -81,6 +81,7 @@ class Evidence:
             "urls": list(urls),
             "limit": limit,
             "min_similarity": min_similarity,
+            "min_revision": min_revision,
         }
         answer: EvidenceAnswer = self._connection.post(
             f"indexes/{quote(index, safe='')}/evidence/related", given(body), is_repeatable=True
