@@ -3,8 +3,7 @@
 import json
 import os
 from asyncio import sleep
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
@@ -48,17 +47,6 @@ class AsyncConnection:
             timeout=timeout,
             transport=transport,
         )
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         await self._http.aclose()

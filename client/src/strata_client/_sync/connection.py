@@ -4,8 +4,7 @@
 import json
 import os
 from time import sleep
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
@@ -49,17 +48,6 @@ class Connection:
             timeout=timeout,
             transport=transport,
         )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._http.close()
