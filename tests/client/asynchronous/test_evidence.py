@@ -71,7 +71,10 @@ class TestSimilar:
             [hit] = await strata.evidence.similar("evidence", "do tides turn?", limit=5)
 
         assert hit["similarity"] == 0.97
-        assert script.asked == ["GET indexes/evidence/evidence/similar?q=do+tides+turn%3F&limit=5"]
+        [request] = script.requests
+        assert request.method == "GET"
+        assert request.url.path == "/api/v1/indexes/evidence/evidence/similar"
+        assert dict(request.url.params) == {"q": "do tides turn?", "limit": "5"}
 
     async def test_waits_for_what_was_added(self):
         script = Script(HITS)
