@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 UV := $(VENV)-uv/bin/uv
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check faults bench faults-peers production up down requirements clean
+.PHONY: help run test check faults bench faults-peers client production up down requirements clean
 
 help:  ## Show these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -23,6 +23,8 @@ check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports
+	cd client/src && $(abspath $(BIN))/lint-imports --config ../pyproject.toml
+	$(BIN)/python client/generate_sync.py --check
 	$(BIN)/python manage.py check
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
@@ -40,6 +42,9 @@ bench: $(VENV)/.dev  ## Measure indexing and search against raw loops on this ma
 
 faults-peers: $(VENV)/.dev  ## The same faults in Strata, LlamaIndex and Haystack, side by side
 	$(BIN)/python -m benchmarks.peers
+
+client: $(VENV)/.dev  ## Make the synchronous client of the asynchronous one
+	$(BIN)/python client/generate_sync.py
 
 production: $(VENV)/.production  ## Install what the production form needs, without containers
 

@@ -41,6 +41,9 @@ class CitationSerializer(StrictSerializer):
         child=StringField(max_length=MAX_CITED_CHARS), required=False, max_length=MAX_AUTHORS
     )
 
+    class Meta:
+        ref_name = "EvidenceCitation"
+
 
 class ItemSerializer(StrictSerializer):
     url = URLField(max_length=MAX_URL_CHARS, help_text="Its identity: given again, it is updated.")

@@ -1,0 +1,111 @@
+"""An answer as it is written, taken up again where its connection broke."""
+
+from asyncio import sleep
+from collections.abc import AsyncGenerator, Mapping
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from strata_client._async.connection import AsyncConnection
+from strata_client.answers import AnswerEvent, Chunk, Done, EventParser, Metadata, read_event
+from strata_client.exceptions import Unavailable
+from strata_client.retrying import back_off
+
+MAX_RESUMPTIONS = 3  # of one answer
+LONGEST_SILENCE_SECONDS = 30.0  # the server says something each 10
+
+
+class AsyncAnswerStream:
+    """The events of one answer, each once: ``metadata``, pieces, ``done``.
+
+    Leaving it closes the connection, and the server stops its language model: at the end of a
+    ``with`` block, by closing it, or once nothing refers to it any more. Where the connection
+    breaks it goes on by itself, up to three times. Too late for that, or when other passages
+    are found by then, the server begins anew: a second ``Metadata``, whose ``is_restart``
+    is true, then voids the pieces before it; ``text`` leaves them out.
+
+    Iterating raises StrataError: what the server's ``error`` event says, that the question
+    was refused, or ``Unavailable`` with code ``answer_cut`` where it could not go on.
+    """
+
+    def __init__(self, events: AsyncGenerator[AnswerEvent, None]) -> None:
+        self._events = events
+        self._pieces: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        return "".join(self._pieces)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> AnswerEvent:
+        event = await self._events.__anext__()
+        if isinstance(event, Metadata):
+            self._pieces = []
+        elif isinstance(event, Chunk):
+            self._pieces.append(event.text)
+        return event
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self._events.aclose()
+
+
+async def stream_answer(
+    connection: AsyncConnection, question: Mapping[str, object]
+) -> AsyncGenerator[AnswerEvent, None]:
+    """Holds nothing that refers to whoever reads it: forgotten half read, it is closed."""
+    last_id: str | None = None
+    resumptions = 0
+    while True:
+        headers = {"Accept": "text/event-stream"}
+        if last_id is not None:
+            headers["Last-Event-ID"] = last_id
+        response = await connection.send(
+            "POST",
+            "ask",
+            is_repeatable=True,
+            is_streamed=True,
+            json=question,
+            headers=headers,
+            timeout=httpx.Timeout(
+                connection.timeout, read=max(connection.timeout, LONGEST_SILENCE_SECONDS)
+            ),
+        )
+        cause: httpx.RequestError | None = None
+        try:
+            parser = EventParser()
+            async for content in response.aiter_bytes():
+                for wire in parser.feed(content):
+                    event = read_event(wire)
+                    last_id = wire.id or last_id
+                    if event is None:
+                        continue
+                    yield event
+                    if isinstance(event, Done):
+                        return
+        except httpx.RequestError as error:
+            cause = error
+        finally:
+            await response.aclose()
+        if resumptions == MAX_RESUMPTIONS:
+            raise Unavailable(
+                f"The answer broke off {resumptions + 1} times.",
+                code="answer_cut",
+                fix="Ask again.",
+            ) from cause
+        resumptions += 1
+        await sleep(back_off(resumptions))

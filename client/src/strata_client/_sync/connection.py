@@ -1,0 +1,127 @@
+# Made of client/src/strata_client/_async/connection.py by `make client`: edit that.
+"""Requests, sent again where that is safe, and their answers or errors."""
+
+import json
+import os
+from time import sleep
+from typing import Any
+
+import httpx
+
+from strata_client.bodies import given
+from strata_client.exceptions import InvalidRequest, StrataError, error_from_response
+from strata_client.retrying import read_retry_after, unreached, wait_after
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+
+class Connection:
+    """One server, and the key by which it is asked."""
+
+    def __init__(
+        self,
+        base_url: str | None,
+        key: str | None,
+        *,
+        timeout: float,
+        retries: int,
+        transport: httpx.BaseTransport | None,
+    ) -> None:
+        self.url = (base_url or os.environ.get("STRATA_URL") or DEFAULT_URL).rstrip("/")
+        self.timeout = timeout
+        self.retries = retries
+        key = key or os.environ.get("STRATA_KEY")
+        if not _is_address(self.url):
+            raise InvalidRequest(
+                f"base_url is {self.url!r}.",
+                code="invalid",
+                field="base_url",
+                fix=f"Give one such as {DEFAULT_URL}.",
+            )
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise InvalidRequest(
+                "The key holds characters that no key has.", code="invalid", field="key"
+            )
+        self._http = httpx.Client(
+            base_url=f"{self.url}/api/v1/",
+            headers={} if key is None else {"Authorization": f"Bearer {key}"},
+            timeout=timeout,
+            transport=transport,
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def read(self, path: str, **params: str | int | float | None) -> Any:
+        """The JSON at a path; parameters that are None are left out."""
+        asked = given(params)
+        return read_json(self.send("GET", path, is_repeatable=True, params=asked))
+
+    def post(self, path: str, content: object, *, is_repeatable: bool) -> Any:
+        """The JSON that answers JSON."""
+        return read_json(self.send("POST", path, is_repeatable=is_repeatable, json=content))
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        is_repeatable: bool,
+        is_streamed: bool = False,
+        **content: Any,
+    ) -> httpx.Response:
+        """A successful answer, after as many tries as it takes and may take.
+
+        The caller closes one that is streamed; any other has been read.
+
+        Raises:
+            StrataError: the server says so, or the last try did not reach it.
+        """
+        tries = 0
+        while True:
+            tries += 1
+            request = self._http.build_request(method, path, **content)
+            try:
+                response = self._http.send(request, stream=is_streamed)
+                if response.is_success:
+                    return response
+                error = _read_error(response)
+            except httpx.RequestError as cause:
+                error = unreached(cause, self.url)
+                error.__cause__ = cause
+            wait = wait_after(error, tries, is_repeatable=is_repeatable)
+            if wait is None or tries > self.retries:
+                raise error
+            sleep(wait)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        return False
+    return parsed.scheme in {"http", "https"} and bool(parsed.host)
+
+
+def _read_error(response: httpx.Response) -> StrataError:
+    try:
+        content = response.read()
+    finally:
+        response.close()
+    return error_from_response(response.status_code, content, read_retry_after(response.headers))
+
+
+def read_json(response: httpx.Response) -> Any:
+    """
+    Raises:
+        StrataError: it is none.
+    """
+    try:
+        return json.loads(response.content)
+    except ValueError:
+        raise StrataError(
+            f"What answers at {response.url.host} is not Strata: it sent no JSON.",
+            code="unexpected_answer",
+            fix="Check base_url.",
+            status=response.status_code,
+        ) from None

@@ -1,0 +1,89 @@
+# Made of client/src/strata_client/_async/evidence.py by `make client`: edit that.
+"""What a research agent gathers, kept once however often and in whatever words it is found."""
+
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from strata_client._sync.connection import Connection
+from strata_client.bodies import given, split_evidence
+from strata_client.types import EvidenceAnswer, EvidenceHit, EvidenceItem, EvidenceVerdict
+
+
+class Evidence:
+    """The evidence of any index whose spec provides for it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(
+        self,
+        index: str,
+        items: EvidenceItem | Iterable[EvidenceItem],
+        *,
+        threshold: float | None = None,
+    ) -> list[EvidenceVerdict]:
+        """A verdict for each item, in their order; also on twins among themselves.
+
+        From a similarity of ``threshold`` on (0 to 1; by default the index's own) an item says
+        what is stored already: it is a ``duplicate``, and not stored again. Known by its url, an
+        item whose content is new is ``updated``.
+
+        They go in requests of 100; each is stored whole, or where it raises not at all. One is
+        sent again only where the server said when, or was not reached: a second time, what the
+        first has stored would be told as a duplicate.
+        """
+        verdicts: list[EvidenceVerdict] = []
+        for some in split_evidence(items):
+            answer: dict[str, list[EvidenceVerdict]] = self._connection.post(
+                f"indexes/{quote(index, safe='')}/evidence/",
+                given({"items": some, "threshold": threshold}),
+                is_repeatable=False,
+            )
+            verdicts += answer["verdicts"]
+        return verdicts
+
+    def similar(
+        self,
+        index: str,
+        query: str,
+        *,
+        limit: int | None = None,
+        min_similarity: float | None = None,
+        min_revision: int | None = None,
+    ) -> list[EvidenceHit]:
+        """What is stored and near to a text, nearest first; none where nothing is stored.
+
+        ``min_revision``, of a verdict, has it wait up to 5 s for that, and raise ``Conflict``
+        where this was too short.
+        """
+        answer: EvidenceAnswer = self._connection.read(
+            f"indexes/{quote(index, safe='')}/evidence/similar",
+            q=query,
+            limit=limit,
+            min_similarity=min_similarity,
+            min_revision=min_revision,
+        )
+        return answer["hits"]
+
+    def related(
+        self,
+        index: str,
+        query: str,
+        *,
+        urls: Sequence[str],
+        limit: int | None = None,
+        min_similarity: float | None = None,
+        min_revision: int | None = None,
+    ) -> list[EvidenceHit]:
+        """The same without the evidence at hand, named by its urls: what other searches missed."""
+        body = {
+            "query": query,
+            "urls": list(urls),
+            "limit": limit,
+            "min_similarity": min_similarity,
+            "min_revision": min_revision,
+        }
+        answer: EvidenceAnswer = self._connection.post(
+            f"indexes/{quote(index, safe='')}/evidence/related", given(body), is_repeatable=True
+        )
+        return answer["hits"]

@@ -1,0 +1,86 @@
+"""What is sent, made of what callers give."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from strata_client.exceptions import InvalidRequest
+from strata_client.types import EvidenceItem, TextDocument
+
+PART_BYTES = 2**20  # of a batch go in one request: encoding more would hold up an event loop
+PART_LINES = 1_000
+
+ITEMS_AT_ONCE = 100  # of evidence: the server takes no more
+
+FileInput: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
+"""A path; or a name, whose ending tells the format, and the bytes."""
+
+
+def given(values: Mapping[str, object]) -> dict[str, object]:
+    """Those that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def name_indexes(index: str | Sequence[str]) -> str | list[str]:
+    return index if isinstance(index, str) else list(index)
+
+
+def check_one_content(**contents: object) -> None:
+    """
+    Raises:
+        InvalidRequest: none of them is given, or more than one.
+    """
+    named = [name for name, content in contents.items() if content is not None]
+    if len(named) != 1:
+        raise InvalidRequest(
+            f"A document needs one of {', '.join(contents)}; {len(named)} were given.",
+            code="invalid",
+            field=named[1] if named else next(iter(contents)),
+        )
+
+
+def form_fields(values: Mapping[str, object]) -> dict[str, str]:
+    """As a form takes them: metadata as JSON text."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in given(values).items()
+    }
+
+
+def read_file(file: FileInput) -> tuple[str, bytes]:
+    if isinstance(file, tuple):
+        return file
+    path = Path(file)
+    return path.name, path.read_bytes()
+
+
+async def read_file_in_thread(file: FileInput) -> tuple[str, bytes]:
+    return await asyncio.to_thread(read_file, file)
+
+
+def split_batch(documents: Iterable[TextDocument]) -> Iterator[tuple[int, bytes]]:
+    """Lines of JSON, as many as go in one request, and how many they are."""
+    lines: list[bytes] = []
+    byte_count = 0
+    for document in documents:
+        line = json.dumps(given(document), ensure_ascii=False).encode() + b"\n"
+        if lines and (byte_count + len(line) > PART_BYTES or len(lines) == PART_LINES):
+            yield len(lines), b"".join(lines)
+            lines, byte_count = [], 0
+        lines.append(line)
+        byte_count += len(line)
+    if lines:
+        yield len(lines), b"".join(lines)
+
+
+def split_evidence(
+    items: EvidenceItem | Iterable[EvidenceItem],
+) -> Iterator[list[EvidenceItem]]:
+    """As many as go in one request; one alone may be given as it is."""
+    following = iter([cast(EvidenceItem, items)] if isinstance(items, dict) else items)
+    while some := list(islice(following, ITEMS_AT_ONCE)):
+        yield some

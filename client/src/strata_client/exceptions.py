@@ -1,0 +1,165 @@
+"""What can go wrong, one class for each thing a caller may do about it."""
+
+import json
+from collections.abc import Mapping
+from http.client import responses
+from typing import Any
+
+from strata_client.types import Artifact
+
+
+class StrataError(Exception):
+    """Strata could not do what was asked.
+
+    ``code`` is stable and meant for programs, ``fix`` for people. ``status`` is the HTTP status;
+    None where there was none: no answer came, or a stream broke off. ``retry_after`` is in
+    seconds.
+    """
+
+    is_retryable = False  # whether the same call may succeed later, unchanged
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str = "error",
+        field: str | None = None,
+        allowed: list[str] | None = None,
+        fix: str | None = None,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.detail = detail
+        self.code = code
+        self.field = field
+        self.allowed = allowed
+        self.fix = fix
+        self.status = status
+        self.retry_after = retry_after
+        super().__init__(detail)
+
+    def __str__(self) -> str:
+        allowed = None if self.allowed is None else f"Allowed: {', '.join(self.allowed)}."
+        said = " ".join(part for part in (self.detail, allowed, self.fix) if part)
+        field = f", field {self.field}" if self.field else ""
+        return f"{said} ({self.code}{field})"
+
+
+class InvalidRequest(StrataError):
+    """A value, name or size is not allowed; ``field`` and ``allowed`` say which and what is."""
+
+
+class AccessDenied(StrataError):
+    """There is no key, it is unknown or revoked, or it has no grant for this."""
+
+
+class NotFound(StrataError):
+    """There is no index, artifact or whatever was named."""
+
+
+class Conflict(StrataError):
+    """What is there now stands against it, such as ``not_yet_indexed``."""
+
+
+class TooManyRequests(StrataError):
+    """More was asked than this key may."""
+
+    is_retryable = True
+
+
+class Unavailable(StrataError):
+    """Strata, or what it needs, does not answer just now."""
+
+    is_retryable = True
+
+
+class ArtifactFailed(StrataError):
+    """An artifact that was waited for could not be read or indexed."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.artifact = artifact
+        error = artifact["error"]
+        code, detail = (error["code"], error["detail"]) if error else ("failed", "It failed.")
+        super().__init__(f"{artifact['title'] or artifact['id']}: {detail}", code=code)
+
+
+class NotReady(StrataError):
+    """An artifact was not ready in time; it is still being indexed."""
+
+    is_retryable = True
+
+
+BY_STATUS: dict[int, type[StrataError]] = {
+    400: InvalidRequest,
+    401: AccessDenied,
+    403: AccessDenied,
+    404: NotFound,
+    405: InvalidRequest,
+    406: InvalidRequest,
+    409: Conflict,
+    411: InvalidRequest,
+    413: InvalidRequest,
+    415: InvalidRequest,
+    422: InvalidRequest,
+    429: TooManyRequests,
+    502: Unavailable,
+    503: Unavailable,
+    504: Unavailable,
+    507: Unavailable,
+}
+
+# What has no status, because it came after the stream had begun.
+UNAVAILABLE_CODES = frozenset(
+    {
+        "broker_unavailable",
+        "database_unavailable",
+        "embedding_unavailable",
+        "language_model_misconfigured",
+        "language_model_missing",
+        "language_model_unavailable",
+        "model_unavailable",
+        "store_owned",
+        "store_unavailable",
+    }
+)
+
+
+def error_from_response(status: int, content: bytes, retry_after: float | None) -> StrataError:
+    """Also where no Strata answered: a proxy, or something else at this address."""
+    error_class = BY_STATUS.get(status, StrataError)
+    try:
+        described = json.loads(content)
+    except ValueError:
+        described = None
+    if isinstance(described, dict) and isinstance(described.get("code"), str):
+        return _described(error_class, described, status=status, retry_after=retry_after)
+    return error_class(
+        f"The answer was {status} {responses.get(status, '')}".rstrip() + ", and not Strata's.",
+        code="http_error",
+        fix="Check base_url, and what stands between.",
+        status=status,
+        retry_after=retry_after,
+    )
+
+
+def error_from_event(data: Mapping[str, Any]) -> StrataError:
+    error_class = Unavailable if data.get("code") in UNAVAILABLE_CODES else StrataError
+    return _described(error_class, data, status=None, retry_after=None)
+
+
+def _described(
+    error_class: type[StrataError],
+    data: Mapping[str, Any],
+    *,
+    status: int | None,
+    retry_after: float | None,
+) -> StrataError:
+    return error_class(
+        data.get("detail") or "Something went wrong.",
+        code=data.get("code") or "error",
+        field=data.get("field"),
+        allowed=data.get("allowed"),
+        fix=data.get("fix"),
+        status=status,
+        retry_after=retry_after,
+    )

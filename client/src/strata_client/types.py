@@ -1,0 +1,358 @@
+"""What goes over the wire, as the server's OpenAPI document has it.
+
+Answers are the server's JSON as it came: fields it has learnt since are kept, and nothing is
+copied. That is why these are TypedDicts and neither dataclasses nor pydantic models.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+Filter: TypeAlias = Mapping[str, object]
+"""Such as ``{"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}``; all_of, any_of, not nest."""
+
+SearchKind: TypeAlias = Literal["pages", "summaries", "questions"]
+Mode: TypeAlias = Literal["hybrid", "dense", "sparse"]
+
+# --- Documents -------------------------------------------------------------------------------
+
+
+class TextDocument(TypedDict, total=False):
+    """A document of a batch: ``text``, or ``pages``, and what is known about it."""
+
+    text: str
+    pages: list[str]
+    title: str | None
+    external_id: str | None
+    url: str | None
+    metadata: Mapping[str, object] | None
+
+
+class Problem(TypedDict):
+    """Why an artifact could not be read, or a warning about it."""
+
+    code: str
+    detail: str
+
+
+class ArtifactNodes(TypedDict):
+    pending: int
+    settled: int
+    failed: int
+
+
+class Artifact(TypedDict):
+    id: str
+    index: str
+    title: str
+    file_name: str
+    external_id: str | None
+    url: str
+    media_type: str
+    encoding: str
+    sha256: str  # of the content as it was given
+    metadata: dict[str, Any]
+    revision: int  # a search with it as min_revision shows this write
+    status: Literal["received", "parsing", "indexing", "ready", "failed"]
+    error: Problem | None
+    warnings: list[Problem]
+    pages: int  # how many
+    nodes: ArtifactNodes
+    created_at: str  # RFC 3339
+    updated_at: str
+
+
+class LineError(TypedDict):
+    code: str
+    detail: str
+    field: NotRequired[str]
+    allowed: NotRequired[list[str]]
+    fix: NotRequired[str]
+
+
+class BatchVerdict(TypedDict):
+    """What became of one document of a batch."""
+
+    line: int  # its place among those given, counted from 1
+    verdict: Literal["added", "unchanged", "revised", "rejected"]
+    id: NotRequired[str]
+    revision: NotRequired[int]
+    error: NotRequired[LineError]
+
+
+class Removal(TypedDict):
+    id: str
+    deleted: bool
+    revision: int
+    points: int | None  # left in the vector store; null where it did not answer
+    collections: dict[str, int]
+    detail: NotRequired[str]
+
+
+# --- Indexes ---------------------------------------------------------------------------------
+
+
+class NodeCounts(TypedDict):
+    pending: int
+    settled: int
+    failed: int
+    doomed: int
+
+
+class Index(TypedDict):
+    name: str
+    title: str
+    description: str
+    build: int
+    kinds: list[str]
+    nodes: NodeCounts
+    artifacts: int
+    artifacts_waiting: int
+    artifacts_failed: int
+    oldest_pending_seconds: float | None
+    problem: str | None
+
+
+# --- Searches --------------------------------------------------------------------------------
+
+
+class SearchOptions(TypedDict, total=False):
+    """What any search takes; what is None is left to the server."""
+
+    mode: Mode | None
+    limit: int | None  # 1 to 100
+    offset: int | None
+    filter: Filter | None
+    min_score: float | None  # on the scale of the mode's scores
+    verify: bool | None
+    stale: Literal["flag", "omit"] | None
+    explain: bool | None
+    min_revision: int | None
+
+
+class SummarySearchOptions(SearchOptions, total=False):
+    type: Literal["page_summary", "artifact_summary", "all"] | None
+
+
+class HierarchicalSearchOptions(TypedDict, total=False):
+    mode: Mode | None
+    limit: int | None  # artifacts, 1 to 50
+    filter: Filter | None
+    verify: bool | None
+    stale: Literal["flag", "omit"] | None
+    explain: bool | None
+    min_revision: int | None
+
+
+class HitArtifact(TypedDict):
+    id: str
+    title: str
+    external_id: str | None
+
+
+class HitPage(TypedDict):
+    id: str
+    index: int  # counted from 0
+
+
+class HitSource(TypedDict):
+    id: str
+    ordinal: int  # within its artifact, counted from 0
+
+
+class _AnyHit(TypedDict):
+    score: float
+    score_kind: Literal["rrf", "cosine", "bm25"]
+    node_id: str
+    kind: str
+    text: str
+    verdict: Literal["exact", "stale"] | None  # None where verify is false
+    artifact: HitArtifact
+    metadata: dict[str, Any]
+    explain: NotRequired[dict[str, Any]]
+    index: NotRequired[str]  # where several were searched
+
+
+class Hit(_AnyHit):
+    """A chunk. Offsets count Unicode code points in the source's text."""
+
+    start_offset: int
+    end_offset: int
+    page: HitPage
+    source: HitSource
+
+
+class SummaryHit(_AnyHit):
+    start_offset: None
+    end_offset: None
+    page: HitPage | None
+    source: None
+    type: Literal["page_summary", "artifact_summary"]
+    entity_id: str
+    artifact_id: str
+    artifact_title: str
+    summary_text: str
+    model_name: str
+    date_embedded: str | None
+    page_id: NotRequired[str]
+    page_index: NotRequired[int]
+    page_count: NotRequired[int]
+
+
+class QuestionHit(_AnyHit):
+    """A chunk, by the best of the questions it answers. The index's declared fields stand
+    beside these."""
+
+    start_offset: int  # in the passage's text
+    end_offset: int
+    page: HitPage
+    passage: HitSource
+    source: str  # file name
+    id: str  # the question's
+    chunk_id: str
+    question: str
+    summary: str  # of the chunk, in a line
+
+
+class DroppedPoints(TypedDict):
+    orphans: int
+    integrity_errors: int
+
+
+class StageTimes(TypedDict):
+    embed: float
+    search: float
+    verify: float
+    total: float
+
+
+class _AnySearchAnswer(TypedDict):
+    index: str | list[str]
+    build: int | list[int]
+    took_ms: StageTimes
+    dropped: DroppedPoints
+
+
+class PageSearchAnswer(_AnySearchAnswer):
+    hits: list[Hit]
+
+
+class SummarySearchAnswer(_AnySearchAnswer):
+    hits: list[SummaryHit]
+
+
+class QuestionSearchAnswer(_AnySearchAnswer):
+    hits: list[QuestionHit]
+
+
+class PageGroup(TypedDict):
+    page_id: str
+    page_index: int
+    score: float
+    summary_snippet: str | None
+    supporting_chunks: list[Hit]
+
+
+class ArtifactGroup(TypedDict):
+    artifact_id: str
+    artifact_title: str
+    score: float
+    summary_snippet: str | None
+    pages: list[PageGroup]
+    index: NotRequired[str]
+
+
+class HierarchicalAnswer(_AnySearchAnswer):
+    artifacts: list[ArtifactGroup]
+
+
+# --- Questions -------------------------------------------------------------------------------
+
+
+class Citation(TypedDict):
+    """Which sentence of an answer rests on which words of which source."""
+
+    number: int  # of the hit, counted from 1
+    answer_start: int
+    answer_end: int
+    node_id: str
+    artifact_id: str
+    source_id: str
+    start_offset: int
+    end_offset: int
+
+
+class Refusal(TypedDict):
+    """Why a question that does not concern the index is not answered."""
+
+    detail: str
+    fix: str | None
+
+
+class AnswerMetadata(TypedDict):
+    """What was found, before anything is written."""
+
+    index: str
+    build: int | None
+    pipeline: str
+    relevant: bool
+    refusal: Refusal | None
+    hits: list[Hit]
+    filters: dict[str, Any] | None
+    parsed: dict[str, Any]
+    query: str
+    queries: list[str]
+    identified: list[dict[str, Any]]
+    notes: list[str]
+    dropped: DroppedPoints
+    took_ms: dict[str, float]
+    why_not: NotRequired[dict[str, Any]]
+    restarted: NotRequired[bool]
+
+
+class AnswerEnd(TypedDict):
+    """What the answer rests on."""
+
+    citations: list[Citation]
+    model_name: str | None  # ``extractive`` where the sentences are the documents' own
+
+
+class Answer(AnswerMetadata, AnswerEnd):
+    """An answer in one piece."""
+
+    answer: str | None
+
+
+# --- Evidence --------------------------------------------------------------------------------
+
+
+class EvidenceCitation(TypedDict, total=False):
+    source: str
+    title: str
+    date: str
+    authors: list[str]
+
+
+class EvidenceItem(TypedDict):
+    url: str  # its identity in the index
+    content: str
+    citation: NotRequired[EvidenceCitation]
+
+
+class EvidenceVerdict(TypedDict):
+    url: str
+    verdict: Literal["added", "duplicate", "updated"]
+    artifact_id: str  # what holds the finding: a duplicate's twin
+    revision: int
+    duplicate_of: NotRequired[str]
+    similarity: NotRequired[float]  # to that one
+
+
+class EvidenceHit(Hit):
+    url: str
+    content: str
+    citation: EvidenceCitation
+    similarity: float
+
+
+class EvidenceAnswer(_AnySearchAnswer):
+    hits: list[EvidenceHit]

@@ -1,0 +1,252 @@
+"""An answer as it is written: whole, cut, and left."""
+
+import asyncio
+import contextlib
+
+import httpx
+import pytest
+
+from strata_client import (
+    AsyncStrata,
+    Chunk,
+    Done,
+    InvalidRequest,
+    Metadata,
+    StrataError,
+    Unavailable,
+)
+from strata_client._async import connection, streaming
+from tests.client.scripted import URL, Pieces, Script, event, refuses, streams, streams_from
+
+pytestmark = pytest.mark.anyio
+
+CUT = httpx.RemoteProtocolError("incomplete chunked read")
+FOUND = event("metadata", {"hits": [{"text": "Boats leave."}], "index": "plain"}, id="x.0")
+BOATS = event("chunk", {"text": "Boats "}, id="x.6")
+LEAVE = event("chunk", {"text": "leave."}, id="x.12")
+END = event("done", {"citations": [{"number": 1}], "model_name": "a-model"}, id="x.end")
+
+
+def asking(script: Script) -> AsyncStrata:
+    return AsyncStrata(URL, "a-key", transport=script)
+
+
+def ids_sent(script: Script) -> list[str | None]:
+    return [request.headers.get("Last-Event-ID") for request in script.requests]
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    async def sleep(seconds):
+        assert 0 <= seconds <= 8
+
+    monkeypatch.setattr(connection, "sleep", sleep)
+    monkeypatch.setattr(streaming, "sleep", sleep)
+
+
+class TestAsk:
+    async def test_gives_what_was_found_the_pieces_and_what_they_rest_on(self):
+        script = Script(streams(FOUND, BOATS, LEAVE, END))
+        async with asking(script) as strata:
+            events = [event async for event in strata.ask("plain", "When?")]
+
+        found, *pieces, done = events
+        assert isinstance(found, Metadata)
+        assert found.hits[0]["text"] == "Boats leave."
+        assert not found.is_restart
+        assert pieces == [Chunk("Boats "), Chunk("leave.")]
+        assert isinstance(done, Done)
+        assert done.citations[0]["number"] == 1
+
+    async def test_sends_what_was_given_and_nothing_else(self):
+        script = Script(streams(FOUND, END))
+        async with asking(script) as strata:
+            async for _ in strata.ask("plain", "When?", filter={"year": 2020}, pipeline="papers"):
+                pass
+
+        assert script.asked == ["POST ask"]
+        assert script.body() == {
+            "index": "plain", "query": "When?", "filter": {"year": 2020}, "pipeline": "papers"
+        }  # fmt: skip
+        assert script.requests[0].headers["Accept"] == "text/event-stream"
+
+    async def test_sends_nothing_before_an_event_is_asked_for(self):
+        script = Script(streams(FOUND, END))
+        async with asking(script) as strata, strata.ask("plain", "When?"):
+            pass
+
+        assert script.asked == []
+
+    async def test_passes_over_heartbeats_and_events_it_does_not_know(self):
+        script = Script(streams(b": still here\n\n", FOUND, event("thought", {"a": 1}), END))
+        async with asking(script) as strata:
+            kinds = [type(event) async for event in strata.ask("plain", "When?")]
+
+        assert kinds == [Metadata, Done]
+
+    async def test_keeps_lines_whole_that_only_unicode_would_part(self):
+        piece = "one\u2028two\x85three"
+        script = Script(streams(FOUND, event("chunk", {"text": piece}), END))
+        async with asking(script) as strata:
+            events = [event async for event in strata.ask("plain", "When?")]
+
+        assert events[1] == Chunk(piece)
+
+    async def test_raises_what_an_error_event_says(self):
+        error = {"code": "language_model_unavailable", "detail": "It is away.", "fix": "Wait."}
+        script = Script(streams(FOUND, BOATS, event("error", error), END))
+        async with asking(script) as strata:
+            events = strata.ask("plain", "When?")
+            with pytest.raises(Unavailable, match="It is away") as raised:
+                async for _ in events:
+                    pass
+
+        assert (raised.value.code, raised.value.fix) == ("language_model_unavailable", "Wait.")
+        assert events.text == "Boats "
+        assert len(script.requests) == 1
+
+    async def test_raises_what_refuses_the_question(self):
+        async with asking(Script(refuses(400, field="pipeline"))) as strata:
+            with pytest.raises(InvalidRequest) as raised:
+                await anext(strata.ask("plain", "When?", pipeline="none"))
+
+        assert raised.value.field == "pipeline"
+
+    async def test_raises_an_event_that_is_no_json(self):
+        script = Script(streams(FOUND, b"event: chunk\ndata: {half\n\n", END))
+        async with asking(script) as strata:
+            with pytest.raises(StrataError) as raised:
+                async for _ in strata.ask("plain", "When?"):
+                    pass
+
+        assert raised.value.code == "unexpected_answer"
+
+
+class TestACutAnswer:
+    @pytest.mark.parametrize("cut", [(CUT,), (httpx.ReadTimeout("silent"),), ()])
+    async def test_goes_on_after_the_last_event_that_came(self, cut):
+        half = LEAVE[:20]
+        script = Script(streams(FOUND, BOATS, half, *cut), streams(LEAVE, END))
+        async with asking(script) as strata:
+            events = strata.ask("plain", "When?")
+            kinds = [type(event) async for event in events]
+
+        assert kinds == [Metadata, Chunk, Chunk, Done]
+        assert events.text == "Boats leave."
+        assert ids_sent(script) == [None, "x.6"]
+        assert script.body(0) == script.body(1)
+
+    async def test_is_asked_for_anew_where_nothing_came_yet(self):
+        script = Script(streams(CUT), streams(FOUND, BOATS, LEAVE, END))
+        async with asking(script) as strata:
+            kinds = [type(event) async for event in strata.ask("plain", "When?")]
+
+        assert kinds == [Metadata, Chunk, Chunk, Done]
+        assert ids_sent(script) == [None, None]
+
+    async def test_keeps_its_place_through_a_resumption_that_brings_nothing(self):
+        nothing = event("thought", {"about": "boats"})
+        script = Script(streams(FOUND, BOATS, CUT), streams(nothing, CUT), streams(LEAVE, END))
+        async with asking(script) as strata:
+            events = strata.ask("plain", "When?")
+            async for _ in events:
+                pass
+
+        assert events.text == "Boats leave."
+        assert ids_sent(script) == [None, "x.6", "x.6"]
+
+    async def test_begins_anew_where_the_server_does(self):
+        again = event("metadata", {"hits": [], "restarted": True}, id="y.0")
+        script = Script(streams(FOUND, BOATS, CUT), streams(again, LEAVE, END))
+        async with asking(script) as strata:
+            events = strata.ask("plain", "When?")
+            restarts = [event.is_restart async for event in events if isinstance(event, Metadata)]
+
+        assert restarts == [False, True]
+        assert events.text == "leave."
+
+    async def test_is_given_up_after_three_resumptions(self):
+        script = Script(streams(FOUND, CUT), *(streams(BOATS, CUT) for _ in range(9)))
+        async with asking(script) as strata:
+            with pytest.raises(Unavailable) as raised:
+                async for _ in strata.ask("plain", "When?"):
+                    pass
+
+        assert raised.value.code == "answer_cut"
+        assert raised.value.__cause__ is CUT
+        assert len(script.requests) == 4
+
+
+class TestLeaving:
+    async def test_the_block_closes_the_connection(self):
+        body = Pieces(FOUND, BOATS, LEAVE, END)
+        async with asking(Script(streams_from(body))) as strata:
+            async with strata.ask("plain", "When?") as events:
+                assert isinstance(await anext(events), Metadata)
+                assert not body.is_closed
+
+            assert body.is_closed
+            with pytest.raises(StopAsyncIteration):
+                await anext(events)
+
+    async def test_the_loop_closes_the_connection(self):
+        body = Pieces(FOUND, BOATS, LEAVE, END)
+        async with asking(Script(streams_from(body))) as strata:
+            async for _ in strata.ask("plain", "When?"):
+                break
+            await asyncio.sleep(0.01)
+
+            assert body.is_closed
+
+    async def test_by_an_exception_closes_the_connection(self):
+        body = Pieces(FOUND, BOATS, LEAVE, END)
+        async with asking(Script(streams_from(body))) as strata:
+            with contextlib.suppress(ZeroDivisionError):
+                async with strata.ask("plain", "When?") as events:
+                    async for _ in events:
+                        raise ZeroDivisionError
+
+            assert body.is_closed
+
+    async def test_a_cut_connection_is_closed_too(self):
+        cut = Pieces(FOUND, CUT)
+        async with asking(Script(streams_from(cut), streams(END))) as strata:
+            async for _ in strata.ask("plain", "When?"):
+                pass
+
+        assert cut.is_closed
+
+
+class TestAnswer:
+    async def test_is_the_whole_in_one_piece(self):
+        async with asking(Script(streams(FOUND, BOATS, LEAVE, END))) as strata:
+            answer = await strata.answer("plain", "When?")
+
+        assert answer == {
+            "hits": [{"text": "Boats leave."}], "index": "plain", "answer": "Boats leave.",
+            "citations": [{"number": 1}], "model_name": "a-model",
+        }  # fmt: skip
+
+    async def test_holds_nothing_of_what_was_begun_anew(self):
+        again = event("metadata", {"hits": [], "restarted": True}, id="y.0")
+        script = Script(streams(FOUND, BOATS, CUT), streams(again, LEAVE, END))
+        async with asking(script) as strata:
+            answer = await strata.answer("plain", "When?")
+
+        assert answer["answer"] == "leave."
+
+    async def test_is_none_where_the_question_was_not_answered(self):
+        refused = event("metadata", {"relevant": False, "hits": []}, id="x.0")
+        end = event("done", {"citations": [], "model_name": None}, id="x.end")
+        async with asking(Script(streams(refused, end))) as strata:
+            answer = await strata.answer("plain", "When?")
+
+        assert answer["answer"] is None
+        assert answer["relevant"] is False
+
+    async def test_without_what_was_found_is_no_answer(self):
+        async with asking(Script(streams(END))) as strata:
+            with pytest.raises(StrataError) as raised:
+                await strata.answer("plain", "When?")
+
+        assert raised.value.code == "unexpected_answer"

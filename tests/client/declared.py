@@ -1,0 +1,71 @@
+"""How the client's types differ from what the server declares of itself."""
+
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from strata_client import types
+
+# Said by the reference, where the document describes a simpler case.
+UNDECLARED = {
+    "restarted": types.Answer,
+    "index": (types.Hit, types.SummaryHit, types.QuestionHit, types.ArtifactGroup),
+}
+PARAMETERS = {"index", "query", "q"}  # of a search: arguments, not options
+PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def declared(schema: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """A schema without its references, and whether null is one of its values."""
+    may_be_null = schema.get("nullable", False)
+    while "$ref" in schema or len(schema.get("allOf", [])) == 1:
+        schema = schema["allOf"][0] if "allOf" in schema else schema
+        schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        may_be_null = may_be_null or schema.get("nullable", False)
+    return schema, may_be_null
+
+
+def differences(kind: Any, schema: dict[str, Any], schemas: dict[str, Any], at: str) -> list[str]:
+    schema, may_be_null = declared(schema, schemas)
+    kinds = set(get_args(kind)) if get_origin(kind) in {Union, UnionType} else {kind}
+    if NoneType in kinds and not may_be_null and not at.endswith("?"):
+        return [f"{at} is never null"]
+    if may_be_null and NoneType not in kinds:
+        return [f"{at} may be null"]
+    kinds -= {NoneType}
+    if len(kinds) != 1 or not schema.get("type"):
+        return []  # one of several shapes
+    [only] = kinds
+    if is_typeddict(only):
+        return _of_an_object(only, schema, schemas, at)
+    if get_origin(only) is list:
+        if schema["type"] != "array":
+            return [f"{at} is no list"]
+        return differences(get_args(only)[0], schema["items"], schemas, f"{at}[]")
+    if get_origin(only) is Literal:
+        allowed = set(schema.get("enum", get_args(only)))
+        return [] if set(get_args(only)) == allowed else [f"{at} is one of {sorted(allowed)}"]
+    if only in PLAIN and schema["type"] != PLAIN[only]:
+        return [f"{at} is of type {schema['type']}"]
+    return []
+
+
+def _of_an_object(kind: Any, schema: dict[str, Any], schemas: dict[str, Any], at: str) -> list[str]:
+    properties = schema.get("properties", {})
+    is_asked = at.endswith("?")
+    hints = get_type_hints(kind)
+    known = {name for name in properties if not (is_asked and name in PARAMETERS)}
+    extra = {name for name in hints if kind not in _tuple(UNDECLARED.get(name, ()))}
+    wrong = [f"{at}.{name} is missing here" for name in sorted(known - set(hints))]
+    wrong += [f"{at}.{name} is unknown there" for name in sorted(extra - known)]
+    for name in sorted(known & set(hints)):
+        if not is_asked and (name in kind.__required_keys__) != (
+            name in schema.get("required", [])
+        ):
+            wrong.append(f"{at}.{name} is required here or there, and not in both")
+        place = f"{at}.{name}{'?' if is_asked else ''}"
+        wrong += differences(hints[name], properties[name], schemas, place)
+    return wrong
+
+
+def _tuple(kinds: Any) -> tuple[Any, ...]:
+    return kinds if isinstance(kinds, tuple) else (kinds,)

@@ -1,0 +1,210 @@
+# Made of tests/client/asynchronous/test_client.py by `make client`: edit that.
+"""What each method sends, and makes of the answer."""
+
+import json
+
+import httpx
+import pytest
+
+from strata_client import ArtifactFailed, InvalidRequest, NotReady, Strata, Unavailable
+from strata_client._sync import client
+from tests.client.scripted import URL, Script, answers, artifact
+
+pytestmark = pytest.mark.anyio
+
+ADDED = answers(202, artifact("received"))
+FOUND = answers(200, {"hits": []})
+
+
+def asking(script: Script, **options) -> Strata:
+    return Strata(URL, "a-key", transport=script, **options)
+
+
+def verdicts(*kinds: str) -> httpx.Response:
+    lines = [{"line": line, "verdict": kind} for line, kind in enumerate(kinds, start=1)]
+    return httpx.Response(200, content="".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    slept: list[float] = []
+
+    def sleep(seconds):
+        slept.append(seconds)
+
+    monkeypatch.setattr(client, "sleep", sleep)
+    return slept
+
+
+class TestIndexes:
+    def test_are_those_of_the_list(self):
+        script = Script(answers(200, {"count": 1, "results": [{"name": "plain"}]}))
+        with asking(script) as strata:
+            assert [index["name"] for index in strata.indexes()] == ["plain"]
+
+        assert script.asked == ["GET indexes/"]
+
+
+class TestAdd:
+    def test_gives_a_text_as_json_without_what_was_not_given(self):
+        script = Script(ADDED)
+        with asking(script) as strata:
+            added = strata.add("plain", text="Tides turn.", metadata={"year": 2024})
+
+        assert added["status"] == "received"
+        assert script.asked == ["POST indexes/plain/artifacts/"]
+        assert script.body() == {"text": "Tides turn.", "metadata": {"year": 2024}}
+
+    def test_gives_pages(self):
+        script = Script(ADDED)
+        with asking(script) as strata:
+            strata.add("plain", pages=["One.", "Two."], title="Two pages")
+
+        assert script.body() == {"pages": ["One.", "Two."], "title": "Two pages"}
+
+    def test_gives_a_file_as_a_form(self, tmp_path):
+        path = tmp_path / "tides.md"
+        path.write_bytes(b"# Tides\n")
+        script = Script(ADDED)
+        with asking(script) as strata:
+            strata.add("plain", file=path, external_id="t", metadata={"year": 2024})
+
+        [request] = script.requests
+        assert request.headers["Content-Type"].startswith("multipart/form-data")
+        assert b'filename="tides.md"' in request.content
+        assert b"# Tides\n" in request.content
+        assert b'{"year": 2024}' in request.content
+        assert b"title" not in request.content
+
+    @pytest.mark.parametrize(
+        ("given", "field"), [({}, "text"), ({"text": "a", "pages": ["b"]}, "pages")]
+    )
+    def test_takes_one_content_and_no_other(self, given, field):
+        script = Script(ADDED)
+        with asking(script) as strata:
+            with pytest.raises(InvalidRequest) as raised:
+                strata.add("plain", **given)
+
+        assert raised.value.field == field
+        assert script.asked == []
+
+
+class TestAddBatch:
+    def test_gives_a_line_each(self):
+        script = Script(verdicts("added", "rejected"))
+        with asking(script) as strata:
+            told = strata.add_batch("plain", [{"text": "Ä", "url": None}, {"title": "b"}])
+
+        assert [verdict["verdict"] for verdict in told] == ["added", "rejected"]
+        [request] = script.requests
+        assert request.headers["Content-Type"] == "application/x-ndjson"
+        assert request.content.decode() == '{"text": "Ä"}\n{"title": "b"}\n'
+
+    def test_counts_lines_through_all_its_requests(self, monkeypatch):
+        monkeypatch.setattr("strata_client.bodies.PART_LINES", 2)
+        script = Script(verdicts("added", "added"), verdicts("revised"))
+        documents = ({"text": text} for text in "abc")  # gone through once only
+        with asking(script) as strata:
+            told = strata.add_batch("plain", documents)
+
+        assert [(verdict["line"], verdict["verdict"]) for verdict in told] == [
+            (1, "added"), (2, "added"), (3, "revised")
+        ]  # fmt: skip
+        assert len(script.requests) == 2
+
+    def test_asks_nothing_for_nothing(self):
+        script = Script(ADDED)
+        with asking(script) as strata:
+            assert strata.add_batch("plain", []) == []
+
+        assert script.asked == []
+
+    def test_does_not_take_fewer_verdicts_for_all(self):
+        with asking(Script(verdicts("added"))) as strata:
+            with pytest.raises(Unavailable, match="Of 2 documents"):
+                strata.add_batch("plain", [{"text": "a"}, {"text": "b"}])
+
+
+class TestWaitUntilReady:
+    def test_looks_until_it_is(self, waits):
+        looks = [answers(200, artifact(status)) for status in ("received", "parsing", "ready")]
+        script = Script(*looks)
+        with asking(script) as strata:
+            ready = strata.wait_until_ready("a1")
+
+        assert ready["status"] == "ready"
+        assert script.asked == ["GET artifacts/a1/"] * 3
+        assert waits == sorted(waits)
+
+    def test_waits_for_each_of_several(self, waits):
+        script = Script(answers(200, artifact("ready")))
+        with asking(script) as strata:
+            ready = strata.wait_until_ready(["a1", "a2"])
+
+        assert len(ready) == 2
+        assert script.asked == ["GET artifacts/a1/", "GET artifacts/a2/"]
+
+    def test_says_why_it_never_will_be(self, waits):
+        error = {"code": "damaged_file", "detail": "The file is damaged."}
+        with asking(Script(answers(200, artifact("failed", error=error)))) as strata:
+            with pytest.raises(ArtifactFailed, match="Tides: The file is damaged") as raised:
+                strata.wait_until_ready("a1")
+
+        assert raised.value.code == "damaged_file"
+        assert raised.value.artifact["id"] == "a1"
+
+    def test_does_not_wait_for_ever(self, waits):
+        with asking(Script(answers(200, artifact("indexing")))) as strata:
+            with pytest.raises(NotReady, match="still indexing"):
+                strata.wait_until_ready("a1", timeout=0)
+
+        assert waits == []
+
+
+class TestDelete:
+    def test_tells_what_is_left(self):
+        script = Script(answers(202, {"deleted": True, "points": 3}))
+        with asking(script) as strata:
+            assert (strata.delete("a1"))["points"] == 3
+
+        assert script.asked == ["DELETE artifacts/a1/"]
+
+
+class TestSearch:
+    @pytest.mark.parametrize("kind", ["pages", "summaries", "questions"])
+    def test_asks_the_search_of_its_kind(self, kind):
+        script = Script(FOUND)
+        with asking(script) as strata:
+            strata.search("plain", "tides", kind=kind, limit=3, filter=None, verify=False)
+
+        assert script.asked == [f"POST search/{kind}"]
+        assert script.body() == {"index": "plain", "query": "tides", "limit": 3, "verify": False}
+
+    def test_takes_several_indexes(self):
+        script = Script(FOUND)
+        with asking(script) as strata:
+            strata.search(("plain", "minutes"), "tides")
+
+        assert script.body()["index"] == ["plain", "minutes"]
+
+    def test_leaves_no_option_out(self):
+        script = Script(FOUND)
+        with asking(script) as strata:
+            strata.search("plain", "tides", exlpain=True)
+
+        assert script.body()["exlpain"] is True  # the server names those there are
+
+    def test_knows_its_kinds(self):
+        with asking(Script(FOUND)) as strata:
+            with pytest.raises(InvalidRequest) as raised:
+                strata.search("plain", "tides", kind="chunks")
+
+        assert raised.value.allowed == ["pages", "summaries", "questions"]
+
+    def test_goes_by_artifacts_too(self):
+        script = Script(answers(200, {"artifacts": []}))
+        with asking(script) as strata:
+            strata.search_hierarchical("plain", "tides", mode="dense")
+
+        assert script.asked == ["POST search/hierarchical"]
+        assert script.body() == {"index": "plain", "query": "tides", "mode": "dense"}

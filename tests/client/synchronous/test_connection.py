@@ -1,0 +1,239 @@
+# Made of tests/client/asynchronous/test_connection.py by `make client`: edit that.
+"""Errors, and what is sent again."""
+
+import httpx
+import pytest
+
+from strata_client import (
+    AccessDenied,
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    Strata,
+    StrataError,
+    TooManyRequests,
+    Unavailable,
+)
+from strata_client._sync import connection
+from tests.client.scripted import URL, Script, answers, refuses
+
+pytestmark = pytest.mark.anyio
+
+REFUSED = httpx.ConnectError("refused")
+CUT = httpx.ReadError("cut")
+INDEX = answers(200, {"name": "plain"})
+VERDICTS = answers(200, {"verdicts": []})
+ITEM = {"url": "https://a.example", "content": "Tides turn."}
+
+
+def asking(script: Script, **options) -> Strata:
+    return Strata(URL, "a-key", transport=script, **options)
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch):
+    """The seconds that were slept, without sleeping them."""
+    slept: list[float] = []
+
+    def sleep(seconds):
+        slept.append(seconds)
+
+    monkeypatch.setattr(connection, "sleep", sleep)
+    return slept
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("status", "error_class"),
+        [
+            (400, InvalidRequest), (413, InvalidRequest), (422, InvalidRequest),
+            (401, AccessDenied), (403, AccessDenied), (404, NotFound), (409, Conflict),
+            (429, TooManyRequests), (503, Unavailable), (507, Unavailable), (500, StrataError),
+        ],
+    )  # fmt: skip
+    def test_are_told_apart_by_what_a_caller_can_do(self, status, error_class):
+        with asking(Script(refuses(status)), retries=0) as strata:
+            with pytest.raises(StrataError) as raised:
+                strata.indexes()
+
+        assert type(raised.value) is error_class
+        assert raised.value.status == status
+
+    def test_carry_what_the_server_said(self):
+        said = {"field": "mode", "allowed": ["dense", "sparse"], "fix": "Take one of them."}
+        with asking(Script(refuses(400, "invalid", **said))) as strata:
+            with pytest.raises(InvalidRequest) as raised:
+                strata.search("plain", "tides")
+
+        error = raised.value
+        assert (error.code, error.field, error.allowed) == ("invalid", "mode", ["dense", "sparse"])
+        assert str(error) == (
+            "It cannot be done. Allowed: dense, sparse. Take one of them. (invalid, field mode)"
+        )
+
+    def test_say_when_to_come_back(self):
+        with asking(Script(refuses(429, retry_after="7")), retries=0) as strata:
+            with pytest.raises(TooManyRequests) as raised:
+                strata.indexes()
+
+        assert raised.value.retry_after == 7
+        assert raised.value.is_retryable
+
+    def test_are_understood_where_a_proxy_wrote_them(self):
+        page = httpx.Response(502, html="<h1>Bad gateway</h1>")
+        with asking(Script(page), retries=0) as strata:
+            with pytest.raises(Unavailable, match="502 Bad Gateway, and not Strata's") as raised:
+                strata.indexes()
+
+        assert raised.value.code == "http_error"
+
+    def test_say_that_something_else_answers_there(self):
+        with asking(Script(httpx.Response(200, html="<h1>Hello</h1>"))) as strata:
+            with pytest.raises(StrataError) as raised:
+                strata.indexes()
+
+        assert raised.value.code == "unexpected_answer"
+
+    @pytest.mark.parametrize(
+        ("cause", "code"),
+        [(REFUSED, "unreachable"), (CUT, "cut"), (httpx.ReadTimeout("slow"), "timeout")],
+    )
+    def test_tell_what_kept_the_answer(self, cause, code):
+        with asking(Script(cause), retries=0) as strata:
+            with pytest.raises(Unavailable) as raised:
+                strata.indexes()
+
+        assert raised.value.code == code
+        assert raised.value.status is None
+        assert raised.value.__cause__ is cause
+
+
+class TestAnAddress:
+    def test_is_asked_with_the_key(self):
+        script = Script(INDEX)
+        with asking(script) as strata:
+            strata.index("plain")
+
+        [request] = script.requests
+        assert str(request.url) == "http://strata.test/api/v1/indexes/plain/"
+        assert request.headers["Authorization"] == "Bearer a-key"
+
+    def test_may_stand_in_the_environment(self, monkeypatch):
+        monkeypatch.setenv("STRATA_URL", "https://strata.test/below/")
+        monkeypatch.setenv("STRATA_KEY", "theirs")
+        script = Script(INDEX)
+        with Strata(transport=script) as strata:
+            strata.index("plain")
+
+        [request] = script.requests
+        assert str(request.url) == "https://strata.test/below/api/v1/indexes/plain/"
+        assert request.headers["Authorization"] == "Bearer theirs"
+
+    @pytest.mark.parametrize(
+        "url", ["strata.test", "ftp://strata.test", "http://", "http://strata:port"]
+    )
+    def test_that_is_none_is_refused_at_once(self, url):
+        with pytest.raises(InvalidRequest) as raised:
+            Strata(url)
+
+        assert raised.value.field == "base_url"
+
+    @pytest.mark.parametrize("key", ["schlüssel", "a\nkey"])
+    def test_takes_no_key_that_no_header_can_hold(self, key):
+        with pytest.raises(InvalidRequest) as raised:
+            Strata(URL, key)
+
+        assert raised.value.field == "key"
+        assert key not in str(raised.value)
+
+    def test_is_shown_without_the_key(self):
+        with Strata(URL, "secret") as strata:
+            assert repr(strata) == f"{type(strata).__name__}('http://strata.test')"
+
+    def test_names_are_never_taken_for_paths(self):
+        script = Script(INDEX)
+        with asking(script) as strata:
+            strata.index("../verify?x")
+
+        assert script.asked == ["GET indexes/..%2Fverify%3Fx/"]
+
+
+class TestARequest:
+    @pytest.mark.parametrize("fault", [CUT, REFUSED, refuses(503), refuses(502), refuses(504)])
+    def test_that_reads_is_sent_again(self, fault, waits):
+        script = Script(fault, INDEX)
+        with asking(script) as strata:
+            assert (strata.index("plain"))["name"] == "plain"
+
+        assert len(script.requests) == 2
+        assert 0 <= waits[0] <= 0.5
+
+    def test_that_adds_is_sent_again_as_it_was(self):
+        script = Script(CUT, answers(202, {"id": "a1"}))
+        with asking(script) as strata:
+            strata.add("plain", text="Tides turn.", external_id="tides")
+
+        first, second = script.requests
+        assert first.content == second.content
+
+    def test_that_adds_a_file_is_sent_again_with_all_of_it(self):
+        script = Script(CUT, answers(202, {"id": "a1"}))
+        with asking(script) as strata:
+            strata.add("plain", file=("tides.txt", b"Tides turn."))
+
+        assert [b"Tides turn." in request.content for request in script.requests] == [True, True]
+
+    @pytest.mark.parametrize("fault", [CUT, refuses(503), refuses(502)])
+    def test_that_must_not_be_doubled_is_not_sent_again(self, fault):
+        script = Script(fault, VERDICTS)
+        with asking(script) as strata:
+            with pytest.raises(Unavailable):
+                strata.evidence.add("evidence", ITEM)
+
+        assert len(script.requests) == 1
+
+    @pytest.mark.parametrize(
+        "fault", [REFUSED, refuses(503, retry_after="3"), refuses(429, retry_after="3")]
+    )
+    def test_that_was_not_taken_is_sent_again_whatever_it_is(self, fault):
+        script = Script(fault, VERDICTS)
+        with asking(script) as strata:
+            strata.evidence.add("evidence", ITEM)
+
+        assert len(script.requests) == 2
+
+    def test_comes_back_when_the_server_says(self, waits):
+        with asking(Script(refuses(503, retry_after="3"), INDEX)) as strata:
+            strata.index("plain")
+
+        [wait] = waits
+        assert 3 <= wait <= 3.5
+
+    def test_does_not_wait_for_hours(self, waits):
+        with asking(Script(refuses(503, retry_after="3600"), INDEX)) as strata:
+            with pytest.raises(Unavailable) as raised:
+                strata.index("plain")
+
+        assert raised.value.retry_after == 3600
+        assert waits == []
+
+    @pytest.mark.parametrize(
+        "fault",
+        [httpx.ReadTimeout("slow"), refuses(400), refuses(404), refuses(500, "server_error")],
+    )
+    def test_is_sent_once_where_another_go_brings_nothing(self, fault):
+        script = Script(fault, INDEX)
+        with asking(script) as strata:
+            with pytest.raises(StrataError):
+                strata.index("plain")
+
+        assert len(script.requests) == 1
+
+    def test_is_given_up_after_the_tries_it_may_have(self, waits):
+        script = Script(refuses(503))
+        with asking(script, retries=4) as strata:
+            with pytest.raises(Unavailable):
+                strata.index("plain")
+
+        assert len(script.requests) == 5
+        assert len(waits) == 4

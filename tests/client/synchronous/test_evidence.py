@@ -1,0 +1,104 @@
+# Made of tests/client/asynchronous/test_evidence.py by `make client`: edit that.
+"""What evidence sends, and makes of the answer."""
+
+import pytest
+
+from strata_client import Strata
+from tests.client.scripted import URL, Script, answers
+
+pytestmark = pytest.mark.anyio
+
+ITEM = {"url": "https://a.example", "content": "Tides turn.", "citation": {"title": "Tides"}}
+TWIN = {"url": "https://b.example", "content": "The tides turn."}
+HITS = answers(200, {"hits": [{"url": "https://a.example", "similarity": 0.97}]})
+
+
+def asking(script: Script) -> Strata:
+    return Strata(URL, "a-key", transport=script)
+
+
+class TestAdd:
+    def test_gives_all_at_once_and_tells_the_verdicts_in_order(self):
+        told = [
+            {"url": "https://a.example", "verdict": "added", "artifact_id": "a1"},
+            {"url": "https://b.example", "verdict": "duplicate", "artifact_id": "a1",
+             "duplicate_of": "a1", "similarity": 0.97},
+        ]  # fmt: skip
+        script = Script(answers(200, {"verdicts": told}))
+        with asking(script) as strata:
+            verdicts = strata.evidence.add("evidence", iter([ITEM, TWIN]), threshold=0.8)
+
+        assert verdicts == told
+        assert script.asked == ["POST indexes/evidence/evidence/"]
+        assert script.body() == {"items": [ITEM, TWIN], "threshold": 0.8}
+
+    def test_takes_one_alone(self):
+        script = Script(answers(200, {"verdicts": [{"verdict": "added"}]}))
+        with asking(script) as strata:
+            [verdict] = strata.evidence.add("evidence", ITEM)
+
+        assert verdict["verdict"] == "added"
+        assert script.body() == {"items": [ITEM]}
+
+    def test_gives_no_more_at_once_than_the_server_takes(self):
+        items = [{"url": f"https://a.example/{n}", "content": "Tides."} for n in range(230)]
+        told = [[{"url": item["url"]} for item in items[at : at + 100]] for at in (0, 100, 200)]
+        script = Script(*(answers(200, {"verdicts": verdicts}) for verdicts in told))
+        with asking(script) as strata:
+            verdicts = strata.evidence.add("evidence", items)
+
+        assert [len(script.body(at)["items"]) for at in range(3)] == [100, 100, 30]
+        assert [verdict["url"] for verdict in verdicts] == [item["url"] for item in items]
+
+    def test_takes_a_threshold_of_zero(self):
+        script = Script(answers(200, {"verdicts": []}))
+        with asking(script) as strata:
+            strata.evidence.add("evidence", ITEM, threshold=0.0)
+
+        assert script.body()["threshold"] == 0
+
+    def test_asks_nothing_for_nothing(self):
+        script = Script(HITS)
+        with asking(script) as strata:
+            assert strata.evidence.add("evidence", []) == []
+
+        assert script.asked == []
+
+
+class TestSimilar:
+    def test_asks_by_the_text(self):
+        script = Script(HITS)
+        with asking(script) as strata:
+            [hit] = strata.evidence.similar("evidence", "do tides turn?", limit=5)
+
+        assert hit["similarity"] == 0.97
+        [request] = script.requests
+        assert request.method == "GET"
+        assert request.url.path == "/api/v1/indexes/evidence/evidence/similar"
+        assert dict(request.url.params) == {"q": "do tides turn?", "limit": "5"}
+
+    def test_waits_for_what_was_added(self):
+        script = Script(HITS)
+        with asking(script) as strata:
+            strata.evidence.similar("evidence", "tides", min_revision=7)
+            strata.evidence.related("evidence", "tides", urls=[], min_revision=7)
+
+        assert script.requests[0].url.params["min_revision"] == "7"
+        assert script.body()["min_revision"] == 7
+
+    def test_is_empty_where_nothing_is_stored(self):
+        with asking(Script(answers(200, {"hits": []}))) as strata:
+            assert strata.evidence.similar("evidence", "tides", min_similarity=0.5) == []
+
+
+class TestRelated:
+    def test_names_what_is_at_hand(self):
+        script = Script(HITS)
+        with asking(script) as strata:
+            [hit] = strata.evidence.related(
+                "evidence", "tides", urls=("https://b.example",), limit=5
+            )
+
+        assert hit["url"] == "https://a.example"
+        assert script.asked == ["POST indexes/evidence/evidence/related"]
+        assert script.body() == {"query": "tides", "urls": ["https://b.example"], "limit": 5}

@@ -1,0 +1,68 @@
+"""What only the asynchronous form can get wrong: tasks that are cancelled, a loop that waits."""
+
+import asyncio
+import os
+import threading
+
+import pytest
+
+from strata_client import AsyncStrata, Metadata
+from tests.client.scripted import URL, Pieces, Script, answers, event, streams_from
+
+pytestmark = pytest.mark.anyio
+
+FOUND = event("metadata", {"hits": []}, id="x.0")
+PATIENCE_SECONDS = 0.05
+
+
+class Unending(Pieces):
+    """Says something, and then nothing for ever."""
+
+    async def __aiter__(self):
+        for piece in self:
+            yield piece
+        await asyncio.Event().wait()
+
+
+class TestACancelledTask:
+    @pytest.mark.parametrize("in_a_block", [True, False])
+    async def test_closes_its_stream(self, in_a_block):
+        body = Unending(FOUND)
+        seen = []
+        async with AsyncStrata(URL, transport=Script(streams_from(body))) as strata:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await listen(strata, seen, in_a_block)
+            await asyncio.sleep(0)
+
+            assert [type(event) for event in seen] == [Metadata]
+            assert body.is_closed
+
+
+async def listen(strata, seen, in_a_block) -> None:
+    if in_a_block:
+        async with strata.ask("plain", "When?") as events:
+            async for event in events:
+                seen.append(event)
+    else:
+        async for event in strata.ask("plain", "When?"):
+            seen.append(event)
+
+
+class TestTheLoop:
+    async def test_goes_on_while_a_file_is_read(self, tmp_path):
+        slow = tmp_path / "slow.txt"
+        os.mkfifo(slow)  # a read waits for whoever writes
+        script = Script(answers(202, {"id": "a1"}))
+        async with AsyncStrata(URL, transport=script) as strata:
+            adding = asyncio.create_task(strata.add("plain", file=slow))
+            writing = threading.Timer(PATIENCE_SECONDS, slow.write_bytes, [b"Tides turn."])
+            writing.start()
+            ticks = 0
+            while not adding.done():
+                await asyncio.sleep(0.001)
+                ticks += 1
+            writing.join()
+
+        assert ticks > 5
+        assert b"Tides turn." in script.requests[0].content

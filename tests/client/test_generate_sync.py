@@ -1,0 +1,82 @@
+"""The synchronous form is what `make client` makes of the asynchronous one."""
+
+import inspect
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from strata_client import (
+    AnswerStream,
+    AsyncAnswerStream,
+    AsyncEvidence,
+    AsyncStrata,
+    Evidence,
+    Strata,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+SYNC = Path("client/src/strata_client/_sync")
+
+
+def check(root: Path = ROOT) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, str(root / "client" / "generate_sync.py"), "--check"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def copied(tmp_path):
+    for folder in ("client", "tests/client"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+class TestCheck:
+    def test_finds_nothing_to_change(self):
+        done = check()
+
+        assert done.returncode == 0, done.stderr
+
+    def test_finds_what_was_changed_by_hand(self, copied):
+        with (copied / SYNC / "evidence.py").open("a") as file:
+            file.write("# mine\n")
+
+        done = check(copied)
+
+        assert done.returncode == 1
+        assert done.stderr == f"Run `make client`: {SYNC}/evidence.py\n"
+
+    def test_finds_what_was_not_made_anew(self, copied):
+        with (copied / "client/src/strata_client/_async/client.py").open("a") as file:
+            file.write("\n\nasync def more() -> None: ...\n")
+
+        assert f"{SYNC}/client.py" in check(copied).stderr
+
+    def test_finds_what_is_made_of_nothing(self, copied):
+        (copied / SYNC / "left.py").touch()
+
+        assert f"{SYNC}/left.py" in check(copied).stderr
+
+
+class TestTwins:
+    @pytest.mark.parametrize(
+        ("twin", "of"),
+        [(Strata, AsyncStrata), (Evidence, AsyncEvidence), (AnswerStream, AsyncAnswerStream)],
+    )
+    def test_take_the_same_and_wait_for_nothing(self, twin, of):
+        methods = {name for name in dir(of) if not name.startswith("_")}
+
+        assert {name.replace("aclose", "close") for name in methods} == {
+            name for name in dir(twin) if not name.startswith("_")
+        }
+        for name in methods - {"text"}:
+            method = getattr(twin, name.replace("aclose", "close"))
+            assert not inspect.iscoroutinefunction(method)
+            assert list(inspect.signature(method).parameters) == list(
+                inspect.signature(getattr(of, name)).parameters
+            )

@@ -1,0 +1,45 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from strata_client import StrataError
+from strata_client.retrying import back_off, read_retry_after, wait_after
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class TestBackOff:
+    @pytest.mark.parametrize(("tries", "bound"), [(1, 0.5), (2, 1), (3, 2), (5, 8), (2_000, 8)])
+    def test_is_spread_up_to_a_bound_that_doubles(self, tries, bound):
+        waits = [back_off(tries) for _ in range(300)]
+
+        assert 0 <= min(waits) < bound / 4
+        assert bound * 3 / 4 < max(waits) <= bound
+
+
+class TestReadRetryAfter:
+    @pytest.mark.parametrize(
+        ("value", "seconds"),
+        [
+            ("7", 7),
+            (" 7 ", 7),
+            ("Sat, 21 Nov 2026 12:00:30 GMT", 30),
+            ("Sat, 21 Nov 2026 12:00:30 -0000", 30),
+            ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
+            ("soon", None),
+            ("-1", None),
+            ("²", None),
+            ("", None),
+        ],
+    )
+    def test_takes_seconds_or_a_date(self, value, seconds):
+        assert read_retry_after({"Retry-After": value}, NOW) == seconds
+
+    def test_need_not_be_there(self):
+        assert read_retry_after({}) is None
+
+
+class TestWaitAfter:
+    def test_is_never_for_what_another_go_cannot_mend(self):
+        for status in (400, 401, 403, 404, 409, 413, 422, 500, 507):
+            assert wait_after(StrataError("No.", status=status), 1, is_repeatable=True) is None

@@ -1,0 +1,32 @@
+"""The client's types are those of the OpenAPI document, which is made of the server's code."""
+
+import pytest
+
+from strata_client import types
+from tests.client.declared import differences
+
+SAME = {
+    types.Answer: "AskAnswer",
+    types.Artifact: "Artifact",
+    types.BatchVerdict: "Verdict",
+    types.HierarchicalAnswer: "HierarchicalAnswer",
+    types.HierarchicalSearchOptions: "HierarchicalParameters",
+    types.Index: "Index",
+    types.LineError: "Error",
+    types.PageSearchAnswer: "PageSearchAnswer",
+    types.QuestionSearchAnswer: "QuestionSearchAnswer",
+    types.Removal: "Removal",
+    types.SearchOptions: "SearchParameters",
+    types.SummarySearchAnswer: "SummarySearchAnswer",
+    types.SummarySearchOptions: "SummarySearchParameters",
+    types.TextDocument: "TextArtifact",
+}
+
+
+class TestTypes:
+    @pytest.mark.parametrize("kind", SAME, ids=lambda kind: kind.__name__)
+    def test_are_those_of_the_server(self, kind, schemas):
+        is_asked = kind.__name__.endswith(("Options", "Document"))
+        at = kind.__name__ + ("?" if is_asked else "")
+
+        assert differences(kind, schemas[SAME[kind]], schemas, at) == []
