@@ -30,6 +30,7 @@ SWEEPS = {  # seconds between two
     "documents.tasks.sweep_documents": 60.0,
     "indexing.tasks.sweep_indexes": 60.0,
     "summaries.tasks.sweep_writing": 60.0,
+    "concepts.tasks.sweep_concepts": 60.0,
     "webhooks.tasks.sweep_deliveries": 60.0,
     "retrieval.tasks.promote_builds": 10.0,  # where nothing is asked for it costs one query
     "retrieval.tasks.sweep_runs": 60.0,

@@ -56,7 +56,12 @@ COLLECTIONS: dict[str, str] = {
     "page_summary": "summary",
     "artifact_summary": "summary",
     "question": "question",
+    "concept": "concept",
+    "relationship_type": "relationship",
 }
+
+# Kinds found by meaning alone: a name of two words has too few of them to be found by.
+DENSE_KINDS = frozenset({"concept", "relationship_type"})
 
 # What payloads of these kinds use besides.
 FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
@@ -73,6 +78,7 @@ FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
         }
     ),
 }  # fmt: skip
+FIELDS_OF_KINDS |= {kind: frozenset() for kind in DENSE_KINDS}
 FIELDS_OF_KINDS["artifact_summary"] = FIELDS_OF_KINDS["page_summary"]
 
 # Which fields may be spoken of in which way.
@@ -316,8 +322,11 @@ class IndexSpec(Frozen):
     page_summaries: PageSummarySpec | None = None  # null: none are made
     artifact_summaries: ArtifactSummarySpec | None = None
     questions: QuestionSpec | None = None
+    concepts: bool = False  # and the vocabulary of their relationships
     metadata: dict[str, FieldSpec] = Field(default_factory=dict)
-    collections: dict[Literal["chunk", "summary", "question"], str] = Field(default_factory=dict)
+    collections: dict[Literal["chunk", "summary", "question", "concept", "relationship"], str] = (
+        Field(default_factory=dict)
+    )
     search: SearchSpec = SearchSpec()
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
@@ -399,6 +408,8 @@ class IndexSpec(Frozen):
             "page_summary": self.page_summaries is not None,
             "artifact_summary": self.artifact_summaries is not None,
             "question": self.questions is not None,
+            "concept": self.concepts,
+            "relationship_type": self.concepts,
         }
         return tuple(kind for kind in COLLECTIONS if is_on[kind])
 

@@ -67,7 +67,7 @@ def plan_writing(artifact_id: UUID, build: IndexBuild) -> None:
         EmbeddingUnavailable, ModelUnavailable: the chunks could not be cut; retry.
     """
     spec = build.spec
-    artifacts = Artifact.objects.filter(
+    artifacts = Artifact.objects.documents().filter(
         pk=artifact_id, index=build.index_id, state=Artifact.State.PARSED
     )
     artifact = artifacts.with_sources().first()
@@ -503,7 +503,7 @@ def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
         UnknownArtifact: there is no such artifact or page.
         InvalidInput: the index makes no such summaries, or the text is blank.
     """
-    artifact = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
+    artifact = Artifact.objects.documents().select_for_update().filter(pk=artifact_id).first()
     page = None if page_id is None else Page.objects.filter(pk=page_id).first()
     if artifact is None or (page is None and page_id is not None):
         raise UnknownArtifact(field="id")

@@ -24,6 +24,7 @@ INSTALLED_APPS = [
     "documents.apps.DocumentsConfig",
     "indexing.apps.IndexingConfig",
     "summaries.apps.SummariesConfig",
+    "concepts.apps.ConceptsConfig",
     "retrieval.apps.RetrievalConfig",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -126,6 +127,10 @@ STRATA_COLLECTION_NAMES = {
     "chunk": os.environ.get("PAGE_EMBEDDING_COLLECTION_NAME", "page_embeddings"),
     "summary": os.environ.get("SUMMARY_EMBEDDING_COLLECTION_NAME", "summary_embeddings"),
     "question": os.environ.get("QUESTION_EMBEDDING_COLLECTION_NAME", "question_embeddings"),
+    "concept": os.environ.get("CONCEPT_EMBEDDING_COLLECTION_NAME", "concept_embeddings"),
+    "relationship": os.environ.get(
+        "RELATIONSHIP_EMBEDDING_COLLECTION_NAME", "relationship_embeddings"
+    ),
 }
 
 # An OpenAI-compatible endpoint for ``provider: openai``.

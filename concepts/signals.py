@@ -1,0 +1,37 @@
+"""Changes that reach evidence. The flow:
+
+    Artifact saved   -> commit -> tasks.heal_instances   quotes looked for again, or marked lost
+    Source saved     -> commit -> tasks.heal_instances
+    each minute (beat)         -> tasks.sweep_concepts   whatever no signal woke
+
+Concepts and relationship types are planned as any artifact is: ``indexing/signals.py``. What is
+quoted from a document goes with the document.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models.signals import post_save
+from django.dispatch import receiver
+
+from concepts import tasks
+from concepts.models import Instance
+from documents.models import Artifact, Source
+from documents.waking import wake_on_commit
+
+
+@receiver(post_save, sender=Artifact, dispatch_uid="concepts.artifact_saved")
+def enqueue_for_artifact(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw and instance.role == Artifact.Role.DOCUMENT:
+        _enqueue(instance.pk)
+
+
+@receiver(post_save, sender=Source, dispatch_uid="concepts.source_saved")
+def enqueue_for_source(instance: Source, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw:
+        _enqueue(instance.artifact_id)
+
+
+def _enqueue(artifact_id: UUID) -> None:
+    if Instance.objects.filter(artifact=artifact_id).exists():
+        wake_on_commit(tasks.heal_instances, artifact_id=str(artifact_id))
