@@ -10,8 +10,8 @@ from django.contrib.admin.widgets import AdminTextareaWidget
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from concepts import services
-from concepts.models import Concept, Instance, Relationship, RelationshipType
+from concepts import emergence, services
+from concepts.models import Concept, EmergentPair, Instance, Relationship, RelationshipType
 from documents.admin import IndexFilter, IndexOfArtifactFilter, Listed, LookedAt, selected
 from documents.exceptions import InvalidInput, StrataError
 from indexing.models import IndexBuild
@@ -208,6 +208,72 @@ class RelationshipAdmin(Listed):
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
+
+
+class EmergentPairForm(forms.ModelForm):
+    """Accepting a pair: as what, and in which direction."""
+
+    type = forms.ModelChoiceField(RelationshipType.objects.none(), label="relate as")
+    is_reversed = forms.BooleanField(
+        required=False, label="reversed", help_text="From the second concept to the first."
+    )
+
+    class Meta:
+        model = EmergentPair
+        fields: list[str] = []
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        index = self.instance.first.artifact.index
+        field: Any = self.fields["type"]
+        field.queryset = RelationshipType.objects.filter(artifact__index=index).order_by("name")
+
+
+@admin.action(description="Dismiss", permissions=["change"])
+def dismiss(model_admin: Listed, request: HttpRequest, queryset: QuerySet[EmergentPair]) -> None:
+    ids = list(selected(queryset).values_list("pk", flat=True))
+    for pair_id in ids:
+        emergence.dismiss_pair(pair_id)
+    model_admin.message_user(request, f"{len(ids)} dismissed.", messages.SUCCESS)
+
+
+class ReviewFilter(admin.SimpleListFilter):
+    title, parameter_name = "review", "review"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("open", "open"), ("dismissed", "dismissed")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        pairs: Any = queryset
+        if self.value() == "open":
+            return pairs.open()
+        return pairs.dismissed() if self.value() == "dismissed" else pairs
+
+
+class IndexOfPairFilter(IndexFilter):
+    lookup = "first__artifact__index"
+
+
+@admin.register(EmergentPair)
+class EmergentPairAdmin(Listed):
+    """To accept a pair is to save it with a type."""
+
+    form = EmergentPairForm
+    fields = ["first", "second", "similarity", "type", "is_reversed"]
+    readonly_fields = ["first", "second", "similarity"]
+    list_display = ["__str__", "similarity", "found_at", "dismissed_at"]
+    list_filter = [ReviewFilter, IndexOfPairFilter]
+    list_select_related = ["first", "second"]
+    search_fields = ["first__label", "second__label"]
+    id_fields = ["pk", "first", "second"]
+    actions = [dismiss]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # it would be found again
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        given = form.cleaned_data
+        emergence.accept_pair(obj.pk, given["type"].pk, is_reversed=given["is_reversed"])
 
 
 @admin.register(Instance)

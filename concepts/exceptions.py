@@ -27,6 +27,12 @@ class UnknownRelationship(StrataError):
     code = "unknown_relationship"
 
 
+class UnknownPair(StrataError):
+    """There is no emergent relationship with this id."""
+
+    code = "unknown_pair"
+
+
 class QuoteNotFound(InvalidInput):
     """The quote does not stand in the text it is said to be from."""
 

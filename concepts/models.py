@@ -6,6 +6,7 @@ how much of it there is says nothing about whether a relationship is true.
 """
 
 import uuid
+from collections.abc import Collection
 from typing import Any
 
 from django.db import models
@@ -59,6 +60,10 @@ class Concept(Entity):
     label = models.CharField(max_length=300)
     description = models.TextField(blank=True)
     search_terms = models.JSONField(default=list, blank=True)
+    surveyed_hash = models.CharField(
+        max_length=64, blank=True, editable=False,
+        help_text="Of what its vector was made from when its neighbours were last looked for.",
+    )  # fmt: skip
 
     objects = ConceptQuerySet.as_manager()
 
@@ -166,6 +171,44 @@ class Relationship(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} {self.type} {self.target}"
+
+
+class EmergentPairQuerySet(models.QuerySet["EmergentPair"]):
+    def open(self) -> "EmergentPairQuerySet":
+        """Those no one has dismissed, between whose concepts there is no relationship."""
+        forth = Relationship.objects.filter(source=OuterRef("first"), target=OuterRef("second"))
+        back = Relationship.objects.filter(source=OuterRef("second"), target=OuterRef("first"))
+        return self.filter(~Exists(forth), ~Exists(back), dismissed_at=None)
+
+    def dismissed(self) -> "EmergentPairQuerySet":
+        return self.exclude(dismissed_at=None)
+
+    def touching(self, concept_ids: Collection[uuid.UUID]) -> "EmergentPairQuerySet":
+        return self.filter(Q(first__in=concept_ids) | Q(second__in=concept_ids))
+
+
+class EmergentPair(models.Model):
+    """Two concepts that lie near each other; ``first`` has the smaller id. A relationship may be
+    missing between them: that is for someone to say."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    first = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
+    similarity = models.FloatField(help_text="Cosine of their vectors in the live build.")
+    found_at = models.DateTimeField(auto_now_add=True)
+    dismissed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = EmergentPairQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-similarity", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second"], name="emergent_pair"),
+            models.CheckConstraint(condition=Q(first__lt=F("second")), name="emergent_in_order"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first} – {self.second}"
 
 
 def _has_evidence() -> Exists:

@@ -2,7 +2,8 @@
 
     Artifact saved   -> commit -> tasks.heal_instances   quotes looked for again, or marked lost
     Source saved     -> commit -> tasks.heal_instances
-    each minute (beat)         -> tasks.sweep_concepts   whatever no signal woke
+    each minute (beat)         -> tasks.sweep_concepts   whatever no signal woke; and:
+    concepts settled           -> tasks.survey_concepts  their neighbours kept as emergent pairs
 
 Concepts and relationship types are planned as any artifact is: ``indexing/signals.py``. What is
 quoted from a document goes with the document.

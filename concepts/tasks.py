@@ -3,11 +3,17 @@
 Every task may run twice, late, or after what it names is gone.
 """
 
+from functools import partial
 from uuid import UUID
 
 from celery import shared_task
 
-from concepts import evidence
+from concepts import emergence, evidence
+from indexing.models import IndexBuild
+from indexing.services import note_problem
+from indexing.tasks import BuildRound
+
+surveying = BuildRound(emergence.survey_concepts, partial(note_problem, field="writing_problem"))
 
 
 @shared_task
@@ -17,7 +23,19 @@ def heal_instances(*, artifact_id: str) -> None:
 
 
 @shared_task
+def survey_concepts(*, build_id: int) -> None:
+    """Look for the neighbours of the concepts of a build that changed, and come again where that
+    takes longer than a round."""
+    for left_id in surveying.run(build_id):
+        survey_concepts.delay(build_id=left_id)
+
+
+@shared_task
 def sweep_concepts() -> None:
-    """Do what no signal woke: bulk writes, lost messages, dead workers."""
+    """Do what no signal woke: bulk writes, lost messages, dead workers; and survey concepts
+    whose vectors were made since."""
+    for build in IndexBuild.objects.live().filter(paused_at=None):
+        if build.spec.concepts and emergence.unsurveyed(build).exists():
+            survey_concepts.delay(build_id=build.pk)
     for artifact_id in list(evidence.displaced_artifacts()):
         evidence.heal_instances(artifact_id)

@@ -22,6 +22,7 @@ app.conf.task_routes = {
     "indexing.tasks.settle": {"queue": "indexing"},
     "summaries.tasks.write": {"queue": "llm"},
     "webhooks.tasks.deliver": {"queue": "webhooks"},
+    "concepts.tasks.survey_concepts": {"queue": "indexing"},
     # They search: the model is there.
     "retrieval.tasks.promote_builds": {"queue": "indexing"},
     "retrieval.tasks.measure_run": {"queue": "indexing"},

@@ -19,6 +19,7 @@ from rest_framework.views import set_rollback
 from concepts.exceptions import (
     UnknownConcept,
     UnknownInstance,
+    UnknownPair,
     UnknownRelationship,
     UnknownRelationshipType,
 )
@@ -84,6 +85,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnknownRegeneration: 404,
     UnknownConcept: 404,
     UnknownInstance: 404,
+    UnknownPair: 404,
     UnknownRelationship: 404,
     UnknownRelationshipType: 404,
     ContentConflict: 409,

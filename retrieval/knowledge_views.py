@@ -6,15 +6,19 @@ from uuid import UUID
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from concepts.serializers import NOT_TRUTH
-from concepts.viewsets import find_concept
+from concepts.emergence import accept_pair, dismiss_pair
+from concepts.models import EmergentPair, Relationship
+from concepts.serializers import NOT_TRUTH, RelationshipSerializer, render_relationship
+from concepts.viewsets import check_index, find_concept
 from documents.serializers import StrictSerializer
+from documents.viewsets import paged
 from retrieval.answering import Answered
-from retrieval.knowledge import bearing, concepts, entries, graph, passages
+from retrieval.knowledge import bearing, bridges, concepts, entries, graph, passages
 from retrieval.knowledge.nearest import Nearest
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
@@ -247,3 +251,49 @@ class SimilarSourcesView(APIView):
         )
         content = answers.render_source_hits(nearest, found)
         return respond(Answered(content, nearest.stale_artifact_ids))
+
+
+class EmergentView(APIView):
+    @extend_schema(
+        operation_id="list_emergent",
+        parameters=[requests.EmergentParametersSerializer],
+        responses=OpenApiTypes.OBJECT,
+    )
+    def get(self, request: Request) -> Response:
+        """Pairs of concepts that lie near each other without a relationship, the nearest first,
+        with the sources that bridge them."""
+        content = read_query_string(request.query_params)
+        given = dict(requests.read_parameters(requests.EmergentParametersSerializer, content))
+        check_index(given["index"])
+        pairs = EmergentPair.objects.filter(first__artifact__index=given["index"])
+        pairs = pairs.open() if given["state"] == "open" else pairs.dismissed()
+        if "min_similarity" in given:
+            pairs = pairs.filter(similarity__gte=given["min_similarity"])
+        page, answer = paged(request, pairs.select_related("first__artifact", "second"), given)
+        shown = list(page)
+        found = bridges.find_bridges(
+            given["index"], shown, min_similarity=given["bridge_similarity"]
+        )
+        results = [answers.render_pair(pair, found.get(pair.pk, [])) for pair in shown]
+        return Response({**answer, "results": results})
+
+
+class EmergentAcceptView(APIView):
+    @extend_schema(
+        operation_id="accept_emergent",
+        request=requests.AcceptSerializer,
+        responses={201: RelationshipSerializer},
+    )
+    def post(self, request: Request, pair_id: UUID) -> Response:
+        """Make a relationship of a pair; it is emergent no longer."""
+        given = requests.read_parameters(requests.AcceptSerializer, request.data)
+        edge = accept_pair(pair_id, given["type"], is_reversed=given["reversed"])
+        named = Relationship.objects.named().get(pk=edge.pk)
+        return Response(render_relationship(named), status=status.HTTP_201_CREATED)
+
+
+class EmergentDismissView(APIView):
+    @extend_schema(operation_id="dismiss_emergent", request=None, responses=OpenApiTypes.OBJECT)
+    def post(self, request: Request, pair_id: UUID) -> Response:
+        """Have a pair no longer shown among the open ones."""
+        return Response(answers.render_pair(dismiss_pair(pair_id)))

@@ -9,6 +9,9 @@ from retrieval.knowledge_views import (
     ConceptEvidenceView,
     ConceptPathsView,
     ConceptSearchView,
+    EmergentAcceptView,
+    EmergentDismissView,
+    EmergentView,
     RelationshipSearchView,
     RouteView,
     SimilarSourcesView,
@@ -44,6 +47,9 @@ PARTS = {
     "concepts/<uuid:concept_id>/context": ConceptContextView,
     "concepts/<uuid:concept_id>/paths": ConceptPathsView,
     "sources/<uuid:source_id>/similar": SimilarSourcesView,
+    "emergent": EmergentView,
+    "emergent/<uuid:pair_id>/accept": EmergentAcceptView,
+    "emergent/<uuid:pair_id>/dismiss": EmergentDismissView,
 }
 
 urlpatterns = [

@@ -133,6 +133,10 @@ STRATA_COLLECTION_NAMES = {
     ),
 }
 
+# Concepts nearer to each other than this, by cosine, are kept as pairs that someone may relate.
+STRATA_EMERGENT_SIMILARITY = float(os.environ.get("STRATA_EMERGENT_SIMILARITY", 0.85))
+STRATA_EMERGENT_NEIGHBOURS = 10  # looked at of each concept: pairs grow with it, not with all
+
 # An OpenAI-compatible endpoint for ``provider: openai``.
 STRATA_OPENAI_BASE_URL = os.environ.get("STRATA_OPENAI_BASE_URL", "https://api.openai.com/v1")
 STRATA_OPENAI_API_KEY = os.environ.get("STRATA_OPENAI_API_KEY", "")

@@ -8,5 +8,6 @@ one. Every answer says which way a thing was found.
     passages.py   sources by their chunks, and sources like one another
     entries.py    the best entry point of a query; concepts found in several ways, blended
     graph.py      paths along like types, and the subgraph a query spans
+    bridges.py    the sources between two concepts
     bearing.py    the passages that bear a concept: by nearness to a query, in their context
 """

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from concepts.models import Instance
+from concepts.models import EmergentPair, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from retrieval.knowledge.bearing import BearingSource, Evidence
+from retrieval.knowledge.bridges import Bridge
 from retrieval.knowledge.concepts import ConceptHit, TypeHit, Way
 from retrieval.knowledge.entries import Routes
 from retrieval.knowledge.graph import Path, Subgraph
@@ -89,6 +90,33 @@ def render_paths(paths: Sequence[Path]) -> list[dict[str, Any]]:
         }
         for path in paths
     ]
+
+
+def render_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> dict[str, Any]:
+    """``similarities`` of a bridge: to the first concept and to the second."""
+    ends = [{"id": str(end.pk), "label": end.label} for end in (pair.first, pair.second)]
+    return {
+        "id": str(pair.pk),
+        "index": pair.first.artifact.index,
+        "concepts": ends,
+        "similarity": pair.similarity,
+        "way": "nearness",
+        "state": "open" if pair.dismissed_at is None else "dismissed",
+        "found_at": pair.found_at,
+        "bridges": [
+            {
+                **_render_source(bridge.first),
+                "score": bridge.similarity,
+                "similarity": bridge.similarity,
+                "similarities": [bridge.first.similarity, bridge.second.similarity],
+                "ways": [_render_way(Way("source", bridge.similarity))],
+                "chunks": [
+                    render_chunk(hit.chunks[0], COSINE) for hit in (bridge.first, bridge.second)
+                ],
+            }
+            for bridge in bridges
+        ],
+    }
 
 
 def _head(nearest: Nearest) -> dict[str, Any]:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from documents.exceptions import InvalidInput
@@ -12,9 +14,10 @@ from retrieval.context import MAX_WINDOW
 from retrieval.knowledge.graph import MAX_DEPTH
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.search import MAX_OFFSET as MAX_SEARCH_OFFSET
-from retrieval.serializers.requests import IndexNamesField, with_one_query
+from retrieval.serializers.requests import IndexNamesField, OneIndexField, with_one_query
 
 SUBGRAPH_THRESHOLD = 0.7
+BRIDGE_THRESHOLD = 0.75
 MAX_WORDS = 10
 WEIGHT: dict[str, Any] = {"min_value": 0.0, "max_value": 10.0}
 SIMILARITY: dict[str, Any] = {"min_value": -1.0, "max_value": 1.0}
@@ -30,6 +33,12 @@ class NumberField(serializers.FloatField):
         return number
 
 
+@extend_schema_field(
+    {
+        "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "description": "Words with commas between them, or a list.",
+    }
+)
 class WordsField(serializers.Field):
     """Words with commas between them, or a list of words."""
 
@@ -56,9 +65,7 @@ class KnowledgeQuerySerializer(StrictSerializer):
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = NumberField(
-        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY
-    )
+    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = with_one_query(attrs)
@@ -85,9 +92,7 @@ class SourceSearchSerializer(KnowledgeQuerySerializer):
 
 
 class BlendSerializer(KnowledgeQuerySerializer):
-    concept_weight = NumberField(
-        default=1.0, help_text="Of a concept's own similarity.", **WEIGHT
-    )
+    concept_weight = NumberField(default=1.0, help_text="Of a concept's own similarity.", **WEIGHT)
     source_weight = NumberField(
         default=0.8, help_text="Of that of a source that bears it.", **WEIGHT
     )
@@ -135,10 +140,36 @@ class PathParametersSerializer(StrictSerializer):
 class SimilarParametersSerializer(StrictSerializer):
     index = IndexNamesField(required=False, help_text="By default the source's own.")
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = NumberField(
-        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY
-    )
+    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
     window = serializers.IntegerField(default=0, min_value=0, max_value=MAX_WINDOW)
+
+
+class EmergentParametersSerializer(StrictSerializer):
+    index = OneIndexField()
+    state = serializers.ChoiceField(choices=["open", "dismissed"], default="open")
+    min_similarity = NumberField(
+        required=False,
+        help_text="Between the two concepts; no lower than what pairs are kept from.",
+        **SIMILARITY,
+    )
+    bridge_similarity = NumberField(
+        default=BRIDGE_THRESHOLD, help_text="Of a source to both concepts.", **SIMILARITY
+    )
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
+
+    def validate_min_similarity(self, value: float) -> float:
+        least = settings.STRATA_EMERGENT_SIMILARITY
+        if value < least:
+            raise serializers.ValidationError(f"Pairs are kept from {least} on.")
+        return value
+
+
+class AcceptSerializer(StrictSerializer):
+    type = serializers.UUIDField(help_text="The relationship type.")
+    reversed = serializers.BooleanField(
+        default=False, help_text="From the second concept to the first."
+    )
 
 
 def read_parameters(serializer: type[StrictSerializer], content: Any) -> Mapping[str, Any]:
