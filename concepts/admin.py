@@ -10,10 +10,18 @@ from django.contrib.admin.widgets import AdminTextareaWidget
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from concepts import emergence, services
-from concepts.models import Concept, EmergentPair, Instance, Relationship, RelationshipType
+from concepts import emergence, extraction, services, tasks
+from concepts.models import (
+    Concept,
+    EmergentPair,
+    Extraction,
+    Instance,
+    Relationship,
+    RelationshipType,
+)
 from documents.admin import IndexFilter, IndexOfArtifactFilter, Listed, LookedAt, selected
 from documents.exceptions import InvalidInput, StrataError
+from documents.waking import wake_on_commit
 from indexing.models import IndexBuild
 
 
@@ -274,6 +282,37 @@ class EmergentPairAdmin(Listed):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         given = form.cleaned_data
         emergence.accept_pair(obj.pk, given["type"].pk, is_reversed=given["is_reversed"])
+
+
+@admin.action(description="Look for concepts again", permissions=["queue"])
+def look_again(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Extraction]) -> None:
+    rows = selected(queryset)
+    indexes = set(rows.values_list("source__artifact__index", flat=True))
+    count = extraction.extract_again(rows)
+    for build in IndexBuild.objects.live().filter(index__in=indexes):
+        wake_on_commit(tasks.extract_concepts, build_id=build.pk)
+    model_admin.message_user(request, f"{count} sources queued.", messages.SUCCESS)
+
+
+class IndexOfExtractionFilter(IndexFilter):
+    lookup = "source__artifact__index"
+
+
+@admin.register(Extraction)
+class ExtractionAdmin(LookedAt):
+    list_display = [
+        "source", "state", "model_name", "concept_count", "refused_count", "attempts",
+        "written_at",
+    ]  # fmt: skip
+    list_filter = ["state", IndexOfExtractionFilter]
+    list_select_related = ["source__artifact"]
+    search_fields = ["source__artifact__title", "last_error"]
+    search_help_text = "Title, error, or the id of the source or its document."
+    id_fields = ["pk", "source", "source__artifact"]
+    actions = [look_again]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(Instance)

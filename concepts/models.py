@@ -211,5 +211,41 @@ class EmergentPair(models.Model):
         return f"{self.first} – {self.second}"
 
 
+class Extraction(models.Model):
+    """What is to be found in a source, or was."""
+
+    class State(models.TextChoices):
+        DUE = "due"
+        WRITTEN = "written"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    source = models.OneToOneField(Source, on_delete=models.CASCADE, related_name="+")
+    source_hash = models.CharField(max_length=64, help_text="Of the source it is found in.")
+    recipe_hash = models.CharField(max_length=64, help_text="Of what the spec says of concepts.")
+    state = models.CharField(max_length=7, choices=State, default=State.DUE)
+    model_name = models.CharField(max_length=200, blank=True)
+    concept_count = models.PositiveIntegerField(default=0)
+    refused_count = models.PositiveIntegerField(
+        default=0, help_text="Quotes that are not in the source, and what rests on them."
+    )
+    is_asked_anew = models.BooleanField(
+        default=False, editable=False, help_text="A kept answer will not do."
+    )
+    attempts = models.PositiveSmallIntegerField(default=0)
+    last_error = models.TextField(blank=True)
+    lease_token = models.UUIDField(null=True, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+    written_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["state"], name="extraction_due", condition=Q(state="due")),
+        ]
+
+    def __str__(self) -> str:
+        return f"concepts of {self.source}"
+
+
 def _has_evidence() -> Exists:
     return Exists(Instance.objects.standing().filter(concept=OuterRef("pk")))

@@ -8,12 +8,14 @@ from uuid import UUID
 
 from celery import shared_task
 
-from concepts import emergence, evidence
+from concepts import emergence, evidence, extraction
 from indexing.models import IndexBuild
 from indexing.services import note_problem
 from indexing.tasks import BuildRound
 
-surveying = BuildRound(emergence.survey_concepts, partial(note_problem, field="writing_problem"))
+# What keeps it from the store keeps all else from it, and is noted there.
+surveying = BuildRound(emergence.survey_concepts, lambda build, error: None)
+extracting = BuildRound(extraction.extract_concepts, partial(note_problem, field="writing_problem"))
 
 
 @shared_task
@@ -31,11 +33,21 @@ def survey_concepts(*, build_id: int) -> None:
 
 
 @shared_task
+def extract_concepts(*, build_id: int) -> None:
+    """Find concepts in the sources of a build that no one has looked through, and come again
+    where that takes longer than a round."""
+    for left_id in extracting.run(build_id):
+        extract_concepts.delay(build_id=left_id)
+
+
+@shared_task
 def sweep_concepts() -> None:
     """Do what no signal woke: bulk writes, lost messages, dead workers; and survey concepts
     whose vectors were made since."""
     for build in IndexBuild.objects.live().filter(paused_at=None):
         if build.spec.concepts and emergence.unsurveyed(build).exists():
             survey_concepts.delay(build_id=build.pk)
+        if extraction.has_work(build):
+            extract_concepts.delay(build_id=build.pk)
     for artifact_id in list(evidence.displaced_artifacts()):
         evidence.heal_instances(artifact_id)

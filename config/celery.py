@@ -21,6 +21,7 @@ app.conf.task_default_queue = "documents"
 app.conf.task_routes = {
     "indexing.tasks.settle": {"queue": "indexing"},
     "summaries.tasks.write": {"queue": "llm"},
+    "concepts.tasks.extract_concepts": {"queue": "llm"},
     "webhooks.tasks.deliver": {"queue": "webhooks"},
     "concepts.tasks.survey_concepts": {"queue": "indexing"},
     # They search: the model is there.

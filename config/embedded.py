@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import connections
 from waitress.server import BaseWSGIServer
 
+from concepts import extraction as concepts
 from config import asgi, wsgi
 from config.celery import QUEUES, app
 from config.rounds import ROUNDS
@@ -98,6 +99,7 @@ def working() -> Iterator[None]:
     indexing.release_leases()
     regeneration.release_leases()
     summaries.release_leases()
+    concepts.release_leases()
     webhooks.release_leases()
     for work in ROUNDS:
         work.is_stopping.clear()

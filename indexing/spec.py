@@ -200,6 +200,16 @@ class QuestionSpec(Frozen):
     count: int = Field(8, ge=1, le=20)  # a chunk
 
 
+class ConceptSpec(Frozen):
+    """Concepts and the vocabulary of their relationships: given by people, and with ``extract``
+    found in every source too."""
+
+    extract: bool = False
+    per_source: int = Field(5, ge=1, le=50)  # at most
+    prompt: str = Field("concepts", pattern=PROMPT_PATTERN)
+    model: str = ""
+
+
 class ValueSpec(Frozen):
     """One value of a declared field, and the other words a text may say it in."""
 
@@ -322,7 +332,7 @@ class IndexSpec(Frozen):
     page_summaries: PageSummarySpec | None = None  # null: none are made
     artifact_summaries: ArtifactSummarySpec | None = None
     questions: QuestionSpec | None = None
-    concepts: bool = False  # and the vocabulary of their relationships
+    concepts: ConceptSpec | None = None
     metadata: dict[str, FieldSpec] = Field(default_factory=dict)
     collections: dict[Literal["chunk", "summary", "question", "concept", "relationship"], str] = (
         Field(default_factory=dict)
@@ -331,7 +341,7 @@ class IndexSpec(Frozen):
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
 
-    @field_validator("page_summaries", "artifact_summaries", "questions", mode="before")
+    @field_validator("page_summaries", "artifact_summaries", "questions", "concepts", mode="before")
     @classmethod
     def _switch(cls, setting: Any) -> Any:
         """``true`` for the defaults, ``false`` for none."""
@@ -394,6 +404,7 @@ class IndexSpec(Frozen):
     def fingerprint(self) -> str:
         """SHA-256 of what shapes a build; two specs that agree in it can share one."""
         shaping = self.model_dump(mode="json", exclude=SEARCH_SETTINGS)
+        shaping["concepts"] = self.concepts is not None  # whoever finds them
         for field in shaping["metadata"].values():
             field.pop("said_as")
             if self.questions is None:  # else it shapes what is asked about a chunk
@@ -408,8 +419,8 @@ class IndexSpec(Frozen):
             "page_summary": self.page_summaries is not None,
             "artifact_summary": self.artifact_summaries is not None,
             "question": self.questions is not None,
-            "concept": self.concepts,
-            "relationship_type": self.concepts,
+            "concept": self.concepts is not None,
+            "relationship_type": self.concepts is not None,
         }
         return tuple(kind for kind in COLLECTIONS if is_on[kind])
 
@@ -484,6 +495,7 @@ def _known_settings(location: tuple[str | int, ...]) -> list[str]:
         ("page_summaries",): PageSummarySpec,
         ("artifact_summaries",): ArtifactSummarySpec,
         ("questions",): QuestionSpec,
+        ("concepts",): ConceptSpec,
         ("embedding",): EmbeddingSpec,
         ("sparse",): SparseSpec,
         ("chunks",): ChunkSpec,

@@ -400,7 +400,7 @@ def _keep(
 
     Whoever makes a row due again, for an edit say, takes the claim away.
     """
-    _spend(build, outcome.cost)
+    spend(build, outcome.cost)
     error = outcome.error
     if error is not None and (error.is_retryable or error.is_about_setup):
         return error
@@ -482,7 +482,7 @@ def release_leases() -> None:
         held.update(lease_token=None, leased_until=None)
 
 
-def _spend(build: IndexBuild, cost: Cost) -> None:
+def spend(build: IndexBuild, cost: Cost) -> None:
     spent = {name: F(name) + getattr(cost, name) for name in Cost.__slots__ if getattr(cost, name)}
     if spent:
         Spending.objects.get_or_create(build=build)
