@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from access.server import find_server
 from concepts.importing import import_statement, read_statements
 from indexing.management.prepared import PreparedCommand
 from indexing.models import Index
@@ -20,8 +21,8 @@ PLURALS = {
 class Command(PreparedCommand):
     help = (
         "Take concepts, relationship types and relationships into an index, from JSON Lines or "
-        "GraphML. Given again, a file only completes what is there. Whatever serves or works "
-        "embeds them."
+        "GraphML. Given again, a file only completes what is there. A server that runs embeds "
+        "them at once, else the next one does."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -47,6 +48,9 @@ class Command(PreparedCommand):
                         (added if imported.is_new else unchanged)[imported.kind] += 1
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
+        server = find_server()
+        if server is not None:
+            server.request("POST", "/api/v1/sweep/")
         for kind, plural in PLURALS.items():
             if added[kind] or unchanged[kind]:
                 self.stdout.write(f"{plural}: {added[kind]} added, {unchanged[kind]} there already")
