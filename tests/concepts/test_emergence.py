@@ -83,20 +83,20 @@ class TestSurveyConcepts:
 
         assert frozenset((LABELS["one"], nearer)) in pairs()
 
-    def test_keeps_a_pair_that_one_neighbourhood_is_too_full_for(self, knowledge, settings):
+    def test_keeps_a_pair_that_one_neighbourhood_is_too_full_for(
+        self, near, concepts, knowledge, settings
+    ):
         settings.STRATA_EMERGENT_NEIGHBOURS = 1
-        labels = [LABELS["one"].replace("theta", word) for word in ("theta", "iota", "kappa")]
-        made = [services.create_concept(INDEX, label) for label in labels]
-        settle_entities(knowledge, *made)
-        survey(knowledge)
-        before = pairs()
+        nearer = services.create_concept(INDEX, f"{LABELS['one']} more")
+        settle_entities(knowledge, nearer)
+        Concept.objects.filter(pk=concepts["one"].pk).update(surveyed_hash="")
 
-        for concept in made:
-            Concept.objects.filter(pk=concept.pk).update(surveyed_hash="")
         survey(knowledge)
 
-        assert pairs() >= before
-        assert len(before) >= 2
+        assert pairs() == {
+            frozenset((LABELS["one"], LABELS["twin"])),
+            frozenset((LABELS["one"], nearer.label)),
+        }
 
     def test_is_for_the_live_build_alone(self, concepts, knowledge):
         knowledge.index.live_build = None

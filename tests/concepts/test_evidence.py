@@ -10,7 +10,7 @@ from concepts.serializers import judge_instance
 from concepts.services import create_concept
 from documents.exceptions import InvalidInput
 from documents.models import Source
-from documents.services import TextContent, remove_artifact, replace_content
+from documents.services import TextContent, add_artifact, remove_artifact, replace_content
 from tests.concepts.conftest import INDEX
 from tests.factories import give
 
@@ -112,6 +112,18 @@ class TestHealInstances:
         source.text = source.text.replace("shallowz", "shallows")
         source.save()
         assert verdict(instance) == "exact"
+
+    def test_looks_first_where_the_quote_stood(self, heron, wakes):
+        document, _ = add_artifact(INDEX, TextContent((TEXT, f"Again: {TEXT}")), title="Twice")
+        second = document.sources.get(ordinal=1)
+        instance, _ = add_instance(heron.pk, "in the shallows", source_id=second.pk)
+        second.text = f"Once {second.text}"
+        second.save()
+
+        heal_instances(document.pk)
+
+        assert verdict(instance) == "exact"
+        assert instance.source == second
 
     def test_leaves_one_of_two_that_come_to_stand_at_one_place(self, heron, document, instance):
         replace_content(document.pk, TextContent((TEXT + " More.",)))

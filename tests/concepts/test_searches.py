@@ -253,6 +253,21 @@ class TestEvidence:
         assert posted["hits"][0]["similarity"] > posted["hits"][1]["similarity"]
         assert quotes(limit=1, offset=1) == ["Fish are sold"]
 
+    def test_is_compared_by_the_chunk_the_quote_stands_in(self, client, graph, knowledge):
+        concept = graph["Granite"]
+        filler = "Nothing else is said for a good while here. " * 12
+        document = give(f"Granite opens the talk. {filler}Granite ends it at noon.", index=INDEX)
+        for quote in ("Granite opens", "Granite ends"):
+            add_instance(concept.pk, quote, artifact_id=document.pk)
+        settle(knowledge, document)
+
+        url = f"{API}/concepts/{concept.pk}/evidence"
+        hits = client.get(url, {"query": "ends it at noon"}).json()["hits"]
+
+        assert document.sources.count() == 1
+        assert [hit["quote"] for hit in hits] == ["Granite ends", "Granite opens"]
+        assert hits[0]["similarity"] > hits[1]["similarity"]
+
     def test_that_cannot_be_compared_comes_last(self, client, graph):
         other = give("Fish swim.", index=INDEX)
         add_instance(graph["Fish"].pk, "Fish swim", artifact_id=other.pk)

@@ -5,6 +5,7 @@ from rest_framework.test import APIClient
 
 from concepts.models import Concept
 from concepts.services import create_relationship_type
+from documents.models import Artifact
 from documents.services import TextContent, replace_content
 from indexing.models import Node
 from indexing.verification import verify_build
@@ -222,8 +223,9 @@ class TestDocuments:
         ]
 
         assert {answer.status_code for answer in answers} == {404}
-        heron.refresh_from_db()
-        assert heron.label == "Heron"
+        artifact = Artifact.objects.get(pk=heron.pk)
+        assert (artifact.title, artifact.revision) == ("Heron", heron.artifact.revision)
+        assert Concept.objects.get().label == "Heron"
 
 
 class TestRegenerate:
