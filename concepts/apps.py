@@ -5,7 +5,7 @@ class ConceptsConfig(AppConfig):
     name = "concepts"
 
     def ready(self) -> None:
-        from concepts import signals  # noqa: F401
+        from concepts import checks, signals  # noqa: F401
         from concepts.kinds import ConceptKind, RelationshipTypeKind
         from indexing.kinds import register_kind
 

@@ -20,7 +20,8 @@ from indexing.models import IndexBuild, Node, NodeQuerySet
 from indexing.stores import Query, get_store
 from indexing.stores.base import DenseVector
 
-SLICE = 128  # concepts whose neighbours are asked for together
+BATCH = 1_024  # concepts looked up together: finding what is due costs a look at all of them
+SLICE = 128  # of them, whose neighbours are asked for together
 
 Pair = tuple[UUID, UUID]
 
@@ -40,11 +41,20 @@ def survey_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda:
     Raises:
         StoreUnavailable: calling again goes on where this ended.
     """
-    if should_stop() or build.index.live_build_id != build.pk or not build.spec.concepts:
+    if build.index.live_build_id != build.pk or build.spec.concepts is None:
         return 0
-    due = dict(unsurveyed(build).order_by("pk").values_list("point_id", "input_hash")[:SLICE])
-    if not due:
-        return 0
+    due = list(unsurveyed(build).order_by("pk").values_list("point_id", "input_hash")[:BATCH])
+    count = 0
+    for start in range(0, len(due), SLICE):
+        if should_stop():
+            break
+        part = dict(due[start : start + SLICE])
+        _survey(build, part)
+        count += len(part)
+    return count
+
+
+def _survey(build: IndexBuild, due: Mapping[UUID, str]) -> None:
     vectors = _read_vectors(build, due)
     near = _find_near(build, vectors)
     with transaction.atomic():
@@ -52,9 +62,8 @@ def survey_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda:
         locked = Concept.objects.select_for_update(of=("self",)).filter(pk__in=due).order_by("pk")
         ids = set(locked.values_list("pk", flat=True))
         _keep_pairs(build, ids, vectors, near)
-        for concept_id in ids:
-            Concept.objects.filter(pk=concept_id).update(surveyed_hash=due[concept_id])
-    return len(due)
+        surveyed = [Concept(pk=pk, surveyed_hash=due[pk]) for pk in ids]
+        Concept.objects.bulk_update(surveyed, ["surveyed_hash"])
 
 
 @transaction.atomic

@@ -114,9 +114,11 @@ class TestSurveyConcepts:
         assert not EmergentPair.objects.exists()
 
     def test_works_off_more_than_a_slice(self, concepts, knowledge, monkeypatch):
-        monkeypatch.setattr(emergence, "SLICE", 3)
+        monkeypatch.setattr(emergence, "SLICE", 2)
+        monkeypatch.setattr(emergence, "BATCH", 3)
 
         assert survey_concepts(knowledge) == 3
+        assert survey_concepts(knowledge, should_stop=lambda: True) == 0
         survey(knowledge)
         assert len(pairs()) == 1
 
