@@ -21,7 +21,9 @@ app.conf.task_default_queue = "documents"
 app.conf.task_routes = {
     "indexing.tasks.settle": {"queue": "indexing"},
     "summaries.tasks.write": {"queue": "llm"},
+    "concepts.tasks.extract_concepts": {"queue": "llm"},
     "webhooks.tasks.deliver": {"queue": "webhooks"},
+    "concepts.tasks.survey_concepts": {"queue": "indexing"},
     # They search: the model is there.
     "retrieval.tasks.promote_builds": {"queue": "indexing"},
     "retrieval.tasks.measure_run": {"queue": "indexing"},
@@ -30,6 +32,7 @@ SWEEPS = {  # seconds between two
     "documents.tasks.sweep_documents": 60.0,
     "indexing.tasks.sweep_indexes": 60.0,
     "summaries.tasks.sweep_writing": 60.0,
+    "concepts.tasks.sweep_concepts": 60.0,
     "webhooks.tasks.sweep_deliveries": 60.0,
     "retrieval.tasks.promote_builds": 10.0,  # where nothing is asked for it costs one query
     "retrieval.tasks.sweep_runs": 60.0,

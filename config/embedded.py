@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import connections
 from waitress.server import BaseWSGIServer
 
+from concepts import extraction as concepts
 from config import asgi, wsgi
 from config.celery import QUEUES, app
 from config.rounds import ROUNDS
@@ -36,7 +37,9 @@ logger = logging.getLogger(__name__)
 
 WEB_THREADS = 8  # requests worked on at once; more wait
 MAX_BODY_BYTES = 16 * 2**30  # of a batch; the views bound everything else
-WORKER_THREADS = 5  # one settles, one writes, one delivers; the others read files and plan
+# One settles, one writes, one delivers, two look for concepts and what is near them; the others
+# read files and plan.
+WORKER_THREADS = 7
 TRIM_SECONDS = 3.0  # one round takes some milliseconds
 DRAIN_SECONDS = 3.0  # what is under way may finish; what does not is taken up at the next start
 
@@ -98,6 +101,7 @@ def working() -> Iterator[None]:
     indexing.release_leases()
     regeneration.release_leases()
     summaries.release_leases()
+    concepts.release_leases()
     webhooks.release_leases()
     for work in ROUNDS:
         work.is_stopping.clear()

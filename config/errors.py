@@ -16,6 +16,13 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from concepts.exceptions import (
+    UnknownConcept,
+    UnknownInstance,
+    UnknownPair,
+    UnknownRelationship,
+    UnknownRelationshipType,
+)
 from documents.exceptions import (
     ContentConflict,
     DiskFull,
@@ -76,6 +83,11 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnknownRun: 404,
     UnknownJudgement: 404,
     UnknownRegeneration: 404,
+    UnknownConcept: 404,
+    UnknownInstance: 404,
+    UnknownPair: 404,
+    UnknownRelationship: 404,
+    UnknownRelationshipType: 404,
     ContentConflict: 409,
     BuildNotThere: 409,
     BuildUnfinished: 409,

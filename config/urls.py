@@ -17,6 +17,7 @@ urlpatterns = [
     path("api/v1/", include("documents.urls")),
     path("api/v1/", include("indexing.urls")),
     path("api/v1/", include("summaries.urls")),
+    path("api/v1/", include("concepts.urls")),
     path("api/v1/", include("retrieval.evaluation_urls")),
     path("api/v1/", include("evidence.urls")),
     path("pipelines/", pipelines_page, name="pipelines"),

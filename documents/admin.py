@@ -119,6 +119,9 @@ class ArtifactAdmin(LookedAt):
     id_fields = ["pk"]
     actions: list[Any] = []
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).filter(role=Artifact.Role.DOCUMENT)
+
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:

@@ -17,6 +17,10 @@ def hash_text(text: str) -> str:
 
 
 class ArtifactQuerySet(models.QuerySet["Artifact"]):
+    def documents(self) -> "ArtifactQuerySet":
+        """Those that people gave, without what stands for a concept or a relationship type."""
+        return self.filter(role=Artifact.Role.DOCUMENT)
+
     def unparsed(self) -> "ArtifactQuerySet":
         """Artifacts whose current content no one has read and no one is reading."""
         return self.filter(
@@ -31,7 +35,15 @@ class ArtifactQuerySet(models.QuerySet["Artifact"]):
 
 
 class Artifact(models.Model):
-    """A document as its owner last sent it."""
+    """A document as its owner last sent it.
+
+    Or, without pages, what bears the nodes of a concept or of a relationship type.
+    """
+
+    class Role(models.TextChoices):
+        DOCUMENT = "document"
+        CONCEPT = "concept"
+        RELATIONSHIP_TYPE = "relationship_type"
 
     class State(models.TextChoices):
         RECEIVED = "received"
@@ -41,6 +53,7 @@ class Artifact(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     index = models.CharField(max_length=63, help_text="Name of the index it belongs to.")
+    role = models.CharField(max_length=17, choices=Role, default=Role.DOCUMENT, editable=False)
     identity = models.CharField(
         max_length=300, editable=False, help_text="What makes it the same document again."
     )

@@ -105,7 +105,7 @@ def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact,
     """
     try:
         with _taking(content), transaction.atomic():
-            artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+            artifact = Artifact.objects.documents().select_for_update().get(pk=artifact_id)
             if artifact.sha256 == content.sha256:
                 return artifact, Verdict.UNCHANGED
             if artifact.external_id is None:
@@ -134,7 +134,7 @@ def relabel_artifact(
         InvalidInput: the metadata breaks the index's declaration.
     """
     with transaction.atomic():
-        artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+        artifact = Artifact.objects.documents().select_for_update().get(pk=artifact_id)
         label = _clean_label(artifact.index, title=title, metadata=metadata, url=url)
         if _apply_label(artifact, label):
             note_change(artifact)

@@ -106,7 +106,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         """The artifacts of an index."""
         _check_index(index)
         given = _checked(ArtifactFilterSerializer, request.query_params)
-        artifacts = get_catalog().with_status(Artifact.objects.filter(index=index))
+        artifacts = get_catalog().with_status(Artifact.objects.documents().filter(index=index))
         for name in ("status", "external_id", "media_type"):
             if name in given:
                 artifacts = artifacts.filter(**{name: given[name]})
@@ -206,7 +206,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         """
         pk = _parsed_id(artifact_id)
         with _existing(pk):
-            index = Artifact.objects.only("index").get(pk=pk).index
+            index = Artifact.objects.documents().only("index").get(pk=pk).index
             revision = services.remove_artifact(pk)
         answer: dict[str, Any] = {
             "id": str(pk), "deleted": True, "revision": revision, "points": None, "collections": {},
@@ -237,7 +237,9 @@ class ArtifactViewSet(viewsets.ViewSet):
         """
         pk = _parsed_id(artifact_id)
         with _existing(pk):
-            Artifact.objects.only("pk").get(pk=pk)  # before a file is written for nothing
+            Artifact.objects.documents().only("pk").get(
+                pk=pk
+            )  # before a file is written for nothing
         content: Content
         if _is_form(request):
             content = _keep(_checked(FileSerializer, request.data)["file"])
@@ -256,7 +258,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         pk = _parsed_id(artifact_id)
         given = _checked(PagingSerializer, request.query_params)
         with _existing(pk):
-            artifact = Artifact.objects.get(pk=pk)
+            artifact = Artifact.objects.documents().get(pk=pk)
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
         page, answer = paged(request, pages.defer("text"), given)
         results = [
@@ -283,7 +285,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             page = Page.objects.filter(artifact=pk, index=int(page_index)).first()
         if page is None:
             with _existing(pk):
-                Artifact.objects.only("pk").get(pk=pk)
+                Artifact.objects.documents().only("pk").get(pk=pk)
             raise NotFound("The artifact has no such page.", code="unknown_page")
         return Response(
             {
@@ -308,7 +310,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         """The file as it was given, always as a download."""
         pk = _parsed_id(artifact_id)
         with _existing(pk):
-            artifact = Artifact.objects.get(pk=pk)
+            artifact = Artifact.objects.documents().get(pk=pk)
         if not artifact.has_file:
             raise NotFound("The artifact was given as text, not as a file.", code="no_original")
         try:
@@ -412,7 +414,7 @@ def _existing(artifact_id: UUID) -> Iterator[None]:
 
 def _rendered(artifact_id: UUID) -> dict[str, Any]:
     with _existing(artifact_id):
-        artifact = get_catalog().with_status(Artifact.objects.all()).get(pk=artifact_id)
+        artifact = get_catalog().with_status(Artifact.objects.documents()).get(pk=artifact_id)
     [rendered] = render_artifacts([artifact])
     return rendered
 

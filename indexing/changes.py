@@ -116,7 +116,7 @@ def _forget(artifact_id: UUID, artifact: Artifact | None) -> int:
         if artifact is not None:
             seen = seen.filter(pk__lte=artifact.revision)
         count, _ = seen.delete()
-        if count and artifact is not None:
+        if count and artifact is not None and artifact.role == Artifact.Role.DOCUMENT:
             announce(
                 f"artifact.{_status(artifact)}",
                 {

@@ -75,7 +75,8 @@ def index_progress(
     )
     artifacts: dict[tuple[str, str], int] = {
         (row["index"], row["state"]): row["count"]
-        for row in Artifact.objects.filter(index__in=[build.index_id for build in builds])
+        for row in Artifact.objects.documents()
+        .filter(index__in=[build.index_id for build in builds])
         .values("index", "state")
         .annotate(count=Count("pk"))
     }

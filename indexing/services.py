@@ -29,6 +29,7 @@ from indexing.exceptions import Uncuttable
 from indexing.kinds import get_kind, hash_payload, recipe_kinds
 from indexing.models import Index, IndexBuild, Node, lease_end, settled_values
 from indexing.pace import embedding_with, note_pace
+from indexing.spec import DENSE_KINDS
 from indexing.specs import get_specs
 from indexing.stores import get_store
 from indexing.stores.base import CollectionSchema, DenseVector, Point
@@ -410,7 +411,9 @@ def _make_points(
         Point(
             id=node.point_id,
             dense=vectors[node.point_id],
-            sparse=bm25.encode_document(embedded_text(node.context, node.text)),
+            sparse=None
+            if node.kind in DENSE_KINDS
+            else bm25.encode_document(embedded_text(node.context, node.text)),
             payload=get_kind(node.kind).payload(node),
         )
         for node in nodes
@@ -437,7 +440,9 @@ def ensure_collection(build: IndexBuild, kind: str) -> str:
     """The collection of this kind, made if it is not there yet."""
     name = build.collection(kind)
     fields = {**build.spec.filter_fields, **get_kind(kind).payload_fields}
-    schema = CollectionSchema(build.spec.embedding.dimension, fields)
+    schema = CollectionSchema(
+        build.spec.embedding.dimension, fields, has_sparse=kind not in DENSE_KINDS
+    )
     get_store().ensure_collection(name, schema)
     return name
 

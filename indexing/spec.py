@@ -56,7 +56,12 @@ COLLECTIONS: dict[str, str] = {
     "page_summary": "summary",
     "artifact_summary": "summary",
     "question": "question",
+    "concept": "concept",
+    "relationship_type": "relationship",
 }
+
+# Kinds found by meaning alone: a name of two words has too few of them to be found by.
+DENSE_KINDS = frozenset({"concept", "relationship_type"})
 
 # What payloads of these kinds use besides.
 FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
@@ -73,6 +78,7 @@ FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
         }
     ),
 }  # fmt: skip
+FIELDS_OF_KINDS |= {kind: frozenset() for kind in DENSE_KINDS}
 FIELDS_OF_KINDS["artifact_summary"] = FIELDS_OF_KINDS["page_summary"]
 
 # Which fields may be spoken of in which way.
@@ -192,6 +198,16 @@ class QuestionSpec(Frozen):
     prompt: str = Field("questions", pattern=PROMPT_PATTERN)
     model: str = ""
     count: int = Field(8, ge=1, le=20)  # a chunk
+
+
+class ConceptSpec(Frozen):
+    """Concepts and the vocabulary of their relationships: given by people, and with ``extract``
+    found in every source too."""
+
+    extract: bool = False
+    per_source: int = Field(5, ge=1, le=50)  # at most
+    prompt: str = Field("concepts", pattern=PROMPT_PATTERN)
+    model: str = ""
 
 
 class ValueSpec(Frozen):
@@ -322,15 +338,19 @@ class IndexSpec(Frozen):
     page_summaries: PageSummarySpec | None = None  # null: none are made
     artifact_summaries: ArtifactSummarySpec | None = None
     questions: QuestionSpec | None = None
+    concepts: ConceptSpec | None = None
     metadata: dict[str, FieldSpec] = Field(default_factory=dict)
-    collections: dict[Literal["chunk", "summary", "question"], str] = Field(default_factory=dict)
+    collections: dict[Literal["chunk", "summary", "question", "concept", "relationship"], str] = (
+        Field(default_factory=dict)
+    )
     search: SearchSpec = SearchSpec()
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
-
     evidence: EvidenceSpec | None = None  # null: the index takes none
 
-    @field_validator("page_summaries", "artifact_summaries", "questions", "evidence", mode="before")
+    @field_validator(
+        "page_summaries", "artifact_summaries", "questions", "concepts", "evidence", mode="before"
+    )
     @classmethod
     def _switch(cls, setting: Any) -> Any:
         """``true`` for the defaults, ``false`` for none."""
@@ -395,6 +415,7 @@ class IndexSpec(Frozen):
     def fingerprint(self) -> str:
         """SHA-256 of what shapes a build; two specs that agree in it can share one."""
         shaping = self.model_dump(mode="json", exclude=SEARCH_SETTINGS)
+        shaping["concepts"] = self.concepts is not None  # whoever finds them
         for field in shaping["metadata"].values():
             field.pop("said_as")
             if self.questions is None:  # else it shapes what is asked about a chunk
@@ -409,6 +430,8 @@ class IndexSpec(Frozen):
             "page_summary": self.page_summaries is not None,
             "artifact_summary": self.artifact_summaries is not None,
             "question": self.questions is not None,
+            "concept": self.concepts is not None,
+            "relationship_type": self.concepts is not None,
         }
         return tuple(kind for kind in COLLECTIONS if is_on[kind])
 
@@ -483,6 +506,8 @@ def _known_settings(location: tuple[str | int, ...]) -> list[str]:
         ("page_summaries",): PageSummarySpec,
         ("artifact_summaries",): ArtifactSummarySpec,
         ("questions",): QuestionSpec,
+        ("concepts",): ConceptSpec,
+        ("evidence",): EvidenceSpec,
         ("embedding",): EmbeddingSpec,
         ("sparse",): SparseSpec,
         ("chunks",): ChunkSpec,

@@ -160,7 +160,7 @@ def keep_report(build: IndexBuild, *, repair: bool = False) -> Report:
 def _verify_documents(build: IndexBuild, report: Report, repair: bool) -> None:
     """I1 and I4: the ledger mirrors every artifact, and every chunk stands where it says."""
     artifacts = Artifact.objects.filter(index=build.index_id)
-    report.artifact_count = artifacts.count()
+    report.artifact_count = artifacts.documents().count()
     for artifact in artifacts.order_by("pk").iterator(chunk_size=200):
         if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
             report.found("unparsed", artifact.pk)

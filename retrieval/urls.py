@@ -3,6 +3,21 @@
 from django.urls import path
 
 from retrieval.ask_views import answer_question
+from retrieval.knowledge_views import (
+    BlendView,
+    ConceptContextView,
+    ConceptEvidenceView,
+    ConceptPathsView,
+    ConceptSearchView,
+    EmergentAcceptView,
+    EmergentDismissView,
+    EmergentView,
+    RelationshipSearchView,
+    RouteView,
+    SimilarSourcesView,
+    SourceSearchView,
+    SubgraphView,
+)
 from retrieval.pipeline_views import PipelineListView
 from retrieval.viewsets import (
     HierarchicalSearchView,
@@ -19,6 +34,22 @@ SEARCHES = {
     "summaries": SummarySearchView,
     "questions": QuestionSearchView,
     "hierarchical": HierarchicalSearchView,
+    "concepts": ConceptSearchView,
+    "relationships": RelationshipSearchView,
+    "sources": SourceSearchView,
+    "route": RouteView,
+    "blend": BlendView,
+    "subgraph": SubgraphView,
+}
+
+PARTS = {
+    "concepts/<uuid:concept_id>/evidence": ConceptEvidenceView,
+    "concepts/<uuid:concept_id>/context": ConceptContextView,
+    "concepts/<uuid:concept_id>/paths": ConceptPathsView,
+    "sources/<uuid:source_id>/similar": SimilarSourcesView,
+    "emergent": EmergentView,
+    "emergent/<uuid:pair_id>/accept": EmergentAcceptView,
+    "emergent/<uuid:pair_id>/dismiss": EmergentDismissView,
 }
 
 urlpatterns = [
@@ -28,6 +59,8 @@ urlpatterns = [
     ),
     # POST does not survive a redirect.
     *(path(f"search/{kind}/", view.as_view(schema=None)) for kind, view in SEARCHES.items()),
+    *(path(route, view.as_view()) for route, view in PARTS.items()),
+    *(path(f"{route}/", view.as_view(schema=None)) for route, view in PARTS.items()),
     path("ask", answer_question, name="ask"),
     path("indexes/<str:index>/tools/", ToolListView.as_view(), name="tool-list"),
     path("indexes/<str:index>/tools/<str:name>/", ToolView.as_view(), name="tool"),

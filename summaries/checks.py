@@ -19,7 +19,12 @@ def check_prompts(**kwargs: Any) -> list[CheckMessage]:
         return []  # indexing's check says so
     messages: list[CheckMessage] = []
     for spec in specs.values():
-        for about in (spec.page_summaries, spec.artifact_summaries, spec.questions):
+        for about in (
+            spec.page_summaries,
+            spec.artifact_summaries,
+            spec.questions,
+            spec.concepts,
+        ):
             if about is None:
                 continue
             try:

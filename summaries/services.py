@@ -67,7 +67,7 @@ def plan_writing(artifact_id: UUID, build: IndexBuild) -> None:
         EmbeddingUnavailable, ModelUnavailable: the chunks could not be cut; retry.
     """
     spec = build.spec
-    artifacts = Artifact.objects.filter(
+    artifacts = Artifact.objects.documents().filter(
         pk=artifact_id, index=build.index_id, state=Artifact.State.PARSED
     )
     artifact = artifacts.with_sources().first()
@@ -400,7 +400,7 @@ def _keep(
 
     Whoever makes a row due again, for an edit say, takes the claim away.
     """
-    _spend(build, outcome.cost)
+    spend(build, outcome.cost)
     error = outcome.error
     if error is not None and (error.is_retryable or error.is_about_setup):
         return error
@@ -482,7 +482,7 @@ def release_leases() -> None:
         held.update(lease_token=None, leased_until=None)
 
 
-def _spend(build: IndexBuild, cost: Cost) -> None:
+def spend(build: IndexBuild, cost: Cost) -> None:
     spent = {name: F(name) + getattr(cost, name) for name in Cost.__slots__ if getattr(cost, name)}
     if spent:
         Spending.objects.get_or_create(build=build)
@@ -503,7 +503,7 @@ def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
         UnknownArtifact: there is no such artifact or page.
         InvalidInput: the index makes no such summaries, or the text is blank.
     """
-    artifact = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
+    artifact = Artifact.objects.documents().select_for_update().filter(pk=artifact_id).first()
     page = None if page_id is None else Page.objects.filter(pk=page_id).first()
     if artifact is None or (page is None and page_id is not None):
         raise UnknownArtifact(field="id")

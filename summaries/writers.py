@@ -195,7 +195,7 @@ class LanguageModelWriter:
             assert about is not None
             text = fit_texts(given.texts, settings.STRATA_LLM_CONTEXT_CHARS)
             prompts[key] = render_prompt(about.prompt, text, sentences=about.sentences), about.model
-        for key, answer, error, cost in self._ask(prompts, SummaryAnswer, _asked_anew(inputs)):
+        for key, answer, error, cost in self.ask(prompts, SummaryAnswer, _asked_anew(inputs)):
             draft = None
             if answer is not None:
                 said: Any = answer.value
@@ -221,7 +221,7 @@ class LanguageModelWriter:
             )
             for key, given in inputs.items()
         }
-        for key, answer, error, cost in self._ask(
+        for key, answer, error, cost in self.ask(
             prompts, annotation_schema(fields), _asked_anew(inputs)
         ):
             draft = None
@@ -229,12 +229,12 @@ class LanguageModelWriter:
                 draft = read_annotation(answer.value, answer.model_name, fields, about.count)
             yield Outcome(key, draft, error, cost)
 
-    def _ask(
+    def ask(
         self,
         prompts: Mapping[Key, tuple[Prompt, str]],
         schema: type[BaseModel],
         asked_anew: set[Key],
-    ) -> Iterator[tuple[Key, "_Answered | None", StrataError | None, Cost]]:
+    ) -> Iterator[tuple[Key, "Answered | None", StrataError | None, Cost]]:
         """An answer or the error for each prompt. An outage ends it once what was under way is
         in: the prompts left get neither."""
         kept_keys = {
@@ -247,7 +247,7 @@ class LanguageModelWriter:
             if kept_key in kept and key not in asked_anew:
                 answer = kept[kept_key]
                 value = schema.model_validate(answer.content)
-                yield key, _Answered(value, answer.model_name), None, Cost(reused_count=1)
+                yield key, Answered(value, answer.model_name), None, Cost(reused_count=1)
             else:
                 wanted.setdefault(kept_key, []).append(key)
         if not self._asks:
@@ -291,7 +291,7 @@ class LanguageModelWriter:
                         prompt_tokens=completion.prompt_tokens,
                         completion_tokens=completion.completion_tokens,
                     )
-                    answered = _Answered(completion.value, completion.model_name)
+                    answered = Answered(completion.value, completion.model_name)
                     yield first, answered, None, cost
                     for key in others:
                         yield key, answered, None, Cost(reused_count=1)
@@ -319,7 +319,7 @@ def _asked_anew(inputs: Mapping[Key, Any]) -> set[Key]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class Answered:
     value: BaseModel
     model_name: str
 

@@ -24,6 +24,7 @@ INSTALLED_APPS = [
     "documents.apps.DocumentsConfig",
     "indexing.apps.IndexingConfig",
     "summaries.apps.SummariesConfig",
+    "concepts.apps.ConceptsConfig",
     "retrieval.apps.RetrievalConfig",
     "evidence.apps.EvidenceConfig",
     "django.contrib.admin",
@@ -127,7 +128,15 @@ STRATA_COLLECTION_NAMES = {
     "chunk": os.environ.get("PAGE_EMBEDDING_COLLECTION_NAME", "page_embeddings"),
     "summary": os.environ.get("SUMMARY_EMBEDDING_COLLECTION_NAME", "summary_embeddings"),
     "question": os.environ.get("QUESTION_EMBEDDING_COLLECTION_NAME", "question_embeddings"),
+    "concept": os.environ.get("CONCEPT_EMBEDDING_COLLECTION_NAME", "concept_embeddings"),
+    "relationship": os.environ.get(
+        "RELATIONSHIP_EMBEDDING_COLLECTION_NAME", "relationship_embeddings"
+    ),
 }
+
+# Concepts nearer to each other than this, by cosine, are kept as pairs that someone may relate.
+STRATA_EMERGENT_SIMILARITY = float(os.environ.get("STRATA_EMERGENT_SIMILARITY", 0.85))
+STRATA_EMERGENT_NEIGHBOURS = 10  # looked at of each concept: pairs grow with it, not with all
 
 # An OpenAI-compatible endpoint for ``provider: openai``.
 STRATA_OPENAI_BASE_URL = os.environ.get("STRATA_OPENAI_BASE_URL", "https://api.openai.com/v1")

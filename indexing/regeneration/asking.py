@@ -12,6 +12,7 @@ from indexing.models import Index, IndexBuild, Regeneration
 from indexing.regeneration.scope import artifacts_of
 
 ALL = "all"  # in place of a type
+SYNONYMS = {"source": "chunk"}  # sources are embedded by their chunks
 MAX_ARTIFACTS = 10_000  # named one by one
 
 
@@ -60,6 +61,7 @@ def begin_regeneration(
 
 def _clean_types(types: Collection[str], index: str | None) -> list[str]:
     known = regeneration_types()
+    types = [SYNONYMS.get(each, each) for each in types]
     for each in types:
         if each not in known and each != ALL:
             raise InvalidInput(

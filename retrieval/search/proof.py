@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+from concepts.models import Concept, Entity, RelationshipType
 from documents.models import Source, hash_text
+from indexing.models import Node
 from indexing.spec import COLLECTIONS
 from indexing.stores import Payload
 from retrieval.ledger import SummaryRow, read_ledger, read_summaries
@@ -195,7 +197,33 @@ def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
     return Verdict.EXACT
 
 
+# --- Concepts and relationship types ---------------------------------------------------------
+
+
+def _judge_entities(group: Sequence[Found], model: type[Entity]) -> dict[Key, Judgement]:
+    """What they say is said nowhere else: it is proved by the entity itself, as it is now."""
+    builds, ids = _ids(group)
+    rows = Node.objects.filter(build__in=builds, point_id__in=ids)
+    held = set(rows.values_list("build_id", "point_id"))
+    texts = {entity.pk: entity.text for entity in model._default_manager.filter(pk__in=ids)}
+    return {
+        found.key: Judgement(found.point.id, _compare_entity(found.point.payload, texts))
+        for found in group
+        if found.key in held and found.point.id in texts
+    }
+
+
+def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | None:
+    text = payload.get("text")
+    if not isinstance(text, str) or payload.get("text_hash") != hash_text(text):
+        return None
+    is_said = text == texts.get(UUID(payload["artifact_id"]))
+    return Verdict.EXACT if is_said else Verdict.STALE
+
+
 _JUDGES: dict[str, Judge] = {
+    "concept": lambda group: _judge_entities(group, Concept),
+    "relationship": lambda group: _judge_entities(group, RelationshipType),
     "chunk": lambda group: _judge_passages(group, CHUNK),
     "question": lambda group: _judge_passages(group, QUESTION),
     "summary": _judge_summaries,

@@ -34,6 +34,8 @@ KIND_NAMES = {
     "page_summary": "page summaries",
     "artifact_summary": "artifact summaries",
     "question": "questions",
+    "concept": "concepts",
+    "relationship_type": "relationship types",
 }
 
 

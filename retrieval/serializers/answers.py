@@ -32,7 +32,7 @@ HitRenderer = Callable[[Hit, str], dict[str, Any]]
 
 def render_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
     """``index`` and ``build`` are lists where several indexes were asked; hits then name theirs."""
-    content = _render_head(answer.builds, answer.took_ms)
+    content = render_head(answer.builds, answer.took_ms)
     content["hits"] = [render_hit(hit, answer.score_kind) for hit in answer.hits]
     content["dropped"] = _render_dropped(answer.dropped)
     if len(answer.builds) > 1:
@@ -43,7 +43,7 @@ def render_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, An
 
 def render_hierarchy(answer: HierarchicalAnswer) -> dict[str, Any]:
     """As ``render_answer``, with artifacts in place of hits."""
-    content = _render_head(answer.builds, answer.took_ms)
+    content = render_head(answer.builds, answer.took_ms)
     content["artifacts"] = [
         _render_artifact(artifact, answer.score_kind) for artifact in answer.artifacts
     ]
@@ -54,7 +54,7 @@ def render_hierarchy(answer: HierarchicalAnswer) -> dict[str, Any]:
     return content
 
 
-def _render_head(builds: Mapping[str, int | None], took_ms: Mapping[str, float]) -> dict[str, Any]:
+def render_head(builds: Mapping[str, int | None], took_ms: Mapping[str, float]) -> dict[str, Any]:
     names, numbers = list(builds), list(builds.values())
     is_several = len(names) > 1
     return {
@@ -108,7 +108,7 @@ def clip(text: str, limit: int = SNIPPET_CHARS) -> str:
 
 def render_found(question: Question, found: Found) -> dict[str, Any]:
     """What a pipeline found for a question, before it is answered."""
-    content = _render_head(found.builds or {question.index: None}, found.took_ms)
+    content = render_head(found.builds or {question.index: None}, found.took_ms)
     content |= {
         "pipeline": found.pipeline,
         "relevant": found.refusal is None,

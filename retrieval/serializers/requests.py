@@ -103,10 +103,10 @@ class QueryParametersSerializer(StrictSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return _with_one_query(attrs)
+        return with_one_query(attrs)
 
 
-def _with_one_query(attrs: dict[str, Any]) -> dict[str, Any]:
+def with_one_query(attrs: dict[str, Any]) -> dict[str, Any]:
     query, q = attrs.get("query"), attrs.pop("q", None)
     if query is not None and q is not None:
         raise InvalidInput("Give query or q, not both.", field="q")
@@ -155,7 +155,7 @@ class AskParametersSerializer(StrictSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return _with_one_query(attrs)
+        return with_one_query(attrs)
 
 
 # Shared by all requests: a serializer of its own would copy every field for each.

@@ -30,6 +30,8 @@ from tests.written import ALL_KINDS, make_build, write_all
 
 pytestmark = pytest.mark.django_db
 
+TYPES = ["chunk", "concept", "question", "summary", "vocabulary"]
+
 
 def go_through(row: Regeneration, due: Due | None = None) -> Regeneration:
     """As one worker does that nothing stops."""
@@ -79,14 +81,17 @@ class TestBeginRegeneration:
         assert begin_regeneration(["chunk"], artifact_ids=[three[0].pk]).total_count == 1
 
     def test_takes_all_for_every_type_there_is(self, build):
-        assert begin_regeneration(["all"]).types == ["chunk", "question", "summary"]
+        assert begin_regeneration(["all"]).types == TYPES
+
+    def test_takes_sources_for_their_chunks(self, build):
+        assert begin_regeneration(["source"]).types == ["chunk"]
 
     def test_names_the_types_there_are(self, build):
         with pytest.raises(InvalidInput) as raised:
-            begin_regeneration(["vocabulary"])
+            begin_regeneration(["idea"])
 
         assert raised.value.field == "type"
-        assert raised.value.allowed == ["all", "chunk", "question", "summary"]
+        assert raised.value.allowed == sorted(["all", *TYPES])
 
     def test_refuses_a_type_of_which_the_index_has_no_nodes(self, build):
         with pytest.raises(InvalidInput, match="plain has no nodes of type 'summary'") as raised:

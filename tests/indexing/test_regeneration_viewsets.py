@@ -62,7 +62,8 @@ class TestCreate:
         assert row.is_for_missing
         assert row.is_for_stale
         assert row.artifact_ids == given["artifacts"]
-        assert answer["types"] == row.types == ["chunk", "question", "summary"]
+        every = ["chunk", "concept", "question", "summary", "vocabulary"]
+        assert answer["types"] == row.types == every
         assert (answer["only_missing"], answer["stale"]) == (True, True)
         assert wakes == [("regenerate", {"regeneration_id": str(row.pk)})]
 
@@ -75,7 +76,7 @@ class TestCreate:
     @pytest.mark.parametrize(
         ("given", "status", "code", "field", "allowed"),
         [
-            ({"type": "vocabulary"}, 400, "invalid", "type", "question"),
+            ({"type": "idea"}, 400, "invalid", "type", "question"),
             ({"type": "summary", "index": "plain"}, 400, "invalid", "type", "chunk"),
             ({"index": "nil"}, 404, "unknown_index", "index", "plain"),
             ({"missing": True}, 400, "invalid", "missing", "only_missing"),

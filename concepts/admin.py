@@ -1,0 +1,329 @@
+"""Concepts in the admin: made, edited, merged and reviewed by hand."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.widgets import AdminTextareaWidget
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from concepts import emergence, extraction, services, tasks
+from concepts.models import (
+    Concept,
+    EmergentPair,
+    Extraction,
+    Instance,
+    Relationship,
+    RelationshipType,
+)
+from documents.admin import IndexFilter, IndexOfArtifactFilter, Listed, LookedAt, selected
+from documents.exceptions import InvalidInput, StrataError
+from documents.waking import wake_on_commit
+from indexing.models import IndexBuild
+
+
+class _EntityForm(forms.ModelForm):
+    """For a new entity also its index, among those that hold concepts."""
+
+    index = forms.ChoiceField()
+    name_field: str
+    find: Callable[[str, str], Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk is not None:
+            del self.fields["index"]
+            return
+        receiving = IndexBuild.objects.receiving()
+        names = sorted({build.index_id for build in receiving if build.spec.concepts})
+        field: Any = self.fields["index"]
+        field.choices = [(name, name) for name in names]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        is_new = self.instance.pk is None
+        index = cleaned.get("index") if is_new else self.instance.artifact.index
+        if index and cleaned.get(self.name_field):
+            found = self.find(index, cleaned[self.name_field])
+            if found is not None and found.pk != self.instance.pk:
+                self.add_error(self.name_field, f"{index} has {found} already.")
+        return cleaned
+
+    def values(self) -> dict[str, Any]:
+        """What is to be written, but for its index."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "index"}
+
+
+class ConceptForm(_EntityForm):
+    search_terms = forms.CharField(
+        required=False, widget=AdminTextareaWidget(attrs={"rows": 4}), help_text="One a line."
+    )
+    name_field = "label"
+    find = staticmethod(services.find_concept)
+
+    class Meta:
+        model = Concept
+        fields = ["label", "description", "search_terms"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["search_terms"] = "\n".join(self.instance.search_terms)
+
+    def clean_search_terms(self) -> list[str]:
+        lines = self.cleaned_data["search_terms"].splitlines()
+        try:
+            return services.clean_terms([line for line in lines if line.strip()])
+        except InvalidInput as error:
+            raise forms.ValidationError(str(error)) from None
+
+
+class RelationshipTypeForm(_EntityForm):
+    name_field = "name"
+    find = staticmethod(services.find_relationship_type)
+
+    class Meta:
+        model = RelationshipType
+        fields = ["name", "category", "description"]
+
+
+class EvidenceFilter(admin.SimpleListFilter):
+    title = parameter_name = "evidence"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("none", "none: to review"), ("some", "some")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        concepts: Any = queryset
+        if self.value() == "none":
+            return concepts.bare()
+        return concepts.with_evidence() if self.value() == "some" else concepts
+
+
+class IndexOfEntityFilter(IndexFilter):
+    lookup = "artifact__index"
+
+
+class IndexOfRelationshipFilter(IndexFilter):
+    lookup = "source__artifact__index"
+
+
+class _EntityAdmin(Listed):
+    list_select_related = ["artifact"]
+    id_fields = ["pk"]
+    create: Callable[..., Any]
+    edit: Callable[..., Any]
+    remove: Callable[[UUID], int]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        form: Any = self.form
+        return [*form.Meta.fields] if obj is not None else ["index", *form.Meta.fields]
+
+    @admin.display(ordering="artifact__index", description="index")
+    def index(self, row: Any) -> str:
+        return str(row.artifact.index)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Through the services, which give it its artifact and note the change."""
+        if change:
+            self.edit(obj.pk, **form.values())
+        else:
+            obj.pk = self.create(form.cleaned_data["index"], **form.values()).pk
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self.remove(obj.pk)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for entity_id in list(queryset.values_list("pk", flat=True)):
+            self.remove(entity_id)
+
+
+@admin.action(description="Merge into the first by label", permissions=["change"])
+def merge(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Concept]) -> None:
+    ids = list(selected(queryset).order_by("label", "pk").values_list("pk", flat=True))
+    try:
+        kept = services.merge_concepts(ids[0], ids[1:])
+    except StrataError as error:
+        model_admin.message_user(request, str(error), messages.ERROR)
+        return
+    model_admin.message_user(request, f"{len(ids)} concepts are {kept} now.", messages.SUCCESS)
+
+
+@admin.register(Concept)
+class ConceptAdmin(_EntityAdmin):
+    form = ConceptForm
+    list_display = ["label", "index", "evidence_count"]
+    list_filter = [IndexOfEntityFilter, EvidenceFilter]
+    search_fields = ["label", "description"]
+    search_help_text = "Label, description, or the concept's id."
+    ordering = ["label", "artifact_id"]
+    actions = [merge]
+    create = staticmethod(services.create_concept)
+    edit = staticmethod(services.edit_concept)
+    remove = staticmethod(services.remove_concept)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        concepts: Any = super().get_queryset(request)
+        return concepts.counted()
+
+    @admin.display(description="evidence")
+    def evidence_count(self, row: Any) -> int:
+        return int(row.evidence_count)
+
+
+@admin.register(RelationshipType)
+class RelationshipTypeAdmin(_EntityAdmin):
+    form = RelationshipTypeForm
+    list_display = ["name", "category", "index"]
+    list_filter = [IndexOfEntityFilter, "category"]
+    search_fields = ["name", "description"]
+    search_help_text = "Name, description, or the type's id."
+    ordering = ["name", "artifact_id"]
+    actions: list[Any] = []
+    create = staticmethod(services.create_relationship_type)
+    edit = staticmethod(services.edit_relationship_type)
+    remove = staticmethod(services.remove_relationship_type)
+
+
+class RelationshipForm(forms.ModelForm):
+    class Meta:
+        model = Relationship
+        fields = ["source", "type", "target"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        ends = [cleaned.get(name) for name in ("source", "type", "target")]
+        if all(ends) and len({end.artifact.index for end in ends if end is not None}) > 1:
+            raise forms.ValidationError("Concepts and type are of several indexes.")
+        return cleaned
+
+
+@admin.register(Relationship)
+class RelationshipAdmin(Listed):
+    form = RelationshipForm
+    list_display = ["source", "type", "target"]
+    list_filter = [IndexOfRelationshipFilter]
+    list_select_related = ["source", "type", "target"]
+    search_fields = ["source__label", "target__label", "type__name"]
+    raw_id_fields = ["source", "type", "target"]
+    id_fields = ["pk", "source", "target", "type"]
+    actions: list[Any] = []
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+
+class EmergentPairForm(forms.ModelForm):
+    """Accepting a pair: as what, and in which direction."""
+
+    type = forms.ModelChoiceField(RelationshipType.objects.none(), label="relate as")
+    is_reversed = forms.BooleanField(
+        required=False, label="reversed", help_text="From the second concept to the first."
+    )
+
+    class Meta:
+        model = EmergentPair
+        fields: list[str] = []
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        index = self.instance.first.artifact.index
+        field: Any = self.fields["type"]
+        field.queryset = RelationshipType.objects.filter(artifact__index=index).order_by("name")
+
+
+@admin.action(description="Dismiss", permissions=["change"])
+def dismiss(model_admin: Listed, request: HttpRequest, queryset: QuerySet[EmergentPair]) -> None:
+    ids = list(selected(queryset).values_list("pk", flat=True))
+    for pair_id in ids:
+        emergence.dismiss_pair(pair_id)
+    model_admin.message_user(request, f"{len(ids)} dismissed.", messages.SUCCESS)
+
+
+class ReviewFilter(admin.SimpleListFilter):
+    title, parameter_name = "review", "review"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("open", "open"), ("dismissed", "dismissed")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        pairs: Any = queryset
+        if self.value() == "open":
+            return pairs.open()
+        return pairs.dismissed() if self.value() == "dismissed" else pairs
+
+
+class IndexOfPairFilter(IndexFilter):
+    lookup = "first__artifact__index"
+
+
+@admin.register(EmergentPair)
+class EmergentPairAdmin(Listed):
+    """To accept a pair is to save it with a type."""
+
+    form = EmergentPairForm
+    fields = ["first", "second", "similarity", "type", "is_reversed"]
+    readonly_fields = ["first", "second", "similarity"]
+    list_display = ["__str__", "similarity", "found_at", "dismissed_at"]
+    list_filter = [ReviewFilter, IndexOfPairFilter]
+    list_select_related = ["first", "second"]
+    search_fields = ["first__label", "second__label"]
+    id_fields = ["pk", "first", "second"]
+    actions = [dismiss]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False  # it would be found again
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        given = form.cleaned_data
+        emergence.accept_pair(obj.pk, given["type"].pk, is_reversed=given["is_reversed"])
+
+
+@admin.action(description="Look for concepts again", permissions=["queue"])
+def look_again(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Extraction]) -> None:
+    rows = selected(queryset)
+    indexes = set(rows.values_list("source__artifact__index", flat=True))
+    count = extraction.extract_again(rows)
+    for build in IndexBuild.objects.live().filter(index__in=indexes):
+        wake_on_commit(tasks.extract_concepts, build_id=build.pk)
+    model_admin.message_user(request, f"{count} sources queued.", messages.SUCCESS)
+
+
+class IndexOfExtractionFilter(IndexFilter):
+    lookup = "source__artifact__index"
+
+
+@admin.register(Extraction)
+class ExtractionAdmin(LookedAt):
+    list_display = [
+        "source", "state", "model_name", "concept_count", "refused_count", "attempts",
+        "written_at",
+    ]  # fmt: skip
+    list_filter = ["state", IndexOfExtractionFilter]
+    list_select_related = ["source__artifact"]
+    search_fields = ["source__artifact__title", "last_error"]
+    search_help_text = "Title, error, or the id of the source or its document."
+    id_fields = ["pk", "source", "source__artifact"]
+    actions = [look_again]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Instance)
+class InstanceAdmin(LookedAt):
+    """Quotes come in through the API or an import, which find them in their text."""
+
+    list_display = ["__str__", "concept", "artifact", "is_lost"]
+    list_filter = ["is_lost", IndexOfArtifactFilter]
+    list_select_related = ["concept", "artifact"]
+    search_fields = ["quote", "concept__label"]
+    search_help_text = "Quote, label, or the id of the instance, its concept or its document."
+    ordering = ["-created_at", "-id"]
+    id_fields = ["pk", "concept", "artifact", "source"]
+    actions: list[Any] = []

@@ -1,0 +1,39 @@
+"""Conditions met with concepts and their relationships."""
+
+from documents.exceptions import InvalidInput, StrataError
+
+
+class UnknownConcept(StrataError):
+    """There is no concept with this id."""
+
+    code = "unknown_concept"
+
+
+class UnknownInstance(StrataError):
+    """There is no instance with this id."""
+
+    code = "unknown_instance"
+
+
+class UnknownRelationshipType(StrataError):
+    """There is no relationship type with this id."""
+
+    code = "unknown_relationship_type"
+
+
+class UnknownRelationship(StrataError):
+    """There is no relationship with this id."""
+
+    code = "unknown_relationship"
+
+
+class UnknownPair(StrataError):
+    """There is no emergent relationship with this id."""
+
+    code = "unknown_pair"
+
+
+class QuoteNotFound(InvalidInput):
+    """The quote does not stand in the text it is said to be from."""
+
+    code = "quote_not_found"

@@ -1,0 +1,103 @@
+"""The kinds ``concept`` and ``relationship_type``: one node for each."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef
+
+from concepts.models import Concept, Entity, RelationshipType
+from documents.models import Artifact, hash_text
+from indexing import embedding
+from indexing.kinds import NEVER, Condition
+from indexing.models import IndexBuild, Node
+from indexing.stores.base import Payload
+
+
+class _EntityKind:
+    name: str
+    model: type[Entity]
+    payload_fields: Mapping[str, str] = {}
+    regenerated_as: str
+
+    def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
+        entity = self.model._default_manager.filter(artifact=artifact).first()
+        if entity is None:
+            return []
+        text_hash = hash_text(entity.text)
+        if entity.text_hash != text_hash:  # changed behind Django's back
+            entity.save(update_fields=["text_hash"])
+        [token_count] = embedding.get_embedder(build.spec.embedding).count_tokens([entity.text])
+        return [
+            Node(
+                build=build,
+                kind=self.name,
+                point_id=artifact.pk,
+                artifact=artifact,
+                text=entity.text,
+                text_hash=text_hash,
+                source_hash=text_hash,  # it is its own source
+                token_count=token_count,
+                details=self.describe(entity),
+            )
+        ]
+
+    def describe(self, entity: Any) -> dict[str, Any]:
+        """What is shown of it."""
+        raise NotImplementedError
+
+    def payload(self, node: Node) -> Payload:
+        return node.details | {
+            "kind": self.name,
+            "artifact_id": str(node.artifact_id),
+            "artifact_title": node.artifact.title,
+            "text": node.text,
+            "text_hash": node.text_hash,
+            "source_hash": node.source_hash,
+        }
+
+    def is_unplanned(self, builds: Sequence[int]) -> Condition:
+        mirrored = Node.objects.filter(
+            build__in=builds,
+            artifact=OuterRef("pk"),
+            kind=self.name,
+            text_hash=OuterRef("text_hash"),
+            label_hash=OuterRef("artifact__label_hash"),
+        ).exclude(state=Node.State.DOOMED)
+        entities = self.model._default_manager.filter(artifact=OuterRef("pk"))
+        return Exists(entities.filter(~Exists(mirrored)))
+
+    def is_awaited(self, builds: Sequence[int]) -> Condition:
+        return NEVER
+
+    def is_refused(self, builds: Sequence[int]) -> Condition:
+        return NEVER
+
+    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
+        return 0  # people say what they are
+
+
+class ConceptKind(_EntityKind):
+    name = "concept"
+    model = Concept
+    regenerated_as = "concept"
+
+    def describe(self, entity: Concept) -> dict[str, Any]:
+        return {
+            "label": entity.label,
+            "description": entity.description,
+            "search_terms": entity.search_terms,
+        }
+
+
+class RelationshipTypeKind(_EntityKind):
+    name = "relationship_type"
+    model = RelationshipType
+    regenerated_as = "vocabulary"
+
+    def describe(self, entity: RelationshipType) -> dict[str, Any]:
+        return {
+            "name": entity.name,
+            "category": entity.category,
+            "description": entity.description,
+        }

@@ -1,0 +1,59 @@
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from access.server import find_server
+from concepts.importing import import_statement, read_statements
+from indexing.management.prepared import PreparedCommand
+from indexing.models import Index
+
+PLURALS = {
+    "concept": "concepts",
+    "instance": "quotes",
+    "relationship_type": "relationship types",
+    "relationship": "relationships",
+}
+
+
+class Command(PreparedCommand):
+    help = (
+        "Take concepts, relationship types and relationships into an index, from JSON Lines or "
+        "GraphML. Given again, a file only completes what is there. A server that runs embeds "
+        "them at once, else the next one does."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, help="A .jsonl or a .graphml file.")
+        parser.add_argument("--index", required=True)
+
+    def handle(self, *, path: Path, index: str, **options: Any) -> None:
+        names = list(Index.objects.standing().values_list("name", flat=True))
+        if index not in names:
+            raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
+        added: Counter[str] = Counter()
+        unchanged: Counter[str] = Counter()
+        refused = 0
+        try:
+            for statement in read_statements(path):
+                for imported in import_statement(index, statement):
+                    if imported.error is not None:
+                        refused += 1
+                        error = imported.error
+                        said = f"{imported.where}: {error} {error.fix or ''}".strip()
+                        self.stderr.write(f"{said} [{error.code}]")
+                    else:
+                        (added if imported.is_new else unchanged)[imported.kind] += 1
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
+        server = find_server()
+        if server is not None:
+            server.request("POST", "/api/v1/sweep/")
+        for kind, plural in PLURALS.items():
+            if added[kind] or unchanged[kind]:
+                self.stdout.write(f"{plural}: {added[kind]} added, {unchanged[kind]} there already")
+        if refused:
+            self.stdout.write(f"{refused} refused")
+            sys.exit(1)

@@ -1,0 +1,251 @@
+"""What documents speak of: concepts, the passages that bear them, how concepts relate.
+
+A concept and a relationship type are nodes of the index, and each hangs on an artifact of its
+own that has no pages; that artifact's id is theirs, and their point's. Evidence is descriptive:
+how much of it there is says nothing about whether a relationship is true.
+"""
+
+import uuid
+from collections.abc import Collection
+from typing import Any
+
+from django.db import models
+from django.db.models import Exists, F, OuterRef, Q
+
+from documents.models import Artifact, Source, hash_text
+
+
+class Entity(models.Model):
+    """What a node is made of. ``text`` is what is embedded."""
+
+    artifact = models.OneToOneField(
+        Artifact, primary_key=True, on_delete=models.CASCADE, related_name="+"
+    )
+    text_hash = models.CharField(max_length=64, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.text_hash = hash_text(self.text)
+        update_fields = kwargs.get("update_fields")
+        if update_fields is not None:
+            kwargs["update_fields"] = {*update_fields, "text_hash"}
+        super().save(*args, **kwargs)
+
+    @property
+    def text(self) -> str:
+        raise NotImplementedError
+
+
+class ConceptQuerySet(models.QuerySet["Concept"]):
+    def of_index(self, index: str) -> "ConceptQuerySet":
+        return self.filter(artifact__index=index)
+
+    def with_evidence(self) -> "ConceptQuerySet":
+        """Those that a passage bears, as far as is known."""
+        return self.filter(_has_evidence())
+
+    def bare(self) -> "ConceptQuerySet":
+        """Those no passage bears any more, or never did: for someone to review."""
+        return self.filter(~_has_evidence())
+
+    def counted(self) -> "ConceptQuerySet":
+        """Each with its ``evidence_count``."""
+        standing = Q(instances__is_lost=False)
+        return self.annotate(evidence_count=models.Count("instances", filter=standing))
+
+
+class Concept(Entity):
+    label = models.CharField(max_length=300)
+    description = models.TextField(blank=True)
+    search_terms = models.JSONField(default=list, blank=True)
+    surveyed_hash = models.CharField(
+        max_length=64, blank=True, editable=False,
+        help_text="Of what its vector was made from when its neighbours were last looked for.",
+    )  # fmt: skip
+
+    objects = ConceptQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def text(self) -> str:
+        terms = ", ".join(self.search_terms)
+        return "\n".join(part for part in (self.label, self.description, terms) if part)
+
+
+class InstanceQuerySet(models.QuerySet["Instance"]):
+    def standing(self) -> "InstanceQuerySet":
+        """Those whose quote was found when it was last looked for."""
+        return self.filter(is_lost=False)
+
+    def displaced(self) -> "InstanceQuerySet":
+        """Those whose source has gone or changed since, and that no one has looked for yet."""
+        has_changed = ~Q(source_hash=F("source__content_hash"))
+        return self.standing().filter(Q(source=None) | has_changed)
+
+
+class Instance(models.Model):
+    """A passage that bears a concept. For an unchanged source, always:
+    ``source.text[start_offset:end_offset] == quote``."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="instances")
+    artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
+    source = models.ForeignKey(Source, null=True, on_delete=models.SET_NULL, related_name="+")
+    quote = models.TextField(help_text="As it stands in the source.")
+    start_offset = models.PositiveIntegerField(help_text="In the source's text.")
+    end_offset = models.PositiveIntegerField(help_text="One past the last character.")
+    source_hash = models.CharField(max_length=64, help_text="Of the source it was found in.")
+    is_lost = models.BooleanField(
+        default=False, help_text="Its document does not say it any more; looked for again."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = InstanceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["concept", "source", "start_offset", "end_offset"],
+                name="instance_concept_place",
+            ),
+        ]
+        indexes = [models.Index(fields=["artifact", "is_lost"], name="instance_artifact")]
+
+    def __str__(self) -> str:
+        return self.quote[:80]
+
+
+class RelationshipType(Entity):
+    """A word of the vocabulary of relationships, such as SUPPORTS."""
+
+    name = models.CharField(max_length=200)
+    category = models.CharField(
+        max_length=60, blank=True, help_text="Such as semantic, structural, epistemic."
+    )
+    description = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def text(self) -> str:
+        parts = (self.name, self.category, self.description)
+        return "\n".join(part for part in parts if part)
+
+
+class RelationshipQuerySet(models.QuerySet["Relationship"]):
+    def of_index(self, index: str) -> "RelationshipQuerySet":
+        return self.filter(source__artifact__index=index)
+
+    def at(self, concept_id: uuid.UUID) -> "RelationshipQuerySet":
+        """Those that begin or end at this concept."""
+        return self.filter(Q(source=concept_id) | Q(target=concept_id))
+
+    def named(self) -> "RelationshipQuerySet":
+        """With its concepts and its type."""
+        return self.select_related("source", "type", "target")
+
+
+class Relationship(models.Model):
+    """An edge: what ``source`` does to ``target``, both concepts of one index."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    source = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="outgoing")
+    type = models.ForeignKey(RelationshipType, on_delete=models.CASCADE, related_name="edges")
+    target = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="incoming")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = RelationshipQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["source", "type", "target"], name="relationship_edge"),
+            models.CheckConstraint(condition=~Q(source=F("target")), name="relationship_joins_two"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.type} {self.target}"
+
+
+class EmergentPairQuerySet(models.QuerySet["EmergentPair"]):
+    def open(self) -> "EmergentPairQuerySet":
+        """Those no one has dismissed, between whose concepts there is no relationship."""
+        forth = Relationship.objects.filter(source=OuterRef("first"), target=OuterRef("second"))
+        back = Relationship.objects.filter(source=OuterRef("second"), target=OuterRef("first"))
+        return self.filter(~Exists(forth), ~Exists(back), dismissed_at=None)
+
+    def dismissed(self) -> "EmergentPairQuerySet":
+        return self.exclude(dismissed_at=None)
+
+    def touching(self, concept_ids: Collection[uuid.UUID]) -> "EmergentPairQuerySet":
+        return self.filter(Q(first__in=concept_ids) | Q(second__in=concept_ids))
+
+
+class EmergentPair(models.Model):
+    """Two concepts that lie near each other; ``first`` has the smaller id. A relationship may be
+    missing between them: that is for someone to say."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    first = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
+    similarity = models.FloatField(help_text="Cosine of their vectors in the live build.")
+    found_at = models.DateTimeField(auto_now_add=True)
+    dismissed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = EmergentPairQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-similarity", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second"], name="emergent_pair"),
+            models.CheckConstraint(condition=Q(first__lt=F("second")), name="emergent_in_order"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first} – {self.second}"
+
+
+class Extraction(models.Model):
+    """What is to be found in a source, or was."""
+
+    class State(models.TextChoices):
+        DUE = "due"
+        WRITTEN = "written"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    source = models.OneToOneField(Source, on_delete=models.CASCADE, related_name="+")
+    source_hash = models.CharField(max_length=64, help_text="Of the source it is found in.")
+    recipe_hash = models.CharField(max_length=64, help_text="Of what the spec says of concepts.")
+    state = models.CharField(max_length=7, choices=State, default=State.DUE)
+    model_name = models.CharField(max_length=200, blank=True)
+    concept_count = models.PositiveIntegerField(default=0)
+    refused_count = models.PositiveIntegerField(
+        default=0, help_text="Quotes that are not in the source, and what rests on them."
+    )
+    is_asked_anew = models.BooleanField(
+        default=False, editable=False, help_text="A kept answer will not do."
+    )
+    attempts = models.PositiveSmallIntegerField(default=0)
+    last_error = models.TextField(blank=True)
+    lease_token = models.UUIDField(null=True, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+    written_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["state"], name="extraction_due", condition=Q(state="due")),
+        ]
+
+    def __str__(self) -> str:
+        return f"concepts of {self.source}"
+
+
+def _has_evidence() -> Exists:
+    return Exists(Instance.objects.standing().filter(concept=OuterRef("pk")))

@@ -1,0 +1,246 @@
+"""Shapes of the concepts API. Answers are rendered as plain dicts; their serializers describe
+them in the OpenAPI document."""
+
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count
+from rest_framework import serializers
+
+from concepts.evidence import MAX_QUOTE_CHARS
+from concepts.models import Concept, Instance, Relationship, RelationshipType
+from concepts.services import MAX_DESCRIPTION_CHARS, MAX_LABEL_CHARS, MAX_NAME_CHARS
+from documents.models import Source, hash_text
+from documents.serializers import PagingSerializer, StrictSerializer, TitleField
+
+MAX_MERGED = 100
+NOT_TRUTH = (
+    "Evidence is descriptive: it says where a text speaks of a concept, and never makes a "
+    "relationship truer."
+)
+
+# --- What is taken ---------------------------------------------------------------------------
+
+
+class QuoteSerializer(StrictSerializer):
+    quote = TitleField(max_length=MAX_QUOTE_CHARS)
+    source = serializers.UUIDField(  # type: ignore[assignment]
+        required=False, help_text="The source it is from; or:"
+    )
+    artifact = serializers.UUIDField(
+        required=False, help_text="The artifact: whichever of its sources says it first."
+    )
+
+
+class ConceptPatchSerializer(StrictSerializer):
+    label = TitleField(max_length=MAX_LABEL_CHARS, required=False)  # type: ignore[assignment]
+    description = TitleField(max_length=MAX_DESCRIPTION_CHARS, required=False, allow_blank=True)
+    search_terms = serializers.ListField(
+        child=TitleField(max_length=MAX_LABEL_CHARS), required=False
+    )
+
+
+class ConceptInputSerializer(ConceptPatchSerializer):
+    label = TitleField(max_length=MAX_LABEL_CHARS)
+
+
+class MergeSerializer(StrictSerializer):
+    concepts = serializers.ListField(
+        child=serializers.UUIDField(), min_length=1, max_length=MAX_MERGED,
+        help_text="Those that become one with this.",
+    )  # fmt: skip
+
+
+class TypePatchSerializer(StrictSerializer):
+    name = TitleField(max_length=MAX_NAME_CHARS, required=False)
+    category = TitleField(max_length=60, required=False, allow_blank=True)
+    description = TitleField(max_length=MAX_DESCRIPTION_CHARS, required=False, allow_blank=True)
+
+
+class TypeInputSerializer(TypePatchSerializer):
+    name = TitleField(max_length=MAX_NAME_CHARS)
+
+
+class RelationshipInputSerializer(StrictSerializer):
+    source = serializers.UUIDField(help_text="The concept it begins at.")  # type: ignore[assignment]
+    type = serializers.UUIDField()
+    target = serializers.UUIDField(help_text="The concept it ends at.")
+
+
+class ConceptFilterSerializer(PagingSerializer):
+    evidence = serializers.ChoiceField(
+        choices=["none", "some"],
+        required=False,
+        help_text="none: those that no passage bears any more, for review.",
+    )
+    label = TitleField(  # type: ignore[assignment]
+        max_length=MAX_LABEL_CHARS, required=False, help_text="Part of the label, in any case."
+    )
+
+
+class TypeFilterSerializer(PagingSerializer):
+    category = TitleField(max_length=60, required=False)
+
+
+class RelationshipFilterSerializer(PagingSerializer):
+    concept = serializers.UUIDField(required=False, help_text="At either end.")
+    type = serializers.UUIDField(required=False)
+
+
+# --- What is answered ------------------------------------------------------------------------
+
+
+class ConceptSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    index = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    description = serializers.CharField()
+    search_terms = serializers.ListField(child=serializers.CharField())
+    evidence_count = serializers.IntegerField(help_text=NOT_TRUTH)
+    relationship_count = serializers.IntegerField()
+    revision = serializers.IntegerField()
+
+
+class InstanceSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    quote = serializers.CharField()
+    start_offset = serializers.IntegerField()
+    end_offset = serializers.IntegerField()
+    verdict = serializers.ChoiceField(
+        choices=["exact", "stale", "lost"],
+        help_text="exact: the source says it there, now. stale: it changed since, and is looked "
+        "through again. lost: the document does not say it any more.",
+    )
+    artifact = serializers.DictField()
+    source = serializers.DictField(allow_null=True)  # type: ignore[assignment]
+
+
+class RelationshipTypeSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    index = serializers.CharField()
+    name = serializers.CharField()
+    category = serializers.CharField()
+    description = serializers.CharField()
+    revision = serializers.IntegerField()
+
+
+class RelationshipSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    source = serializers.DictField(help_text="id and label of a concept.")  # type: ignore[assignment]
+    type = serializers.DictField(help_text="id, name and category.")
+    target = serializers.DictField(help_text="id and label of a concept.")
+
+
+class _PageSerializer(serializers.Serializer):
+    count = serializers.IntegerField()
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+
+
+class ConceptListSerializer(_PageSerializer):
+    results = ConceptSerializer(many=True)
+
+
+class RelationshipTypeListSerializer(_PageSerializer):
+    results = RelationshipTypeSerializer(many=True)
+
+
+class RelationshipListSerializer(_PageSerializer):
+    results = RelationshipSerializer(many=True)
+
+
+class InstanceListSerializer(_PageSerializer):
+    results = InstanceSerializer(many=True)
+
+
+class DeletionSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    deleted = serializers.BooleanField()
+    revision = serializers.IntegerField()
+
+
+def render_concepts(concepts: Collection[Concept]) -> list[dict[str, Any]]:
+    ids = [concept.pk for concept in concepts]
+    standing = Instance.objects.standing().filter(concept__in=ids).order_by()
+    counts = standing.values_list("concept").annotate(Count("pk"))
+    evidence: dict[UUID, int] = dict(counts)
+    degrees = count_relationships(ids)
+    return [
+        {
+            "id": str(concept.pk),
+            "index": concept.artifact.index,
+            "label": concept.label,
+            "description": concept.description,
+            "search_terms": concept.search_terms,
+            "evidence_count": evidence.get(concept.pk, 0),
+            "relationship_count": degrees.get(concept.pk, 0),
+            "revision": concept.artifact.revision,
+        }
+        for concept in concepts
+    ]
+
+
+def count_relationships(concept_ids: Collection[UUID]) -> dict[UUID, int]:
+    """Concept -> how many edges begin or end there; without those that have none."""
+    degrees: dict[UUID, int] = {}
+    edges = Relationship.objects.filter(source__in=concept_ids) | Relationship.objects.filter(
+        target__in=concept_ids
+    )
+    for ends in edges.order_by().values_list("source_id", "target_id"):
+        for end in ends:
+            degrees[end] = degrees.get(end, 0) + 1
+    return degrees
+
+
+def render_instance(instance: Instance) -> dict[str, Any]:
+    source = instance.source
+    return {
+        "id": str(instance.pk),
+        "quote": instance.quote,
+        "start_offset": instance.start_offset,
+        "end_offset": instance.end_offset,
+        "verdict": judge_instance(instance, source),
+        "artifact": {
+            "id": str(instance.artifact_id),
+            "title": instance.artifact.title,
+            "external_id": instance.artifact.external_id,
+        },
+        "source": None
+        if source is None
+        else {"id": str(source.pk), "ordinal": source.ordinal, "heading": source.heading},
+    }
+
+
+def judge_instance(instance: Instance, source: Source | None) -> str:
+    """Against the source's text as it is, whatever its hash says."""
+    if instance.is_lost:
+        return "lost"
+    if source is None or hash_text(source.text) != instance.source_hash:
+        return "stale"
+    is_there = source.text[instance.start_offset : instance.end_offset] == instance.quote
+    return "exact" if is_there else "stale"
+
+
+def render_type(kind: RelationshipType) -> dict[str, Any]:
+    return {
+        "id": str(kind.pk),
+        "index": kind.artifact.index,
+        "name": kind.name,
+        "category": kind.category,
+        "description": kind.description,
+        "revision": kind.artifact.revision,
+    }
+
+
+def render_relationship(edge: Relationship) -> dict[str, Any]:
+    return {
+        "id": str(edge.pk),
+        "source": {"id": str(edge.source_id), "label": edge.source.label},
+        "type": {
+            "id": str(edge.type_id),
+            "name": edge.type.name,
+            "category": edge.type.category,
+        },
+        "target": {"id": str(edge.target_id), "label": edge.target.label},
+    }

@@ -1,0 +1,330 @@
+"""Writes to concepts, the vocabulary and relationships. Nothing here enqueues work."""
+
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from uuid import UUID
+
+from django.db import transaction
+
+from concepts.exceptions import UnknownConcept, UnknownRelationshipType
+from concepts.models import Concept, Instance, Relationship, RelationshipType
+from documents.entities import add_entity, change_entity, identify_entity
+from documents.exceptions import InvalidInput
+from documents.models import Artifact
+from documents.services import remove_artifact
+from indexing.models import IndexBuild
+
+CONCEPT = Artifact.Role.CONCEPT
+RELATIONSHIP_TYPE = Artifact.Role.RELATIONSHIP_TYPE
+MAX_LABEL_CHARS = 300
+MAX_NAME_CHARS = 200
+MAX_DESCRIPTION_CHARS = 5_000
+MAX_SEARCH_TERMS = 50
+
+
+def name_key(name: str) -> str:
+    """A name as it is compared with others of its index."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def require_concepts(index: str) -> None:
+    """
+    Raises:
+        InvalidInput: no build of the index holds concepts.
+    """
+    receiving = IndexBuild.objects.receiving()
+    if not any(build.spec.concepts for build in receiving.filter(index=index)):
+        raise InvalidInput(
+            f"The index {index} holds no concepts.",
+            field="index",
+            allowed={build.index_id for build in receiving if build.spec.concepts},
+            fix="Switch concepts on in its spec.",
+        )
+
+
+# --- Concepts --------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def create_concept(
+    index: str, label: str, *, description: str = "", search_terms: Sequence[str] = ()
+) -> Concept:
+    """
+    Raises:
+        ContentConflict: the index has a concept of this label, in any case.
+        InvalidInput: the index holds no concepts, or a text is too long or blank.
+    """
+    require_concepts(index)
+    label = _clean_name(label, "label", MAX_LABEL_CHARS)
+    terms, described = clean_terms(search_terms), _clean_description(description)
+    artifact = add_entity(index, CONCEPT, name=name_key(label), title=label)
+    return Concept.objects.create(
+        artifact=artifact, label=label, description=described, search_terms=terms
+    )
+
+
+@transaction.atomic
+def edit_concept(
+    concept_id: UUID,
+    *,
+    label: str | None = None,
+    description: str | None = None,
+    search_terms: Sequence[str] | None = None,
+) -> Concept:
+    """Change what is given; the rest stays.
+
+    Raises:
+        UnknownConcept: there is none of this id.
+        ContentConflict, InvalidInput: as for ``create_concept``.
+    """
+    concept = lock_concept(concept_id)
+    if label is not None:
+        concept.label = _clean_name(label, "label", MAX_LABEL_CHARS)
+    if description is not None:
+        concept.description = _clean_description(description)
+    if search_terms is not None:
+        concept.search_terms = clean_terms(search_terms)
+    _keep_concept(concept)
+    return concept
+
+
+def remove_concept(concept_id: UUID) -> int:
+    """Delete a concept with its instances and relationships; the revision that does.
+
+    Raises:
+        UnknownConcept: there is none of this id.
+    """
+    with transaction.atomic():
+        lock_concept(concept_id)
+        return remove_artifact(concept_id)
+
+
+@transaction.atomic
+def merge_concepts(kept_id: UUID, merged_ids: Collection[UUID]) -> Concept:
+    """Make one concept of several: the kept one has all their evidence and relationships, and
+    their labels as search terms; the others are deleted.
+
+    A relationship among them goes, and of two that say the same one stays.
+
+    Raises:
+        UnknownConcept: there is none of one of these ids.
+        InvalidInput: they are of several indexes, or none but the kept one is named.
+    """
+    others = sorted(set(merged_ids) - {kept_id})
+    if not others:
+        raise InvalidInput("Name another concept to merge into this one.", field="concepts")
+    locked = {each: lock_concept(each) for each in sorted([kept_id, *others])}
+    kept = locked.pop(kept_id)
+    if any(each.artifact.index != kept.artifact.index for each in locked.values()):
+        raise InvalidInput("Concepts of several indexes cannot be merged.", field="concepts")
+    terms = [*kept.search_terms]
+    for merged in locked.values():
+        terms += [merged.label, *merged.search_terms]
+        kept.description = kept.description or merged.description
+    kept.search_terms = _distinct_terms(terms, besides=kept.label)[:MAX_SEARCH_TERMS]
+    _move_instances(kept, others)
+    _move_relationships(kept, others)
+    for other in others:
+        remove_artifact(other)
+    _keep_concept(kept)
+    return kept
+
+
+def find_concept(index: str, label: str) -> Concept | None:
+    """The index's concept of this label, in any case."""
+    identity = identify_entity(CONCEPT, name_key(label))
+    return Concept.objects.filter(artifact__index=index, artifact__identity=identity).first()
+
+
+def lock_concept(concept_id: UUID) -> Concept:
+    """The concept, which no one else changes until the transaction ends.
+
+    Raises:
+        UnknownConcept: there is none of this id.
+    """
+    rows = Concept.objects.select_for_update(of=("self",)).select_related("artifact")
+    concept = rows.filter(pk=concept_id).first()
+    if concept is None:
+        raise UnknownConcept(field="id")
+    return concept
+
+
+def _keep_concept(concept: Concept) -> None:
+    concept.save()
+    change_entity(concept.pk, name=name_key(concept.label), title=concept.label)
+
+
+def _move_instances(kept: Concept, others: Sequence[UUID]) -> None:
+    places = ("source_id", "start_offset", "end_offset")
+    held = set(kept.instances.exclude(source=None).values_list(*places))
+    for instance in Instance.objects.filter(concept__in=others).order_by("created_at", "pk"):
+        place = (instance.source_id, instance.start_offset, instance.end_offset)
+        if instance.source_id is not None and place in held:
+            continue  # goes with its concept
+        held.add(place)
+        Instance.objects.filter(pk=instance.pk).update(concept=kept)
+
+
+def _move_relationships(kept: Concept, others: Sequence[UUID]) -> None:
+    ends = {kept.pk, *others}
+    moved = Relationship.objects.filter(source__in=ends) | Relationship.objects.filter(
+        target__in=ends
+    )
+    wanted: dict[tuple[UUID, UUID, UUID], Relationship] = {}
+    for edge in moved.order_by("created_at", "pk"):
+        source = kept.pk if edge.source_id in ends else edge.source_id
+        target = kept.pk if edge.target_id in ends else edge.target_id
+        if source != target:
+            wanted.setdefault((source, edge.type_id, target), edge)
+    Relationship.objects.filter(pk__in=[edge.pk for edge in moved]).exclude(
+        pk__in=[edge.pk for edge in wanted.values()]
+    ).delete()
+    for (source, _, target), edge in wanted.items():
+        Relationship.objects.filter(pk=edge.pk).update(source=source, target=target)
+
+
+# --- The vocabulary --------------------------------------------------------------------------
+
+
+@transaction.atomic
+def create_relationship_type(
+    index: str, name: str, *, category: str = "", description: str = ""
+) -> RelationshipType:
+    """
+    Raises:
+        ContentConflict: the index has a type of this name, in any case.
+        InvalidInput: the index holds no concepts, or a text is too long or blank.
+    """
+    require_concepts(index)
+    name = _clean_name(name, "name", MAX_NAME_CHARS)
+    described = _clean_description(description)
+    artifact = add_entity(index, RELATIONSHIP_TYPE, name=name_key(name), title=name)
+    return RelationshipType.objects.create(
+        artifact=artifact, name=name, category=_clean_category(category), description=described
+    )
+
+
+@transaction.atomic
+def edit_relationship_type(
+    type_id: UUID,
+    *,
+    name: str | None = None,
+    category: str | None = None,
+    description: str | None = None,
+) -> RelationshipType:
+    """Change what is given; the rest stays.
+
+    Raises:
+        UnknownRelationshipType: there is none of this id.
+        ContentConflict, InvalidInput: as for ``create_relationship_type``.
+    """
+    kind = _lock_type(type_id)
+    if name is not None:
+        kind.name = _clean_name(name, "name", MAX_NAME_CHARS)
+    if category is not None:
+        kind.category = _clean_category(category)
+    if description is not None:
+        kind.description = _clean_description(description)
+    kind.save()
+    change_entity(kind.pk, name=name_key(kind.name), title=kind.name)
+    return kind
+
+
+def remove_relationship_type(type_id: UUID) -> int:
+    """Delete a type with the relationships of it; the revision that does.
+
+    Raises:
+        UnknownRelationshipType: there is none of this id.
+    """
+    with transaction.atomic():
+        _lock_type(type_id)
+        return remove_artifact(type_id)
+
+
+def find_relationship_type(index: str, name: str) -> RelationshipType | None:
+    """The index's type of this name, in any case."""
+    identity = identify_entity(RELATIONSHIP_TYPE, name_key(name))
+    found = RelationshipType.objects.filter(artifact__index=index, artifact__identity=identity)
+    return found.first()
+
+
+def _lock_type(type_id: UUID) -> RelationshipType:
+    rows = RelationshipType.objects.select_for_update(of=("self",)).select_related("artifact")
+    kind = rows.filter(pk=type_id).first()
+    if kind is None:
+        raise UnknownRelationshipType(field="id")
+    return kind
+
+
+# --- Relationships ---------------------------------------------------------------------------
+
+
+@transaction.atomic
+def relate(
+    index: str, source_id: UUID, type_id: UUID, target_id: UUID
+) -> tuple[Relationship, bool]:
+    """The edge between two concepts of the index, and whether it is new.
+
+    Raises:
+        InvalidInput: naming the end, or the type, that the index does not have; or both ends
+            are the same concept.
+    """
+    if source_id == target_id:
+        raise InvalidInput("A concept has no relationship with itself.", field="target")
+    for field, concept_id in (("source", source_id), ("target", target_id)):
+        if not Concept.objects.of_index(index).filter(pk=concept_id).exists():
+            raise InvalidInput(f"{index} has no concept {concept_id}.", field=field)
+    if not RelationshipType.objects.filter(pk=type_id, artifact__index=index).exists():
+        raise InvalidInput(f"{index} has no relationship type {type_id}.", field="type")
+    return Relationship.objects.get_or_create(
+        source_id=source_id, type_id=type_id, target_id=target_id
+    )
+
+
+# --- Texts as they are kept ------------------------------------------------------------------
+
+
+def _clean_name(name: str, field: str, most: int) -> str:
+    cleaned = " ".join(name.split())
+    if not cleaned:
+        raise InvalidInput(f"A {field} says something.", field=field)
+    if len(cleaned) > most:
+        raise InvalidInput(f"A {field} has {most} characters at most.", field=field)
+    return cleaned
+
+
+def _clean_category(category: str) -> str:
+    cleaned = " ".join(category.lower().split())
+    if len(cleaned) > 60:
+        raise InvalidInput("A category has 60 characters at most.", field="category")
+    return cleaned
+
+
+def _clean_description(description: str) -> str:
+    cleaned = description.strip()
+    if len(cleaned) > MAX_DESCRIPTION_CHARS:
+        raise InvalidInput(
+            f"A description has {MAX_DESCRIPTION_CHARS} characters at most.", field="description"
+        )
+    return cleaned
+
+
+def clean_terms(terms: Sequence[str]) -> list[str]:
+    """
+    Raises:
+        InvalidInput: there are too many, or one is blank or too long.
+    """
+    cleaned = _distinct_terms(_clean_name(term, "search term", MAX_LABEL_CHARS) for term in terms)
+    if len(cleaned) > MAX_SEARCH_TERMS:
+        raise InvalidInput(
+            f"A concept has {MAX_SEARCH_TERMS} search terms at most.", field="search_terms"
+        )
+    return cleaned
+
+
+def _distinct_terms(terms: Iterable[str], *, besides: str = "") -> list[str]:
+    seen: dict[str, str] = {}
+    for term in terms:
+        seen.setdefault(name_key(term), term)
+    seen.pop(name_key(besides), None)
+    return list(seen.values())

@@ -1,0 +1,44 @@
+"""Changes that reach evidence. The flow:
+
+    Artifact saved   -> commit -> tasks.heal_instances   quotes looked for again, or marked lost
+    Source saved     -> commit -> tasks.heal_instances
+    either           -> commit -> tasks.extract_concepts where the spec asks for it
+    each minute (beat)         -> tasks.sweep_concepts   whatever no signal woke; and:
+    concepts settled           -> tasks.survey_concepts  their neighbours kept as emergent pairs
+
+Concepts and relationship types are planned as any artifact is: ``indexing/signals.py``. What is
+quoted from a document goes with the document.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models.signals import post_save
+from django.dispatch import receiver
+
+from concepts import tasks
+from concepts.extraction import is_extracted
+from concepts.models import Instance
+from documents.models import Artifact, Source
+from documents.waking import wake_on_commit
+from indexing.models import IndexBuild
+
+
+@receiver(post_save, sender=Artifact, dispatch_uid="concepts.artifact_saved")
+def enqueue_for_artifact(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw and instance.role == Artifact.Role.DOCUMENT:
+        _enqueue(instance.pk, instance.index)
+
+
+@receiver(post_save, sender=Source, dispatch_uid="concepts.source_saved")
+def enqueue_for_source(instance: Source, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw:
+        _enqueue(instance.artifact_id, instance.artifact.index)
+
+
+def _enqueue(artifact_id: UUID, index: str) -> None:
+    if Instance.objects.filter(artifact=artifact_id).exists():
+        wake_on_commit(tasks.heal_instances, artifact_id=str(artifact_id))
+    build = IndexBuild.objects.live().filter(index=index).first()
+    if build is not None and is_extracted(build):
+        wake_on_commit(tasks.extract_concepts, build_id=build.pk)

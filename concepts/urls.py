@@ -1,0 +1,44 @@
+"""Where concepts are written and read, below ``api/v1/``."""
+
+from typing import Any
+
+from django.urls import path
+from rest_framework.viewsets import ViewSet
+
+from concepts.viewsets import (
+    ConceptViewSet,
+    InstanceViewSet,
+    RelationshipTypeViewSet,
+    RelationshipViewSet,
+)
+
+ONE = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+ALL = {"get": "list", "post": "create"}
+ROUTES: list[tuple[str, type[ViewSet], dict[str, Any]]] = [
+    ("indexes/<str:index>/concepts/", ConceptViewSet, ALL),
+    ("concepts/<uuid:concept_id>/", ConceptViewSet, ONE),
+    ("concepts/<uuid:concept_id>/merge", ConceptViewSet, {"post": "merge"}),
+    (
+        "concepts/<uuid:concept_id>/instances/",
+        ConceptViewSet,
+        {"get": "instances", "post": "quote"},
+    ),
+    ("instances/<uuid:instance_id>/", InstanceViewSet, {"delete": "destroy"}),
+    ("indexes/<str:index>/relationship-types/", RelationshipTypeViewSet, ALL),
+    ("relationship-types/<uuid:type_id>/", RelationshipTypeViewSet, ONE),
+    ("indexes/<str:index>/relationships/", RelationshipViewSet, ALL),
+    (
+        "relationships/<uuid:relationship_id>/",
+        RelationshipViewSet,
+        {"get": "retrieve", "delete": "destroy"},
+    ),
+]
+
+urlpatterns = []
+for route, viewset, actions in ROUTES:
+    # With and without the slash at the end: a redirect would turn a POST into a GET.
+    other = route.removesuffix("/") if route.endswith("/") else f"{route}/"
+    urlpatterns += [
+        path(route, viewset.as_view(actions)),
+        path(other, viewset.as_view(actions, schema=None)),
+    ]

@@ -1,0 +1,321 @@
+"""Concepts, the vocabulary and relationships over HTTP."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import status, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from concepts import evidence, services
+from concepts.exceptions import (
+    UnknownConcept,
+    UnknownInstance,
+    UnknownRelationship,
+    UnknownRelationshipType,
+)
+from concepts.models import Concept, Instance, Relationship, RelationshipType
+from concepts.serializers import (
+    ConceptFilterSerializer,
+    ConceptInputSerializer,
+    ConceptListSerializer,
+    ConceptPatchSerializer,
+    ConceptSerializer,
+    DeletionSerializer,
+    InstanceListSerializer,
+    InstanceSerializer,
+    MergeSerializer,
+    QuoteSerializer,
+    RelationshipFilterSerializer,
+    RelationshipInputSerializer,
+    RelationshipListSerializer,
+    RelationshipSerializer,
+    RelationshipTypeListSerializer,
+    RelationshipTypeSerializer,
+    TypeFilterSerializer,
+    TypeInputSerializer,
+    TypePatchSerializer,
+    render_concepts,
+    render_instance,
+    render_relationship,
+    render_type,
+)
+from documents.exceptions import UnknownIndex
+from documents.indexes import get_catalog
+from documents.serializers import (
+    MAX_NAME_CHARS,
+    ErrorSerializer,
+    PagingSerializer,
+    StrictSerializer,
+)
+from documents.viewsets import paged
+
+REFUSED = {400: ErrorSerializer, 404: ErrorSerializer}
+TAKEN = {**REFUSED, 409: ErrorSerializer}
+
+
+class ConceptViewSet(viewsets.ViewSet):
+    """Concepts belong to an index; once there, each is known by its id."""
+
+    @extend_schema(
+        operation_id="list_concepts",
+        parameters=[ConceptFilterSerializer],
+        responses={200: ConceptListSerializer, **REFUSED},
+    )
+    def list(self, request: Request, index: str) -> Response:
+        """The concepts of an index, by label; `evidence=none`: those no passage bears."""
+        check_index(index)
+        given = checked(ConceptFilterSerializer, request.query_params)
+        concepts = Concept.objects.of_index(index).select_related("artifact")
+        if given.get("evidence") == "none":
+            concepts = concepts.bare()
+        elif given.get("evidence") == "some":
+            concepts = concepts.with_evidence()
+        if "label" in given:
+            concepts = concepts.filter(label__icontains=given["label"])
+        page, answer = paged(request, concepts.order_by("label", "pk"), given)
+        return Response({**answer, "results": render_concepts(list(page))})
+
+    @extend_schema(
+        operation_id="create_concept",
+        request=ConceptInputSerializer,
+        responses={201: ConceptSerializer, **TAKEN},
+    )
+    def create(self, request: Request, index: str) -> Response:
+        """Add a concept; it is embedded, and found by meaning."""
+        check_index(index)
+        given = checked(ConceptInputSerializer, request.data)
+        concept = services.create_concept(index, given.pop("label"), **given)
+        return Response(_render(concept.pk), status=status.HTTP_201_CREATED)
+
+    @extend_schema(
+        operation_id="read_concept", responses={200: ConceptSerializer, 404: ErrorSerializer}
+    )
+    def retrieve(self, request: Request, concept_id: UUID) -> Response:
+        """One concept."""
+        return Response(_render(concept_id))
+
+    @extend_schema(
+        operation_id="edit_concept",
+        request=ConceptPatchSerializer,
+        responses={200: ConceptSerializer, **TAKEN},
+    )
+    def partial_update(self, request: Request, concept_id: UUID) -> Response:
+        """Change label, description or search terms; what is not named stays."""
+        services.edit_concept(concept_id, **checked(ConceptPatchSerializer, request.data))
+        return Response(_render(concept_id))
+
+    @extend_schema(
+        operation_id="remove_concept", responses={200: DeletionSerializer, 404: ErrorSerializer}
+    )
+    def destroy(self, request: Request, concept_id: UUID) -> Response:
+        """Delete a concept with its evidence and relationships; its point goes by itself."""
+        return Response(_deleted(concept_id, services.remove_concept(concept_id)))
+
+    @extend_schema(
+        operation_id="merge_concepts",
+        request=MergeSerializer,
+        responses={200: ConceptSerializer, **REFUSED},
+    )
+    def merge(self, request: Request, concept_id: UUID) -> Response:
+        """Have other concepts become one with this; their evidence and relationships stay."""
+        given = checked(MergeSerializer, request.data)
+        services.merge_concepts(concept_id, given["concepts"])
+        return Response(_render(concept_id))
+
+    @extend_schema(
+        operation_id="list_instances",
+        parameters=[PagingSerializer],
+        responses={200: InstanceListSerializer, **REFUSED},
+    )
+    def instances(self, request: Request, concept_id: UUID) -> Response:
+        """What is quoted as evidence of a concept, lost quotes included."""
+        given = checked(PagingSerializer, request.query_params)
+        find_concept(concept_id)
+        rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
+        page, answer = paged(request, rows, given)
+        return Response({**answer, "results": [render_instance(each) for each in page]})
+
+    @extend_schema(
+        operation_id="add_instance",
+        request=QuoteSerializer,
+        responses={200: InstanceSerializer, 201: InstanceSerializer, **REFUSED},
+    )
+    def quote(self, request: Request, concept_id: UUID) -> Response:
+        """Quote a text as evidence of a concept. 201: taken. 200: it was there already."""
+        given = checked(QuoteSerializer, request.data)
+        instance, is_new = evidence.add_instance(
+            concept_id,
+            given["quote"],
+            source_id=given.get("source"),
+            artifact_id=given.get("artifact"),
+        )
+        code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
+        return Response(render_instance(instance), status=code)
+
+
+class InstanceViewSet(viewsets.ViewSet):
+    """One quote."""
+
+    @extend_schema(operation_id="remove_instance", responses={204: None, 404: ErrorSerializer})
+    def destroy(self, request: Request, instance_id: UUID) -> Response:
+        """Take back a quote; the text it is from stays."""
+        count, _ = Instance.objects.filter(pk=instance_id).delete()
+        if not count:
+            raise UnknownInstance(field="id")
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class RelationshipTypeViewSet(viewsets.ViewSet):
+    """The vocabulary of an index: in what ways its concepts may relate."""
+
+    @extend_schema(
+        operation_id="list_relationship_types",
+        parameters=[TypeFilterSerializer],
+        responses={200: RelationshipTypeListSerializer, **REFUSED},
+    )
+    def list(self, request: Request, index: str) -> Response:
+        """The relationship types of an index, by name."""
+        check_index(index)
+        given = checked(TypeFilterSerializer, request.query_params)
+        kinds = RelationshipType.objects.filter(artifact__index=index).select_related("artifact")
+        if "category" in given:
+            kinds = kinds.filter(category=given["category"].lower())
+        page, answer = paged(request, kinds.order_by("name", "pk"), given)
+        return Response({**answer, "results": [render_type(kind) for kind in page]})
+
+    @extend_schema(
+        operation_id="create_relationship_type",
+        request=TypeInputSerializer,
+        responses={201: RelationshipTypeSerializer, **TAKEN},
+    )
+    def create(self, request: Request, index: str) -> Response:
+        """Add a relationship type; it is embedded, and found by meaning."""
+        check_index(index)
+        given = checked(TypeInputSerializer, request.data)
+        kind = services.create_relationship_type(index, given.pop("name"), **given)
+        return Response(_render_type(kind.pk), status=status.HTTP_201_CREATED)
+
+    @extend_schema(
+        operation_id="read_relationship_type",
+        responses={200: RelationshipTypeSerializer, 404: ErrorSerializer},
+    )
+    def retrieve(self, request: Request, type_id: UUID) -> Response:
+        """One relationship type."""
+        return Response(_render_type(type_id))
+
+    @extend_schema(
+        operation_id="edit_relationship_type",
+        request=TypePatchSerializer,
+        responses={200: RelationshipTypeSerializer, **TAKEN},
+    )
+    def partial_update(self, request: Request, type_id: UUID) -> Response:
+        """Change name, category or description; what is not named stays."""
+        services.edit_relationship_type(type_id, **checked(TypePatchSerializer, request.data))
+        return Response(_render_type(type_id))
+
+    @extend_schema(
+        operation_id="remove_relationship_type",
+        responses={200: DeletionSerializer, 404: ErrorSerializer},
+    )
+    def destroy(self, request: Request, type_id: UUID) -> Response:
+        """Delete a relationship type with every relationship of it."""
+        return Response(_deleted(type_id, services.remove_relationship_type(type_id)))
+
+
+class RelationshipViewSet(viewsets.ViewSet):
+    """The edges among the concepts of an index."""
+
+    @extend_schema(
+        operation_id="list_relationships",
+        parameters=[RelationshipFilterSerializer],
+        responses={200: RelationshipListSerializer, **REFUSED},
+    )
+    def list(self, request: Request, index: str) -> Response:
+        """The relationships of an index."""
+        check_index(index)
+        given = checked(RelationshipFilterSerializer, request.query_params)
+        edges = Relationship.objects.of_index(index).named()
+        if "concept" in given:
+            edges = edges.at(given["concept"])
+        if "type" in given:
+            edges = edges.filter(type=given["type"])
+        page, answer = paged(request, edges, given)
+        return Response({**answer, "results": [render_relationship(edge) for edge in page]})
+
+    @extend_schema(
+        operation_id="relate_concepts",
+        request=RelationshipInputSerializer,
+        responses={200: RelationshipSerializer, 201: RelationshipSerializer, **REFUSED},
+    )
+    def create(self, request: Request, index: str) -> Response:
+        """Relate two concepts. 201: the relationship is new. 200: it was there already."""
+        check_index(index)
+        given = checked(RelationshipInputSerializer, request.data)
+        edge, is_new = services.relate(index, given["source"], given["type"], given["target"])
+        code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
+        return Response(_render_relationship(edge.pk), status=code)
+
+    @extend_schema(
+        operation_id="read_relationship",
+        responses={200: RelationshipSerializer, 404: ErrorSerializer},
+    )
+    def retrieve(self, request: Request, relationship_id: UUID) -> Response:
+        """One relationship."""
+        return Response(_render_relationship(relationship_id))
+
+    @extend_schema(operation_id="remove_relationship", responses={204: None, 404: ErrorSerializer})
+    def destroy(self, request: Request, relationship_id: UUID) -> Response:
+        """Delete a relationship; its concepts stay."""
+        count, _ = Relationship.objects.filter(pk=relationship_id).delete()
+        if not count:
+            raise UnknownRelationship(field="id")
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def checked(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
+    serializer = serializer_class(data=data)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def check_index(index: str) -> None:
+    names = get_catalog().names()
+    if index not in names:
+        shown = index[:MAX_NAME_CHARS]
+        raise UnknownIndex(f"There is no index named {shown!r}.", field="index", allowed=names)
+
+
+def find_concept(concept_id: UUID) -> Concept:
+    """
+    Raises:
+        UnknownConcept: there is none of this id.
+    """
+    concept = Concept.objects.select_related("artifact").filter(pk=concept_id).first()
+    if concept is None:
+        raise UnknownConcept(field="id")
+    return concept
+
+
+def _render(concept_id: UUID) -> dict[str, Any]:
+    [rendered] = render_concepts([find_concept(concept_id)])
+    return rendered
+
+
+def _render_type(type_id: UUID) -> dict[str, Any]:
+    kind = RelationshipType.objects.select_related("artifact").filter(pk=type_id).first()
+    if kind is None:
+        raise UnknownRelationshipType(field="id")
+    return render_type(kind)
+
+
+def _render_relationship(relationship_id: UUID) -> dict[str, Any]:
+    edge = Relationship.objects.named().filter(pk=relationship_id).first()
+    if edge is None:
+        raise UnknownRelationship(field="id")
+    return render_relationship(edge)
+
+
+def _deleted(entity_id: UUID, revision: int) -> dict[str, Any]:
+    return {"id": str(entity_id), "deleted": True, "revision": revision}

@@ -1,0 +1,13 @@
+"""Searching what was understood: concepts, relationship types and passages in one space.
+
+Scores are cosine similarities, or shares of them; how many passages bear a concept never enters
+one. Every answer says which way a thing was found.
+
+    nearest.py    one query, embedded once, against nodes of several kinds
+    concepts.py   concepts and relationship types by meaning
+    passages.py   sources by their chunks, and sources like one another
+    entries.py    the best entry point of a query; concepts found in several ways, blended
+    graph.py      paths along like types, and the subgraph a query spans
+    bridges.py    the sources between two concepts
+    bearing.py    the passages that bear a concept: by nearness to a query, in their context
+"""

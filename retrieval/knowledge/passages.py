@@ -1,0 +1,159 @@
+"""Sources by their chunks, and sources like one another."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+
+from concepts.models import Instance
+from documents.models import Source
+from indexing.exceptions import NotYetIndexed
+from indexing.models import Node
+from indexing.stores import DenseVector, get_store
+from retrieval.exceptions import UnknownSource
+from retrieval.knowledge.nearest import Nearest
+from retrieval.search.flat import Hit
+from retrieval.search.proof import Verdict
+
+_CHUNKS_PER_SOURCE = 4  # fetched for each source that is wanted, and twice as many each time after
+_MOST_CHUNKS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class SourceHit:
+    """``chunks``: those that matched, best first; the first gives the similarity. ``source``
+    None: an edit took it away, and the chunks are stale."""
+
+    source_id: UUID
+    source: Source | None
+    index: str
+    chunks: list[Hit]
+    neighbours: list[Source]
+    instances: list[Instance]
+
+    @property
+    def similarity(self) -> float:
+        return self.chunks[0].score
+
+    @property
+    def is_stale(self) -> bool:
+        return any(chunk.verdict == Verdict.STALE for chunk in self.chunks)
+
+
+def search_sources(
+    nearest: Nearest,
+    *,
+    limit: int,
+    min_similarity: float | None = None,
+    window: int = 0,
+    with_concepts: bool = False,
+    but_for: UUID | None = None,
+) -> list[SourceHit]:
+    """The sources whose chunks lie nearest, by the best of each; ``window`` neighbours on each
+    side come along, and the quotes found in them with their concepts."""
+    chunks = _best_chunks(nearest, limit, min_similarity, but_for)
+    found = list(chunks)[:limit]
+    sources = Source.objects.select_related("artifact", "page").defer("page__text").in_bulk(found)
+    neighbours = find_neighbours(sources.values(), window)
+    instances = _instances_in(found) if with_concepts else {}
+    return [
+        SourceHit(
+            source_id,
+            sources.get(source_id),
+            chunks[source_id][0].index,
+            chunks[source_id],
+            neighbours.get(source_id, []),
+            instances.get(source_id, []),
+        )
+        for source_id in found
+    ]
+
+
+def source_vector(source_id: UUID) -> tuple[str, DenseVector]:
+    """The index of a source, and the mean direction of its chunks in the live build.
+
+    Raises:
+        UnknownSource: there is none of this id.
+        NotYetIndexed: none of its chunks is in the store yet.
+    """
+    source = Source.objects.select_related("artifact").filter(pk=source_id).first()
+    if source is None:
+        raise UnknownSource(field="id")
+    nodes = Node.objects.live().filter(source=source_id, kind="chunk", state=Node.State.SETTLED)
+    rows = list(nodes.select_related("build__index"))
+    vectors = read_vectors(rows)
+    if not vectors:
+        raise NotYetIndexed(
+            "None of the source's chunks is embedded yet.", field="id", fix="Ask in a moment."
+        )
+    mean = np.mean(list(vectors.values()), axis=0)
+    return source.artifact.index, mean / np.linalg.norm(mean)
+
+
+def read_vectors(nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+    """Point id -> its vector of unit length, for those of these nodes that have a point."""
+    if not nodes:
+        return {}
+    # Of one index, for that is what they are asked for.
+    collection = nodes[0].build.collection(nodes[0].kind)
+    stored = get_store().retrieve(collection, [n.point_id for n in nodes], with_vectors=True)
+    return {
+        pk: point.dense / (np.linalg.norm(point.dense) or 1.0)
+        for pk, point in stored.items()
+        if point.dense is not None
+    }
+
+
+def find_neighbours(sources: Collection[Source], window: int) -> dict[UUID, list[Source]]:
+    """Source -> those up to ``window`` places from it in its artifact, in order."""
+    if not window or not sources:
+        return {}
+    artifacts = {source.artifact_id for source in sources}
+    places = {
+        (source.artifact_id, source.ordinal + step)
+        for source in sources
+        for step in range(-window, window + 1)
+    }
+    rows = Source.objects.filter(
+        artifact__in=artifacts, ordinal__in={ordinal for _, ordinal in places}
+    )
+    by_place = {
+        (row.artifact_id, row.ordinal): row
+        for row in rows.select_related("page").defer("page__text")
+    }
+    steps = [step for step in range(-window, window + 1) if step]
+    return {
+        source.pk: [
+            by_place[place]
+            for step in steps
+            if (place := (source.artifact_id, source.ordinal + step)) in by_place
+        ]
+        for source in sources
+    }
+
+
+def _best_chunks(
+    nearest: Nearest, limit: int, min_similarity: float | None, but_for: UUID | None
+) -> dict[UUID, list[Hit]]:
+    """Source -> its chunks that were found; best source first."""
+    count = limit * _CHUNKS_PER_SOURCE
+    while True:
+        hits = nearest.find("chunk", count, min_similarity=min_similarity)
+        chunks: dict[UUID, list[Hit]] = {}
+        for hit in hits:
+            source_id = UUID(hit.payload["source_id"])
+            if source_id != but_for:
+                chunks.setdefault(source_id, []).append(hit)
+        if len(chunks) >= limit or len(hits) < count or count >= _MOST_CHUNKS:
+            return chunks
+        count = min(2 * count, _MOST_CHUNKS)
+
+
+def _instances_in(source_ids: Collection[UUID]) -> dict[UUID, list[Instance]]:
+    rows = Instance.objects.standing().filter(source__in=list(source_ids))
+    grouped: dict[UUID, list[Instance]] = {}
+    for row in rows.select_related("concept", "artifact", "source").order_by("start_offset", "pk"):
+        assert row.source_id is not None
+        grouped.setdefault(row.source_id, []).append(row)
+    return grouped

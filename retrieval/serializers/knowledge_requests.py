@@ -1,0 +1,185 @@
+"""What searches of concepts, relationships and passages take over HTTP."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from documents.exceptions import InvalidInput
+from documents.serializers import MAX_OFFSET, StrictSerializer, StringField, invalid_input
+from retrieval.context import MAX_WINDOW
+from retrieval.knowledge.graph import MAX_DEPTH
+from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
+from retrieval.search import MAX_OFFSET as MAX_SEARCH_OFFSET
+from retrieval.serializers.requests import IndexNamesField, OneIndexField, with_one_query
+
+SUBGRAPH_THRESHOLD = 0.7
+BRIDGE_THRESHOLD = 0.75
+MAX_WORDS = 10
+WEIGHT: dict[str, Any] = {"min_value": 0.0, "max_value": 10.0}
+SIMILARITY: dict[str, Any] = {"min_value": -1.0, "max_value": 1.0}
+
+
+class NumberField(serializers.FloatField):
+    """A finite number: of one that is none, no bound would hold."""
+
+    def to_internal_value(self, data: Any) -> float:
+        number = super().to_internal_value(data)
+        if not math.isfinite(number):
+            self.fail("invalid")
+        return number
+
+
+@extend_schema_field(
+    {
+        "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "description": "Words with commas between them, or a list.",
+    }
+)
+class WordsField(serializers.Field):
+    """Words with commas between them, or a list of words."""
+
+    default_error_messages = {"invalid": f"This takes 1 to {MAX_WORDS} words."}
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        words = data.split(",") if isinstance(data, str) else data
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            self.fail("invalid")
+        words = [word.strip() for word in words]
+        if not 1 <= len(words) <= MAX_WORDS or "" in words:
+            self.fail("invalid")
+        return words
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class KnowledgeQuerySerializer(StrictSerializer):
+    """What every one of them takes."""
+
+    index = IndexNamesField(required=False)
+    collection = IndexNamesField(required=False, help_text="The same as index.")
+    query = StringField(required=False, max_length=MAX_QUERY_CHARS)
+    q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = with_one_query(attrs)
+        collection = attrs.pop("collection", None)
+        if collection is not None and "index" in attrs:
+            raise InvalidInput("Give index or collection, not both.", field="collection")
+        attrs.setdefault("index", collection)
+        if attrs["index"] is None:
+            raise InvalidInput("Name an index.", field="index")
+        return attrs
+
+
+class PagedKnowledgeSerializer(KnowledgeQuerySerializer):
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_SEARCH_OFFSET)
+
+
+class SourceSearchSerializer(KnowledgeQuerySerializer):
+    include_concepts = serializers.BooleanField(
+        default=False, help_text="The quotes found in each source, with their concepts."
+    )
+    window = serializers.IntegerField(
+        default=0, min_value=0, max_value=MAX_WINDOW, help_text="Neighbours on each side."
+    )
+
+
+class BlendSerializer(KnowledgeQuerySerializer):
+    concept_weight = NumberField(default=1.0, help_text="Of a concept's own similarity.", **WEIGHT)
+    source_weight = NumberField(
+        default=0.8, help_text="Of that of a source that bears it.", **WEIGHT
+    )
+    relationship_weight = NumberField(
+        default=0.6, help_text="Of that of the type of one of its relationships.", **WEIGHT
+    )
+
+
+class SubgraphSerializer(KnowledgeQuerySerializer):
+    min_similarity = NumberField(
+        default=SUBGRAPH_THRESHOLD, help_text="What lies over it is shown.", **SIMILARITY
+    )
+    limit = serializers.IntegerField(
+        default=50, min_value=1, max_value=MAX_LIMIT, help_text="Of each sort."
+    )
+
+
+class EvidenceParametersSerializer(StrictSerializer):
+    query = StringField(
+        required=False, max_length=MAX_QUERY_CHARS, help_text="What to order it by."
+    )
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
+
+
+class ContextParametersSerializer(StrictSerializer):
+    window = serializers.IntegerField(
+        default=0, min_value=0, max_value=MAX_WINDOW, help_text="Neighbours on each side."
+    )
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
+
+
+class PathParametersSerializer(StrictSerializer):
+    like = WordsField(help_text="What the types are to be near to, with commas between.")
+    depth = serializers.IntegerField(
+        default=2, min_value=1, max_value=MAX_DEPTH, help_text="Relationships in a row, at most."
+    )
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
+    min_similarity = NumberField(
+        required=False, help_text="Of a type to a word, from -1 to 1.", **SIMILARITY
+    )
+
+
+class SimilarParametersSerializer(StrictSerializer):
+    index = IndexNamesField(required=False, help_text="By default the source's own.")
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
+    window = serializers.IntegerField(default=0, min_value=0, max_value=MAX_WINDOW)
+
+
+class EmergentParametersSerializer(StrictSerializer):
+    index = OneIndexField()
+    state = serializers.ChoiceField(choices=["open", "dismissed"], default="open")
+    min_similarity = NumberField(
+        required=False,
+        help_text="Between the two concepts; no lower than what pairs are kept from.",
+        **SIMILARITY,
+    )
+    bridge_similarity = NumberField(
+        default=BRIDGE_THRESHOLD, help_text="Of a source to both concepts.", **SIMILARITY
+    )
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
+
+    def validate_min_similarity(self, value: float) -> float:
+        least = settings.STRATA_EMERGENT_SIMILARITY
+        if value < least:
+            raise serializers.ValidationError(f"Pairs are kept from {least} on.")
+        return value
+
+
+class AcceptSerializer(StrictSerializer):
+    type = serializers.UUIDField(help_text="The relationship type.")
+    reversed = serializers.BooleanField(
+        default=False, help_text="From the second concept to the first."
+    )
+
+
+def read_parameters(serializer: type[StrictSerializer], content: Any) -> Mapping[str, Any]:
+    """
+    Raises:
+        InvalidInput: the first thing wrong with it.
+    """
+    parameters = serializer()
+    try:
+        values: Mapping[str, Any] = parameters.run_validation(content)
+    except serializers.ValidationError as error:
+        raise invalid_input(error.detail, parameters.fields) from None
+    return values

@@ -1,0 +1,49 @@
+"""An index that holds concepts, and a client with a key."""
+
+import pytest
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+from concepts import tasks as concept_tasks
+from concepts.services import create_concept
+from indexing.models import IndexBuild
+from indexing.services import plan_nodes, settle_nodes, sync_indexes
+
+INDEX = "knowledge"
+
+
+@pytest.fixture
+def knowledge(db, store, embedder) -> IndexBuild:
+    """The live build of the index, empty."""
+    sync_indexes()
+    return IndexBuild.objects.live().get(index=INDEX)
+
+
+@pytest.fixture
+def client(db) -> APIClient:
+    _, secret = ApiKey.issue("tests")
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return client
+
+
+@pytest.fixture
+def wakes(monkeypatch):
+    """The documents whose quotes are asked to be looked for."""
+    asked: list[str] = []
+    monkeypatch.setattr(
+        concept_tasks.heal_instances, "delay", lambda artifact_id: asked.append(artifact_id)
+    )
+    return asked
+
+
+@pytest.fixture
+def heron(knowledge):
+    return create_concept(INDEX, "Heron", description="A wading bird", search_terms=["Ardea"])
+
+
+def settle_entities(build: IndexBuild, *entities) -> None:
+    for entity in entities:
+        plan_nodes(entity.pk, build)
+    while settle_nodes(build):
+        pass

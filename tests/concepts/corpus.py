@@ -1,0 +1,123 @@
+"""A corpus made by rule, of 223 sources and a known graph of 74 concepts.
+
+Concept ``k`` has four words of its own and a document of three pages: one before it, one that
+says its words, one that says its label once more. Chains of ten run through the concepts, by
+types that take turns. Beside them stand one emergent pair with the source between its concepts,
+one near miss, and one pair as near as the first that is related already.
+"""
+
+from dataclasses import dataclass
+
+from concepts.evidence import add_instance
+from concepts.models import Concept, RelationshipType
+from concepts.services import create_concept, create_relationship_type, relate
+from documents.models import Artifact, Source
+from documents.services import TextContent, add_artifact
+from indexing.models import IndexBuild
+from tests.concepts.conftest import INDEX
+from tests.factories import settle
+
+CHAINED = 68  # concepts in chains
+CHAIN = 10
+SYLLABLES = ("ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "su", "ta", "ve", "zo")
+TYPES = {
+    "SUPPORTS": ("epistemic", "strengthens backs"),
+    "CONTRADICTS": ("epistemic", "opposes refutes"),
+    "ENABLES": ("structural", "allows permits"),
+}
+
+# Of thirteen words each: twelve shared are a similarity of 0.92, eleven one of 0.846.
+SHARED = [f"shared{n}" for n in range(13)]
+MISSED = [f"failed{n}" for n in range(13)]  # none of them hashed like another
+RELATED = [f"related{n}" for n in range(13)]
+PLANTED = {
+    "near one": SHARED,
+    "near other": [*SHARED[:12], "othershared"],
+    "missed one": MISSED,
+    "missed other": [*MISSED[:11], "otherfailed", "anotherfailed"],
+    "related one": RELATED,
+    "related other": [*RELATED[:12], "otherrelated"],
+}
+
+
+def word(number: int) -> str:
+    """A word that no other number has."""
+    parts = []
+    for _ in range(4):
+        number, rest = divmod(number, len(SYLLABLES))
+        parts.append(SYLLABLES[rest])
+    return "".join(parts)
+
+
+def words_of(k: int) -> list[str]:
+    return [word(4 * k + n) for n in range(4)]
+
+
+def label_of(k: int) -> str:
+    return " ".join(words_of(k)[:2])
+
+
+def pages_of(k: int) -> tuple[str, str, str]:
+    first, second, third, fourth = words_of(k)
+    return (
+        f"Opening {k} tells how study {k} was begun, and by whom.",
+        f"{first} {second} {third} {fourth}",
+        f"Closing {k} mentions {first} {second} once more beside harvest {k}.",
+    )
+
+
+def type_of(k: int) -> str | None:
+    """Of the relationship from concept ``k`` to the next; None at the end of a chain."""
+    if k % CHAIN == CHAIN - 1 or k + 1 >= CHAINED:
+        return None
+    return list(TYPES)[k // 2 % len(TYPES)]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    build: IndexBuild
+    concepts: list[Concept]  # in chains
+    planted: dict[str, Concept]
+    types: dict[str, RelationshipType]
+    documents: list[Artifact]
+    bridge: Source
+
+    def source(self, k: int, ordinal: int) -> Source:
+        return Source.objects.get(artifact=self.documents[k], ordinal=ordinal)
+
+
+def make_corpus(build: IndexBuild) -> Corpus:
+    documents = [_give(pages_of(k)) for k in range(CHAINED)]
+    # What lies between the two that are near, and documents that say little of any.
+    between = _give((" ".join([*SHARED, "othershared"]),))
+    beside = [
+        _give((" ".join([*said[:3], f"beside{n}"]), f"Page {n} is blank.", f"Leaf {n} ends here."))
+        for n, said in enumerate(PLANTED.values())
+    ]
+    concepts = [
+        create_concept(INDEX, label_of(k), description=" ".join(words_of(k)[2:]))
+        for k in range(CHAINED)
+    ]
+    planted = {name: create_concept(INDEX, " ".join(words)) for name, words in PLANTED.items()}
+    types = {
+        name: create_relationship_type(INDEX, name, category=category, description=description)
+        for name, (category, description) in TYPES.items()
+    }
+    for k, concept in enumerate(concepts):
+        add_instance(concept.pk, label_of(k), source_id=_source(documents[k], 1).pk)
+        quote = f"{label_of(k).upper()}  once more"
+        add_instance(concept.pk, quote, source_id=_source(documents[k], 2).pk)
+        if (name := type_of(k)) is not None:
+            relate(INDEX, concept.pk, types[name].pk, concepts[k + 1].pk)
+    ends = planted["related one"], planted["related other"]
+    relate(INDEX, ends[0].pk, types["ENABLES"].pk, ends[1].pk)
+    settle(build, *documents, between, *beside, *concepts, *planted.values(), *types.values())
+    return Corpus(build, concepts, planted, types, documents, between.sources.get())
+
+
+def _give(pages: tuple[str, ...]) -> Artifact:
+    return add_artifact(INDEX, TextContent(pages))[0]
+
+
+def _source(document: Artifact, ordinal: int) -> Source:
+    return Source.objects.get(artifact=document, ordinal=ordinal)

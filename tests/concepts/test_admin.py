@@ -1,0 +1,105 @@
+import pytest
+from django.urls import reverse
+
+from concepts.evidence import add_instance
+from concepts.models import Concept, Relationship, RelationshipType
+from concepts.services import create_concept, create_relationship_type, relate
+from documents.models import Artifact
+from tests.acting import act, offered
+from tests.concepts.conftest import INDEX
+from tests.factories import give
+
+
+def add(client, model, **values):
+    return client.post(reverse(f"admin:concepts_{model}_add"), values)
+
+
+class TestConceptAdmin:
+    def test_makes_changes_and_removes_a_concept_with_its_artifact(self, admin_client, knowledge):
+        values = {"label": "Heron", "description": "A bird", "search_terms": "Ardea\n\nReiher\n"}
+        made = add(admin_client, "concept", index=INDEX, **values)
+        concept = Concept.objects.get()
+        url = reverse("admin:concepts_concept_change", args=[concept.pk])
+        shown = admin_client.get(url)
+        admin_client.post(url, {**values, "label": "Grey heron"})
+        title = Artifact.objects.get(pk=concept.pk).title
+        admin_client.post(reverse("admin:concepts_concept_delete", args=[concept.pk]), {"post": 1})
+
+        assert made.status_code == 302
+        assert concept.search_terms == ["Ardea", "Reiher"]
+        assert b"Ardea\nReiher" in shown.content
+        assert title == "Grey heron"
+        assert not Artifact.objects.exists()
+
+    def test_says_at_the_field_what_is_wrong(self, admin_client, heron):
+        taken = add(admin_client, "concept", index=INDEX, label="HERON")
+        elsewhere = add(admin_client, "concept", index="plain", label="Crane")
+        many = add(
+            admin_client, "concept", index=INDEX, label="x",
+            search_terms="\n".join(map(str, range(51))),
+        )  # fmt: skip
+
+        assert b"knowledge has Heron already" in taken.content
+        assert b"Select a valid choice" in elsewhere.content
+        assert b"50 search terms at most" in many.content
+        assert Concept.objects.get() == heron
+
+    def test_lists_what_no_passage_bears_for_review(self, admin_client, heron, wakes):
+        create_concept(INDEX, "Crane")
+        document = give("The heron stands.", index=INDEX)
+        add_instance(heron.pk, "heron", artifact_id=document.pk)
+        url = reverse("admin:concepts_concept_changelist")
+
+        def labels(**query):
+            rows = admin_client.get(url, query).context["cl"].result_list
+            return [row.label for row in rows]
+
+        assert labels(evidence="none") == ["Crane"]
+        assert labels(evidence="some") == ["Heron"]
+        assert labels(index=INDEX) == ["Crane", "Heron"]
+        assert labels(q=str(heron.pk)) == ["Heron"]
+
+    def test_merges_those_selected(self, admin_client, heron):
+        crane = create_concept(INDEX, "Crane")
+
+        said = act(admin_client, "concepts_concept", "merge", heron, crane)
+        alone = act(admin_client, "concepts_concept", "merge", crane)
+
+        assert said == "2 concepts are Crane now."
+        assert alone == "Name another concept to merge into this one."
+        assert Concept.objects.get() == crane
+
+
+class TestRelationshipAdmin:
+    def test_relates_two_concepts_of_one_index(self, admin_client, heron):
+        add(admin_client, "relationshiptype", index=INDEX, name="EATS", category="structural")
+        kind, fish = RelationshipType.objects.get(), create_concept(INDEX, "Fish")
+        ends = {"source": heron.pk, "type": kind.pk, "target": fish.pk}
+
+        made = add(admin_client, "relationship", **ends)
+        twice = add(admin_client, "relationship", **ends)
+        looped = add(admin_client, "relationship", **{**ends, "target": heron.pk})
+
+        assert made.status_code == 302
+        assert (twice.status_code, looped.status_code) == (200, 200)
+        assert str(Relationship.objects.get()) == "Heron EATS Fish"
+
+    @pytest.mark.parametrize("model", ["relationship", "relationshiptype", "instance"])
+    def test_lists_what_there_is(self, admin_client, heron, wakes, model):
+        kind, fish = create_relationship_type(INDEX, "EATS"), create_concept(INDEX, "Fish")
+        relate(INDEX, heron.pk, kind.pk, fish.pk)
+        document = give("The heron stands.", index=INDEX)
+        add_instance(heron.pk, "heron", artifact_id=document.pk)
+
+        url = reverse(f"admin:concepts_{model}_changelist")
+        listed = admin_client.get(url, {"q": ""}).context["cl"].result_count
+
+        assert listed == 1
+        assert "delete_selected" in offered(admin_client, f"concepts_{model}")
+
+
+class TestArtifactAdmin:
+    def test_shows_documents_alone(self, admin_client, heron):
+        listed = admin_client.get(reverse("admin:documents_artifact_changelist"))
+
+        assert listed.context["cl"].result_count == 0

@@ -1,0 +1,86 @@
+"""Concepts in a second build of their index, and by the real model."""
+
+import pytest
+
+from concepts import services
+from indexing.kinds import unplanned_artifacts
+from indexing.models import IndexBuild
+from indexing.services import plan_nodes, settle_nodes, sync_indexes
+from indexing.spec import IndexSpec
+from indexing.stores import get_store
+from indexing.verification import verify_build
+from tests.concepts.conftest import INDEX, settle_entities
+from tests.factories import give, settle
+
+
+class TestASecondBuild:
+    def test_holds_the_concepts_too_and_has_their_vectors_copied(
+        self, knowledge, heron, embedder, wakes
+    ):
+        document = give("The heron stands in the shallows.", index=INDEX)
+        kind = services.create_relationship_type(INDEX, "EATS")
+        settle(knowledge, document)
+        settle_entities(knowledge, heron, kind)
+        recipe = {**knowledge.recipe, "chunks": {"strategies": [{"name": "paragraph"}]}}
+        second = IndexBuild.objects.create(
+            index=knowledge.index,
+            number=2,
+            recipe=IndexSpec.model_validate(recipe).model_dump(mode="json"),
+            fingerprint="other",
+        )
+        embedder.embedded.clear()
+
+        for artifact in unplanned_artifacts(second):
+            plan_nodes(artifact.pk, second)
+        while settle_nodes(second):
+            pass
+
+        assert get_store().count(second.collection("concept")) == 1
+        assert get_store().count(second.collection("relationship_type")) == 1
+        assert heron.text not in embedder.embedded
+        assert verify_build(second).findings == verify_build(knowledge).findings == {}
+
+
+class TestTheRealModel:
+    @pytest.fixture
+    def graph(self, db, store):
+        sync_indexes()
+        build = IndexBuild.objects.live().get(index=INDEX)
+        concepts = [
+            services.create_concept(INDEX, label, description=about)
+            for label, about in (
+                ("Photosynthesis", "Plants turn light and water into sugar"),
+                ("Crop yield", "How much grain a field gives"),
+                ("Soil erosion", "Wind and rain carry the ground away"),
+            )
+        ]
+        types = [
+            services.create_relationship_type(INDEX, name, description=about)
+            for name, about in (
+                ("ENABLES", "makes possible, allows"),
+                ("CONTRADICTS", "speaks against, refutes"),
+            )
+        ]
+        services.relate(INDEX, concepts[0].pk, types[0].pk, concepts[1].pk)
+        services.relate(INDEX, concepts[0].pk, types[1].pk, concepts[2].pk)
+        document = give("Wheat gives more grain where bees visit it.", index=INDEX)
+        settle(build, document)
+        settle_entities(build, *concepts, *types)
+        return concepts
+
+    def test_follows_words_that_mean_what_a_type_says(self, graph, client):
+        url = f"/api/v1/concepts/{graph[0].pk}/paths"
+
+        [permitted, _] = client.get(url, {"like": "permits"}).json()["paths"]
+        [disputed, _] = client.get(url, {"like": "disputes"}).json()["paths"]
+
+        assert permitted["steps"][0]["type"]["name"] == "ENABLES"
+        assert disputed["steps"][0]["type"]["name"] == "CONTRADICTS"
+
+    def test_routes_a_question_to_what_it_is_about(self, graph, client):
+        def entry(query):
+            content = {"index": INDEX, "query": query}
+            return client.post("/api/v1/search/route", content, format="json").json()["entry"]
+
+        assert entry("how do plants use sunlight")["id"] == str(graph[0].pk)
+        assert entry("do bees help wheat")["kind"] == "source"

@@ -1,0 +1,14 @@
+import pytest
+
+from concepts.checks import check_emergence
+
+
+class TestCheckEmergence:
+    @pytest.mark.parametrize("similarity", [0.0, -0.5, 1.2, 85.0, float("nan")])
+    def test_refuses_what_is_no_cosine_worth_asking_for(self, settings, similarity):
+        settings.STRATA_EMERGENT_SIMILARITY = similarity
+
+        assert [error.id for error in check_emergence()] == ["concepts.E001"]
+
+    def test_takes_what_is(self):
+        assert check_emergence() == []

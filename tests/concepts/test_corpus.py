@@ -1,0 +1,208 @@
+"""The six kinds of query, on a corpus whose graph is known."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from concepts.emergence import survey_concepts
+from concepts.evidence import heal_instances
+from concepts.models import Concept, Instance, Relationship
+from documents.models import Source
+from indexing.models import Node
+from indexing.services import plan_nodes, settle_nodes
+from indexing.verification import verify_build
+from tests.concepts.conftest import INDEX
+from tests.concepts.corpus import CHAINED, Corpus, label_of, make_corpus, pages_of, words_of
+
+API = "/api/v1"
+
+
+@pytest.fixture
+def corpus(knowledge, wakes) -> Corpus:
+    corpus = make_corpus(knowledge)
+    while survey_concepts(knowledge):
+        pass
+    return corpus
+
+
+@pytest.fixture
+def ask(client) -> Callable[..., Any]:
+    def ask(address: str, **given: Any) -> Any:
+        if address.startswith("search/"):
+            content = {"index": INDEX, **given}
+            answer = client.post(f"{API}/{address}", content, format="json")
+        else:
+            answer = client.get(f"{API}/{address}", given)
+        assert answer.status_code == 200, answer.json()
+        return answer.json()
+
+    return ask
+
+
+def spoken(k: int) -> str:
+    return " ".join(words_of(k))
+
+
+def labels(hits: list[dict[str, Any]]) -> list[str]:
+    return [hit["label"] for hit in hits]
+
+
+# --- What is asked, how the answer is read, and what is to come of it ------------------------
+
+
+def route(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
+    source = corpus.source(33, 2)
+    for query, kind, found in (
+        (spoken(7), "concept", corpus.concepts[7].pk),
+        (pages_of(33)[2], "source", source.pk),
+        ("SUPPORTS epistemic strengthens backs", "relationship_type", corpus.types["SUPPORTS"].pk),
+    ):
+        entry = ask("search/route", query=query, limit=3)["entry"]
+        yield (entry["kind"], entry["id"]), (kind, str(found))
+
+
+def paths(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
+    def chains(begin: int, like: str, depth: int) -> list[list[str]]:
+        address = f"concepts/{corpus.concepts[begin].pk}/paths"
+        found = ask(address, like=like, depth=depth, min_similarity=0.5)["paths"]
+        return [path["concepts"] for path in found]
+
+    def ids(*numbers: int) -> list[str]:
+        return [str(corpus.concepts[k].pk) for k in numbers]
+
+    # From 0 on: SUPPORTS, SUPPORTS, CONTRADICTS, CONTRADICTS, ENABLES, ENABLES, SUPPORTS …
+    yield chains(0, "strengthens backs", 3), [ids(0, 1), ids(0, 1, 2)]
+    yield chains(0, "opposes", 3), []
+    yield chains(2, "opposes refutes", 1), [ids(2, 3)]
+    yield chains(6, "allows permits", 2), [ids(6, 5), ids(6, 5, 4)]
+    both = chains(2, "strengthens backs, opposes refutes", 1)
+    yield sorted(both), sorted([ids(2, 1), ids(2, 3)])
+
+
+def blend(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
+    [best, *_] = ask("search/blend", query=spoken(12), limit=5)["hits"]
+    yield best["label"], label_of(12)
+    yield [way["way"] for way in best["ways"]][:2], ["concept", "source"]
+    yield best["ways"][1]["through"], {"source": str(corpus.source(12, 1).pk)}
+    [borne, *_] = ask("search/blend", query=pages_of(40)[2], limit=5)["hits"]
+    yield (borne["label"], borne["ways"][0]["way"]), (label_of(40), "source")
+    typed = ask("search/blend", query="strengthens backs", min_similarity=0.5, limit=100)["hits"]
+    supported = Relationship.objects.filter(type=corpus.types["SUPPORTS"])
+    ends = {label for edge in supported.named() for label in (edge.source.label, edge.target.label)}
+    yield set(labels(typed)), ends
+    yield {way["weight"] for hit in typed for way in hit["ways"]}, {0.6}
+
+
+def evidence(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
+    concept = corpus.concepts[21]
+    address = f"concepts/{concept.pk}/evidence"
+
+    def ordinals(**given: Any) -> list[int]:
+        return [hit["source"]["ordinal"] for hit in ask(address, **given)["hits"]]
+
+    yield ordinals(), [1, 2]
+    yield ordinals(query="Closing mentions harvest"), [2, 1]
+    yield ordinals(query=spoken(21)), [1, 2]
+
+
+def subgraph(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
+    joined = ask("search/subgraph", query=f"{spoken(14)} {spoken(15)}")
+    yield set(labels(joined["concepts"])), {label_of(14), label_of(15)}
+    yield [edge["type"]["name"] for edge in joined["relationships"]], ["CONTRADICTS"]
+    yield len(joined["evidence"]), 2
+    ended = ask("search/subgraph", query=f"{spoken(19)} {spoken(20)}")
+    yield set(labels(ended["concepts"])), {label_of(19), label_of(20)}
+    yield ended["relationships"], []
+    yield ask("search/subgraph", query="nothing of the kind")["concepts"], []
+
+
+def emergent(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
+    found = ask("emergent/", index=INDEX)["results"]
+    pairs = [{end["id"] for end in pair["concepts"]} for pair in found]
+    yield pairs, [{str(corpus.planted[name].pk) for name in ("near one", "near other")}]
+    yield [bridge["id"] for bridge in found[0]["bridges"]], [str(corpus.bridge.pk)]
+
+
+QUERIES = [route, paths, blend, evidence, subgraph, emergent]
+
+
+class TestCorpus:
+    def test_answers_each_kind_of_query_as_its_graph_says(self, corpus, ask):
+        assert Source.objects.count() >= 200
+        assert Concept.objects.count() == CHAINED + 6
+        assert verify_build(corpus.build).findings == {}
+
+        for query in QUERIES:
+            for number, (found, expected) in enumerate(query(corpus, ask)):
+                assert found == expected, f"{query.__name__} {number}"
+
+    def test_leads_from_every_hit_to_exact_offsets(self, corpus, ask):
+        texts = {str(pk): text for pk, text in Source.objects.values_list("pk", "text")}
+        query = f"{spoken(14)} {spoken(15)} strengthens backs"
+        answers = [
+            ask(f"search/{name}", query=query, limit=50)
+            for name in ("concepts", "relationships", "sources", "route", "blend", "subgraph")
+        ]
+        answers += [ask("emergent/", index=INDEX)]
+        answers += [ask(f"concepts/{corpus.concepts[14].pk}/{part}", **given) for part, given in (
+            ("evidence", {"query": query}), ("context", {"window": 1}))]  # fmt: skip
+
+        proved = [proof for answer in answers for proof in proofs(answer)]
+
+        assert len(proved) > 200
+        for source_id, start, end, said, verdict in proved:
+            assert verdict == "exact"
+            assert texts[source_id][start:end] == said
+
+    def test_makes_exactly_the_hits_of_a_flipped_source_stale_and_heals_them(self, corpus, ask):
+        flipped = corpus.source(30, 2)
+        Source.objects.filter(pk=flipped.pk).update(text=flip(flipped.text))
+
+        before = self._verdicts(corpus, ask)
+        plan_nodes(flipped.artifact_id, corpus.build)  # takes the source's hash anew
+        heal_instances(flipped.artifact_id)
+        while settle_nodes(corpus.build):
+            pass
+        after = self._verdicts(corpus, ask)
+
+        chunks = Node.objects.filter(source=flipped, kind="chunk").values_list("pk", flat=True)
+        assert len(chunks) == 1
+        assert before == {"stale": {str(flipped.pk)}, "exact": before["exact"]}
+        assert len(before["exact"]) > 100
+        assert after == {"exact": before["exact"] | {str(flipped.pk)}}
+
+    def _verdicts(self, corpus, ask) -> dict[str, set[str]]:
+        """Verdict -> the sources it is given to, over all passages and all quotes."""
+        found: dict[str, set[str]] = {}
+        for query in ("closing mentions once more beside harvest", "opening tells how study begun"):
+            answer = ask("search/sources", query=query, limit=100, include_concepts=True)
+            for source_id, _, _, _, verdict in proofs(answer):
+                found.setdefault(verdict, set()).add(source_id)
+        ids = Instance.objects.values_list("concept", flat=True).distinct()
+        for concept_id in ids:
+            for source_id, _, _, _, verdict in proofs(ask(f"concepts/{concept_id}/evidence")):
+                found.setdefault(verdict, set()).add(source_id)
+        return found
+
+
+def proofs(answer: Any) -> Iterator[tuple[str, int, int, str, str]]:
+    """Whatever says that a source says something somewhere, however deep in an answer."""
+    if isinstance(answer, list):
+        for each in answer:
+            yield from proofs(each)
+    elif isinstance(answer, dict):
+        if isinstance(answer.get("start_offset"), int):
+            said = answer.get("quote") or answer["text"]
+            yield (
+                answer["source"]["id"], answer["start_offset"], answer["end_offset"], said,
+                answer["verdict"],
+            )  # fmt: skip
+        for each in answer.values():
+            yield from proofs(each)
+
+
+def flip(text: str) -> str:
+    """One character changed, and with it the hash; nothing that is quoted."""
+    assert text.endswith("30.")
+    return f"{text[:-1]}!"

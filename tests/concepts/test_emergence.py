@@ -1,0 +1,224 @@
+import uuid
+
+import pytest
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from concepts import emergence, services, tasks
+from concepts.emergence import survey_concepts, unsurveyed
+from concepts.models import Concept, EmergentPair, Relationship
+from indexing.stores import get_store
+from tests.acting import act
+from tests.concepts.conftest import INDEX, settle_entities
+from tests.factories import give, settle
+
+EMERGENT = "/api/v1/emergent/"
+# By words shared, of eight: a twin shares seven (0.875), a cousin six (0.75).
+LABELS = {
+    "one": "alpha beta gamma delta epsilon zeta eta theta",
+    "twin": "alpha beta gamma delta epsilon zeta eta iota",
+    "cousin": "alpha beta gamma delta epsilon zeta kappa lambda",
+    "stranger": "granite cools slowly under the ground",
+}
+
+
+def survey(build):
+    while survey_concepts(build):
+        pass
+
+
+def pairs():
+    return {
+        frozenset((pair.first.label, pair.second.label)) for pair in EmergentPair.objects.open()
+    }
+
+
+@pytest.fixture
+def concepts(knowledge):
+    made = {name: services.create_concept(INDEX, label) for name, label in LABELS.items()}
+    settle_entities(knowledge, *made.values())
+    return made
+
+
+@pytest.fixture
+def near(concepts, knowledge):
+    """The one pair that is nearer than 0.85."""
+    survey(knowledge)
+    return EmergentPair.objects.select_related("first", "second").get()
+
+
+@pytest.fixture
+def kind(knowledge):
+    return services.create_relationship_type(INDEX, "EQUALS")
+
+
+class TestSurveyConcepts:
+    def test_keeps_the_pairs_that_are_near_and_not_the_near_misses(self, near):
+        assert {near.first.label, near.second.label} == {LABELS["one"], LABELS["twin"]}
+        assert near.similarity == pytest.approx(0.875, abs=0.01)
+
+    def test_asks_for_each_concept_once(self, near, knowledge, monkeypatch):
+        monkeypatch.setattr(get_store(), "search_many", pytest.fail)
+
+        assert survey_concepts(knowledge) == 0
+        assert not unsurveyed(knowledge).exists()
+
+    def test_asks_anew_for_one_that_changed_and_forgets_what_is_not_near(
+        self, near, concepts, knowledge
+    ):
+        services.edit_concept(concepts["twin"].pk, label="a word apart")
+        settle_entities(knowledge, concepts["twin"])
+
+        looked_at = survey_concepts(knowledge)
+
+        assert looked_at == 1
+        assert pairs() == set()
+
+    def test_finds_what_comes_near_by_a_change(self, near, concepts, knowledge):
+        nearer = LABELS["one"].replace("alpha", "omega")
+        services.edit_concept(concepts["cousin"].pk, label=nearer)
+        settle_entities(knowledge, concepts["cousin"])
+
+        survey(knowledge)
+
+        assert frozenset((LABELS["one"], nearer)) in pairs()
+
+    def test_keeps_a_pair_that_one_neighbourhood_is_too_full_for(
+        self, near, concepts, knowledge, settings
+    ):
+        settings.STRATA_EMERGENT_NEIGHBOURS = 1
+        nearer = services.create_concept(INDEX, f"{LABELS['one']} more")
+        settle_entities(knowledge, nearer)
+        Concept.objects.filter(pk=concepts["one"].pk).update(surveyed_hash="")
+
+        survey(knowledge)
+
+        assert pairs() == {
+            frozenset((LABELS["one"], LABELS["twin"])),
+            frozenset((LABELS["one"], nearer.label)),
+        }
+
+    def test_is_for_the_live_build_alone(self, concepts, knowledge):
+        knowledge.index.live_build = None
+
+        assert survey_concepts(knowledge) == 0
+
+    def test_is_woken_by_the_sweep(self, concepts):
+        tasks.sweep_concepts()
+
+        assert len(pairs()) == 1
+
+    def test_loses_a_pair_with_one_of_its_concepts(self, near, concepts):
+        services.remove_concept(concepts["twin"].pk)
+
+        assert not EmergentPair.objects.exists()
+
+    def test_works_off_more_than_a_slice(self, concepts, knowledge, monkeypatch):
+        monkeypatch.setattr(emergence, "SLICE", 2)
+        monkeypatch.setattr(emergence, "BATCH", 3)
+
+        assert survey_concepts(knowledge) == 3
+        assert survey_concepts(knowledge, should_stop=lambda: True) == 0
+        survey(knowledge)
+        assert len(pairs()) == 1
+
+
+class TestEmergentRelationships:
+    def test_are_listed_with_the_sources_that_bridge_them(self, client, near, knowledge, wakes):
+        bridge = give(LABELS["one"], index=INDEX, title="")
+        far = give(LABELS["stranger"], index=INDEX, title="")
+        settle(knowledge, bridge, far)
+
+        [pair] = client.get(EMERGENT, {"index": INDEX}).json()["results"]
+        [strict] = client.get(EMERGENT, {"index": INDEX, "bridge_similarity": 0.99}).json()[
+            "results"
+        ]
+
+        assert {each["label"] for each in pair["concepts"]} == {LABELS["one"], LABELS["twin"]}
+        assert (pair["way"], pair["state"]) == ("nearness", "open")
+        [found] = pair["bridges"]
+        assert found["artifact"]["id"] == str(bridge.pk)
+        assert min(found["similarities"]) > 0.75
+        assert [chunk["verdict"] for chunk in found["chunks"]] == ["exact", "exact"]
+        assert strict["bridges"] == []
+
+    @pytest.mark.parametrize("is_reversed", [False, True])
+    def test_become_relationships_when_accepted(self, client, near, kind, is_reversed):
+        given = {"type": str(kind.pk), "reversed": is_reversed}
+
+        answer = client.post(f"{EMERGENT}{near.pk}/accept", given, format="json")
+
+        assert answer.status_code == 201
+        edge = Relationship.objects.get()
+        ends = (edge.source_id, edge.target_id)
+        assert ends == ((near.second_id, near.first_id) if is_reversed else
+                        (near.first_id, near.second_id))  # fmt: skip
+        assert client.get(EMERGENT, {"index": INDEX}).json()["count"] == 0
+
+    def test_come_back_when_their_relationship_goes(self, client, near, kind):
+        client.post(f"{EMERGENT}{near.pk}/accept/", {"type": str(kind.pk)}, format="json")
+        Relationship.objects.all().delete()
+
+        assert client.get(EMERGENT, {"index": INDEX}).json()["count"] == 1
+
+    def test_stay_dismissed_however_often_they_are_found(self, client, near, knowledge):
+        said = client.post(f"{EMERGENT}{near.pk}/dismiss")
+        Concept.objects.update(surveyed_hash="")
+        survey(knowledge)
+
+        assert said.json()["state"] == "dismissed"
+        assert client.get(EMERGENT, {"index": INDEX}).json()["count"] == 0
+        dismissed = client.get(EMERGENT, {"index": INDEX, "state": "dismissed"}).json()
+        assert [each["id"] for each in dismissed["results"]] == [str(near.pk)]
+
+    @pytest.mark.parametrize(
+        ("given", "status", "field"),
+        [
+            ({}, 400, "index"),
+            ({"index": "none"}, 404, "index"),
+            ({"index": INDEX, "min_similarity": 0.5}, 400, "min_similarity"),
+            ({"index": INDEX, "state": "new"}, 400, "state"),
+            ({"index": INDEX, "near": 1}, 400, "near"),
+        ],
+    )
+    def test_name_what_is_wrong(self, client, knowledge, given, status, field):
+        answer = client.get(EMERGENT, given)
+
+        assert (answer.status_code, answer.json()["field"]) == (status, field)
+
+    def test_know_when_there_is_none(self, client, near, kind):
+        none = uuid.uuid4()
+        gone = client.post(f"{EMERGENT}{none}/accept", {"type": str(kind.pk)}, format="json")
+        typeless = client.post(f"{EMERGENT}{near.pk}/accept", {"type": str(none)}, format="json")
+
+        assert (gone.status_code, gone.json()["code"]) == (404, "unknown_pair")
+        assert client.post(f"{EMERGENT}{none}/dismiss").status_code == 404
+        assert (typeless.status_code, typeless.json()["field"]) == (400, "type")
+
+    def test_want_a_key(self, near):
+        for action in ("accept", "dismiss"):
+            assert APIClient().post(f"{EMERGENT}{near.pk}/{action}").status_code == 401
+        assert APIClient().get(EMERGENT, {"index": INDEX}).status_code == 401
+
+
+class TestAdmin:
+    def test_accepts_a_pair_as_a_type(self, admin_client, near, kind):
+        url = reverse("admin:concepts_emergentpair_change", args=[near.pk])
+
+        shown = admin_client.get(url)
+        untyped = admin_client.post(url, {})
+        saved = admin_client.post(url, {"type": str(kind.pk)})
+
+        assert b"EQUALS" in shown.content
+        assert (untyped.status_code, saved.status_code) == (200, 302)
+        assert Relationship.objects.get().source_id == near.first_id
+
+    def test_dismisses_those_selected(self, admin_client, near):
+        said = act(admin_client, "concepts_emergentpair", "dismiss", near)
+        url = reverse("admin:concepts_emergentpair_changelist")
+
+        def count(review):
+            return admin_client.get(url, {"review": review}).context["cl"].result_count
+
+        assert said == "1 dismissed."
+        assert (count("open"), count("dismissed")) == (0, 1)

@@ -1,0 +1,161 @@
+import uuid
+
+import pytest
+
+from concepts import evidence, tasks
+from concepts.evidence import add_instance, displaced_artifacts, heal_instances
+from concepts.exceptions import QuoteNotFound
+from concepts.models import Concept, Instance
+from concepts.serializers import judge_instance
+from concepts.services import create_concept
+from documents.exceptions import InvalidInput
+from documents.models import Source
+from documents.services import TextContent, add_artifact, remove_artifact, replace_content
+from tests.concepts.conftest import INDEX
+from tests.factories import give
+
+TEXT = "The heron stands in the shallows at dawn. Granite cools slowly under the ground."
+
+
+@pytest.fixture
+def document(knowledge, wakes):
+    return give(TEXT, index=INDEX)
+
+
+@pytest.fixture
+def instance(heron, document):
+    return add_instance(heron.pk, "in the  SHALLOWS", artifact_id=document.pk)[0]
+
+
+def verdict(instance):
+    instance.refresh_from_db()
+    source = Source.objects.filter(pk=instance.source_id).first()
+    return judge_instance(instance, source)
+
+
+class TestAddInstance:
+    def test_keeps_the_quote_as_it_stands_in_the_source(self, instance):
+        place = slice(instance.start_offset, instance.end_offset)
+
+        assert instance.quote == "in the shallows"
+        assert instance.source.text[place] == instance.quote
+        assert verdict(instance) == "exact"
+
+    def test_takes_the_same_once(self, heron, document, instance):
+        again, is_new = add_instance(
+            heron.pk, "in the shallows", source_id=document.sources.get().pk
+        )
+
+        assert (again, is_new) == (instance, False)
+
+    def test_refuses_what_the_source_does_not_say(self, heron, document):
+        with pytest.raises(QuoteNotFound) as caught:
+            add_instance(heron.pk, "in the depths", artifact_id=document.pk)
+
+        assert caught.value.field == "quote"
+        assert not Instance.objects.exists()
+
+    def test_refuses_a_source_of_another_index(self, heron, document):
+        other = give(TEXT, index="plain")
+
+        with pytest.raises(InvalidInput) as caught:
+            add_instance(heron.pk, "The heron", artifact_id=other.pk)
+        assert caught.value.field == "artifact"
+        with pytest.raises(InvalidInput) as caught:
+            add_instance(heron.pk, "The heron")
+        assert caught.value.field == "source"
+        with pytest.raises(InvalidInput):
+            add_instance(heron.pk, "The heron", source_id=uuid.uuid4())
+
+
+class TestHealInstances:
+    def test_finds_a_quote_again_where_the_document_changed(
+        self, document, instance, wakes, django_capture_on_commit_callbacks
+    ):
+        with django_capture_on_commit_callbacks(execute=True):
+            replace_content(document.pk, TextContent((f"A new first sentence. {TEXT}",)))
+        before = verdict(instance)
+
+        healed = heal_instances(document.pk)
+
+        assert (before, healed, verdict(instance)) == ("stale", 1, "exact")
+        assert instance.start_offset == 39
+        assert str(document.pk) in wakes
+        assert not list(displaced_artifacts())
+
+    def test_marks_lost_what_is_not_said_any_more_and_finds_it_when_it_is(
+        self, heron, document, instance
+    ):
+        replace_content(document.pk, TextContent(("Nothing of the kind.",)))
+        assert list(displaced_artifacts()) == [document.pk]
+        heal_instances(document.pk)
+        lost = verdict(instance)
+        is_bare = list(Concept.objects.bare()) == [heron]
+
+        replace_content(document.pk, TextContent((TEXT,)))
+        heal_instances(document.pk)
+
+        assert (lost, is_bare) == ("lost", True)
+        assert verdict(instance) == "exact"
+        assert not Concept.objects.bare().exists()
+
+    def test_touches_only_the_instances_of_the_source_that_changed(self, heron, document, instance):
+        other = give("A heron again, elsewhere.", index=INDEX)
+        elsewhere, _ = add_instance(heron.pk, "A heron", artifact_id=other.pk)
+        source = document.sources.get()
+        source.text = source.text.replace("shallows", "shallowz")
+        source.save()
+
+        assert (verdict(instance), verdict(elsewhere)) == ("stale", "exact")
+        assert list(displaced_artifacts()) == [document.pk]
+
+        source.text = source.text.replace("shallowz", "shallows")
+        source.save()
+        assert verdict(instance) == "exact"
+
+    def test_looks_first_where_the_quote_stood(self, heron, wakes):
+        document, _ = add_artifact(INDEX, TextContent((TEXT, f"Again: {TEXT}")), title="Twice")
+        second = document.sources.get(ordinal=1)
+        instance, _ = add_instance(heron.pk, "in the shallows", source_id=second.pk)
+        second.text = f"Once {second.text}"
+        second.save()
+
+        heal_instances(document.pk)
+
+        assert verdict(instance) == "exact"
+        assert instance.source == second
+
+    def test_leaves_one_of_two_that_come_to_stand_at_one_place(self, heron, document, instance):
+        replace_content(document.pk, TextContent((TEXT + " More.",)))
+        add_instance(heron.pk, "in the shallows", artifact_id=document.pk)
+
+        heal_instances(document.pk)
+
+        assert verdict(Instance.objects.get()) == "exact"
+
+    def test_does_nothing_for_a_document_that_is_gone(self, db):
+        assert heal_instances(uuid.uuid4()) == 0
+
+    def test_is_done_by_the_sweep_where_no_signal_came(self, document, instance):
+        Source.objects.filter(artifact=document).update(text=f"So: {TEXT}", content_hash="0" * 64)
+
+        tasks.sweep_concepts()
+
+        assert verdict(instance) == "exact"
+
+
+class TestRemovingADocument:
+    def test_takes_its_quotes_along_and_keeps_the_concept(self, heron, document, instance):
+        crane = create_concept(INDEX, "Crane")
+        other = give("The crane dances.", index=INDEX)
+        add_instance(crane.pk, "crane", artifact_id=other.pk)
+
+        remove_artifact(document.pk)
+
+        assert set(Concept.objects.bare()) == {heron}
+        assert set(Concept.objects.with_evidence()) == {crane}
+
+
+def test_a_quote_has_an_upper_bound(heron, document):
+    with pytest.raises(InvalidInput, match="characters at most"):
+        add_instance(heron.pk, "x" * (evidence.MAX_QUOTE_CHARS + 1), artifact_id=document.pk)

@@ -1,0 +1,310 @@
+import json
+
+import pytest
+from django.conf import settings as django_settings
+from django.utils import timezone
+
+from concepts import extraction, services, tasks
+from concepts.evidence import heal_instances
+from concepts.extraction import extract_again, extract_concepts, has_work, release_leases
+from concepts.models import Concept, Extraction, Instance, Relationship, RelationshipType
+from concepts.serializers import judge_instance
+from concepts.writers import find_phrases
+from documents.models import Source, hash_text
+from documents.services import TextContent, remove_artifact, replace_content
+from indexing.exceptions import InvalidSpec
+from indexing.models import Node
+from indexing.spec import parse_spec
+from indexing.verification import verify_build
+from summaries import llm
+from summaries.exceptions import LanguageModelRefused, LanguageModelUnavailable
+from summaries.models import Spending
+from tests.acting import act
+from tests.concepts.conftest import INDEX, settle_entities
+from tests.factories import give, settle
+
+TEXT = (
+    "Nitrogen fixation enriches poor soils over many years. Clover roots host the bacteria that "
+    "make nitrogen fixation possible. Farmers rotate clover with wheat for that very reason."
+)
+
+
+class ObedientModel:
+    """Says of a passage what it was told to."""
+
+    name = "obedient"
+
+    def __init__(self):
+        self.asked = []
+        self.told = {}  # marker in a passage -> what to say of it
+        self.error = None
+
+    def complete(self, system, user, schema, **options):
+        self.asked.append((system, user))
+        if self.error is not None:
+            raise self.error
+        [said] = [said for marker, said in self.told.items() if marker in user]
+        return llm.Completion(schema.model_validate(said), self.name, 100, 10, 1)
+
+
+@pytest.fixture
+def model(monkeypatch):
+    fake = ObedientModel()
+    monkeypatch.setattr(llm, "is_configured", lambda: True)
+    monkeypatch.setattr(llm, "get_language_model", lambda name="": fake)
+    return fake
+
+
+def extract(build):
+    while extract_concepts(build):
+        pass
+
+
+def passage(model, concepts, relationships=()):
+    """A text of which the model says this, the same for the same."""
+    said = {"concepts": concepts, "relationships": relationships}
+    marker = f"Note {hash_text(json.dumps(said))[:8]}."
+    model.told[marker] = said
+    return f"{TEXT} {marker}"
+
+
+CLOVER = {"label": "Clover", "description": "A legume", "quotes": ["clover ROOTS"]}
+FIXATION = {"label": "Nitrogen fixation", "quotes": ["Nitrogen fixation enriches poor soils"]}
+EDGE = {
+    "source": "clover",
+    "type": "ENABLES",
+    "category": "structural",
+    "target": FIXATION["label"],
+}
+
+
+class TestFindPhrases:
+    def test_takes_key_phrases_with_the_sentences_they_stand_in(self):
+        found = {concept.label.lower(): concept.quotes for concept in find_phrases(TEXT, count=10)}
+
+        assert "clover roots host" in found
+        for label, quotes in found.items():
+            assert quotes
+            assert all(label in quote.lower() and quote in TEXT for quote in quotes)
+
+    def test_takes_no_more_than_asked_for(self):
+        assert len(find_phrases(TEXT, count=2)) == 2
+        assert find_phrases("", count=2) == []
+        assert find_phrases("氮气固定使贫瘠的土壤变得肥沃。三叶草的根部有细菌。", count=2) == []
+
+
+class TestExtractConcepts:
+    def test_without_a_model_takes_phrases_and_invents_no_relationships(self, knowledge, wakes):
+        document = give(TEXT, index=INDEX)
+
+        extract(knowledge)
+
+        row = Extraction.objects.get()
+        assert (row.state, row.model_name) == ("written", "extractive")
+        assert row.concept_count == Concept.objects.count() == 5
+        assert row.refused_count == 0
+        for instance in Instance.objects.select_related("source"):
+            assert judge_instance(instance, instance.source) == "exact"
+        assert not Relationship.objects.exists()
+        settle(knowledge, document)
+        settle_entities(knowledge, *Concept.objects.all())
+        assert verify_build(knowledge).findings == {}
+        assert Node.objects.filter(build=knowledge, kind="concept", state="settled").count() == 5
+
+    def test_with_a_model_takes_concepts_quotes_and_relationships(self, knowledge, wakes, model):
+        give(passage(model, [CLOVER, FIXATION], [EDGE]), index=INDEX)
+
+        extract(knowledge)
+
+        assert set(Concept.objects.values_list("label", "description")) == {
+            ("Clover", "A legume"),
+            ("Nitrogen fixation", ""),
+        }
+        assert str(Relationship.objects.get()) == "Clover ENABLES Nitrogen fixation"
+        assert RelationshipType.objects.get().category == "structural"
+        assert Instance.objects.get(concept__label="Clover").quote == "Clover roots"
+        assert Spending.objects.get(build=knowledge).call_count == 1
+        [(system, _)] = model.asked
+        assert "at most 5 concepts" in system
+
+    def test_refuses_and_counts_what_the_source_does_not_say(self, knowledge, wakes, model):
+        invented = {"label": "Phlogiston", "quotes": ["Phlogiston burns", "it is heavy"]}
+        unsaid = {"label": "Aether", "quotes": []}
+        partly = {**CLOVER, "quotes": ["Clover roots", "clover is blue"]}
+        dangling = {**EDGE, "target": "Phlogiston"}
+        looped = {**EDGE, "target": "Clover"}
+        give(passage(model, [invented, unsaid, partly], [dangling, looped]), index=INDEX)
+
+        extract(knowledge)
+
+        row = Extraction.objects.get()
+        assert (row.concept_count, row.refused_count) == (1, 6)
+        assert Concept.objects.get().label == "Clover"
+        assert not Relationship.objects.exists()
+
+    def test_leaves_what_people_wrote_of_a_concept(self, knowledge, wakes, model):
+        services.create_concept(INDEX, "CLOVER", description="By hand")
+        give(passage(model, [CLOVER]), index=INDEX)
+
+        extract(knowledge)
+
+        concept = Concept.objects.get()
+        assert (concept.label, concept.description) == ("CLOVER", "By hand")
+        assert concept.instances.count() == 1
+
+    def test_asks_once_for_each_text(self, knowledge, wakes, model):
+        document = give(passage(model, [CLOVER]), index=INDEX)
+        extract(knowledge)
+        extract(knowledge)
+        remove_artifact(document.pk)
+        give(passage(model, [CLOVER]), index=INDEX)
+        extract(knowledge)
+
+        assert len(model.asked) == 1
+        assert not has_work(knowledge)
+        assert Spending.objects.get(build=knowledge).reused_count == 1
+
+    def test_looks_anew_at_a_source_that_changed(self, knowledge, wakes, model):
+        document = give(passage(model, [CLOVER]), index=INDEX)
+        extract(knowledge)
+
+        replace_content(document.pk, TextContent((passage(model, [FIXATION]),)))
+        is_due = has_work(knowledge)
+        heal_instances(document.pk)
+        extract(knowledge)
+
+        assert is_due
+        assert Extraction.objects.count() == 1
+        labels = Concept.objects.with_evidence().values_list("label", flat=True)
+        assert set(labels) == {"Clover", "Nitrogen fixation"}
+
+    def test_asks_anew_where_that_is_wanted(self, knowledge, wakes, model):
+        give(passage(model, [CLOVER]), index=INDEX)
+        extract(knowledge)
+
+        count = extract_again(Extraction.objects.all())
+        extract(knowledge)
+
+        assert (count, len(model.asked)) == (1, 2)
+        assert not Extraction.objects.get().is_asked_anew
+
+    def test_gives_a_source_back_with_its_attempt_in_an_outage(self, knowledge, wakes, model):
+        give(passage(model, [CLOVER]), index=INDEX)
+        model.error = LanguageModelUnavailable()
+        with pytest.raises(LanguageModelUnavailable):
+            extract_concepts(knowledge)
+        row = Extraction.objects.get()
+        held = (row.state, row.attempts, row.lease_token)
+
+        model.error = None
+        extract(knowledge)
+
+        assert held == ("due", 0, None)
+        assert Concept.objects.get().label == "Clover"
+
+    def test_fails_one_that_is_refused_and_goes_on_with_the_others(
+        self, knowledge, wakes, model, monkeypatch
+    ):
+        give(passage(model, [CLOVER]), index=INDEX)
+        other = give(f"Another text. {passage(model, [FIXATION])}", index=INDEX)
+        complete = model.complete
+
+        def refuse(system, user, schema, **options):
+            if "Another text" in user:
+                raise LanguageModelRefused("Not this one.")
+            return complete(system, user, schema)
+
+        model.complete = refuse
+        extract(knowledge)
+
+        assert Concept.objects.get().label == "Clover"
+        failed = Extraction.objects.get(state="failed")
+        assert failed.source.artifact_id == other.pk
+        assert failed.last_error == "Not this one."
+
+    def test_gives_up_on_a_source_that_costs_every_attempt(
+        self, knowledge, wakes, model, monkeypatch, settings
+    ):
+        settings.STRATA_MAX_ATTEMPTS = 3
+        give(passage(model, [CLOVER]), index=INDEX)
+        monkeypatch.setattr(extraction, "add_instance", lambda *given, **more: 1 / 0)
+
+        extract(knowledge)
+
+        row = Extraction.objects.get()
+        assert (row.state, row.attempts) == ("failed", 3)
+        assert not Concept.objects.exists()
+
+    def test_leaves_alone_what_another_worker_holds(self, knowledge, wakes, model):
+        give(passage(model, [CLOVER]), index=INDEX)
+        extraction._plan(knowledge)
+        Extraction.objects.update(
+            lease_token="00000000-0000-0000-0000-000000000001",
+            leased_until=timezone.now() + timezone.timedelta(minutes=5),
+        )
+
+        assert extract_concepts(knowledge) == 0
+        release_leases()
+        assert extract_concepts(knowledge) == 1
+
+    def test_is_woken_by_the_sweep(self, knowledge, wakes, model):
+        give(passage(model, [CLOVER]), index=INDEX)
+
+        tasks.sweep_concepts()
+
+        assert Concept.objects.get().label == "Clover"
+
+    def test_is_woken_by_a_document(self, knowledge, model, django_capture_on_commit_callbacks):
+        with django_capture_on_commit_callbacks(execute=True):
+            give(passage(model, [CLOVER]), index=INDEX)
+
+        assert Concept.objects.get().instances.count() == 1
+
+    def test_reads_nothing_where_the_spec_does_not_ask_for_it(self, knowledge, wakes):
+        give(TEXT, index=INDEX)
+        quiet = knowledge.spec.concepts.model_copy(update={"extract": False})
+        knowledge.recipe["concepts"] = quiet.model_dump(mode="json")
+        del knowledge.spec
+
+        assert not has_work(knowledge)
+        assert extract_concepts(knowledge) == 0
+        assert Source.objects.exists()
+
+
+class TestConceptSpec:
+    def test_can_be_switched_on_without_looking_for_any(self):
+        spec = parse_spec("some", "concepts: true")
+
+        assert spec.concepts is not None
+        assert not spec.concepts.extract
+        assert spec.kinds == ("chunk", "concept", "relationship_type")
+        assert parse_spec("some", "concepts: false").concepts is None
+
+    def test_shapes_a_build_by_whether_there_are_any(self):
+        off, on, extracted = (
+            parse_spec("some", text).fingerprint
+            for text in ("", "concepts: true", "concepts: {extract: true, per_source: 9}")
+        )
+
+        assert on == extracted != off
+
+    def test_says_what_may_be_set(self):
+        with pytest.raises(InvalidSpec, match=r"concepts.count: .*extract, per_source"):
+            parse_spec("some", "concepts: {count: 3}")
+
+
+class TestExtractionAdmin:
+    def test_shows_what_was_found_and_looks_again(self, admin_client, knowledge, wakes, model):
+        give(passage(model, [CLOVER]), index=INDEX)
+        extract(knowledge)
+
+        said = act(admin_client, "concepts_extraction", "look_again", Extraction.objects.get())
+
+        assert said == "1 sources queued."
+        assert Extraction.objects.get().state == "due"
+
+
+def test_the_preset_looks_for_concepts():
+    text = (django_settings.BASE_DIR / "specs" / "knowledge.yaml").read_text(encoding="utf-8")
+
+    assert parse_spec("knowledge", text).concepts.extract

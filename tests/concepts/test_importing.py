@@ -1,0 +1,132 @@
+import json
+
+import networkx
+import pytest
+from django.core.management import CommandError, call_command
+
+from concepts.models import Concept, Instance, Relationship, RelationshipType
+from tests.concepts.conftest import INDEX
+from tests.factories import give
+
+LINES = [
+    {
+        "type": "concept",
+        "label": "Heron",
+        "description": "A wading bird",
+        "search_terms": ["Ardea"],
+        "evidence": [
+            {"quote": "the HERON stands", "document": "doc-1"},
+            {"quote": "the heron flies", "document": "doc-1"},
+        ],
+    },
+    {"type": "concept", "label": "Fish"},
+    {"type": "relationship_type", "name": "EATS", "category": "structural"},
+    {"type": "relationship", "source": "heron", "relationship_type": "eats", "target": "Fish"},
+]
+
+
+@pytest.fixture
+def bring(knowledge, tmp_path, capsys, wakes):
+    give("The heron stands in the shallows.", index=INDEX, external_id="doc-1")
+
+    def bring(*lines, path=None):
+        """The command's exit status, and what it said."""
+        if path is None:
+            path = tmp_path / "graph.jsonl"
+            path.write_text("\n".join(json.dumps(line) for line in lines))
+        try:
+            call_command("import_concepts", str(path), index=INDEX)
+            status = 0
+        except SystemExit as stop:
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return bring
+
+
+class TestImportConcepts:
+    def test_takes_what_the_lines_say_and_counts_what_it_refused(self, bring):
+        status, out, err = bring(*LINES)
+
+        assert status == 1
+        assert out.splitlines() == [
+            "concepts: 2 added, 0 there already",
+            "quotes: 1 added, 0 there already",
+            "relationship types: 1 added, 0 there already",
+            "relationships: 1 added, 0 there already",
+            "1 refused",
+        ]
+        assert "graph.jsonl:1, quote 2" in err
+        assert "[quote_not_found]" in err
+        assert Instance.objects.get().quote == "The heron stands"
+        assert str(Relationship.objects.get()) == "Heron EATS Fish"
+
+    def test_adds_nothing_twice_and_overwrites_nothing(self, bring):
+        bring(*LINES)
+
+        status, out, _ = bring(
+            {"type": "concept", "label": "HERON", "description": "x", "search_terms": ["Reiher"]},
+            *LINES[1:],
+        )
+
+        assert status == 0
+        assert "concepts: 0 added, 2 there already" in out
+        heron = Concept.objects.get(label="Heron")
+        assert heron.description == "A wading bird"
+        assert heron.search_terms == ["Ardea", "Reiher"]
+
+    @pytest.mark.parametrize(
+        ("line", "says"),
+        [
+            ({"type": "concept", "labl": "x"}, "no field 'labl'"),
+            ({"type": "idea"}, "what type it is of"),
+            ({"label": "x"}, "what type it is of"),
+            ([1], "a JSON object"),
+            ({"type": "concept", "label": ["x"]}, "label is a string"),
+            ({"type": "concept", "label": "x", "evidence": ["x"]}, "a list of objects"),
+            (
+                {"type": "relationship", "source": "x", "relationship_type": "y", "target": "z"},
+                "no concept 'x'",
+            ),
+            (
+                {"type": "concept", "label": "x", "evidence": [{"quote": "a", "source": "b"}]},
+                "source is an id",
+            ),
+        ],
+    )
+    def test_goes_on_past_a_line_that_is_wrong(self, bring, line, says):
+        status, out, err = bring(line, {"type": "concept", "label": "Fish"})
+
+        assert status == 1
+        assert says in err
+        assert Concept.objects.filter(label="Fish").exists()
+        assert "1 refused" in out
+
+    def test_reads_graphml(self, bring, tmp_path):
+        graph = networkx.DiGraph()
+        graph.add_node("a", label="Heron", description="A bird", search_terms="Ardea; Reiher")
+        graph.add_node("b")
+        graph.add_edge("a", "b", type="EATS", category="structural")
+        graph.add_edge("b", "a")
+        networkx.write_graphml(graph, tmp_path / "graph.graphml")
+
+        status, _, err = bring(path=tmp_path / "graph.graphml")
+
+        assert (status, err) == (0, "")
+        assert Concept.objects.get(label="Heron").search_terms == ["Ardea", "Reiher"]
+        assert RelationshipType.objects.get(name="EATS").category == "structural"
+        assert {str(edge) for edge in Relationship.objects.all()} == {
+            "Heron EATS b",
+            "b RELATED TO Heron",
+        }
+
+    def test_says_in_a_sentence_what_it_cannot_read(self, bring, tmp_path):
+        broken = tmp_path / "broken.graphml"
+        broken.write_text("<graphml><node")
+
+        with pytest.raises(CommandError, match="is not GraphML"):
+            bring(path=broken)
+        with pytest.raises(CommandError, match="cannot be read"):
+            bring(path=tmp_path / "none.jsonl")
+        with pytest.raises(CommandError, match="no index named 'none'"):
+            call_command("import_concepts", str(broken), index="none")

@@ -1,0 +1,35 @@
+import pytest
+
+from concepts.quoting import find_quote
+
+TEXT = "The “grey heron” stands\n  in the shal­lows – at dawn. Cafe\u0301 ﬁsh, STRASSE."
+
+
+class TestFindQuote:
+    def test_finds_what_stands_there_to_the_letter(self):
+        start, end = find_quote(TEXT, "at dawn")
+
+        assert TEXT[start:end] == "at dawn"
+
+    @pytest.mark.parametrize(
+        ("quote", "found"),
+        [
+            ('the "GREY heron"', "The “grey heron”"),
+            ("heron” stands in the", "heron” stands\n  in the"),
+            ("shallows - at", "shal­lows – at"),
+            ("Café fish", "Cafe\u0301 ﬁsh"),
+            ("straße", "STRASSE"),
+            ("  at   dawn ", "at dawn"),
+        ],
+    )
+    def test_finds_what_a_reader_would_at_its_true_offsets(self, quote, found):
+        start, end = find_quote(TEXT, quote)
+
+        assert TEXT[start:end] == found
+
+    @pytest.mark.parametrize("quote", ["the blue heron", "", " \n", "at dawn. Tea", "\u00ad"])
+    def test_does_not_find_what_is_not_there(self, quote):
+        assert find_quote(TEXT, quote) is None
+
+    def test_finds_the_first_of_two(self):
+        assert find_quote("so and so", "so") == (0, 2)

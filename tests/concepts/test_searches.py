@@ -1,0 +1,405 @@
+"""The searches over HTTP: their shapes, their proofs, and what they refuse."""
+
+import uuid
+
+import pytest
+from rest_framework.test import APIClient
+
+from concepts import services
+from concepts.evidence import add_instance, heal_instances
+from documents.models import Source
+from documents.services import TextContent, replace_content
+from indexing.stores import get_store
+from tests.concepts.conftest import INDEX, settle_entities
+from tests.factories import give, settle
+
+API = "/api/v1"
+HERON = "The heron stands in the shallows at dawn and waits for fish."
+GRANITE = "Granite cools slowly under the ground until crystals grow."
+
+
+@pytest.fixture
+def graph(knowledge, wakes):
+    """Two documents, three concepts, two types and two edges, settled."""
+    documents = {"heron": give(HERON, index=INDEX), "granite": give(GRANITE, index=INDEX)}
+    made = {
+        name: services.create_concept(INDEX, name, description=about)
+        for name, about in (
+            ("Heron", "bird that wades and waits"),
+            ("Fish", "swims in water"),
+            ("Granite", "rock of crystals"),
+        )
+    }
+    eats = services.create_relationship_type(INDEX, "EATS", description="feeds on")
+    bears = services.create_relationship_type(INDEX, "UNDERLIES", description="lies below")
+    services.relate(INDEX, made["Heron"].pk, eats.pk, made["Fish"].pk)
+    services.relate(INDEX, made["Granite"].pk, bears.pk, made["Fish"].pk)
+    add_instance(made["Heron"].pk, "the heron stands", artifact_id=documents["heron"].pk)
+    add_instance(made["Fish"].pk, "waits for fish", artifact_id=documents["heron"].pk)
+    settle(knowledge, *documents.values())
+    settle_entities(knowledge, *made.values(), eats, bears)
+    return {**made, "EATS": eats, "UNDERLIES": bears, "documents": documents}
+
+
+@pytest.fixture
+def search(client, graph):
+    def search(name, query="heron", **given):
+        content = {"index": INDEX, "query": query, **given}
+        answer = client.post(f"{API}/search/{name}", content, format="json")
+        assert answer.status_code == 200, answer.json()
+        return answer.json()
+
+    return search
+
+
+def labels(hits):
+    return [hit["label"] for hit in hits]
+
+
+class TestConcepts:
+    def test_are_found_by_meaning_with_quotes_that_prove_themselves(self, search, graph, client):
+        answer = search("concepts", "bird that wades", limit=1)
+        got = client.get(f"{API}/search/concepts/", {"collection": INDEX, "q": "bird that wades"})
+
+        [hit] = answer["hits"]
+        assert (answer["index"], answer["build"]) == (INDEX, 1)
+        assert (hit["label"], hit["kind"], hit["verdict"]) == ("Heron", "concept", "exact")
+        [quote] = hit["evidence"]
+        text = Source.objects.get(pk=quote["source"]["id"]).text
+        assert text[quote["start_offset"] : quote["end_offset"]] == quote["quote"]
+        assert quote["verdict"] == "exact"
+        assert [way["way"] for way in hit["ways"]] == ["concept"]
+        assert got.json()["hits"][0] == hit
+        assert len(got.json()["hits"]) == 3
+
+    def test_go_on_where_the_last_page_ended(self, search):
+        every = search("concepts")["hits"]
+        pages = [search("concepts", limit=1, offset=n)["hits"][0] for n in range(3)]
+
+        assert labels(pages) == labels(every)
+        assert search("concepts", min_similarity=0.999)["hits"] == []
+
+    def test_that_changed_since_are_stale(self, search, graph):
+        services.edit_concept(graph["Heron"].pk, description="bird that stands")
+
+        [hit] = search("concepts", "heron bird", limit=1)["hits"]
+
+        assert (hit["label"], hit["verdict"]) == ("Heron", "stale")
+
+    def test_that_are_gone_are_not_served(self, search, graph):
+        services.remove_concept(graph["Heron"].pk)
+
+        assert "Heron" not in labels(search("concepts")["hits"])
+
+    def test_whose_point_says_otherwise_are_not_served(self, search, graph, knowledge, caplog):
+        pk = graph["Heron"].pk
+        collection = knowledge.collection("concept")
+        [point] = get_store().retrieve(collection, [pk]).values()
+        get_store().replace_payloads(collection, {pk: {**point.payload, "text": "A crane"}})
+
+        assert "Heron" not in labels(search("concepts")["hits"])
+        assert "Integrity error" in caplog.text
+
+
+class TestRelationships:
+    def test_are_found_by_their_types(self, search):
+        [best, _] = search("relationships", "feeds on")["hits"]
+
+        assert (best["name"], best["verdict"]) == ("EATS", "exact")
+        [edge] = best["relationships"]
+        assert (edge["source"]["label"], edge["target"]["label"]) == ("Heron", "Fish")
+
+
+class TestSources:
+    def test_show_what_matched_where_and_what_it_bears(self, search, graph):
+        source = graph["documents"]["heron"].sources.get()
+
+        [best, other] = search("sources", include_concepts=True)["hits"]
+
+        assert (best["id"], best["text"], best["stale"]) == (str(source.pk), HERON, False)
+        [chunk] = best["chunks"]
+        assert HERON[chunk["start_offset"] : chunk["end_offset"]] == chunk["text"]
+        assert chunk["verdict"] == "exact"
+        assert best["similarity"] == chunk["score"] > other["similarity"]
+        assert labels(best["concepts"]) == ["Heron", "Fish"]
+        assert other["concepts"] == []
+
+    def test_are_cut_off_where_asked(self, search):
+        assert len(search("sources", limit=1)["hits"]) == 1
+        assert search("sources", min_similarity=0.99)["hits"] == []
+
+    def test_bring_their_neighbours(self, search, client, knowledge, wakes):
+        pages = tuple(f"{word} begins here and goes on." for word in ("Alpha", "Beta", "Gamma"))
+        settle(knowledge, give_pages(pages))
+
+        [hit] = search("sources", "beta begins", limit=1, window=1)["hits"]
+
+        assert [each["text"] for each in hit["neighbours"]] == [pages[0], pages[2]]
+
+    def test_flag_exactly_what_an_edit_made_stale_and_heal(self, search, graph, knowledge):
+        document = graph["documents"]["heron"]
+        replace_content(document.pk, TextContent((HERON.replace("shallows", "shallowz"),)))
+
+        stale = {hit["artifact"]["id"]: hit["stale"] for hit in search("sources")["hits"]}
+        quotes = {
+            quote["quote"]: quote["verdict"]
+            for hit in search("concepts")["hits"]
+            for quote in hit["evidence"]
+        }
+        heal_instances(document.pk)
+        settle(knowledge, document)
+        healed = search("sources", include_concepts=True)["hits"]
+
+        assert stale == {
+            str(document.pk): True,
+            str(graph["documents"]["granite"].pk): False,
+        }
+        assert set(quotes.values()) == {"stale"}
+        assert not any(hit["stale"] for hit in healed)
+        assert {each["evidence"]["verdict"] for each in healed[0]["concepts"]} == {"exact"}
+
+
+class TestRoute:
+    @pytest.mark.parametrize(
+        ("query", "kind"),
+        [
+            ("granite rock of crystals", "concept"),
+            ("cools slowly under the ground until crystals grow", "source"),
+            ("feeds on", "relationship_type"),
+        ],
+    )
+    def test_names_the_nearest_of_all_as_the_entry(self, search, query, kind):
+        answer = search("route", query)
+
+        sorts = {"concept": "concepts", "source": "sources"}
+        best = {
+            "concept": answer["concepts"][0],
+            "source": answer["sources"][0],
+            "relationship_type": answer["relationship_types"][0],
+        }
+        assert answer["entry"] == {
+            "kind": kind,
+            "id": best[kind]["id"],
+            "similarity": max(hit["score"] for hit in best.values()),
+        }
+        assert sorts.get(kind, "relationship_types") in answer
+
+    def test_has_no_entry_where_nothing_is_near(self, search):
+        assert search("route", min_similarity=0.999)["entry"] is None
+
+
+class TestBlend:
+    def test_weighs_each_way_and_keeps_the_best(self, search, graph):
+        hits = {hit["label"]: hit for hit in search("blend", "the heron waits for fish")["hits"]}
+
+        assert hits.keys() == {"Heron", "Fish", "Granite"}
+        weights = {"concept": 1.0, "source": 0.8, "relationship_type": 0.6}
+        for hit in hits.values():
+            for way in hit["ways"]:
+                assert way["weight"] == weights[way["way"]]
+                assert way["score"] == pytest.approx(way["similarity"] * way["weight"])
+            assert hit["score"] == max(way["score"] for way in hit["ways"])
+        fish = {way["way"]: way["through"] for way in hits["Fish"]["ways"]}
+        source = graph["documents"]["heron"].sources.get()
+        assert fish["source"] == {"source": str(source.pk)}
+        assert fish["relationship_type"].keys() == {"relationship_type", "relationship"}
+        assert {way["way"] for way in hits["Granite"]["ways"]} == {"concept", "relationship_type"}
+
+    def test_follows_the_weights_it_is_given(self, search):
+        only = {"concept_weight": 0.0, "source_weight": 1.0, "relationship_weight": 0.0}
+
+        hits = search("blend", "the heron waits for fish", **only)["hits"]
+
+        assert set(labels(hits[:2])) == {"Heron", "Fish"}
+        assert hits[0]["ways"][0]["way"] == "source"
+        assert hits[2]["score"] == 0.0
+
+
+class TestSubgraph:
+    def test_shows_what_lies_over_the_threshold_and_the_edges_among_it(self, search):
+        whole = search("subgraph", "heron fish swims in water", min_similarity=-1)
+        part = search("subgraph", "fish swims in water", min_similarity=0.5)
+
+        assert set(labels(whole["concepts"])) == {"Heron", "Fish", "Granite"}
+        assert len(whole["relationships"]) == 2
+        assert len(whole["evidence"]) == 2
+        assert labels(part["concepts"]) == ["Fish"]
+        assert part["relationships"] == part["evidence"] == []
+
+    def test_takes_seven_tenths_for_the_threshold(self, search):
+        answer = search("subgraph", "Fish swims in water")
+
+        assert labels(answer["concepts"]) == ["Fish"]
+        assert answer["concepts"][0]["score"] >= 0.7
+        assert answer["sources"] == []
+
+
+class TestEvidence:
+    def test_is_ordered_by_nearness_to_the_query(self, client, graph, knowledge):
+        concept = graph["Fish"]
+        other = give("Fish are sold at the harbour market on Friday.", index=INDEX)
+        add_instance(concept.pk, "Fish are sold", artifact_id=other.pk)
+        settle(knowledge, other)
+        url = f"{API}/concepts/{concept.pk}/evidence"
+
+        def quotes(**given):
+            hits = client.get(url, given).json()["hits"]
+            return [hit["quote"] for hit in hits]
+
+        assert quotes() == ["waits for fish", "Fish are sold"]
+        assert quotes(query="market on friday") == ["Fish are sold", "waits for fish"]
+        posted = client.post(f"{url}/", {"query": "the heron at dawn"}, format="json").json()
+        assert [hit["quote"] for hit in posted["hits"]] == ["waits for fish", "Fish are sold"]
+        assert posted["hits"][0]["similarity"] > posted["hits"][1]["similarity"]
+        assert quotes(limit=1, offset=1) == ["Fish are sold"]
+
+    def test_is_compared_by_the_chunk_the_quote_stands_in(self, client, graph, knowledge):
+        concept = graph["Granite"]
+        filler = "Nothing else is said for a good while here. " * 12
+        document = give(f"Granite opens the talk. {filler}Granite ends it at noon.", index=INDEX)
+        for quote in ("Granite opens", "Granite ends"):
+            add_instance(concept.pk, quote, artifact_id=document.pk)
+        settle(knowledge, document)
+
+        url = f"{API}/concepts/{concept.pk}/evidence"
+        hits = client.get(url, {"query": "ends it at noon"}).json()["hits"]
+
+        assert document.sources.count() == 1
+        assert [hit["quote"] for hit in hits] == ["Granite ends", "Granite opens"]
+        assert hits[0]["similarity"] > hits[1]["similarity"]
+
+    def test_that_cannot_be_compared_comes_last(self, client, graph):
+        other = give("Fish swim.", index=INDEX)
+        add_instance(graph["Fish"].pk, "Fish swim", artifact_id=other.pk)
+
+        url = f"{API}/concepts/{graph['Fish'].pk}/evidence"
+        hits = client.get(url, {"query": "swim"}).json()["hits"]
+
+        assert [(hit["quote"], hit["similarity"] is None) for hit in hits] == [
+            ("waits for fish", False),
+            ("Fish swim", True),
+        ]
+
+
+class TestContext:
+    def test_shows_each_source_with_its_quotes_and_neighbours(self, client, graph, wakes):
+        pages = tuple(f"{word} heron begins here." for word in ("Alpha", "Beta", "Gamma"))
+        document = give_pages(pages)
+        add_instance(graph["Granite"].pk, "Beta heron", artifact_id=document.pk)
+        url = f"{API}/concepts/{graph['Granite'].pk}/context"
+
+        [source] = client.get(url, {"window": 2}).json()["sources"]
+        [alone] = client.get(url).json()["sources"]
+
+        assert source["text"] == pages[1]
+        assert [each["text"] for each in source["neighbours"]] == [pages[0], pages[2]]
+        assert [each["quote"] for each in source["evidence"]] == ["Beta heron"]
+        assert alone["neighbours"] == []
+
+
+class TestPaths:
+    def test_follow_edges_whose_types_are_like_the_words(self, client, graph):
+        url = f"{API}/concepts/{graph['Heron'].pk}/paths"
+
+        near = client.get(url, {"like": "feeds on, eats", "min_similarity": 0.3}).json()["paths"]
+        whole = client.get(url, {"like": "feeds on, lies below"}).json()["paths"]
+        short = client.get(url, {"like": "feeds on", "depth": 1}).json()["paths"]
+
+        [path] = near
+        assert path["concepts"] == [str(graph["Heron"].pk), str(graph["Fish"].pk)]
+        assert path["steps"][0]["like"] == "feeds on"
+        assert [len(path["steps"]) for path in whole] == [1, 2]
+        assert whole[1]["concepts"][-1] == str(graph["Granite"].pk)
+        assert [step["reversed"] for step in whole[1]["steps"]] == [False, True]
+        assert whole[1]["similarity"] == min(s["similarity"] for s in whole[1]["steps"])
+        assert [len(path["steps"]) for path in short] == [1]
+
+
+class TestSimilarSources:
+    def test_are_found_across_indexes_but_for_itself(self, client, graph, build):
+        source = graph["documents"]["heron"].sources.get()
+        twin = give(HERON.replace("dawn", "dusk"), index="plain")
+        settle(build, twin)
+        url = f"{API}/sources/{source.pk}/similar"
+
+        own = client.get(url).json()
+        both = client.get(f"{url}/?index={INDEX}&index=plain").json()
+
+        assert [hit["artifact"]["id"] for hit in own["hits"]] == [
+            str(graph["documents"]["granite"].pk)
+        ]
+        assert both["index"] == [INDEX, "plain"]
+        assert both["hits"][0]["artifact"]["id"] == str(twin.pk)
+        assert both["hits"][0]["index"] == "plain"
+
+    def test_of_one_that_is_not_embedded_yet_are_not_known_yet(self, client, knowledge):
+        source = give(HERON, index=INDEX).sources.get()
+
+        answer = client.get(f"{API}/sources/{source.pk}/similar")
+
+        assert (answer.status_code, answer.json()["code"]) == (409, "not_yet_indexed")
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("name", "given", "field"),
+        [
+            ("concepts", {"index": "plain", "query": "x"}, "index"),
+            ("concepts", {"query": "x"}, "index"),
+            ("concepts", {"index": INDEX}, "query"),
+            ("concepts", {"index": INDEX, "query": " "}, "query"),
+            ("concepts", {"index": INDEX, "collection": INDEX, "query": "x"}, "collection"),
+            ("concepts", {"index": INDEX, "query": "x", "min_similarity": 2}, "min_similarity"),
+            ("relationships", {"index": INDEX, "query": "x", "limit": 0}, "limit"),
+            ("sources", {"index": INDEX, "query": "x", "window": 99}, "window"),
+            ("sources", {"index": INDEX, "query": "x", "offset": 1}, "offset"),
+            ("route", {"index": INDEX, "query": "x", "mode": "dense"}, "mode"),
+            ("blend", {"index": INDEX, "query": "x", "source_weight": -1}, "source_weight"),
+            ("subgraph", {"index": INDEX, "query": "x", "limit": 1_000}, "limit"),
+        ],
+    )
+    def test_name_the_parameter(self, client, knowledge, name, given, field):
+        answer = client.post(f"{API}/search/{name}", given, format="json")
+
+        assert (answer.status_code, answer.json()["field"]) == (400, field)
+
+    @pytest.mark.parametrize(
+        ("part", "given", "status", "field"),
+        [
+            ("evidence", {"quary": "x"}, 400, "quary"),
+            ("evidence", {"query": " "}, 400, "query"),
+            ("context", {"window": "x"}, 400, "window"),
+            ("paths", {}, 400, "like"),
+            ("paths", {"like": "x,,y"}, 400, "like"),
+            ("paths", {"like": "x", "depth": 9}, 400, "depth"),
+            ("paths", {"like": "x", "min_similarity": "nan"}, 400, "min_similarity"),
+        ],
+    )
+    def test_name_what_is_wrong_with_a_concepts_part(
+        self, client, heron, part, given, status, field
+    ):
+        answer = client.get(f"{API}/concepts/{heron.pk}/{part}", given)
+
+        assert (answer.status_code, answer.json()["field"]) == (status, field)
+
+    def test_say_what_is_not_there(self, client, knowledge):
+        for part in ("evidence", "context", "paths?like=x"):
+            answer = client.get(f"{API}/concepts/{uuid.uuid4()}/{part}")
+            assert (answer.status_code, answer.json()["code"]) == (404, "unknown_concept")
+        similar = client.get(f"{API}/sources/{uuid.uuid4()}/similar")
+        unknown = client.post(f"{API}/search/route", {"index": "no", "query": "x"}, format="json")
+        assert (similar.status_code, unknown.status_code) == (404, 404)
+
+    def test_want_a_key(self, heron):
+        stranger = APIClient()
+        for name in ("concepts", "relationships", "sources", "route", "blend", "subgraph"):
+            url = f"{API}/search/{name}"
+            assert stranger.post(url, {}, format="json").status_code == 401
+        for part in ("evidence", "context", "paths"):
+            assert stranger.get(f"{API}/concepts/{heron.pk}/{part}").status_code == 401
+
+
+def give_pages(pages):
+    from documents.services import add_artifact
+
+    return add_artifact(INDEX, TextContent(pages), title="Letters")[0]

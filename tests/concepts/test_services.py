@@ -1,0 +1,235 @@
+import uuid
+
+import pytest
+
+from concepts import services
+from concepts.evidence import add_instance
+from concepts.exceptions import UnknownConcept
+from concepts.models import Concept, Instance, Relationship, RelationshipType
+from documents.exceptions import ContentConflict, InvalidInput
+from documents.models import Artifact, Change
+from indexing import changes
+from indexing.changes import shows_revision
+from indexing.models import Node
+from indexing.stores import get_store
+from indexing.verification import verify_build
+from tests.concepts.conftest import INDEX, settle_entities
+from tests.factories import give, settle
+
+TEXT = "The heron stands in the shallows at dawn. Granite cools slowly under the ground."
+
+
+class TestCreateConcept:
+    def test_makes_one_node_of_label_description_and_terms(self, knowledge, heron):
+        settle_entities(knowledge, heron)
+
+        [node] = Node.objects.filter(build=knowledge)
+        assert (node.kind, node.point_id, node.state) == ("concept", heron.pk, "settled")
+        assert node.text == "Heron\nA wading bird\nArdea"
+        [point] = (
+            get_store()
+            .retrieve(knowledge.collection("concept"), [heron.pk], with_vectors=True)
+            .values()
+        )
+        assert point.payload["label"] == "Heron"
+        assert point.dense is not None
+        assert point.sparse is None
+        assert verify_build(knowledge).findings == {}
+
+    def test_notes_a_change_that_searches_can_wait_for(self, heron):
+        assert Change.objects.filter(artifact_id=heron.pk, pk=heron.artifact.revision).exists()
+
+    def test_shows_its_change_once_it_is_settled_and_announces_no_document(
+        self, knowledge, heron, monkeypatch
+    ):
+        announced = []
+        monkeypatch.setattr(changes, "announce", lambda *event: announced.append(event))
+        document = give(TEXT, index=INDEX)
+        before = shows_revision(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
+
+        settle_entities(knowledge, heron, document)
+        changes.resolve_changes()
+
+        assert not before
+        assert shows_revision(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
+        assert not Change.objects.exists()
+        assert [event[1]["artifact_id"] for event in announced] == [str(document.pk)]
+
+    def test_refuses_a_label_that_is_taken_in_any_case(self, heron):
+        with pytest.raises(ContentConflict, match="concept named 'HERON' already"):
+            services.create_concept(INDEX, " HERON ")
+
+    def test_lets_another_kind_have_the_name(self, heron):
+        assert services.create_relationship_type(INDEX, "Heron").name == "Heron"
+
+    @pytest.mark.parametrize(
+        ("index", "given", "field"),
+        [
+            ("plain", {"label": "Heron"}, "index"),
+            (INDEX, {"label": "  "}, "label"),
+            (INDEX, {"label": "x" * 301}, "label"),
+            (INDEX, {"label": "x", "description": "x" * 5_001}, "description"),
+            (INDEX, {"label": "x", "search_terms": [str(n) for n in range(51)]}, "search_terms"),
+        ],
+    )
+    def test_says_what_is_wrong_with_one(self, knowledge, index, given, field):
+        with pytest.raises(InvalidInput) as caught:
+            services.create_concept(index, **given)
+
+        assert caught.value.field == field
+        assert not Concept.objects.exists()
+        assert not Artifact.objects.exists()
+
+
+class TestEditConcept:
+    def test_has_it_embedded_again(self, knowledge, heron, embedder):
+        settle_entities(knowledge, heron)
+        embedder.embedded.clear()
+
+        services.edit_concept(heron.pk, description="A patient bird")
+        report = verify_build(knowledge)
+        settle_entities(knowledge, heron)
+
+        assert report.findings == {"unplanned": 1}
+        assert embedder.embedded == ["Heron\nA patient bird\nArdea"]
+        assert verify_build(knowledge).findings == {}
+
+    def test_renames_its_artifact(self, heron):
+        services.edit_concept(heron.pk, label="Grey heron")
+
+        assert Artifact.objects.get(pk=heron.pk).title == "Grey heron"
+        assert services.find_concept(INDEX, "grey HERON").pk == heron.pk
+        assert services.find_concept(INDEX, "heron") is None
+
+    def test_does_not_take_the_name_of_another(self, heron):
+        crane = services.create_concept(INDEX, "Crane")
+
+        with pytest.raises(ContentConflict):
+            services.edit_concept(crane.pk, label="heron")
+
+        crane.refresh_from_db()
+        assert crane.label == "Crane"
+
+
+class TestRemoveConcept:
+    def test_takes_along_its_point_evidence_and_edges_and_no_more(self, knowledge, heron):
+        document = give(TEXT, index=INDEX)
+        crane = services.create_concept(INDEX, "Crane")
+        kind = services.create_relationship_type(INDEX, "LIKE")
+        add_instance(heron.pk, "the heron", artifact_id=document.pk)
+        services.relate(INDEX, heron.pk, kind.pk, crane.pk)
+        settle(knowledge, document)
+        settle_entities(knowledge, heron, crane, kind)
+
+        services.remove_concept(heron.pk)
+        settle_entities(knowledge, heron)
+
+        assert not Instance.objects.exists()
+        assert not Relationship.objects.exists()
+        assert set(Concept.objects.all()) == {crane}
+        assert Artifact.objects.documents().get() == document
+        assert get_store().count(knowledge.collection("concept")) == 1
+        assert verify_build(knowledge).findings == {}
+
+    def test_knows_when_there_is_none(self, knowledge):
+        with pytest.raises(UnknownConcept):
+            services.remove_concept(uuid.uuid4())
+
+
+class TestMergeConcepts:
+    @pytest.fixture
+    def graph(self, knowledge, heron):
+        names = ("Grey heron", "Ardeidae", "Fish")
+        grey, family, fish = (services.create_concept(INDEX, name) for name in names)
+        eats = services.create_relationship_type(INDEX, "EATS")
+        for source, target in ((heron, fish), (grey, fish), (fish, family), (grey, heron)):
+            services.relate(INDEX, source.pk, eats.pk, target.pk)
+        document = give(TEXT, index=INDEX)
+        add_instance(heron.pk, "The heron stands", artifact_id=document.pk)
+        add_instance(grey.pk, "The heron stands", artifact_id=document.pk)
+        add_instance(grey.pk, "in the shallows", artifact_id=document.pk)
+        return grey, family, fish
+
+    def test_keeps_all_evidence_and_edges_once(self, heron, graph):
+        grey, family, fish = graph
+
+        kept = services.merge_concepts(heron.pk, [grey.pk, family.pk])
+
+        quotes = kept.instances.values_list("quote", flat=True)
+        assert sorted(quotes) == ["The heron stands", "in the shallows"]
+        assert set(Relationship.objects.values_list("source", "target")) == {
+            (heron.pk, fish.pk),
+            (fish.pk, heron.pk),
+        }
+        assert set(kept.search_terms) == {"Ardea", "Ardeidae", "Grey heron"}
+        assert set(Concept.objects.all()) == {heron, fish}
+
+    def test_has_the_kept_one_embedded_again_and_the_others_gone(self, knowledge, heron, graph):
+        settle_entities(knowledge, *Concept.objects.all(), *RelationshipType.objects.all())
+        artifact = Artifact.objects.documents().get()
+        settle(knowledge, artifact)
+        gone = graph[0]
+
+        services.merge_concepts(heron.pk, [gone.pk])
+        settle_entities(knowledge, heron, gone)
+
+        stored = get_store().retrieve(knowledge.collection("concept"), [heron.pk, gone.pk])
+        assert stored.keys() == {heron.pk}
+        assert "Grey heron" in stored[heron.pk].payload["search_terms"]
+        assert verify_build(knowledge).findings == {}
+
+    def test_wants_another_of_the_same_index(self, heron):
+        with pytest.raises(InvalidInput, match="another concept"):
+            services.merge_concepts(heron.pk, [heron.pk])
+        with pytest.raises(UnknownConcept):
+            services.merge_concepts(heron.pk, [uuid.uuid4()])
+
+
+class TestRelate:
+    def test_makes_an_edge_once(self, heron):
+        crane = services.create_concept(INDEX, "Crane")
+        kind = services.create_relationship_type(INDEX, "LIKE")
+
+        first, is_new = services.relate(INDEX, heron.pk, kind.pk, crane.pk)
+        second, is_new_again = services.relate(INDEX, heron.pk, kind.pk, crane.pk)
+
+        assert (is_new, is_new_again) == (True, False)
+        assert first == second
+
+    def test_refuses_what_the_index_does_not_have(self, heron):
+        crane = services.create_concept(INDEX, "Crane")
+        kind = services.create_relationship_type(INDEX, "LIKE")
+        none = uuid.uuid4()
+        cases = {
+            "target": (heron.pk, kind.pk, none),
+            "source": (none, kind.pk, crane.pk),
+            "type": (heron.pk, none, crane.pk),
+        }
+
+        for field, ends in cases.items():
+            with pytest.raises(InvalidInput) as caught:
+                services.relate(INDEX, *ends)
+            assert caught.value.field == field
+        with pytest.raises(InvalidInput, match="with itself"):
+            services.relate(INDEX, heron.pk, kind.pk, heron.pk)
+
+
+class TestRelationshipType:
+    def test_makes_one_node_of_name_category_and_description(self, knowledge):
+        kind = services.create_relationship_type(
+            INDEX, "SUPPORTS", category="Epistemic", description="Makes more likely"
+        )
+        settle_entities(knowledge, kind)
+
+        [node] = Node.objects.filter(build=knowledge)
+        assert (node.kind, node.text) == (
+            "relationship_type",
+            "SUPPORTS\nepistemic\nMakes more likely",
+        )
+        assert get_store().count(knowledge.collection("relationship_type")) == 1
+
+        services.edit_relationship_type(kind.pk, category="semantic")
+        settle_entities(knowledge, kind)
+        stored = get_store().retrieve(knowledge.collection("relationship_type"), [kind.pk])
+        assert stored[kind.pk].payload["category"] == "semantic"
+        assert verify_build(knowledge).findings == {}
