@@ -111,7 +111,8 @@ def make_corpus(build: IndexBuild) -> Corpus:
             relate(INDEX, concept.pk, types[name].pk, concepts[k + 1].pk)
     ends = planted["related one"], planted["related other"]
     relate(INDEX, ends[0].pk, types["ENABLES"].pk, ends[1].pk)
-    settle(build, *documents, between, *beside, *concepts, *planted.values(), *types.values())
+    entities = [each.artifact for each in (*concepts, *planted.values(), *types.values())]
+    settle(build, *documents, between, *beside, *entities)
     return Corpus(build, concepts, planted, types, documents, between.sources.get())
 
 
