@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
@@ -22,6 +21,7 @@ from retrieval.knowledge import bearing, bridges, concepts, entries, graph, pass
 from retrieval.knowledge.nearest import Nearest
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
+from retrieval.serializers import knowledge_schema as schema
 from retrieval.serializers.requests import read_query_string
 from retrieval.viewsets import SearchView, described, enqueue_planning, respond
 
@@ -42,7 +42,10 @@ class KnowledgeView(SearchView):
 
 
 @described(
-    "search_concepts", "Search concepts", requests.PagedKnowledgeSerializer, OpenApiTypes.OBJECT
+    "search_concepts",
+    "Search concepts",
+    requests.PagedKnowledgeSerializer,
+    schema.ConceptSearchAnswerSerializer,
 )
 class ConceptSearchView(KnowledgeView):
     parameters = requests.PagedKnowledgeSerializer
@@ -62,7 +65,7 @@ class ConceptSearchView(KnowledgeView):
     "search_relationships",
     "Search relationships",
     requests.PagedKnowledgeSerializer,
-    OpenApiTypes.OBJECT,
+    schema.TypeSearchAnswerSerializer,
 )
 class RelationshipSearchView(KnowledgeView):
     """Relationship types by their meaning, each with the relationships of it."""
@@ -79,7 +82,12 @@ class RelationshipSearchView(KnowledgeView):
         return answers.render_type_hits(nearest, found)
 
 
-@described("search_sources", "Search sources", requests.SourceSearchSerializer, OpenApiTypes.OBJECT)
+@described(
+    "search_sources",
+    "Search sources",
+    requests.SourceSearchSerializer,
+    schema.SourceSearchAnswerSerializer,
+)
 class SourceSearchView(KnowledgeView):
     """Sources by the chunks of them that match, with offsets to highlight."""
 
@@ -100,7 +108,7 @@ class SourceSearchView(KnowledgeView):
     "route_query",
     "Find the best entry point",
     requests.KnowledgeQuerySerializer,
-    OpenApiTypes.OBJECT,
+    schema.RouteAnswerSerializer,
 )
 class RouteView(KnowledgeView):
     """Concepts, sources and relationship types near a query; `entry` names the nearest of all."""
@@ -113,7 +121,10 @@ class RouteView(KnowledgeView):
 
 
 @described(
-    "blend_concepts", "Search concepts in every way", requests.BlendSerializer, OpenApiTypes.OBJECT
+    "blend_concepts",
+    "Search concepts in every way",
+    requests.BlendSerializer,
+    schema.ConceptSearchAnswerSerializer,
 )
 class BlendView(KnowledgeView):
     parameters = requests.BlendSerializer
@@ -135,7 +146,12 @@ class BlendView(KnowledgeView):
         return answers.render_concept_hits(nearest, found)
 
 
-@described("search_subgraph", "Draw the subgraph", requests.SubgraphSerializer, OpenApiTypes.OBJECT)
+@described(
+    "search_subgraph",
+    "Draw the subgraph",
+    requests.SubgraphSerializer,
+    schema.SubgraphAnswerSerializer,
+)
 class SubgraphView(KnowledgeView):
     """Concepts, sources and types over a threshold, and the relationships among them."""
 
@@ -153,7 +169,7 @@ class ConceptEvidenceView(APIView):
         operation_id="read_evidence",
         description=f"The quotes of a concept, those nearest to `query` first. {NOT_TRUTH}",
         parameters=[requests.EvidenceParametersSerializer],
-        responses=OpenApiTypes.OBJECT,
+        responses=schema.EvidenceAnswerSerializer,
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         return self._respond(concept_id, read_query_string(request.query_params))
@@ -162,7 +178,7 @@ class ConceptEvidenceView(APIView):
         operation_id="read_evidence_by_body",
         description=f"The same, with the parameters in the body. {NOT_TRUTH}",
         request=requests.EvidenceParametersSerializer,
-        responses=OpenApiTypes.OBJECT,
+        responses=schema.EvidenceAnswerSerializer,
     )
     def post(self, request: Request, concept_id: UUID) -> Response:
         return self._respond(concept_id, request.data)
@@ -187,7 +203,7 @@ class ConceptContextView(APIView):
     @extend_schema(
         operation_id="read_concept_context",
         parameters=[requests.ContextParametersSerializer],
-        responses=OpenApiTypes.OBJECT,
+        responses=schema.ContextAnswerSerializer,
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """The sources that bear a concept, with their neighbours."""
@@ -208,7 +224,7 @@ class ConceptPathsView(APIView):
     @extend_schema(
         operation_id="find_paths",
         parameters=[requests.PathParametersSerializer],
-        responses=OpenApiTypes.OBJECT,
+        responses=schema.PathsAnswerSerializer,
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         """Chains of relationships from a concept whose types are like some words."""
@@ -232,7 +248,7 @@ class SimilarSourcesView(APIView):
     @extend_schema(
         operation_id="find_similar_sources",
         parameters=[requests.SimilarParametersSerializer],
-        responses=OpenApiTypes.OBJECT,
+        responses=schema.SourceSearchAnswerSerializer,
     )
     def get(self, request: Request, source_id: UUID) -> Response:
         """Sources of one or several indexes that say much the same as one."""
@@ -257,7 +273,7 @@ class EmergentView(APIView):
     @extend_schema(
         operation_id="list_emergent",
         parameters=[requests.EmergentParametersSerializer],
-        responses=OpenApiTypes.OBJECT,
+        responses=schema.EmergentListSerializer,
     )
     def get(self, request: Request) -> Response:
         """Pairs of concepts that lie near each other without a relationship, the nearest first,
@@ -293,7 +309,9 @@ class EmergentAcceptView(APIView):
 
 
 class EmergentDismissView(APIView):
-    @extend_schema(operation_id="dismiss_emergent", request=None, responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        operation_id="dismiss_emergent", request=None, responses=schema.EmergentPairSerializer
+    )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Have a pair no longer shown among the open ones."""
         return Response(answers.render_pair(dismiss_pair(pair_id)))

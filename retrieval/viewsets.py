@@ -69,7 +69,7 @@ class SearchView(APIView):
 
 
 def described(
-    name: str, what: str, parameters: type[Serializer], answer: type[Serializer] | OpenApiTypes
+    name: str, what: str, parameters: type[Serializer], answer: type[Serializer]
 ) -> Callable[[type[SearchView]], type[SearchView]]:
     """Both ways of asking, for the OpenAPI document."""
 

@@ -196,6 +196,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "EvaluationState": "retrieval.models.EvaluationRun.State",
         "JudgementVerdict": ["good", "bad"],
+        "EvidenceVerdict": ["exact", "stale", "lost"],
+        "KnowledgeKind": ["concept", "source", "relationship_type"],
     },
 }
 

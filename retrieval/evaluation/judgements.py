@@ -229,7 +229,7 @@ def _find_ids(index: str, names: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for start in range(0, len(names), _IDS_AT_ONCE):
         named = names[start : start + _IDS_AT_ONCE]
-        artifacts = Artifact.objects.filter(index=index)
+        artifacts = Artifact.objects.documents().filter(index=index)
         own = [uuid for name in named if (uuid := _as_uuid(name)) is not None]
         there = artifacts.filter(pk__in=own).values_list("pk", flat=True)
         found |= {str(pk): str(pk) for pk in there}

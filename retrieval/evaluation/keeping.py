@@ -50,7 +50,7 @@ def judge(
     if node_id is not None:
         artifact_id, page_index = _find_hit(index, node_id)
     assert artifact_id is not None
-    artifact = Artifact.objects.filter(pk=artifact_id, index=index).first()
+    artifact = Artifact.objects.documents().filter(pk=artifact_id, index=index).first()
     if artifact is None:
         raise UnknownArtifact(f"{index} has no artifact with this id.", field="artifact_id")
     place: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from concepts.models import EmergentPair, Instance
+from concepts.models import EmergentPair, Entity, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
 from retrieval.knowledge.bearing import BearingSource, Evidence
@@ -125,17 +125,12 @@ def _head(nearest: Nearest) -> dict[str, Any]:
 
 def _render_concept(hit: ConceptHit) -> dict[str, Any]:
     concept = hit.concept
-    return {
-        "score": hit.score,
-        "score_kind": COSINE,
-        "node_id": str(concept.pk),
-        "kind": "concept",
+    return _entity("concept", concept, hit.score) | {
         "id": str(concept.pk),
         "index": concept.artifact.index,
         "label": concept.label,
         "description": concept.description,
         "search_terms": concept.search_terms,
-        "text": concept.text,
         # What was not read from the vector store was read where it is written.
         "verdict": hit.verdict or "exact",
         "ways": [_render_way(way) for way in hit.ways],
@@ -145,20 +140,37 @@ def _render_concept(hit: ConceptHit) -> dict[str, Any]:
 
 def _render_type(hit: TypeHit) -> dict[str, Any]:
     kind = hit.type
-    return {
-        "score": hit.way.score,
-        "score_kind": COSINE,
-        "node_id": str(kind.pk),
-        "kind": "relationship_type",
+    return _entity("relationship_type", kind, hit.way.score) | {
         "id": str(kind.pk),
         "index": kind.artifact.index,
         "name": kind.name,
         "category": kind.category,
         "description": kind.description,
-        "text": kind.text,
         "verdict": hit.verdict,
         "ways": [_render_way(hit.way)],
         "relationships": [render_relationship(edge) for edge in hit.edges],
+    }
+
+
+def _entity(kind: str, entity: Entity, score: float) -> dict[str, Any]:
+    """What every hit has. It stands in no text itself: its evidence does, or that of the concepts
+    it relates."""
+    return {
+        "score": score,
+        "score_kind": COSINE,
+        "node_id": str(entity.pk),
+        "kind": kind,
+        "text": entity.text,
+        "start_offset": None,
+        "end_offset": None,
+        "artifact": {
+            "id": str(entity.pk),
+            "title": entity.artifact.title,
+            "external_id": None,
+        },
+        "page": None,
+        "source": None,
+        "metadata": {},
     }
 
 

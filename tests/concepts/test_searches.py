@@ -70,6 +70,9 @@ class TestConcepts:
         assert quote["verdict"] == "exact"
         assert [way["way"] for way in hit["ways"]] == ["concept"]
         assert got.json()["hits"][0] == hit
+        fixed = {"score", "score_kind", "node_id", "kind", "text", "start_offset", "end_offset",
+                 "verdict", "artifact", "page", "source", "metadata"}  # fmt: skip
+        assert fixed <= hit.keys()
         assert len(got.json()["hits"]) == 3
 
     def test_go_on_where_the_last_page_ended(self, search):

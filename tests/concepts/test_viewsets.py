@@ -220,6 +220,11 @@ class TestDocuments:
             client.get(f"{url}/original"),
             client.delete(f"{url}/"),
             client.patch(f"{url}/summary_candidate", {"text": "x"}, format="json"),
+            client.post(
+                f"{API}/judgements/",
+                {"index": INDEX, "query": "x", "artifact_id": str(heron.pk), "verdict": "good"},
+                format="json",
+            ),
         ]
 
         assert {answer.status_code for answer in answers} == {404}
