@@ -19,7 +19,7 @@ from evidence.finding import MAX_URLS, FoundEvidence
 from evidence.services import MAX_ITEMS, Decision, Item, Verdict
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_answer, render_chunk
-from retrieval.serializers.schema import PageSearchAnswerSerializer
+from retrieval.serializers.schema import HitSerializer, PageSearchAnswerSerializer
 
 MAX_AUTHORS = 1_000
 MAX_CITED_CHARS = 1_000  # of a source, a date, an author's name
@@ -154,8 +154,15 @@ class VerdictsSerializer(serializers.Serializer):
     verdicts = VerdictSerializer(many=True, help_text="In the order given.")
 
 
-class EvidenceAnswerSerializer(PageSearchAnswerSerializer):
-    """Hits as of any search, each with ``url``, ``content``, ``citation`` and ``similarity``."""
+class EvidenceHitSerializer(HitSerializer):
+    url = serializers.CharField()
+    content = serializers.CharField(help_text="The whole finding; text is its nearest chunk.")
+    citation = serializers.DictField(help_text="source, title, date, authors, as were given.")
+    similarity = serializers.FloatField(help_text="Cosine, of its nearest chunk.")
+
+
+class FoundEvidenceSerializer(PageSearchAnswerSerializer):
+    hits = EvidenceHitSerializer(many=True)
 
 
 def render_decisions(decisions: list[Decision]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from documents.serializers import ErrorSerializer
 from evidence.finding import find_similar
 from evidence.serializers import (
     AddEvidenceSerializer,
-    EvidenceAnswerSerializer,
+    FoundEvidenceSerializer,
     RelatedParametersSerializer,
     SimilarParametersSerializer,
     VerdictsSerializer,
@@ -45,7 +45,7 @@ class EvidenceViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="find_similar_evidence",
         parameters=[SimilarParametersSerializer],
-        responses={200: EvidenceAnswerSerializer, **REFUSED},
+        responses={200: FoundEvidenceSerializer, **REFUSED},
     )
     def similar(self, request: Request, index: str) -> Response:
         """Findings that say the like, nearest first."""
@@ -59,7 +59,7 @@ class EvidenceViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="find_related_evidence",
         request=RelatedParametersSerializer,
-        responses={200: EvidenceAnswerSerializer, **REFUSED},
+        responses={200: FoundEvidenceSerializer, **REFUSED},
     )
     def related(self, request: Request, index: str) -> Response:
         """Findings near to a query beside those at hand: what a keyword search has missed."""

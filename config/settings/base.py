@@ -196,7 +196,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "EvaluationState": "retrieval.models.EvaluationRun.State",
         "JudgementVerdict": ["good", "bad"],
-        "EvidenceVerdict": ["exact", "stale", "lost"],
+        "QuoteVerdict": ["exact", "stale", "lost"],
         "KnowledgeKind": ["concept", "source", "relationship_type"],
     },
 }
