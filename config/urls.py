@@ -20,6 +20,7 @@ urlpatterns = [
     path("api/v1/", include("concepts.urls")),
     path("api/v1/", include("retrieval.evaluation_urls")),
     path("api/v1/", include("evidence.urls")),
+    path("concepts/", views.concepts_page, name="concepts"),
     path("pipelines/", pipelines_page, name="pipelines"),
     path("admin/", admin.site.urls),
 ]

@@ -1,4 +1,4 @@
-"""The search page and the two health checks."""
+"""The pages of search and of concepts, and the two health checks."""
 
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -15,6 +15,13 @@ from indexing.stores import get_store
 def search_page(request: HttpRequest) -> HttpResponse:
     """The page holds no data: its script asks the API, with the reader's key or session."""
     return render(request, "search.html")
+
+
+@require_safe
+@ensure_csrf_cookie
+def concepts_page(request: HttpRequest) -> HttpResponse:
+    """Draws the concepts near a query; as the search page, it holds no data."""
+    return render(request, "concepts.html")
 
 
 @require_safe

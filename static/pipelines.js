@@ -1,19 +1,10 @@
 /* Draws each query pipeline: dagre (static/vendor) says where things lie, SVG shows them. */
 
+import { arrowHead, line, shape } from "./drawing.js";
 import dagre from "./vendor/dagre-3.1.3.esm.js";
 
 const WIDTH = 190;
 const HEIGHT = 48;
-const SVG = "http://www.w3.org/2000/svg";
-
-/** An SVG element with attributes, and children that are elements or text. */
-function shape(tag, attributes = {}, ...children) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
 /** What goes from one component to another: the names of the outputs, once each pair. */
 function groupConnections(connections) {
   const carried = new Map();
@@ -40,10 +31,8 @@ function arrange({ components, connections }) {
 }
 
 function drawEdge({ points, label, x, y }, arrow) {
-  const [first, ...rest] = points;
-  const line = `M${first.x},${first.y}${rest.map((point) => `L${point.x},${point.y}`).join("")}`;
   return [
-    shape("path", { d: line, "marker-end": `url(#${arrow})` }),
+    shape("path", { d: line(points), "marker-end": `url(#${arrow})` }),
     shape("text", { class: "carries", x, y: y + 4 }, label),
   ];
 }
@@ -62,15 +51,10 @@ function draw(pipeline) {
   const graph = arrange(pipeline);
   const { width, height } = graph.graph();
   const arrow = `${pipeline.name}-arrow`;
-  const head = shape(
-    "marker",
-    { id: arrow, viewBox: "0 0 8 8", refX: 7.5, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" },
-    shape("path", { d: "M0,0L8,4L0,8z" }),
-  );
   return shape(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `The pipeline ${pipeline.name}` },
-    shape("defs", {}, head),
+    shape("defs", {}, arrowHead(arrow)),
     ...graph.edges().flatMap((edge) => drawEdge(graph.edge(edge), arrow)),
     ...graph.nodes().map((name) => drawNode(name, graph.node(name))),
   );

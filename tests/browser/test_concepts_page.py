@@ -1,0 +1,73 @@
+"""The page of concepts in a real browser, against the real service."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.serving import KEY, Service
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+INDEX = "knowledge"
+TEXT = (
+    "The heron waits in the shallows at dawn. It catches fish without moving its feet. "
+    "Where reeds are cut, herons leave."
+)
+
+
+def make(service: Service, path: str, **content: object) -> str:
+    answer = service.api.post(f"indexes/{INDEX}/{path}/", json=content)
+    assert answer.is_success, answer.text
+    return str(answer.json()["id"])
+
+
+@pytest.fixture(scope="module")
+def graph(service: Service) -> None:
+    # Before the document: what is found in it then completes them.
+    heron = make(service, "concepts", label="Heron", description="A bird that waits for fish")
+    fish = make(service, "concepts", label="Fish", description="What herons catch")
+    eats = make(service, "relationship-types", name="EATS", category="structural")
+    make(service, "relationships", source=heron, type=eats, target=fish)
+    artifact = service.add(INDEX, title="Notes on herons", text=TEXT)
+    quoted = service.api.post(
+        f"concepts/{heron}/instances/", json={"quote": "the heron waits", "artifact": artifact}
+    )
+    assert quoted.is_success, quoted.text
+
+
+@pytest.fixture
+def drawn(page: "Page", graph: None) -> "Page":
+    page.goto(f"/concepts/#key={KEY}")
+    page.fill("#nearness", "0.2")
+    for _ in range(30):
+        page.fill("#q", "birds that catch fish")
+        page.click("text=Draw")
+        page.wait_for_selector("#said:not(:empty)")
+        if page.locator(".edge").count():
+            break
+        page.wait_for_timeout(1_000)  # they are embedded meanwhile
+    return page
+
+
+class TestConceptsPage:
+    def test_draws_concepts_and_what_joins_them(self, drawn: "Page") -> None:
+        labels = drawn.locator("[data-concept]").evaluate_all(
+            "nodes => nodes.map(node => node.getAttribute('aria-label'))"
+        )
+        assert {"Heron", "Fish"} <= set(labels)
+        assert drawn.locator(".edge").count() == 1
+        assert drawn.locator("#drawing .type").text_content() == "EATS"
+        assert drawn.locator("#legend li").all_text_contents() == ["structural"]
+
+    def test_leads_from_a_concept_to_its_passage(self, drawn: "Page") -> None:
+        drawn.locator("[aria-label=Heron]").press("Enter")
+        quote = drawn.locator(
+            "#evidence article", has=drawn.get_by_text("The heron waits", exact=True)
+        )
+        quote.wait_for()
+
+        quote.get_by_text("Show in context").click()
+        mark = drawn.wait_for_selector("#evidence mark")
+        assert mark is not None
+        assert mark.text_content() == "The heron waits"
