@@ -93,6 +93,7 @@ class Known:
         self._threshold = threshold
         self._recent = _Stacked(_read_recent(build))
         self._given: dict[UUID, Vectors] = {}  # since then
+        self._gone: set[UUID] = set()  # since then
         self._stored: list[list[dict[UUID, float]]] = []
 
     def look_up(self, findings: Sequence[Vectors]) -> None:
@@ -139,7 +140,11 @@ class Known:
             similarities[pk] = min(scores[pk] for scores in chunks)
         for pk, theirs in self._given.items():
             similarities[pk] = float((theirs @ vectors.T).max(axis=0).min())
-        alike = [(score, pk) for pk, score in similarities.items() if score >= self._threshold]
+        alike = [
+            (score, pk)
+            for pk, score in similarities.items()
+            if score >= self._threshold and pk not in self._gone
+        ]
         if not alike:
             return None
         similarity, artifact_id = max(alike)
@@ -147,7 +152,14 @@ class Known:
 
     def add(self, artifact_id: UUID, vectors: Vectors) -> None:
         """A finding that is stored from now on, in place of what it was before."""
+        self.forget(artifact_id)
+        self._gone.discard(artifact_id)
         self._given[artifact_id] = vectors
+
+    def forget(self, artifact_id: UUID) -> None:
+        """Compare with this finding no more."""
+        self._gone.add(artifact_id)
+        self._given.pop(artifact_id, None)
         for chunks in self._stored:
             for scores in chunks:
                 scores.pop(artifact_id, None)

@@ -75,13 +75,16 @@ def find_evidence_build(index: str) -> IndexBuild:
     names = get_catalog().names()
     if index not in names:
         raise UnknownIndex(f"There is no index {index[:100]!r}.", field="index", allowed=names)
-    builds = {build.index_id: build for build in IndexBuild.objects.live()}
-    build = builds.get(index)
+    build = IndexBuild.objects.live().filter(index=index).first()
     if build is None or build.spec.evidence is None:
         raise InvalidInput(
             f"The index {index} takes no evidence.",
             field="index",
-            allowed=[name for name, each in builds.items() if each.spec.evidence is not None],
+            allowed=[
+                each.index_id
+                for each in IndexBuild.objects.live()
+                if each.spec.evidence is not None
+            ],
             fix="Write evidence: true into its spec.",
         )
     return build
@@ -144,12 +147,14 @@ def _decide_one(
     content = TextContent((item.content,))
     given = find_given(build.index_id, [external_id]).get(external_id)
     if given is None:
-        twin = known.find_same(content) or known.find_twin(position, vectors)
-        if twin is not None:
-            held = Artifact.objects.values_list("revision", flat=True).get(pk=twin.artifact_id)
-            return Decision(
-                item.url, Verdict.DUPLICATE, twin.artifact_id, held, similarity=twin.similarity
-            )
+        while twin := known.find_same(content) or known.find_twin(position, vectors):
+            # Locked: a twin that is deleted at this moment would take the finding with it.
+            held = Artifact.objects.select_for_update().filter(pk=twin.artifact_id).first()
+            if held is not None:
+                return Decision(
+                    item.url, Verdict.DUPLICATE, held.pk, held.revision, similarity=twin.similarity
+                )
+            known.forget(twin.artifact_id)
     try:
         artifact, _ = add_artifact(
             build.index_id,

@@ -6,6 +6,7 @@ import pytest
 from documents.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
 from documents.services import remove_artifact
+from evidence.comparing import Known
 from evidence.models import RecentEvidence
 from evidence.services import Item, Verdict, add_evidence
 from indexing.exceptions import StoreUnavailable
@@ -105,6 +106,18 @@ class TestAddEvidence:
 
     def test_forgets_what_was_deleted(self, known):
         remove_artifact(known.pk)
+
+        assert verdicts(Item("https://other.example/b", NEAR)) == [Verdict.ADDED]
+
+    def test_adds_what_lost_its_twin_while_it_was_compared(self, known, monkeypatch):
+        find_twin = Known.find_twin
+
+        def delete_meanwhile(self, position, vectors):
+            twin = find_twin(self, position, vectors)
+            Artifact.objects.filter(pk=known.pk).delete()
+            return twin
+
+        monkeypatch.setattr(Known, "find_twin", delete_meanwhile)
 
         assert verdicts(Item("https://other.example/b", NEAR)) == [Verdict.ADDED]
 
