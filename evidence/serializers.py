@@ -19,6 +19,7 @@ from evidence.finding import MAX_URLS, FoundEvidence
 from evidence.services import MAX_ITEMS, Decision, Item, Verdict
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_answer, render_chunk
+from retrieval.serializers.knowledge_requests import SIMILARITY, NumberField, read_parameters
 from retrieval.serializers.schema import HitSerializer, PageSearchAnswerSerializer
 
 MAX_AUTHORS = 1_000
@@ -55,7 +56,7 @@ class AddEvidenceSerializer(StrictSerializer):
     """Several items, or a single one: its fields beside ``threshold``."""
 
     items = serializers.ListField(child=ItemSerializer(), min_length=1, max_length=MAX_ITEMS)
-    threshold = serializers.FloatField(
+    threshold = NumberField(
         required=False,
         min_value=0.0,
         max_value=1.0,
@@ -73,9 +74,7 @@ class AddEvidenceSerializer(StrictSerializer):
 class SimilarParametersSerializer(StrictSerializer):
     q = StringField(max_length=MAX_QUERY_CHARS, help_text="A finding, a claim or a question.")
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = serializers.FloatField(
-        required=False, min_value=-1.0, max_value=1.0, help_text="Cosine."
-    )
+    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
     min_revision = serializers.IntegerField(
         required=False,
         min_value=0,
@@ -92,9 +91,7 @@ class RelatedParametersSerializer(StrictSerializer):
         help_text="What is at hand already; none of it comes back.",
     )
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = serializers.FloatField(
-        required=False, min_value=-1.0, max_value=1.0, help_text="Cosine."
-    )
+    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
     min_revision = serializers.IntegerField(required=False, min_value=0)
 
 
@@ -103,9 +100,7 @@ def read_items(data: Any) -> tuple[list[Item], float | None]:
     Raises:
         InvalidInput: the first thing wrong with them.
     """
-    serializer = AddEvidenceSerializer(data=data)
-    serializer.is_valid(raise_exception=True)
-    given = serializer.validated_data
+    given = read_parameters(AddEvidenceSerializer, data)
     return [_read_item(each) for each in given["items"]], given.get("threshold")
 
 
@@ -121,18 +116,18 @@ def _clean(value: Any) -> Any:
     return [clean_text(each) for each in value] if isinstance(value, list) else clean_text(value)
 
 
-def read_parameters(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
-    """
+def read_search(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]:
+    """A search's parameters, its query under ``query``.
+
     Raises:
         InvalidInput: the first thing wrong with them.
     """
-    serializer = serializer_class(data=data)
-    serializer.is_valid(raise_exception=True)
-    given: dict[str, Any] = serializer.validated_data
-    query = given.get("q", given.get("query", ""))
+    given = dict(read_parameters(serializer, data))
+    name = "q" if "q" in given else "query"
+    query = given.pop(name)
     if not query.strip():
-        raise InvalidInput("The query is empty.", field="q" if "q" in given else "query")
-    return given
+        raise InvalidInput("The query is empty.", field=name)
+    return given | {"query": query}
 
 
 # --- What is answered ------------------------------------------------------------------------

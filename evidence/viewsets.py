@@ -14,7 +14,7 @@ from evidence.serializers import (
     SimilarParametersSerializer,
     VerdictsSerializer,
     read_items,
-    read_parameters,
+    read_search,
     render_decisions,
     render_found,
 )
@@ -49,10 +49,8 @@ class EvidenceViewSet(viewsets.ViewSet):
     )
     def similar(self, request: Request, index: str) -> Response:
         """Findings that say the like, nearest first."""
-        given = read_parameters(
-            SimilarParametersSerializer, read_query_string(request.query_params)
-        )
-        found = find_similar(index, given.pop("q"), **given)
+        given = read_search(SimilarParametersSerializer, read_query_string(request.query_params))
+        found = find_similar(index, **given)
         enqueue_planning(found.answer.stale_artifact_ids)
         return Response(render_found(found))
 
@@ -63,7 +61,7 @@ class EvidenceViewSet(viewsets.ViewSet):
     )
     def related(self, request: Request, index: str) -> Response:
         """Findings near to a query beside those at hand: what a keyword search has missed."""
-        given = read_parameters(RelatedParametersSerializer, request.data)
-        found = find_similar(index, given.pop("query"), without_urls=given.pop("urls"), **given)
+        given = read_search(RelatedParametersSerializer, request.data)
+        found = find_similar(index, without_urls=given.pop("urls"), **given)
         enqueue_planning(found.answer.stale_artifact_ids)
         return Response(render_found(found))

@@ -57,6 +57,7 @@ class TestAdding:
         [
             ({"items": []}, "items"),
             ({"items": [item("one", WORDS)], "threshold": 1.5}, "threshold"),
+            ({"items": [item("one", WORDS)], "threshold": "nan"}, "threshold"),
             ({"items": [{"content": WORDS}]}, "items.0.url"),
             ({"items": [{"url": "no url", "content": WORDS}]}, "items.0.url"),
             ({"items": [item("one", WORDS, editor="E")]}, "editor"),
@@ -120,7 +121,10 @@ class TestSimilar:
         assert early.status_code == 409
         assert len(late.json()["hits"]) == 1
 
-    @pytest.mark.parametrize("asked", [{}, {"q": " "}, {"q": "x", "limit": 0}, {"p": "x"}])
+    @pytest.mark.parametrize(
+        "asked",
+        [{}, {"q": " "}, {"q": "x", "limit": 0}, {"p": "x"}, {"q": "x", "min_similarity": "nan"}],
+    )
     def test_names_what_is_wrong(self, client, findings, asked):
         assert client.get(f"{URL}similar", asked).status_code == 400
 
