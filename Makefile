@@ -70,6 +70,7 @@ requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
 		../$(COMPILE) --excludes .excludes huggingface.in --output-file huggingface.txt; \
 		status=$$?; rm -f .excludes; exit $$status
 	cd requirements && ../$(COMPILE) --no-deps llm.in --output-file llm.txt
+	cd requirements && ../$(COMPILE) --no-deps chemistry.in --output-file chemistry.txt
 
 clean:  ## Remove the environment; documents and indexes under var/ stay
 	rm -rf $(VENV) $(VENV)-uv

@@ -14,8 +14,8 @@ def load_searching() -> None:
     """The embedding models of all specs and the vector store. Without them the process serves
     all the same, and says so."""
     try:
-        for spec in {spec.embedding for spec in get_specs().values()}:
-            embedding.get_embedder(spec)
+        for model in {model for spec in get_specs().values() for model in spec.embeddings}:
+            embedding.get_embedder(model)
         get_store().ping()
     except StrataError as error:  # whoever searches is told, and the rest works meanwhile
         logger.warning("This process serves without having loaded all it needs: %s", error)

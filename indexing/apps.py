@@ -9,7 +9,9 @@ class IndexingConfig(AppConfig):
         from indexing import checks, signals  # noqa: F401
         from indexing.catalog import Catalog
         from indexing.chunks import ChunkKind
+        from indexing.compounds import CompoundKind
         from indexing.kinds import register_kind
 
         register_catalog(Catalog())
         register_kind(ChunkKind())
+        register_kind(CompoundKind())

@@ -1,6 +1,6 @@
 """The indexes there are, and what they tell the documents below them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,6 +10,8 @@ from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Que
 from documents.exceptions import InvalidInput
 from documents.indexes import NodeCounts
 from documents.models import Artifact
+from indexing import embedding
+from indexing.compounds import list_structures
 from indexing.kinds import is_unfinished
 from indexing.models import Index, IndexBuild, Node
 from indexing.removal import remove_points
@@ -25,10 +27,13 @@ class Catalog:
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
         build = IndexBuild.objects.live().filter(index=index).first()
         declared = build.spec.metadata if build else {}
-        return {
+        cleaned = {
             name: clean_value(name, declared[name], value) if name in declared else value
             for name, value in metadata.items()
         }
+        if build is not None and build.spec.compounds is not None:
+            _check_structures(cleaned, build.spec.compounds.field)
+        return cleaned
 
     def with_status(self, artifacts: QuerySet[Artifact]) -> QuerySet[Artifact]:
         nodes = Node.objects.live().filter(artifact=OuterRef("pk"))
@@ -66,6 +71,15 @@ class Catalog:
 
     def remove_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
         return remove_points(artifact_id, index)
+
+
+def _check_structures(metadata: Mapping[str, Any], field: str) -> None:
+    try:
+        for smiles in list_structures(metadata, field):
+            embedding.read_structure(smiles)
+    except InvalidInput as error:
+        error.field = f"metadata.{field}"
+        raise
 
 
 def clean_value(name: str, field: FieldSpec, value: Any) -> Any:

@@ -18,17 +18,17 @@ def copy_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVe
         StoreUnavailable: retry helps.
     """
     copied: dict[UUID, DenseVector] = {}
-    for donor in _donors(build):
-        missing = [node for node in nodes if node.point_id not in copied]
-        if not missing:
-            break
-        copied |= _copy_from(donor, missing)
-    return copied
-
-
-def _donors(build: IndexBuild) -> list[IndexBuild]:
     others = IndexBuild.objects.receiving().filter(index=build.index_id).exclude(pk=build.pk)
-    return [other for other in others if other.spec.embedding == build.spec.embedding]
+    for donor in others:
+        missing = [
+            node
+            for node in nodes
+            if node.point_id not in copied
+            and donor.spec.embedding_of(node.kind) == build.spec.embedding_of(node.kind)
+        ]
+        if missing:
+            copied |= _copy_from(donor, missing)
+    return copied
 
 
 def _copy_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:

@@ -120,11 +120,13 @@ def forecast_build(
         chosen = chosen[:SAMPLE]
     kinds = {kind: KindForecast() for kind in _all_kinds(live, spec)}
     characters = 0
-    probe: list[Node] = []  # what would be embedded
+    probe: list[Node] = []  # texts that would be embedded
     for artifact in _with_sources(chosen):
         characters += sum(len(source.text) for source in artifact.sources.all())
         for kind, counted in kinds.items():
-            probe += _count(kind, artifact, build, live, counted)
+            embedded = _count(kind, artifact, build, live, counted)
+            if spec.embedding_of(kind) == spec.embedding:
+                probe += embedded
         forecast.sampled_count += 1
         advance(1)
     factor = _scale(name, characters) if forecast.is_estimate else 1.0
@@ -184,7 +186,9 @@ def _count(
         .values_list("point_id", "text", "context")
     }
     foreseen = _foresee(kind, artifact, build) if kind in build.spec.kinds else Foreseen([])
-    is_same_model = live is not None and live.spec.embedding == build.spec.embedding
+    is_same_model = live is not None and (
+        live.spec.embedding_of(kind) == build.spec.embedding_of(kind)
+    )
     for node in foreseen.nodes:
         text, context = rows.pop(node.point_id, (None, None))
         if is_same_model and (text, context) == (node.text, node.context):
@@ -246,8 +250,12 @@ def _minutes(count: float, per_second: float | None) -> float | None:
 
 def _disk_bytes(spec: IndexSpec, live: IndexBuild | None, kinds: Mapping[str, KindForecast]) -> int:
     """What the new build's points will take beside the live one's, roughly."""
-    points = sum(each.kept + each.texts for each in kinds.values())
     text = Node.objects.filter(build=live).aggregate(mean=Avg(Length("text")))["mean"] or 400
-    payload = PAYLOAD_BYTES + text
-    each = 4 * spec.embedding.dimension + BYTES_PER_PAYLOAD_BYTE * payload + POINT_OVERHEAD_BYTES
-    return round(points * each)
+    payload = BYTES_PER_PAYLOAD_BYTE * (PAYLOAD_BYTES + text)
+    return round(
+        sum(
+            (counted.kept + counted.texts)
+            * (4 * spec.embedding_of(kind).dimension + payload + POINT_OVERHEAD_BYTES)
+            for kind, counted in kinds.items()
+        )
+    )

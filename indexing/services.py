@@ -29,7 +29,7 @@ from indexing.exceptions import Uncuttable
 from indexing.kinds import get_kind, hash_payload, recipe_kinds
 from indexing.models import Index, IndexBuild, Node, lease_end, settled_values
 from indexing.pace import embedding_with, note_pace
-from indexing.spec import DENSE_KINDS
+from indexing.spec import DENSE_KINDS, EmbeddingSpec
 from indexing.specs import get_specs
 from indexing.stores import get_store
 from indexing.stores.base import CollectionSchema, DenseVector, Point
@@ -156,7 +156,6 @@ def draft_nodes(
     if artifact.state != Artifact.State.PARSED:
         return []
     spec = build.spec
-    vectors = json.dumps([spec.embedding.model_dump(), spec.sparse.model_dump()], sort_keys=True)
     # Rows written behind our back may carry no hash or an old one; it must be true from here on.
     for source in artifact.sources.all():
         if source.content_hash != hash_text(source.text):
@@ -166,12 +165,14 @@ def draft_nodes(
     for kind in recipe_kinds(build):
         if kinds is not None and kind.name not in kinds:
             continue
+        model = spec.embedding_of(kind.name)
+        vectors = json.dumps([model.model_dump(), spec.sparse.model_dump()], sort_keys=True)
         for node in kind.draft(artifact, build):
             node.label_hash = artifact.label_hash
             node.input_hash = hash_text(f"{vectors}\n{embedded_text(node.context, node.text)}")
             node.payload_hash = hash_payload(kind.payload(node))
-            node.embedding_model = spec.embedding.model
-            node.dimension = spec.embedding.dimension
+            node.embedding_model = model.model
+            node.dimension = model.dimension
             node.planned_at = now
             drafts.append(node)
     return drafts
@@ -346,13 +347,15 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
     vectors = copy_vectors(build, needs_vectors)
     copied_count = len(vectors)
     uncopied = [node for node in needs_vectors if node.point_id not in vectors]
-    token_count = sum(node.token_count for node in uncopied)
-    started = time.monotonic()
-    for part in _slices(sorted(uncopied, key=lambda n: n.token_count), EMBEDDING_SLICE):
-        if should_stop():
-            return False
-        vectors |= _embed(build, part)
-    embedding_seconds = time.monotonic() - started
+    paces: list[tuple[str, int, float]] = []
+    for model, texts in _by_model(build, uncopied).items():
+        started = time.monotonic()
+        for part in _slices(sorted(texts, key=lambda n: n.token_count), EMBEDDING_SLICE):
+            if should_stop():
+                return False
+            vectors |= _embed(model, part)
+        tokens = sum(node.token_count for node in texts)
+        paces.append((embedding_with(model), tokens, time.monotonic() - started))
     points = _make_points(build, needs_vectors, vectors)
     held = set(
         Node.objects.unsettled(build)
@@ -385,19 +388,26 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
         IndexBuild.objects.filter(pk=build.pk).update(
             copied_count=F("copied_count") + copied_count,
             embedded_count=F("embedded_count") + len(uncopied),
-            embedded_tokens=F("embedded_tokens") + token_count,
+            embedded_tokens=F("embedded_tokens") + sum(tokens for _, tokens, _ in paces),
         )
-        if uncopied:
-            note_pace(embedding_with(build.spec.embedding), token_count, embedding_seconds)
+        for work, tokens, seconds in paces:
+            note_pace(work, tokens, seconds)
     if lost := held - finished:
         _write_again(build, lost, kinds)
     Node.objects.filter(lease_token=claim.token).update(lease_token=None, leased_until=None)
     return True
 
 
-def _embed(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+def _by_model(build: IndexBuild, nodes: Sequence[Node]) -> dict[EmbeddingSpec, list[Node]]:
+    groups: dict[EmbeddingSpec, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(build.spec.embedding_of(node.kind), []).append(node)
+    return groups
+
+
+def _embed(model: EmbeddingSpec, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
     texts = [embedded_text(node.context, node.text) for node in nodes]
-    dense = embedding.get_embedder(build.spec.embedding).embed_documents(texts)
+    dense = embedding.get_embedder(model).embed_documents(texts)
     return {node.point_id: vector for node, vector in zip(nodes, dense, strict=True)}
 
 
@@ -440,9 +450,8 @@ def ensure_collection(build: IndexBuild, kind: str) -> str:
     """The collection of this kind, made if it is not there yet."""
     name = build.collection(kind)
     fields = {**build.spec.filter_fields, **get_kind(kind).payload_fields}
-    schema = CollectionSchema(
-        build.spec.embedding.dimension, fields, has_sparse=kind not in DENSE_KINDS
-    )
+    dimension = build.spec.embedding_of(kind).dimension
+    schema = CollectionSchema(dimension, fields, has_sparse=kind not in DENSE_KINDS)
     get_store().ensure_collection(name, schema)
     return name
 

@@ -58,10 +58,13 @@ COLLECTIONS: dict[str, str] = {
     "question": "question",
     "concept": "concept",
     "relationship_type": "relationship",
+    "compound": "compound",
 }
 
-# Kinds found by meaning alone: a name of two words has too few of them to be found by.
-DENSE_KINDS = frozenset({"concept", "relationship_type"})
+# Kinds without terms of BM25: a name of two words has too few of them, and a structure none.
+DENSE_KINDS = frozenset({"concept", "relationship_type", "compound"})
+
+MORGAN = "morgan-"  # and the radius: the name of a fingerprint as an embedding model
 
 # What payloads of these kinds use besides.
 FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
@@ -105,9 +108,9 @@ class Frozen(BaseModel):
 
 
 class EmbeddingSpec(Frozen):
-    """One embedding model, shared by every kind of node of the index."""
+    """One embedding model. The index's own embeds every kind of node but those that are no text."""
 
-    provider: Literal["fastembed", "huggingface", "openai"] = "fastembed"
+    provider: Literal["fastembed", "huggingface", "openai", "rdkit"] = "fastembed"
     model: str = "all-MiniLM-L6-v2"
     dimension: int = Field(384, ge=1, le=65_536)
     window: int = Field(256, ge=16, le=131_072)  # tokens, special tokens included
@@ -208,6 +211,19 @@ class ConceptSpec(Frozen):
     per_source: int = Field(5, ge=1, le=50)  # at most
     prompt: str = Field("concepts", pattern=PROMPT_PATTERN)
     model: str = ""
+
+
+class CompoundSpec(Frozen):
+    """Chemical structures, in a space of their own: Morgan fingerprints of what a declared field
+    holds as SMILES."""
+
+    field: str = "smiles"
+    radius: int = Field(2, ge=1, le=4)  # bonds around each atom
+    bits: int = Field(2_048, ge=256, le=8_192)
+
+    @property
+    def embedding(self) -> EmbeddingSpec:
+        return EmbeddingSpec(provider="rdkit", model=f"{MORGAN}{self.radius}", dimension=self.bits)
 
 
 class ValueSpec(Frozen):
@@ -339,18 +355,20 @@ class IndexSpec(Frozen):
     artifact_summaries: ArtifactSummarySpec | None = None
     questions: QuestionSpec | None = None
     concepts: ConceptSpec | None = None
+    compounds: CompoundSpec | None = None
     metadata: dict[str, FieldSpec] = Field(default_factory=dict)
-    collections: dict[Literal["chunk", "summary", "question", "concept", "relationship"], str] = (
-        Field(default_factory=dict)
-    )
+    collections: dict[
+        Literal["chunk", "summary", "question", "concept", "relationship", "compound"], str
+    ] = Field(default_factory=dict)
     search: SearchSpec = SearchSpec()
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
     evidence: EvidenceSpec | None = None  # null: the index takes none
 
     @field_validator(
-        "page_summaries", "artifact_summaries", "questions", "concepts", "evidence", mode="before"
-    )
+        "page_summaries", "artifact_summaries", "questions", "concepts", "compounds", "evidence",
+        mode="before",
+    )  # fmt: skip
     @classmethod
     def _switch(cls, setting: Any) -> Any:
         """``true`` for the defaults, ``false`` for none."""
@@ -396,6 +414,22 @@ class IndexSpec(Frozen):
         return self
 
     @model_validator(mode="after")
+    def _each_space_has_its_own(self) -> "IndexSpec":
+        if self.embedding.provider == "rdkit":
+            raise ValueError(
+                "embedding.provider: rdkit reads structures and no text: switch compounds on"
+            )
+        if self.compounds is None:
+            return self
+        declared = self.metadata.get(self.compounds.field)
+        if declared is None or declared.type != "keyword" or declared.lowercase:
+            raise ValueError(
+                f"compounds.field: declare {self.compounds.field!r} below metadata as a keyword, "
+                "its case kept"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _names_are_usable(self) -> "IndexSpec":
         if not NAME_PATTERN.fullmatch(self.name):
             raise ValueError(
@@ -432,8 +466,20 @@ class IndexSpec(Frozen):
             "question": self.questions is not None,
             "concept": self.concepts is not None,
             "relationship_type": self.concepts is not None,
+            "compound": self.compounds is not None,
         }
         return tuple(kind for kind in COLLECTIONS if is_on[kind])
+
+    def embedding_of(self, kind: str) -> EmbeddingSpec:
+        """What embeds nodes of ``kind``. Scores of different models are never compared."""
+        if kind == "compound" and self.compounds is not None:
+            return self.compounds.embedding
+        return self.embedding
+
+    @property
+    def embeddings(self) -> set[EmbeddingSpec]:
+        """All the models this recipe asks for."""
+        return {self.embedding_of(kind) for kind in self.kinds}
 
     @property
     def is_written_about(self) -> bool:
@@ -507,6 +553,7 @@ def _known_settings(location: tuple[str | int, ...]) -> list[str]:
         ("artifact_summaries",): ArtifactSummarySpec,
         ("questions",): QuestionSpec,
         ("concepts",): ConceptSpec,
+        ("compounds",): CompoundSpec,
         ("evidence",): EvidenceSpec,
         ("embedding",): EmbeddingSpec,
         ("sparse",): SparseSpec,

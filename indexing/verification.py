@@ -17,6 +17,7 @@ from documents.models import Artifact, Source, hash_text
 from indexing.kinds import awaited_artifacts, hash_payload
 from indexing.models import IndexBuild, Node
 from indexing.services import bereft_artifacts, draft_nodes, plan_nodes
+from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import StoredPoint
 
@@ -256,13 +257,14 @@ def _verify_points(
 ) -> None:
     """I2, I3, I4 and I6: one point per row and one row per point, saying the same."""
     store = get_store()
+    model = build.spec.embedding_of(kinds[0])  # one collection, one space
     last: UUID | None = None
     for row, point in _side_by_side(_rows(build, kinds), store.scroll(collection)):
         report.point_count += point is not None
         if row is None:
             assert point is not None
             if point.id == last:
-                _found_doubled(build, collection, point.id, report, repair)
+                _found_doubled(build, collection, model, point.id, report, repair)
                 continue
             # Read once more: its row may have come while we walked.
             if not Node.objects.filter(build=build, point_id=point.id).exists():
@@ -273,38 +275,45 @@ def _verify_points(
             continue
         last = row.point_id
         report.node_count += row.state != Node.State.DOOMED
-        finding = _compare(build, row, point)
+        finding = _compare(model, row, point)
         if row.state == Node.State.FAILED:
             report.failed_count += 1
         if finding is None:
             continue
         report.found(finding, row.point_id)
         if repair and finding in UNSETTLING:
-            _make_due(row, build, has_its_vectors=finding == "mislabelled")
+            _make_due(row, build, model, has_its_vectors=finding == "mislabelled")
             report.repaired_count += 1
     if repair:
         _retry_failed(build, report)
 
 
 def _found_doubled(
-    build: IndexBuild, collection: str, point_id: UUID, report: Report, repair: bool
+    build: IndexBuild,
+    collection: str,
+    model: EmbeddingSpec,
+    point_id: UUID,
+    report: Report,
+    repair: bool,
 ) -> None:
     report.found("doubled", point_id)
     row = Node.objects.filter(build=build, point_id=point_id).first()
     if repair and row is not None:
         # By its id every copy goes; which of them is right no one can tell.
         get_store().delete(collection, [point_id])
-        _make_due(row, build, has_its_vectors=False)
+        _make_due(row, build, model, has_its_vectors=False)
         report.repaired_count += 1
 
 
-def _make_due(row: Row | Node, build: IndexBuild, *, has_its_vectors: bool) -> None:
+def _make_due(
+    row: Row | Node, build: IndexBuild, model: EmbeddingSpec, *, has_its_vectors: bool
+) -> None:
     plan_nodes(row.artifact_id, build)
     Node.objects.filter(pk=row.pk).exclude(state=Node.State.DOOMED).update(
         state=Node.State.PENDING,
         settled_input_hash=row.settled_input_hash if has_its_vectors else "",
-        embedding_model=build.spec.embedding.model,
-        dimension=build.spec.embedding.dimension,
+        embedding_model=model.model,
+        dimension=model.dimension,
         attempts=0,
         lease_token=None,
         leased_until=None,
@@ -318,8 +327,7 @@ def _retry_failed(build: IndexBuild, report: Report) -> None:
     )
 
 
-def _compare(build: IndexBuild, row: Row, point: StoredPoint | None) -> str | None:
-    spec = build.spec.embedding
+def _compare(model: EmbeddingSpec, row: Row, point: StoredPoint | None) -> str | None:
     if row.state == Node.State.DOOMED:
         return "doomed"
     if row.state == Node.State.FAILED:
@@ -327,7 +335,7 @@ def _compare(build: IndexBuild, row: Row, point: StoredPoint | None) -> str | No
     if row.state == Node.State.PENDING:
         is_over = row.attempts > settings.STRATA_MAX_ATTEMPTS
         return "uncontained" if is_over else "pending"
-    if (row.embedding_model, row.dimension) != (spec.model, spec.dimension):
+    if (row.embedding_model, row.dimension) != (model.model, model.dimension):
         return "foreign"
     if point is None:
         return "missing"

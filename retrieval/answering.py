@@ -9,6 +9,7 @@ from retrieval.search import (
     search_chunks,
     search_hierarchical,
     search_questions,
+    search_structures,
     search_summaries,
 )
 from retrieval.serializers.answers import (
@@ -16,11 +17,13 @@ from retrieval.serializers.answers import (
     render_chunk,
     render_hierarchy,
     render_question,
+    render_structures,
     render_summary,
 )
 from retrieval.serializers.requests import (
     read_hierarchical_request,
     read_search_request,
+    read_structure_request,
     read_summary_request,
 )
 from retrieval.tools import call_tool
@@ -52,6 +55,11 @@ def answer_hierarchical(parameters: Any) -> Answered:
     return Answered(render_hierarchy(answer), answer.stale_artifact_ids)
 
 
+def answer_structures(parameters: Any) -> Answered:
+    answer = search_structures(*read_structure_request(parameters))
+    return Answered(render_structures(answer), answer.stale_artifact_ids)
+
+
 def answer_tool(index: str, name: str, arguments: Any) -> Answered:
     call = call_tool(index, name, arguments)
     answer = call.search()
@@ -65,4 +73,5 @@ ANSWERS: dict[str, Callable[[Any], Answered]] = {
     "summaries": answer_summaries,
     "questions": answer_questions,
     "hierarchical": answer_hierarchical,
+    "structures": answer_structures,
 }

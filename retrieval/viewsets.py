@@ -25,6 +25,7 @@ from retrieval.answering import (
     answer_hierarchical,
     answer_pages,
     answer_questions,
+    answer_structures,
     answer_summaries,
     answer_tool,
 )
@@ -34,6 +35,7 @@ from retrieval.serializers.requests import (
     HierarchicalParametersSerializer,
     SearchParametersSerializer,
     SourceParametersSerializer,
+    StructureParametersSerializer,
     SummarySearchParametersSerializer,
     read_query_string,
     read_window,
@@ -43,6 +45,7 @@ from retrieval.serializers.schema import (
     PageSearchAnswerSerializer,
     QuestionSearchAnswerSerializer,
     SourceAnswerSerializer,
+    StructureSearchAnswerSerializer,
     SummarySearchAnswerSerializer,
     ToolListSerializer,
 )
@@ -133,6 +136,20 @@ class HierarchicalSearchView(SearchView):
 
     def answer(self, parameters: Any) -> Answered:
         return answer_hierarchical(parameters)
+
+
+@described(
+    "search_structures",
+    "Search by chemical structure",
+    StructureParametersSerializer,
+    StructureSearchAnswerSerializer,
+)
+class StructureSearchView(SearchView):
+    """Artifacts that hold a structure like the one given, best first; with words besides, those
+    that say such a thing too."""
+
+    def answer(self, parameters: Any) -> Answered:
+        return answer_structures(parameters)
 
 
 class ToolListView(APIView):

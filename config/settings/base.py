@@ -132,6 +132,7 @@ STRATA_COLLECTION_NAMES = {
     "relationship": os.environ.get(
         "RELATIONSHIP_EMBEDDING_COLLECTION_NAME", "relationship_embeddings"
     ),
+    "compound": os.environ.get("COMPOUND_EMBEDDING_COLLECTION_NAME", "compound_embeddings"),
 }
 
 # Concepts nearer to each other than this, by cosine, are kept as pairs that someone may relate.

@@ -6,5 +6,6 @@ neither LlamaIndex nor an inference runtime.
 
 from indexing.embedding.embedder import Embedder, get_embedder
 from indexing.embedding.examination import examine_model
+from indexing.embedding.structures import read_structure
 
-__all__ = ["Embedder", "examine_model", "get_embedder"]
+__all__ = ["Embedder", "examine_model", "get_embedder", "read_structure"]

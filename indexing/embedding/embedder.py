@@ -167,6 +167,10 @@ def _load_model(spec: EmbeddingSpec) -> LoadedModel:
         from indexing.embedding.openai_model import load_openai
 
         return load_openai(spec)
+    if spec.provider == "rdkit":
+        from indexing.embedding.rdkit_model import load_fingerprint
+
+        return load_fingerprint(spec)
     from indexing.embedding.fastembed_model import load_fastembed
 
     return load_fastembed(spec)

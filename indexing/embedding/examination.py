@@ -1,6 +1,7 @@
 """Whether a model is at hand, without loading it."""
 
 from indexing import minilm
+from indexing.embedding.structures import require_rdkit
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
@@ -11,6 +12,9 @@ def examine_model(spec: EmbeddingSpec) -> str:
     Raises:
         ModelUnavailable: they are missing or not the right ones; the error says what to do.
     """
+    if spec.provider == "rdkit":
+        require_rdkit()
+        return "fingerprints of RDKit, which is installed."
     if spec.provider != "fastembed" or spec.model != "all-MiniLM-L6-v2":
         return "not examined; it is fetched or asked when it is first used."
     folder = minilm.model_folder(spec.precision)

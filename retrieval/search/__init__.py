@@ -9,6 +9,7 @@ the commands all come here.
     flat.py       one ranking of one kind: chunks, summaries, questions
     queries.py    several queries for one need, a ranking of passages for each
     hierarchy.py  summaries and chunks at once, by artifact and page
+    structures.py chemical structures and chunks, by artifact
 """
 
 from retrieval.search.flat import (
@@ -48,6 +49,7 @@ from retrieval.search.request import (
     Stale,
     SummaryType,
 )
+from retrieval.search.structures import StructureAnswer, StructureHit, search_structures
 
 __all__ = [
     "MAX_ARTIFACTS",
@@ -71,6 +73,8 @@ __all__ = [
     "SearchAnswer",
     "SearchRequest",
     "Stale",
+    "StructureAnswer",
+    "StructureHit",
     "SummaryType",
     "Verdict",
     "asearch_chunks",
@@ -79,5 +83,6 @@ __all__ = [
     "search_hierarchical",
     "search_queries",
     "search_questions",
+    "search_structures",
     "search_summaries",
 ]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from indexing.spec import IndexSpec
@@ -10,7 +10,7 @@ from indexing.stores import Payload, get_store
 from retrieval.awaiting import in_thread
 from retrieval.explanation import Explanation
 from retrieval.search.proof import Dropped, Key, Proof, Verdict
-from retrieval.search.request import SCORE_KINDS, SearchRequest, SummaryType, check_request
+from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest, SummaryType, check_request
 from retrieval.search.targets import (
     Found,
     Target,
@@ -81,11 +81,13 @@ async def asearch_chunks(request: SearchRequest) -> SearchAnswer:
 def search_artifacts(request: SearchRequest) -> SearchAnswer:
     """The best chunk of each artifact; ``limit`` and ``offset`` count artifacts. Otherwise as
     ``search_chunks``."""
-    return _search(
-        request,
-        ("chunk",),
-        group=lambda found: (found.target.build_id, found.point.payload.get("artifact_id")),
-    )
+    return _search(request, ("chunk",), group=_by_artifact)
+
+
+def search_compounds(request: SearchRequest) -> SearchAnswer:
+    """The chemical structure of each artifact nearest to the query, a SMILES; ``limit`` and
+    ``offset`` count artifacts, and the mode is dense. Otherwise as ``search_chunks``."""
+    return _search(replace(request, mode=Mode.DENSE), ("compound",), group=_by_artifact)
 
 
 def search_summaries(request: SearchRequest, type: SummaryType = SummaryType.ALL) -> SearchAnswer:
@@ -102,6 +104,10 @@ def search_questions(request: SearchRequest) -> SearchAnswer:
         group=lambda found: (found.target.build_id, found.point.payload.get("chunk_id")),
         points_per_hit=_QUESTIONS_PER_CHUNK,
     )
+
+
+def _by_artifact(found: Found) -> Hashable:
+    return found.target.build_id, found.point.payload.get("artifact_id")
 
 
 def _search(

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from concepts.models import Concept, Entity, RelationshipType
 from documents.models import Source, hash_text
+from indexing.compounds import list_structures
 from indexing.models import Node
 from indexing.spec import COLLECTIONS
 from indexing.stores import Payload
@@ -221,9 +222,44 @@ def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | No
     return Verdict.EXACT if is_said else Verdict.STALE
 
 
+# --- Chemical structures ---------------------------------------------------------------------
+
+
+def _judge_compounds(group: Sequence[Found]) -> dict[Key, Judgement]:
+    """A structure stands in its artifact's metadata, whole."""
+    builds, ids = _ids(group)
+    rows = Node.objects.filter(build__in=builds, point_id__in=ids)
+    fields = {found.target.build_id: found.target.spec.compounds for found in group}
+    held = {
+        (build_id, point_id): (artifact_id, metadata)
+        for build_id, point_id, artifact_id, metadata in rows.values_list(
+            "build_id", "point_id", "artifact_id", "artifact__metadata"
+        )
+    }
+    judgements = {}
+    for found in group:
+        compounds = fields[found.target.build_id]
+        if compounds is None or found.key not in held:
+            continue
+        artifact_id, metadata = held[found.key]
+        structures = list_structures(metadata, compounds.field)
+        judgements[found.key] = Judgement(
+            artifact_id, _compare_compound(found.point.payload, structures)
+        )
+    return judgements
+
+
+def _compare_compound(payload: Payload, structures: Sequence[str]) -> Verdict | None:
+    text = payload.get("text")
+    if not isinstance(text, str) or payload.get("text_hash") != hash_text(text):
+        return None
+    return Verdict.EXACT if text in structures else Verdict.STALE
+
+
 _JUDGES: dict[str, Judge] = {
     "concept": lambda group: _judge_entities(group, Concept),
     "relationship": lambda group: _judge_entities(group, RelationshipType),
+    "compound": _judge_compounds,
     "chunk": lambda group: _judge_passages(group, CHUNK),
     "question": lambda group: _judge_passages(group, QUESTION),
     "summary": _judge_summaries,

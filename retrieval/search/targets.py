@@ -10,7 +10,7 @@ from uuid import UUID
 from documents.exceptions import InvalidInput, UnknownIndex
 from indexing import changes, embedding
 from indexing.models import Index, IndexBuild
-from indexing.spec import COLLECTIONS, IndexSpec
+from indexing.spec import COLLECTIONS, EmbeddingSpec, IndexSpec
 from indexing.stores import (
     AllOf,
     DenseVector,
@@ -36,6 +36,7 @@ KIND_NAMES = {
     "question": "questions",
     "concept": "concepts",
     "relationship_type": "relationship types",
+    "compound": "chemical structures",
 }
 
 
@@ -53,6 +54,10 @@ class Target:
     sparse: SparseVector | None = None
     points: list[ScoredPoint] = field(default_factory=list)
     has_more: bool = True
+
+    @property
+    def embedding(self) -> EmbeddingSpec:
+        return self.spec.embedding_of(self.kinds[0])
 
     @property
     def fusion(self) -> Fusion:
@@ -124,7 +129,6 @@ def find_builds(indexes: Sequence[str | IndexBuild]) -> dict[str, LiveBuild | No
     """Index name -> the build that answers for it, None where none is live; each once.
 
     Raises:
-        InvalidInput: they do not share an embedding model.
         UnknownIndex: with the names there are.
     """
     names = {index for index in indexes if isinstance(index, str)}
@@ -142,7 +146,6 @@ def find_builds(indexes: Sequence[str | IndexBuild]) -> dict[str, LiveBuild | No
             builds.setdefault(given, live[given])
         else:
             builds.setdefault(given.index_id, _as_given(given))
-    _require_one_model(builds.values())
     return builds
 
 
@@ -152,7 +155,8 @@ def make_targets(
     """One for each build, of the collection these kinds live in (there is but one).
 
     Raises:
-        InvalidInput: a build holds no nodes of these kinds, or the filter is wrong.
+        InvalidInput: a build holds no nodes of these kinds, they do not share an embedding
+            model, or the filter is wrong.
     """
     targets = []
     for build in builds:
@@ -169,6 +173,7 @@ def make_targets(
             parsed = of_kinds if parsed is None else AllOf([of_kinds, parsed])
         collection = f"{spec.collection_alias(held[0])}.{build.number}"
         targets.append(Target(build.index, build.id, spec, held, collection, parsed))
+    _require_one_model(targets)
     return targets
 
 
@@ -192,7 +197,7 @@ def encode(query: str, mode: Mode, targets: Sequence[Target]) -> None:
     if not targets:
         return
     if mode != Mode.SPARSE:
-        dense = embedding.get_embedder(targets[0].spec.embedding).embed_query(query)
+        dense = embedding.get_embedder(targets[0].embedding).embed_query(query)
         for target in targets:
             target.dense = dense
     if mode != Mode.DENSE:
@@ -210,17 +215,15 @@ def _as_given(build: IndexBuild) -> LiveBuild:
     return LiveBuild(build.index_id, build.pk, build.number, json.dumps(build.recipe))
 
 
-def _require_one_model(builds: Iterable[LiveBuild | None]) -> None:
+def _require_one_model(targets: Sequence[Target]) -> None:
     spaces: dict[tuple[str | int, ...], str] = {}
-    for build in builds:
-        if build is None:
-            continue
-        model = read_spec(build.recipe).embedding
+    for target in targets:
+        model = target.embedding
         space = (
             model.provider, model.model, model.dimension,
             model.document_prefix, model.query_prefix,
         )  # fmt: skip
-        spaces.setdefault(space, build.index)
+        spaces.setdefault(space, target.index)
     if len(spaces) > 1:
         models = ", ".join(f"{name} ({space[1]})" for space, name in spaces.items())
         raise InvalidInput(

@@ -19,6 +19,8 @@ from retrieval.search import (
     Hit,
     PageGroup,
     SearchAnswer,
+    StructureAnswer,
+    StructureHit,
 )
 from retrieval.tools import Tool
 
@@ -54,6 +56,17 @@ def render_hierarchy(answer: HierarchicalAnswer) -> dict[str, Any]:
     return content
 
 
+def render_structures(answer: StructureAnswer) -> dict[str, Any]:
+    """As ``render_answer``, each hit an artifact."""
+    content = render_head(answer.builds, answer.took_ms)
+    content["hits"] = [_render_structure_hit(hit, answer.score_kind) for hit in answer.hits]
+    content["dropped"] = _render_dropped(answer.dropped)
+    if len(answer.builds) > 1:
+        for rendered, hit in zip(content["hits"], answer.hits, strict=True):
+            rendered["index"] = hit.found.index
+    return content
+
+
 def render_head(builds: Mapping[str, int | None], took_ms: Mapping[str, float]) -> dict[str, Any]:
     names, numbers = list(builds), list(builds.values())
     is_several = len(names) > 1
@@ -85,6 +98,28 @@ def _render_page(page: PageGroup, score_kind: str) -> dict[str, Any]:
         "score": page.score,
         "summary_snippet": _cut_snippet(page.summary),
         "supporting_chunks": [render_chunk(hit, score_kind) for hit in page.chunks],
+    }
+
+
+def _render_structure_hit(hit: StructureHit, score_kind: str) -> dict[str, Any]:
+    structure, passage = hit.structure, hit.passage
+    return {
+        "score": hit.score,
+        "score_kind": score_kind,
+        "artifact": _render_artifact_place(hit.found.payload),
+        "metadata": hit.found.payload.get("metadata") or {},
+        "structure": None
+        if structure is None
+        else {
+            "node_id": str(structure.node_id),
+            "smiles": structure.payload.get("text"),
+            "similarity": structure.score,
+            "rank": hit.ranks["structure"],
+            "verdict": structure.verdict,
+        },
+        "passage": None
+        if passage is None
+        else render_chunk(passage, "rrf") | {"rank": hit.ranks["text"]},
     }
 
 
@@ -211,11 +246,7 @@ def _render_common(
         "start_offset": payload.get("start_offset"),
         "end_offset": payload.get("end_offset"),
         "verdict": hit.verdict,
-        "artifact": {
-            "id": payload.get("artifact_id"),
-            "title": payload.get("artifact_title"),
-            "external_id": payload.get("external_id"),
-        },
+        "artifact": _render_artifact_place(payload),
         "page": page,
         "source": source,
         "metadata": payload.get("metadata") or {},
@@ -223,6 +254,14 @@ def _render_common(
     if hit.explanation is not None:
         content["explain"] = _render_explanation(hit.explanation)
     return content
+
+
+def _render_artifact_place(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": payload.get("artifact_id"),
+        "title": payload.get("artifact_title"),
+        "external_id": payload.get("external_id"),
+    }
 
 
 def _render_page_place(payload: Mapping[str, Any]) -> dict[str, Any]:

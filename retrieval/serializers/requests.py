@@ -134,6 +134,28 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
     )
 
 
+class StructureParametersSerializer(StrictSerializer):
+    """A chemical structure, and words if they are to count as well."""
+
+    index = IndexNamesField()
+    structure = StringField(
+        help_text="SMILES, such as CC(=O)Oc1ccccc1C(=O)O; percent-encoded in a query string."
+    )
+    query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="Words.")
+    q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
+    limit = serializers.IntegerField(
+        default=10, min_value=1, max_value=MAX_LIMIT, help_text="Artifacts."
+    )
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
+    min_similarity = serializers.FloatField(
+        required=False, min_value=0, max_value=1, help_text="Of the structures."
+    )
+    filter = FilterField(required=False)
+    verify = serializers.BooleanField(default=True)
+    stale = serializers.ChoiceField(choices=[str(stale) for stale in Stale], default="flag")
+    min_revision = serializers.IntegerField(required=False, min_value=0)
+
+
 class AskParametersSerializer(StrictSerializer):
     """A question to be answered, in the words of whoever asks."""
 
@@ -162,6 +184,7 @@ class AskParametersSerializer(StrictSerializer):
 _search_parameters = SearchParametersSerializer()
 _summary_parameters = SummarySearchParametersSerializer()
 _hierarchical_parameters = HierarchicalParametersSerializer()
+_structure_parameters = StructureParametersSerializer()
 _ask_parameters = AskParametersSerializer()
 
 
@@ -199,6 +222,29 @@ def read_hierarchical_request(content: Any) -> HierarchicalRequest:
         stale=Stale(values["stale"]),
         min_revision=values.get("min_revision"),
     )
+
+
+def read_structure_request(content: Any) -> tuple[SearchRequest, str | None]:
+    """What is asked for by structure, and in which words.
+
+    Raises:
+        InvalidInput: the first thing wrong with it.
+    """
+    values = _read(_structure_parameters, content)
+    text = with_one_query(values)["query"] if {"query", "q"} & values.keys() else None
+    request = SearchRequest(
+        indexes=values["index"],
+        query=values["structure"],
+        mode=Mode.DENSE,
+        limit=values["limit"],
+        offset=values["offset"],
+        filter=values.get("filter"),
+        min_score=values.get("min_similarity"),
+        verify=values["verify"],
+        stale=Stale(values["stale"]),
+        min_revision=values.get("min_revision"),
+    )
+    return request, text
 
 
 def read_question(content: Any) -> Question:

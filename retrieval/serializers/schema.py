@@ -141,6 +141,35 @@ class QuestionSearchAnswerSerializer(SearchAnswerSerializer):
     hits = QuestionHitSerializer(many=True)
 
 
+class FoundStructureSerializer(serializers.Serializer):
+    node_id = serializers.UUIDField()
+    smiles = serializers.CharField(help_text="As the artifact has it.")
+    similarity = serializers.FloatField(help_text="Cosine of the fingerprints.")
+    rank = serializers.IntegerField(help_text="Counted from 1.")
+    verdict = VerdictField(allow_null=True)
+
+
+class RankedHitSerializer(HitSerializer):
+    rank = serializers.IntegerField(help_text="Of its artifact by the words, counted from 1.")
+
+
+class StructureHitSerializer(serializers.Serializer):
+    score = serializers.FloatField()
+    score_kind = serializers.ChoiceField(choices=["rrf", "cosine"])
+    artifact = HitArtifactSerializer()
+    metadata = serializers.DictField()
+    structure = FoundStructureSerializer(
+        allow_null=True, help_text="Null where only the words found it."
+    )
+    passage = RankedHitSerializer(
+        allow_null=True, help_text="Null where only the structure found it, or alone was asked for."
+    )
+
+
+class StructureSearchAnswerSerializer(SearchAnswerSerializer):
+    hits = StructureHitSerializer(many=True, help_text="Artifacts, best first.")
+
+
 class PageGroupSerializer(serializers.Serializer):
     page_id = serializers.UUIDField()
     page_index = serializers.IntegerField(help_text="Counted from 0.")

@@ -81,7 +81,7 @@ def _disk() -> Finding:
 
 def _models() -> Iterator[Finding]:
     try:
-        embeddings = {spec.embedding for spec in get_specs().values()}
+        embeddings = {model for spec in get_specs().values() for model in spec.embeddings}
     except StrataError as error:
         yield Finding("specs", False, str(error), "manage.py check names the field.")
         return

@@ -18,7 +18,7 @@ class Command(BaseCommand):
     help = "Search an index and print what answers best."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("query")
+        parser.add_argument("query", help="Words; with --kind structures a SMILES.")
         parser.add_argument("--index", required=True, help="One name, or several with commas.")
         parser.add_argument("--kind", choices=list(ANSWERS), default="pages")
         parser.add_argument("--mode", choices=[str(mode) for mode in Mode], default="hybrid")
@@ -38,7 +38,11 @@ class Command(BaseCommand):
         json: bool,
         **options: Any,
     ) -> None:
-        parameters = {"query": query, "index": index, "mode": mode, "limit": limit}
+        parameters: dict[str, Any] = {"index": index, "limit": limit}
+        if kind == "structures":
+            parameters["structure"] = query
+        else:
+            parameters |= {"query": query, "mode": mode}
         if filter is not None:
             parameters["filter"] = _read_json(filter)
         with asking(kind) as search:
@@ -55,6 +59,8 @@ class Command(BaseCommand):
         for rank, each in enumerate(found, start=1):
             if "artifacts" in answer:
                 self._print_artifact(rank, each)
+            elif "structure" in each:
+                self._print_structure(rank, each)
             else:
                 self._print_hit(rank, each)
 
@@ -68,6 +74,13 @@ class Command(BaseCommand):
         if "question" in hit:
             self._console.print(Text(f"   {printable(hit['question'])}", style="italic"))
         self._print_text(hit["text"], 3)
+
+    def _print_structure(self, rank: int, hit: dict[str, Any]) -> None:
+        line = Text(f"{rank}. ", style="bold")
+        line.append(_title(hit["artifact"]["title"]))
+        line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
+        self._print_line(line, hit["structure"])
+        self._print_text(hit["structure"]["smiles"], 3)
 
     def _print_artifact(self, rank: int, artifact: dict[str, Any]) -> None:
         """The artifact, below it its pages, and below each of them its chunks."""

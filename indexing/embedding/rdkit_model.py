@@ -1,0 +1,60 @@
+"""Fingerprints of chemical structures as vectors."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexing.embedding.structures import read_structure, require_rdkit
+from indexing.exceptions import InvalidSpec
+from indexing.spec import MORGAN, EmbeddingSpec
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+
+class MorganModel:
+    """Morgan fingerprints as unit vectors: the product of two is the share of atom environments
+    the structures have in common, over the geometric mean of how many each has.
+
+    Source:
+        Rogers and Hahn, "Extended-Connectivity Fingerprints", J. Chem. Inf. Model. 2010: radius 2
+        is their ECFP4. The measure is Ochiai's, the cosine of sets.
+    """
+
+    batch_texts = 256
+    batch_tokens = 1  # nothing is padded
+
+    def __init__(self, radius: int, bits: int) -> None:
+        from rdkit.Chem import rdFingerprintGenerator
+
+        self._generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=bits)
+
+    @property
+    def llama_index(self) -> "BaseEmbedding":
+        raise InvalidSpec("LlamaIndex has no embedding of chemical structures.")
+
+    def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        return np.stack([self.embed_query(text) for text in texts])
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """
+        Raises:
+            InvalidInput: the text is no SMILES.
+        """
+        bits = self._generator.GetFingerprintAsNumPy(read_structure(text)).astype(np.float32)
+        return np.asarray(bits / np.linalg.norm(bits), np.float32)
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        """None: a structure has no tokens, and takes next to no time."""
+        return [0] * len(texts)
+
+
+def load_fingerprint(spec: EmbeddingSpec) -> MorganModel:
+    """The fingerprint of the radius that ends the model's name, in as many bits as dimensions.
+
+    Raises:
+        ModelUnavailable: RDKit is not installed.
+    """
+    require_rdkit()
+    return MorganModel(int(spec.model.removeprefix(MORGAN)), spec.dimension)

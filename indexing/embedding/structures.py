@@ -1,0 +1,45 @@
+"""Chemical structures as RDKit reads them; it is an extra (requirements/chemistry.in)."""
+
+from typing import Any, Final
+
+from documents.exceptions import InvalidInput
+from indexing.exceptions import ModelUnavailable
+
+INSTALL: Final = "pip install --require-hashes --no-deps -r requirements/chemistry.txt"
+MAX_SMILES_CHARS: Final = 2_000  # a small protein's; reading one takes milliseconds
+
+
+def read_structure(smiles: str) -> Any:
+    """The molecule a SMILES stands for.
+
+    Raises:
+        ModelUnavailable: RDKit is not installed.
+        InvalidInput: it stands for none.
+    """
+    require_rdkit()
+    from rdkit import Chem, rdBase
+
+    # RDKit would take what follows a space for a name, and cannot take half a surrogate pair.
+    is_bare = smiles.isascii() and smiles.isprintable() and " " not in smiles
+    is_short = len(smiles) <= MAX_SMILES_CHARS
+    with rdBase.BlockLogs():  # it writes each mistake to standard error
+        molecule = Chem.MolFromSmiles(smiles) if is_bare and is_short else None
+    if molecule is None or not molecule.GetNumAtoms():
+        raise InvalidInput(
+            f"{smiles[:100]!r} is no chemical structure.",
+            field="structure",
+            fix=f"Write it as SMILES of at most {MAX_SMILES_CHARS:,} characters and no spaces, "
+            "such as CC(=O)Oc1ccccc1C(=O)O for aspirin.",
+        )
+    return molecule
+
+
+def require_rdkit() -> None:
+    """
+    Raises:
+        ModelUnavailable: RDKit is not installed.
+    """
+    try:
+        import rdkit  # noqa: F401
+    except ImportError as error:
+        raise ModelUnavailable("Chemical structures need RDKit.", fix=INSTALL) from error

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from documents.exceptions import InvalidInput
+from indexing.embedding import examine_model, get_embedder, read_structure
+from indexing.spec import CompoundSpec
+from tests.chemistry.conftest import ASPIRIN, MOLECULES
+
+
+def embedder(**settings):
+    return get_embedder(CompoundSpec(**settings).embedding)
+
+
+class TestFingerprint:
+    def test_is_a_unit_vector_of_as_many_bits_as_the_spec_says(self):
+        vectors = embedder(bits=1_024).embed_documents(list(MOLECULES.values()))
+
+        assert vectors.shape == (len(MOLECULES), 1_024)
+        assert vectors.dtype == np.float32
+        assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
+
+    def test_is_the_same_however_the_structure_is_written(self):
+        vectors = embedder().embed_documents([ASPIRIN, "OC(=O)C1=CC=CC=C1OC(C)=O"])
+
+        assert vectors[0] == pytest.approx(vectors[1])
+
+    def test_is_the_same_as_a_query(self):
+        assert embedder().embed_query(ASPIRIN) == pytest.approx(
+            embedder().embed_documents([ASPIRIN])[0]
+        )
+
+    def test_agrees_with_the_formula(self):
+        """Environments in common, over the root of the product of how many each has."""
+        from rdkit import Chem, DataStructs
+        from rdkit.Chem import rdFingerprintGenerator
+
+        generator = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=2_048)
+        first, second = (
+            generator.GetFingerprint(Chem.MolFromSmiles(MOLECULES[name]))
+            for name in ("Aspirin", "Salicylic acid")
+        )
+        one, other = embedder(radius=3).embed_documents(
+            [MOLECULES["Aspirin"], MOLECULES["Salicylic acid"]]
+        )
+
+        assert float(one @ other) == pytest.approx(DataStructs.CosineSimilarity(first, second))
+
+    def test_needs_no_file(self):
+        assert "installed" in examine_model(CompoundSpec().embedding)
+
+
+class TestCheckStructure:
+    @pytest.mark.parametrize("smiles", [*MOLECULES.values(), "C", "[Na+].[Cl-]", "C" * 2_000])
+    def test_takes_what_stands_for_a_structure(self, smiles):
+        read_structure(smiles)
+
+    @pytest.mark.parametrize(
+        "smiles",
+        [
+            "", " ", "aspirin", "C1CC", "c1ccccc1C(C)(C)(C)(C)C", "CC methane", "C\0C", "C\nC",
+            "é", "\ud800", "(" * 1_000, "C" * 2_001,
+        ],
+    )  # fmt: skip
+    def test_refuses_what_stands_for_none(self, smiles, capfd):
+        with pytest.raises(InvalidInput, match="is no chemical structure") as refusal:
+            read_structure(smiles)
+
+        assert refusal.value.field == "structure"
+        assert "SMILES" in refusal.value.fix
+        assert capfd.readouterr() == ("", "")  # RDKit says it for itself otherwise

@@ -1,0 +1,155 @@
+"""Searching by structure over HTTP, as a client sees it."""
+
+import pytest
+
+from documents.models import Artifact
+from indexing.verification import verify_build
+from tests.chemistry.conftest import ASPIRIN, MOLECULES
+
+SEARCH = "/api/v1/search/structures"
+SALTS = {"Aspirin sodium", "Carbasalate's calcium salt", "Lysine acetylsalicylate"}
+
+
+@pytest.fixture
+def search(client, pharmacy):
+    def post(structure=ASPIRIN, **parameters):
+        body = {"index": "pharmacy", "structure": structure, **parameters}
+        return client.post(SEARCH, body, format="json")
+
+    return post
+
+
+def titles(response):
+    assert response.status_code == 200, response.json()
+    return [hit["artifact"]["title"] for hit in response.json()["hits"]]
+
+
+class TestByStructure:
+    def test_aspirin_finds_its_salts_before_caffeine(self, search):
+        found = titles(search())
+
+        assert found[0] == "Aspirin"
+        assert set(found[1:4]) == SALTS
+        assert found.index("Caffeine") > 3
+
+    def test_each_hit_says_what_was_found_and_proves_it(self, search):
+        hits = search(limit=2).json()["hits"]
+
+        assert hits[0]["structure"]["smiles"] == ASPIRIN
+        assert hits[0]["structure"]["similarity"] == hits[0]["score"] == pytest.approx(1, abs=1e-5)
+        assert [hit["structure"]["rank"] for hit in hits] == [1, 2]
+        assert {hit["structure"]["verdict"] for hit in hits} == {"exact"}
+        assert {hit["score_kind"] for hit in hits} == {"cosine"}
+        assert hits[0]["passage"] is None
+        assert hits[0]["metadata"]["smiles"] == ASPIRIN
+
+    def test_finds_it_however_it_is_written(self, search):
+        assert titles(search("OC(=O)C1=CC=CC=C1OC(C)=O"))[0] == "Aspirin"
+
+    def test_filters(self, search):
+        found = titles(search(filter={"sold": True}))
+
+        assert "Aspirin sodium" not in found
+        assert len(found) == len(MOLECULES) - 1
+
+    def test_leaves_out_what_is_too_far_away(self, search):
+        assert set(titles(search(min_similarity=0.7))) == {"Aspirin", *SALTS}
+
+    def test_pages_do_not_overlap(self, search):
+        pages = [titles(search(limit=3, offset=start)) for start in (0, 3, 6)]
+
+        assert [title for page in pages for title in page] == titles(search())
+
+    def test_a_query_string_does_as_well(self, client, pharmacy):
+        response = client.get(SEARCH, {"index": "pharmacy", "structure": ASPIRIN, "limit": 1})
+
+        assert titles(response) == ["Aspirin"]
+
+    def test_a_structure_that_changed_meanwhile_is_stale_and_heals(self, search):
+        artifact = Artifact.objects.get(title="Aspirin")
+        Artifact.objects.filter(pk=artifact.pk).update(metadata={"smiles": "CCO"})
+
+        first = search(limit=1).json()["hits"][0]
+
+        assert (first["artifact"]["title"], first["structure"]["verdict"]) == ("Aspirin", "stale")
+        assert ASPIRIN not in {hit["structure"]["smiles"] for hit in search().json()["hits"]}
+
+    def test_everything_is_sound(self, pharmacy):
+        report = verify_build(pharmacy)
+
+        assert report.is_sound
+        assert report.point_count == 2 * len(MOLECULES)
+
+
+class TestWithWords:
+    def test_ranks_by_both(self, search):
+        response = search(query="what keeps the tired awake", limit=8)
+        hits = {hit["artifact"]["title"]: hit for hit in response.json()["hits"]}
+
+        aspirin, caffeine = hits["Aspirin"], hits["Caffeine"]
+        assert aspirin["structure"]["rank"] == 1
+        assert caffeine["passage"]["rank"] == 1
+        assert caffeine["passage"]["verdict"] == "exact"
+        assert "awake" in caffeine["passage"]["text"]
+        for hit in hits.values():
+            ranks = [hit[way]["rank"] for way in ("structure", "passage") if hit[way] is not None]
+            assert hit["score"] == pytest.approx(sum(1 / (60 + rank) for rank in ranks))
+            assert hit["score_kind"] == "rrf"
+
+    def test_words_lift_what_the_structure_alone_leaves_behind(self, search):
+        alone = titles(search())
+        together = titles(search(query="what keeps the tired awake through the night"))
+
+        assert together.index("Caffeine") < alone.index("Caffeine")
+
+    def test_what_only_the_words_find_has_no_structure(self, search):
+        hits = search(query="a sprained ankle", min_similarity=0.99).json()["hits"]
+
+        found = {hit["artifact"]["title"]: hit["structure"] for hit in hits}
+        assert found["Aspirin"] is not None
+        assert found["Ibuprofen"] is None
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("parameters", "field"),
+        [
+            ({"structure": "aspirin"}, "structure"),
+            ({"structure": ""}, "structure"),
+            ({"structure": 7}, "structure"),
+            ({"query": "  "}, "query"),
+            ({"query": "words", "q": "words"}, "q"),
+            ({"mode": "hybrid"}, "mode"),
+            ({"min_similarity": 2}, "min_similarity"),
+            ({"limit": 0}, "limit"),
+            ({"index": "plain"}, "index"),
+        ],
+    )
+    def test_names_the_field(self, search, parameters, field):
+        from indexing.services import sync_indexes
+
+        sync_indexes()
+        response = search(**parameters)
+
+        assert response.status_code == 400
+        assert response.json()["field"] == field
+
+    def test_an_index_without_structures_says_which_have_some(self, search):
+        from indexing.services import sync_indexes
+
+        sync_indexes()
+        answer = search(index="plain").json()
+
+        assert answer["detail"] == "The index plain holds no chemical structures."
+        assert answer["allowed"] == ["pharmacy"]
+
+    def test_a_document_with_no_structure_in_its_place_is_refused(self, client, pharmacy):
+        response = client.post(
+            "/api/v1/indexes/pharmacy/artifacts/",
+            {"title": "Aspirin", "text": "White.", "metadata": {"smiles": "aspirin"}},
+            format="json",
+        )
+
+        assert response.status_code == 400
+        assert response.json()["field"] == "metadata.smiles"
+        assert "'aspirin' is no chemical structure" in response.json()["detail"]
