@@ -28,7 +28,7 @@ class TestRegenerateIndexes:
 
         row = Regeneration.objects.get()
         assert (row.index_id, row.is_for_missing) == ("plain", False)
-        assert row.types == ["chunk", "concept", "question", "summary", "vocabulary"]
+        assert row.types == ["chunk", "compound", "concept", "question", "summary", "vocabulary"]
         assert said.startswith(
             "Regenerating chunk, concept, question, summary, vocabulary of 1 document: "
         )
