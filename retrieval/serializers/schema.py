@@ -155,7 +155,7 @@ class RankedHitSerializer(HitSerializer):
 
 class StructureHitSerializer(serializers.Serializer):
     score = serializers.FloatField()
-    score_kind = serializers.ChoiceField(choices=["rrf", "cosine"])
+    score_kind = serializers.CharField(help_text="`cosine`; with words `rrf`.")
     artifact = HitArtifactSerializer()
     metadata = serializers.DictField()
     structure = FoundStructureSerializer(
