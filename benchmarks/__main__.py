@@ -50,6 +50,7 @@ def main() -> None:
             "verify",
             "evidence",
             "quality",
+            "survey",
         ],
     )
     parser.add_argument("--documents", type=int, default=2_000, help="in a switched index")
@@ -58,6 +59,7 @@ def main() -> None:
         "--pages", type=int, default=2_000, help="summarised, of five chunks each: hierarchical"
     )
     parser.add_argument("--nodes", type=int, default=100_000, help="compared: verify")
+    parser.add_argument("--concepts", type=int, default=100_000, help="compared: survey")
     parser.add_argument("--findings", type=int, default=1_000, help="each stated twice: evidence")
     arguments = parser.parse_args()
 
@@ -90,6 +92,10 @@ def main() -> None:
             from benchmarks.evidence import measure_evidence
 
             measure_evidence(arguments.findings)
+        if arguments.only in (None, "survey"):
+            from benchmarks.surveying import measure_survey
+
+            measure_survey(arguments.concepts)
         if arguments.only in (None, "quality"):
             from benchmarks.quality import measure_quality
 

@@ -29,6 +29,15 @@ class PreparedCommand(BaseCommand):
             ) from error
 
 
+def read_database_once() -> None:
+    """For whoever reads most of it and nothing twice: mapped, all of it would count as memory of
+    this process, and little of it is worth keeping."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA mmap_size = 0")
+            cursor.execute("PRAGMA cache_size = -4000")  # KiB
+
+
 def prepare_database() -> list[str]:
     """Make every spec an index; in the embedded form, migrate first where that is due.
 

@@ -3,6 +3,7 @@
 Nothing here imports an engine before it is used.
 """
 
+import atexit
 import threading
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,10 @@ def close_store() -> None:
         if _store is not None:
             _store.close()
             _store = None
+
+
+# A process that ends has its collections closed in order: to read those takes little memory.
+atexit.register(close_store)
 
 
 def get_bm25(spec: "SparseSpec") -> "Bm25Encoder":

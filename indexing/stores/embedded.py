@@ -4,15 +4,17 @@ On disk, a folder per collection::
 
     .lock                       held by the owning process
     aliases.json                alias -> collection
-    .new-…, .dropped-…          left by a kill; removed by the next owner
+    .new-…, .dropped-…, .view-… left by a kill; removed by the next owner
     library.page_embeddings.1/
         collection.json         the schema, as far as it is known to hold
+        closed                  how many points, while nothing is only in the engine's log
         shard/                  the engine's own files
 """
 
 import errno
 import fcntl
 import json
+import logging
 import os
 import re
 import shutil
@@ -55,6 +57,9 @@ from indexing.stores.engine import (
     order_facet,
     rankings_of,
 )
+from indexing.stores.view import PayloadView
+
+logger = logging.getLogger(__name__)
 
 OPENING_BYTES = 64 * 2**20  # two segments of the log; less than writing needs, so reads go on
 
@@ -104,11 +109,13 @@ class EmbeddedStore(VectorStore):
         self._is_closed = False
         self._opening = threading.RLock()
         self._collections: dict[str, _Collection] = {}
+        self._views: dict[str, PayloadView] = {}  # of collections that are not open
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock_file = _own(self._folder)
         _drop_lock_after_fork(self)
-        for leftover in (*self._folder.glob(".new-*"), *self._folder.glob(".dropped-*")):
-            shutil.rmtree(leftover, ignore_errors=True)
+        for leftover in self._folder.glob(".*-*"):
+            if leftover.name.startswith((".new-", ".dropped-", ".view-")):
+                shutil.rmtree(leftover, ignore_errors=True)
 
     def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
         with self._opening:
@@ -139,6 +146,7 @@ class EmbeddedStore(VectorStore):
     def drop_collection(self, name: str) -> None:
         with self._opening:
             self._check_usable()
+            self._close_view(name)
             collection = self._collections.pop(name, None)
             if collection is not None:
                 with _reaching_engine():
@@ -225,17 +233,15 @@ class EmbeddedStore(VectorStore):
 
     def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
         offset: Any = None
-        while True:
-            collection = self._find(name)
-            if collection is None:
-                return
-            request = edge.ScrollRequest(offset=offset, limit=batch, with_payload=True)
-            with _reaching_engine():
-                records, offset = collection.shard.scroll(request)
-            if records:
-                yield [_stored_point(record) for record in records]
-            if offset is None:
-                return
+        try:
+            while True:
+                records, offset = self._scroll_batch(name, offset, batch)
+                if records:
+                    yield [_stored_point(record) for record in records]
+                if offset is None:
+                    return
+        finally:
+            self._close_view(name)
 
     def count(self, name: str, filter: Filter | None = None) -> int:
         collection = self._find(name)
@@ -278,10 +284,14 @@ class EmbeddedStore(VectorStore):
                 return
             self._is_closed = True
             try:
+                for name in list(self._views):
+                    self._close_view(name)
                 with _reaching_engine():
                     for collection in self._collections.values():
+                        count = collection.shard.count(edge.CountRequest(exact=True))
                         collection.shard.flush()
                         collection.shard.close()
+                        _mark_closed(collection.folder, count)
             finally:
                 self._collections.clear()
                 os.close(self._lock_file)
@@ -350,10 +360,58 @@ class EmbeddedStore(VectorStore):
                 return None
             # Opening writes as well: what the log holds is played back.
             self._check_disk(min(OPENING_BYTES, self._min_free_bytes))
+            self._close_view(name)
+            _mark_open(folder)
             with _reaching_engine():
                 shard = edge.EdgeShard.load(str(folder / "shard"))
             self._collections[name] = _Collection(folder, schema, shard)
             return self._collections[name]
+
+    def _scroll_batch(self, name: str, offset: Any, limit: int) -> tuple[list[Any], Any]:
+        """The next points, and where those after them begin, if there are any."""
+        self._check_usable()
+        if name not in self._collections:
+            with self._opening:  # nobody opens the collection, or writes to it, meanwhile
+                view = None if name in self._collections else self._view_of(name)
+                if view is not None:
+                    with _reaching_engine():
+                        return view.scroll(offset, limit)
+        collection = self._find(name)
+        if collection is None:
+            return [], None
+        request = edge.ScrollRequest(offset=offset, limit=limit, with_payload=True)
+        with _reaching_engine():
+            return collection.shard.scroll(request)
+
+    def _view_of(self, name: str) -> PayloadView | None:
+        """The view of a closed collection; None where it must be opened to be read."""
+        if view := self._views.get(name):
+            return view
+        folder = self._folder_of(name)
+        if not _closed_file(folder).exists():
+            return None
+        count = _closed_file(folder).read_text(encoding="ascii")
+        self._check_disk(min(OPENING_BYTES, self._min_free_bytes))
+        try:
+            with _reaching_engine():
+                view = PayloadView(folder / "shard", self._folder / f".view-{uuid.uuid4()}")
+                if count != str(view.count()):
+                    view.close()
+                    raise ValueError(f"not all of its {count} points were seen")
+        except StoreUnavailable as error:
+            logger.warning("%s is opened whole to be read: %s", name, error)
+            return None
+        self._views[name] = view
+        return view
+
+    def _close_view(self, name: str) -> None:
+        if os.getpid() != self._owner:
+            return
+        with self._opening:
+            view = self._views.pop(name, None)
+            if view is not None:
+                with _reaching_engine():
+                    view.close()
 
     def _create(self, name: str, schema: CollectionSchema) -> None:
         """Complete it under another name first: a collection is there whole or not at all."""
@@ -366,11 +424,21 @@ class EmbeddedStore(VectorStore):
                 shard.flush()
                 shard.close()
             _write_schema(draft, schema)
+            _mark_closed(draft, 0)
             draft.rename(self._folder_of(name))
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
         _sync_folder(self._folder)
+
+
+def map_files_once() -> None:
+    """Spare the memory of a second copy of every vector, for a process that reads all of them.
+
+    The engine maps each file twice, once for reading it in order; where the system keeps little of
+    it, that is the faster way. To be called before the first collection is opened.
+    """
+    os.environ["QDRANT_NO_MULTI_MMAP"] = "1"
 
 
 # --- Ownership -------------------------------------------------------------------------------
@@ -434,6 +502,22 @@ def _schema_file(folder: Path) -> Path:
 
 def _read_schema(folder: Path) -> CollectionSchema:
     return CollectionSchema(**json.loads(_schema_file(folder).read_text(encoding="utf-8")))
+
+
+def _closed_file(folder: Path) -> Path:
+    return folder / "closed"
+
+
+def _mark_closed(folder: Path, count: int) -> None:
+    """Nothing of its ``count`` points is only in the engine's log."""
+    _closed_file(folder).write_text(str(count), encoding="ascii")
+    _sync_folder(folder)
+
+
+def _mark_open(folder: Path) -> None:
+    if _closed_file(folder).exists():
+        _closed_file(folder).unlink()
+        _sync_folder(folder)
 
 
 def _write_schema(folder: Path, schema: CollectionSchema) -> None:

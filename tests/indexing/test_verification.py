@@ -6,6 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from documents.models import Artifact
 from indexing.models import Node
+from indexing.stores import close_store
 from indexing.stores.base import Point
 from indexing.verification import FINDINGS, remove_orphans, verify_build
 from tests.factories import give, settle
@@ -117,6 +118,23 @@ class TestVerifyBuild:
             == report.artifact_count * 0
             + len([point for batch in store.scroll(COLLECTION) for point in batch])
         )
+
+    def test_names_and_mends_it_where_nobody_has_the_collection_open(
+        self, build, store, node, sort, settings
+    ):
+        if settings.STRATA_VECTOR_STORE != "embedded":
+            pytest.skip("Only the embedded store opens collections.")
+        DAMAGES[sort](store, build, node)
+        close_store()
+
+        report = verify_build(build)
+
+        assert report.findings == expected_findings(sort)
+        assert (settings.STRATA_VECTORS_DIR / COLLECTION / "closed").exists()
+        verify_build(build, repair=True)
+        settle(build)
+        close_store()
+        assert verify_build(build).is_sound
 
 
 class TestRepair:

@@ -8,7 +8,7 @@ from concepts.emergence import survey_concepts, unsurveyed
 from concepts.models import EmergentPair
 from config import embedded
 from indexing.management.bars import progress_bar
-from indexing.management.prepared import PreparedCommand
+from indexing.management.prepared import PreparedCommand, read_database_once
 from indexing.models import IndexBuild
 from indexing.stores import get_store
 
@@ -39,6 +39,7 @@ class Command(PreparedCommand):
             return
         with ExitStack() as stack:
             if embedded.is_embedded():
+                _bound_memory()
                 stack.enter_context(embedded.owning_store())
             for build in builds.values() if index is None else [builds[index]]:
                 self._survey(build)
@@ -54,6 +55,13 @@ class Command(PreparedCommand):
                 advance(count)
         pairs = EmergentPair.objects.filter(first__artifact__index=build.index_id).open()
         self.stdout.write(f"{build}: {done:,} concepts compared, pairs open: {pairs.count():,}")
+
+
+def _bound_memory() -> None:
+    from indexing.stores.embedded import map_files_once
+
+    read_database_once()
+    map_files_once()
 
 
 def _build_graph(build: IndexBuild) -> None:

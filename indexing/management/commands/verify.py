@@ -1,10 +1,9 @@
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import connection
 
 from access.server import find_server
-from indexing.management.prepared import PreparedCommand
+from indexing.management.prepared import PreparedCommand, read_database_once
 from indexing.models import Index, IndexBuild
 from indexing.verification import FINDINGS, verify_build
 
@@ -35,10 +34,7 @@ class Command(PreparedCommand):
                 report = answer.json()
                 reports += [report, *report.pop("beside")]
         else:
-            if connection.vendor == "sqlite":
-                # All of it is read once; mapped, all of it would count as this process's memory.
-                with connection.cursor() as cursor:
-                    cursor.execute("PRAGMA mmap_size = 0")
+            read_database_once()
             builds = IndexBuild.objects.receiving().filter(index__in=chosen)
             reports = [verify_build(build, repair=repair).as_json() for build in builds]
         for report in reports:

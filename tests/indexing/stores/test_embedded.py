@@ -79,6 +79,21 @@ for number in range(100_000):
     print(number, flush=True)
 """
 
+SEARCHER = """
+import sys
+from pathlib import Path
+import numpy as np
+from indexing.stores import Query
+from indexing.stores.embedded import EmbeddedStore, map_files_once
+
+if "once" in sys.argv:
+    map_files_once()
+store = EmbeddedStore(Path(sys.argv[1]))
+store.search("library.page_embeddings.1", Query(dense=np.ones(4, dtype=np.float32)))
+print(Path("/proc/self/maps").read_text().count("vector_storage-dense/vectors/chunk_"))
+store.close()
+"""
+
 SECOND_OWNER = """
 import sys
 from pathlib import Path
@@ -308,6 +323,169 @@ def _or_none(search, *arguments):
         return search(*arguments)
     except StoreUnavailable:
         return None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells what is mapped.")
+class TestMapFilesOnce:
+    @pytest.mark.parametrize(("given", "mappings"), [([], 2), (["once"], 1)])
+    def test_halves_what_is_mapped_of_vectors(self, open_store, folder, given, mappings):
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(1)])
+        store.close()
+
+        with python(SEARCHER, folder, *given) as searcher:
+            said, complaints = searcher.communicate()
+
+        assert (said.strip(), complaints) == (str(mappings), "")
+
+
+class TestViews:
+    """Reading every point of a collection that is closed, without opening it."""
+
+    @pytest.fixture
+    def closed(self, open_store):
+        """An owner of a collection of ten points that nobody has opened since it was closed."""
+        store = open_store()
+        store.ensure_collection(NAME, SCHEMA)
+        store.upsert(NAME, [make_point(number) for number in range(1, 11)])
+        store.delete(NAME, [uuid.UUID(int=10)])
+        store.replace_payloads(NAME, {uuid.UUID(int=9): {"year": 90}})
+        store.close()
+        return open_store()
+
+    def test_reads_every_point(self, closed, folder):
+        points = [point for batch in closed.scroll(NAME, batch=2) for point in batch]
+        batches = closed.scroll(NAME)
+        next(batches)
+        mapped = Path("/proc/self/maps").read_text()
+        batches.close()
+
+        assert [point.id.int for point in points] == list(range(1, 10))
+        assert [point.payload["year"] for point in points] == [*range(1, 9), 90]
+        assert f"{folder}/.view-" in mapped
+        assert f"{folder}/{NAME}" not in mapped
+        assert not list(folder.glob(".view-*"))
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells, and is told.")
+    def test_keeps_nothing_mapped_that_was_read(self, closed, folder):
+        batches = closed.scroll(NAME)
+        next(batches)
+        resident, mappings = 0, Path("/proc/self/smaps").read_text().split("VmFlags:")
+        of_view = [each for each in mappings if f"{folder}/.view-" in each]
+        for mapping in of_view:
+            resident += int(mapping.split("\nRss:")[1].split()[0])
+        batches.close()
+
+        assert any("/payload_storage/page_" in mapping for mapping in of_view)
+        assert resident == 0
+
+    def test_reads_what_was_optimized_and_what_came_after(self, open_store, folder):
+        large = 4096  # dimensions: 10 MB of vectors are what the engine builds a graph of
+        store = open_store()
+        store.ensure_collection(NAME, CollectionSchema(large, {}, has_sparse=False))
+        random = np.random.default_rng(1)
+        vectors = random.standard_normal((900, large), dtype=np.float32)
+        points = [Point(uuid.UUID(int=n), each, None, {"n": n}) for n, each in enumerate(vectors)]
+        store.upsert(NAME, points[:800])
+        assert store.optimize(NAME)
+        store.upsert(NAME, points[790:])
+        store.delete(NAME, [uuid.UUID(int=7), uuid.UUID(int=895)])
+        store.replace_payloads(NAME, {uuid.UUID(int=8): {"n": 80}})
+        opened = list(store.scroll(NAME))
+        store.close()
+        store = open_store()
+
+        viewed = [point for batch in store.scroll(NAME) for point in batch]
+
+        assert viewed == [point for batch in opened for point in batch]
+        assert len(viewed) == 898
+        assert (folder / NAME / "closed").exists()
+
+    def test_opens_what_is_laid_out_in_an_unknown_way(self, closed, folder, monkeypatch):
+        monkeypatch.setattr("indexing.stores.view.ON_DISK", {})
+
+        assert stored_numbers(closed) == list(range(1, 10))
+        assert not (folder / NAME / "closed").exists()
+
+    def test_opens_what_it_does_not_see_all_points_of(self, closed, folder):
+        (folder / NAME / "closed").write_text("10")
+
+        assert stored_numbers(closed) == list(range(1, 10))
+        assert not (folder / NAME / "closed").exists()
+        assert not list(folder.glob(".view-*"))
+
+    def test_leaves_the_collection_as_it_was(self, closed, folder):
+        files = [path for path in (folder / NAME).rglob("*") if path.is_file()]
+        before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in files]
+
+        assert stored_numbers(closed) == list(range(1, 10))
+
+        assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in files] == before
+
+    def test_goes_on_with_the_collection_once_that_is_opened(self, closed, folder):
+        batches = closed.scroll(NAME, batch=3)
+        found = [point.id.int for point in next(batches)]
+
+        closed.upsert(NAME, [make_point(1), make_point(20)])
+        closed.delete(NAME, [uuid.UUID(int=2), uuid.UUID(int=8)])
+        assert not list(folder.glob(".view-*"))
+
+        found += [point.id.int for batch in batches for point in batch]
+        assert found == [1, 2, 3, 4, 5, 6, 7, 9, 20]
+        assert closed.count(NAME) == 8
+
+    def test_ends_when_the_collection_is_dropped(self, closed, folder):
+        batches = closed.scroll(NAME, batch=3)
+        next(batches)
+
+        closed.drop_collection(NAME)
+        closed.ensure_collection(NAME, SCHEMA)
+
+        assert list(batches) == []
+        assert not list(folder.glob(".view-*"))
+
+    def test_two_read_side_by_side(self, closed):
+        pairs = zip(closed.scroll(NAME, batch=2), closed.scroll(NAME, batch=4), strict=False)
+        read = [(first[0].id.int, second[0].id.int) for first, second in pairs]
+
+        assert read == [(1, 1), (3, 5), (5, 9)]
+
+    def test_opens_what_was_not_closed_in_order(self, folder, open_store):
+        with python(WRITER, folder) as writer:
+            for _ in range(3):
+                writer.stdout.readline()
+            writer.send_signal(signal.SIGKILL)
+        store = open_store()
+
+        batches = store.scroll("a.b.1")
+        next(batches)
+
+        assert not (folder / "a.b.1" / "closed").exists()
+        assert not list(folder.glob(".view-*"))
+        store.close()
+        assert (folder / "a.b.1" / "closed").exists()
+
+    def test_opens_what_the_file_system_cannot_link(self, closed, folder, monkeypatch):
+        def refuse(*_):
+            raise OSError("Operation not permitted")
+
+        monkeypatch.setattr(os, "link", refuse)
+
+        assert stored_numbers(closed) == list(range(1, 10))
+        assert not (folder / NAME / "closed").exists()
+        assert not list(folder.glob(".view-*"))
+
+    def test_what_a_kill_left_goes(self, closed, folder, open_store):
+        batches = closed.scroll(NAME)
+        next(batches)
+        [left] = folder.glob(".view-*")
+        closed.close()
+        left.mkdir()
+
+        open_store()
+
+        assert not left.exists()
 
 
 class TestNames:

@@ -1,0 +1,125 @@
+"""``manage.py survey_concepts`` of concepts nobody has compared yet, in a process of its own.
+
+``python -m benchmarks.surveying CONCEPTS`` fills the index ``knowledge`` of ``STRATA_DATA_DIR``:
+rows and points are written at once and their vectors drawn, half of them alone, the others in
+groups of four that lie near each other.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.resources import run_measured
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+
+INDEX = "knowledge"
+AT_ONCE = 1_000
+GROUP = 4
+SPREAD = 0.3  # of a vector around its group's: their cosine is about 0.92
+
+
+def measure_survey(concept_count: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
+        environment = {**os.environ, "STRATA_DATA_DIR": folder}
+        filling = [sys.executable, "-m", "benchmarks.surveying", str(concept_count)]
+        subprocess.run(filling, env=environment, check=True)
+        surveying = [sys.executable, "manage.py", "survey_concepts", "--index", INDEX]
+        used = run_measured(surveying, environment)
+    print(f"survey_concepts, {concept_count} concepts:")
+    print(f"  exit {used.status}, {used.seconds:.1f} s, CPU {used.cpu_seconds:.1f} s")
+    print(
+        f"  {used.peak_mib:5.0f} MiB at most: {used.own_mib:.0f} its own, "
+        f"{used.mapped_mib:.0f} of files"
+    )
+
+
+def fill(count: int) -> None:
+    from indexing.models import IndexBuild
+    from indexing.services import ensure_collection, sync_indexes
+
+    sync_indexes()
+    build = IndexBuild.objects.live().get(index=INDEX)
+    ensure_collection(build, "concept")
+    vectors = draw_vectors(count, build.spec.embedding.dimension)
+    for start in range(0, count, AT_ONCE):
+        _write(build.pk, start, vectors[start : start + AT_ONCE])
+
+
+def draw_vectors(count: int, dimension: int) -> NDArray[np.float32]:
+    random = np.random.default_rng(20)
+    vectors = random.standard_normal((count, dimension), dtype=np.float32)
+    grouped = count // 2 // GROUP * GROUP
+    vectors[:grouped] *= SPREAD
+    centres = random.standard_normal((grouped // GROUP, dimension), dtype=np.float32)
+    vectors[:grouped] += np.repeat(centres, GROUP, axis=0)
+    return vectors
+
+
+def _write(build_id: int, start: int, vectors: NDArray[np.float32]) -> None:
+    from django.utils import timezone
+
+    from concepts.models import Concept
+    from documents.entities import identify_entity
+    from documents.models import Artifact, hash_text
+    from indexing.models import IndexBuild, Node
+    from indexing.stores import Point, get_store
+
+    build, now = IndexBuild.objects.get(pk=build_id), timezone.now()
+    artifacts, concepts, nodes, points = [], [], [], []
+    for number, vector in enumerate(vectors, start):
+        label = f"Concept {number} of the synthetic ones"
+        pk = uuid.UUID(hash_text(label)[:32])
+        artifacts.append(
+            Artifact(
+                pk=pk,
+                index=INDEX,
+                role=Artifact.Role.CONCEPT,
+                state=Artifact.State.PARSED,
+                identity=identify_entity(Artifact.Role.CONCEPT, label),
+                title=label,
+            )
+        )
+        concepts.append(Concept(artifact_id=pk, label=label, text_hash=hash_text(label)))
+        nodes.append(
+            Node(
+                build=build,
+                point_id=pk,
+                kind="concept",
+                artifact_id=pk,
+                text=label,
+                text_hash=hash_text(label),
+                input_hash=hash_text(label),
+                settled_input_hash=hash_text(label),
+                embedding_model=build.spec.embedding.model,
+                dimension=len(vector),
+                state=Node.State.SETTLED,
+                planned_at=now,
+                settled_at=now,
+            )
+        )
+        payload = {"kind": "concept", "artifact_id": str(pk), "text": label}
+        points.append(Point(pk, vector, None, payload))
+    Artifact.objects.bulk_create(artifacts)
+    Concept.objects.bulk_create(concepts)
+    Node.objects.bulk_create(nodes)
+    get_store().upsert(build.collection("concept"), points)
+
+
+def main() -> None:
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+    fill(int(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()
