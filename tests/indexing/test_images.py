@@ -221,3 +221,16 @@ class TestForecast:
         kinds = forecast_build("gallery").kinds
 
         assert (kinds["image"].reembedded, kinds["image"].kept) == (1, 0)
+
+    def test_estimates_by_their_number(self, gallery, hang, settings, tmp_path, monkeypatch):
+        monkeypatch.setattr("indexing.forecast.SAMPLE", 1)
+        for colour in ("red", "green", "blue"):
+            hang(draw(colour))
+        settings.STRATA_SPECS_DIR = tmp_path / "specs"
+        settings.STRATA_SPECS_DIR.mkdir()
+        (tmp_path / "specs" / "gallery.yaml").write_text("images: {dimension: 512}\n")
+
+        forecast = forecast_build("gallery")
+
+        assert forecast.is_estimate
+        assert forecast.kinds["image"].reembedded == 3
