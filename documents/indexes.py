@@ -27,6 +27,9 @@ class IndexCatalog(Protocol):
     def names(self) -> Collection[str]:
         """Every index an artifact may be given to."""
 
+    def takes_images(self, index: str) -> bool:
+        """Whether pictures given to it are read, too."""
+
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
         """The metadata as it is stored.
 

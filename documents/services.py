@@ -205,7 +205,11 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
                 f"Reading the file stopped its worker {settings.STRATA_MAX_ATTEMPTS} times.",
                 fix="Convert it to another format and give it again.",
             )
-        parsed = parse_file(artifact.file_path, file_name=artifact.file_name)
+        parsed = parse_file(
+            artifact.file_path,
+            file_name=artifact.file_name,
+            takes_images=get_catalog().takes_images(artifact.index),
+        )
     except FileNotFoundError:
         error = Unparsable("missing_file", "The original is gone from the data folder.")
         return _finish_failed(artifact, token, error)

@@ -10,8 +10,10 @@ class IndexingConfig(AppConfig):
         from indexing.catalog import Catalog
         from indexing.chunks import ChunkKind
         from indexing.compounds import CompoundKind
+        from indexing.images import ImageKind
         from indexing.kinds import register_kind
 
         register_catalog(Catalog())
         register_kind(ChunkKind())
         register_kind(CompoundKind())
+        register_kind(ImageKind())

@@ -24,8 +24,12 @@ class Catalog:
     def names(self) -> Collection[str]:
         return set(Index.objects.standing().values_list("name", flat=True))
 
+    def takes_images(self, index: str) -> bool:
+        build = _live_build(index)
+        return build is not None and build.spec.images is not None
+
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
-        build = IndexBuild.objects.live().filter(index=index).first()
+        build = _live_build(index)
         declared = build.spec.metadata if build else {}
         cleaned = {
             name: clean_value(name, declared[name], value) if name in declared else value
@@ -71,6 +75,10 @@ class Catalog:
 
     def remove_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
         return remove_points(artifact_id, index)
+
+
+def _live_build(index: str) -> IndexBuild | None:
+    return IndexBuild.objects.live().filter(index=index).first()
 
 
 def _check_structures(metadata: Mapping[str, Any], field: str) -> None:

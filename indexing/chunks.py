@@ -106,12 +106,8 @@ def chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: int) 
 
 def passage_place(node: Node) -> Payload:
     """Where the passage of a node stands, and what proves it: of its document, page and source."""
-    artifact, page, source = node.artifact, node.page, node.source
-    return {
-        "artifact_id": str(node.artifact_id),
-        "artifact_title": artifact.title,
-        "external_id": artifact.external_id,
-        "media_type": artifact.media_type,
+    page, source = node.page, node.source
+    return artifact_place(node) | {
         "page_id": str(node.page_id),
         "page_index": page.index if page else None,
         "source_id": str(node.source_id),
@@ -120,6 +116,17 @@ def passage_place(node: Node) -> Payload:
         "chunk_index": node.chunk_index,
         "start_offset": node.start_offset,
         "end_offset": node.end_offset,
+    }
+
+
+def artifact_place(node: Node) -> Payload:
+    """Of which artifact a node is, and what proves it."""
+    artifact = node.artifact
+    return {
+        "artifact_id": str(node.artifact_id),
+        "artifact_title": artifact.title,
+        "external_id": artifact.external_id,
+        "media_type": artifact.media_type,
         "text_hash": node.text_hash,
         "source_hash": node.source_hash,
         "metadata": artifact.metadata,

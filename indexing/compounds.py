@@ -10,7 +10,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.lookups import In, IsNull
 
 from documents.models import Artifact, hash_text
-from indexing.chunks import declared_fields
+from indexing.chunks import artifact_place, declared_fields
 from indexing.kinds import NEVER, Condition
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
@@ -37,18 +37,8 @@ class CompoundKind:
         ]
 
     def payload(self, node: Node) -> Payload:
-        artifact = node.artifact
-        return declared_fields(node) | {
-            "kind": self.name,
-            "artifact_id": str(node.artifact_id),
-            "artifact_title": artifact.title,
-            "external_id": artifact.external_id,
-            "media_type": artifact.media_type,
-            "text": node.text,
-            "text_hash": node.text_hash,
-            "source_hash": node.source_hash,
-            "metadata": artifact.metadata,
-        }
+        structure = {"kind": self.name, "text": node.text}
+        return declared_fields(node) | artifact_place(node) | structure
 
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
         conditions = NEVER

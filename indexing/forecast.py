@@ -129,8 +129,14 @@ def forecast_build(
                 probe += embedded
         forecast.sampled_count += 1
         advance(1)
-    factor = _scale(name, characters) if forecast.is_estimate else 1.0
-    forecast.kinds = {kind: _scaled(counted, factor) for kind, counted in kinds.items()}
+    if forecast.is_estimate:
+        by_artifact = artifact_count / forecast.sampled_count
+        by_text = _scale(name, characters)
+        kinds = {
+            kind: _scaled(counted, by_artifact if kind == "image" else by_text)
+            for kind, counted in kinds.items()
+        }
+    forecast.kinds = kinds
     tokens = sum(counted.tokens for counted in forecast.kinds.values())
     calls = sum(counted.calls for counted in forecast.kinds.values())
     forecast.embedding_minutes = _minutes(tokens, _embedding_pace(spec, probe))

@@ -59,10 +59,12 @@ COLLECTIONS: dict[str, str] = {
     "concept": "concept",
     "relationship_type": "relationship",
     "compound": "compound",
+    "image": "image",
 }
 
-# Kinds without terms of BM25: a name of two words has too few of them, and a structure none.
-DENSE_KINDS = frozenset({"concept", "relationship_type", "compound"})
+# Kinds without terms of BM25: a name of two words has too few of them, a structure and a picture
+# none.
+DENSE_KINDS = frozenset({"concept", "relationship_type", "compound", "image"})
 
 MORGAN = "morgan-"  # and the radius: the name of a fingerprint as an embedding model
 
@@ -110,7 +112,7 @@ class Frozen(BaseModel):
 class EmbeddingSpec(Frozen):
     """One embedding model. The index's own embeds every kind of node but those that are no text."""
 
-    provider: Literal["fastembed", "huggingface", "openai", "rdkit"] = "fastembed"
+    provider: Literal["fastembed", "huggingface", "openai", "rdkit", "clip"] = "fastembed"
     model: str = "all-MiniLM-L6-v2"
     dimension: int = Field(384, ge=1, le=65_536)
     window: int = Field(256, ge=16, le=131_072)  # tokens, special tokens included
@@ -224,6 +226,18 @@ class CompoundSpec(Frozen):
     @property
     def embedding(self) -> EmbeddingSpec:
         return EmbeddingSpec(provider="rdkit", model=f"{MORGAN}{self.radius}", dimension=self.bits)
+
+
+class ImageSpec(Frozen):
+    """Pictures, in a space that they share with words: that of a pair of models of fastembed's,
+    ``MODEL-vision`` and ``MODEL-text``."""
+
+    model: str = "Qdrant/clip-ViT-B-32"
+    dimension: int = Field(512, ge=1, le=65_536)
+
+    @property
+    def embedding(self) -> EmbeddingSpec:
+        return EmbeddingSpec(provider="clip", model=self.model, dimension=self.dimension)
 
 
 class ValueSpec(Frozen):
@@ -356,9 +370,11 @@ class IndexSpec(Frozen):
     questions: QuestionSpec | None = None
     concepts: ConceptSpec | None = None
     compounds: CompoundSpec | None = None
+    images: ImageSpec | None = None
     metadata: dict[str, FieldSpec] = Field(default_factory=dict)
     collections: dict[
-        Literal["chunk", "summary", "question", "concept", "relationship", "compound"], str
+        Literal["chunk", "summary", "question", "concept", "relationship", "compound", "image"],
+        str,
     ] = Field(default_factory=dict)
     search: SearchSpec = SearchSpec()
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
@@ -366,8 +382,8 @@ class IndexSpec(Frozen):
     evidence: EvidenceSpec | None = None  # null: the index takes none
 
     @field_validator(
-        "page_summaries", "artifact_summaries", "questions", "concepts", "compounds", "evidence",
-        mode="before",
+        "page_summaries", "artifact_summaries", "questions", "concepts", "compounds", "images",
+        "evidence", mode="before",
     )  # fmt: skip
     @classmethod
     def _switch(cls, setting: Any) -> Any:
@@ -419,6 +435,10 @@ class IndexSpec(Frozen):
             raise ValueError(
                 "embedding.provider: rdkit reads structures and no text: switch compounds on"
             )
+        if self.embedding.provider == "clip":
+            raise ValueError(
+                "embedding.provider: clip reads pictures and hardly text: switch images on"
+            )
         if self.compounds is None:
             return self
         declared = self.metadata.get(self.compounds.field)
@@ -467,6 +487,7 @@ class IndexSpec(Frozen):
             "concept": self.concepts is not None,
             "relationship_type": self.concepts is not None,
             "compound": self.compounds is not None,
+            "image": self.images is not None,
         }
         return tuple(kind for kind in COLLECTIONS if is_on[kind])
 
@@ -474,6 +495,8 @@ class IndexSpec(Frozen):
         """What embeds nodes of ``kind``. Scores of different models are never compared."""
         if kind == "compound" and self.compounds is not None:
             return self.compounds.embedding
+        if kind == "image" and self.images is not None:
+            return self.images.embedding
         return self.embedding
 
     @property
@@ -554,6 +577,7 @@ def _known_settings(location: tuple[str | int, ...]) -> list[str]:
         ("questions",): QuestionSpec,
         ("concepts",): ConceptSpec,
         ("compounds",): CompoundSpec,
+        ("images",): ImageSpec,
         ("evidence",): EvidenceSpec,
         ("embedding",): EmbeddingSpec,
         ("sparse",): SparseSpec,

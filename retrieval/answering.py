@@ -8,6 +8,7 @@ from uuid import UUID
 from retrieval.search import (
     search_chunks,
     search_hierarchical,
+    search_images,
     search_questions,
     search_structures,
     search_summaries,
@@ -16,12 +17,14 @@ from retrieval.serializers.answers import (
     render_answer,
     render_chunk,
     render_hierarchy,
+    render_images,
     render_question,
     render_structures,
     render_summary,
 )
 from retrieval.serializers.requests import (
     read_hierarchical_request,
+    read_image_request,
     read_search_request,
     read_structure_request,
     read_summary_request,
@@ -60,6 +63,12 @@ def answer_structures(parameters: Any) -> Answered:
     return Answered(render_structures(answer), answer.stale_artifact_ids)
 
 
+def answer_images(parameters: Any) -> Answered:
+    request, with_text = read_image_request(parameters)
+    answer = search_images(request, with_text=with_text)
+    return Answered(render_images(answer), answer.stale_artifact_ids)
+
+
 def answer_tool(index: str, name: str, arguments: Any) -> Answered:
     call = call_tool(index, name, arguments)
     answer = call.search()
@@ -74,4 +83,5 @@ ANSWERS: dict[str, Callable[[Any], Answered]] = {
     "questions": answer_questions,
     "hierarchical": answer_hierarchical,
     "structures": answer_structures,
+    "images": answer_images,
 }

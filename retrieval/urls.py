@@ -21,6 +21,7 @@ from retrieval.knowledge_views import (
 from retrieval.pipeline_views import PipelineListView
 from retrieval.viewsets import (
     HierarchicalSearchView,
+    ImageSearchView,
     PageSearchView,
     QuestionSearchView,
     SourceView,
@@ -36,6 +37,7 @@ SEARCHES = {
     "questions": QuestionSearchView,
     "hierarchical": HierarchicalSearchView,
     "structures": StructureSearchView,
+    "images": ImageSearchView,
     "concepts": ConceptSearchView,
     "relationships": RelationshipSearchView,
     "sources": SourceSearchView,

@@ -23,6 +23,7 @@ from indexing.tasks import plan_nodes
 from retrieval.answering import (
     Answered,
     answer_hierarchical,
+    answer_images,
     answer_pages,
     answer_questions,
     answer_structures,
@@ -33,6 +34,7 @@ from retrieval.context import read_source
 from retrieval.serializers.answers import render_source, render_tools
 from retrieval.serializers.requests import (
     HierarchicalParametersSerializer,
+    ImageParametersSerializer,
     SearchParametersSerializer,
     SourceParametersSerializer,
     StructureParametersSerializer,
@@ -42,6 +44,7 @@ from retrieval.serializers.requests import (
 )
 from retrieval.serializers.schema import (
     HierarchicalAnswerSerializer,
+    ImageSearchAnswerSerializer,
     PageSearchAnswerSerializer,
     QuestionSearchAnswerSerializer,
     SourceAnswerSerializer,
@@ -150,6 +153,20 @@ class StructureSearchView(SearchView):
 
     def answer(self, parameters: Any) -> Answered:
         return answer_structures(parameters)
+
+
+@described(
+    "search_images",
+    "Search images by what they show",
+    ImageParametersSerializer,
+    ImageSearchAnswerSerializer,
+)
+class ImageSearchView(SearchView):
+    """Artifacts whose pictures show what the query says, best first, beside those whose passages
+    say it."""
+
+    def answer(self, parameters: Any) -> Answered:
+        return answer_images(parameters)
 
 
 class ToolListView(APIView):

@@ -133,6 +133,7 @@ STRATA_COLLECTION_NAMES = {
         "RELATIONSHIP_EMBEDDING_COLLECTION_NAME", "relationship_embeddings"
     ),
     "compound": os.environ.get("COMPOUND_EMBEDDING_COLLECTION_NAME", "compound_embeddings"),
+    "image": os.environ.get("IMAGE_EMBEDDING_COLLECTION_NAME", "image_embeddings"),
 }
 
 # Concepts nearer to each other than this, by cosine, are kept as pairs that someone may relate.

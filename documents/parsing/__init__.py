@@ -13,10 +13,11 @@ from documents.parsing.document import (
     ParseWarning,
     clean_text,
 )
-from documents.parsing.formats import FORMATS, SUPPORTED_SUFFIXES, Format
+from documents.parsing.formats import FORMATS, IMAGE_TYPES, SUPPORTED_SUFFIXES, Format
 
 __all__ = [
     "FORMATS",
+    "IMAGE_TYPES",
     "SUPPORTED_SUFFIXES",
     "Format",
     "Limits",

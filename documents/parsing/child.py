@@ -47,7 +47,9 @@ def main() -> None:
             break
         limits = Limits(**request["limits"])
         _apply(limits)
-        reply = _answer(Path(request["path"]), request["file_name"], limits)
+        reply = _answer(
+            Path(request["path"]), request["file_name"], limits, request["takes_images"]
+        )
         is_worn = count == MAX_FILES or _peak_bytes() > MAX_PEAK_BYTES
         reply["is_spent"] = reply.get("is_spent", False) or is_worn
         _send(reply_fd, reply)
@@ -77,12 +79,12 @@ def _apply(limits: Limits) -> None:
         resource.setrlimit(kind, (soft, hard))
 
 
-def _answer(path: Path, file_name: str, limits: Limits) -> Reply:
+def _answer(path: Path, file_name: str, limits: Limits, takes_images: bool) -> Reply:
     """Read the file; whatever a library makes of a hostile one becomes a condition with a code."""
     draft = Draft(limits)
     try:
         try:
-            format_ = detect_format(path, file_name)
+            format_ = detect_format(path, file_name, takes_images=takes_images)
         except OSError as error:  # the disk's fault, not the file's: the caller may try again
             return {"os_error": [error.errno, error.strerror or str(error)], "is_spent": True}
         if path.stat().st_size:

@@ -44,12 +44,15 @@ class _TimedOut(Exception):
     """The child did not answer in time."""
 
 
-def parse_file(path: Path, *, file_name: str, limits: Limits | None = None) -> ParsedDocument:
+def parse_file(
+    path: Path, *, file_name: str, takes_images: bool = False, limits: Limits | None = None
+) -> ParsedDocument:
     """Read a file in a child process; safe to call from many threads at once.
 
     Args:
         path: where the bytes are.
         file_name: what the user calls it; its suffix proposes the format, nothing else is used.
+        takes_images: whether pictures are read as well, into one page without text.
         limits: the settings' by default.
 
     Raises:
@@ -58,7 +61,12 @@ def parse_file(path: Path, *, file_name: str, limits: Limits | None = None) -> P
         OSError: the file is not there or cannot be opened; another try may succeed.
     """
     limits = limits or Limits.from_settings()
-    request = {"path": str(path.absolute()), "file_name": file_name, "limits": asdict(limits)}
+    request = {
+        "path": str(path.absolute()),
+        "file_name": file_name,
+        "limits": asdict(limits),
+        "takes_images": takes_images,
+    }
     reply = _ask(json.dumps(request).encode() + b"\n", limits)
     if "os_error" in reply:
         raise OSError(*reply["os_error"], str(path))

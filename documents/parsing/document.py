@@ -41,7 +41,8 @@ class ParsedDocument:
     """A file's pages, in order; a page's position is its index.
 
     ``title`` is the document's own (properties, or its first heading), empty where it has none.
-    ``encoding`` is set for text formats. Without any visible text there is a ``no_text`` warning.
+    ``encoding`` is set for text formats. Without any visible text there is a ``no_text`` warning,
+    but for images.
     """
 
     media_type: str
@@ -135,7 +136,8 @@ class Draft:
             self.title = title
 
     def finish(self, media_type: str) -> ParsedDocument:
-        if not any(page.text.strip() for page in self.pages):
+        is_image = media_type.startswith("image/")
+        if not is_image and not any(page.text.strip() for page in self.pages):
             self.warn("no_text", "The file holds no text; a scan would need OCR first.")
         return ParsedDocument(
             media_type=media_type,

@@ -1,6 +1,8 @@
 """The formats there are, and which of them a file is: its name proposes, its content decides."""
 
+import re
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -18,7 +20,7 @@ class Format:
     module: str
     media_type: str
     suffixes: tuple[str, ...]
-    container: str = "text"  # text, pdf, or zip
+    container: str = "text"  # text, pdf, zip, or image
 
 
 FORMATS = (
@@ -55,9 +57,25 @@ FORMATS = (
     Format("plain text", "text", "text/plain", (".txt", ".text", ".log", "")),
 )
 
+# Read only for an index that holds pictures; for any other they say nothing.
+IMAGE_FORMATS = (
+    Format("PNG", "image", "image/png", (".png",), "image"),
+    Format("JPEG", "image", "image/jpeg", (".jpg", ".jpeg"), "image"),
+    Format("WebP", "image", "image/webp", (".webp",), "image"),
+    Format("GIF", "image", "image/gif", (".gif",), "image"),
+)
+IMAGE_TYPES = frozenset(format_.media_type for format_ in IMAGE_FORMATS)
+
 _BY_SUFFIX = {suffix: format_ for format_ in FORMATS for suffix in format_.suffixes}
+_IMAGES_BY_SUFFIX = {suffix: format_ for format_ in IMAGE_FORMATS for suffix in format_.suffixes}
 _BY_MODULE = {format_.module: format_ for format_ in FORMATS}
 SUPPORTED_SUFFIXES = tuple(sorted(suffix for suffix in _BY_SUFFIX if suffix))
+_IMAGE_MAGIC = {
+    "PNG": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "JPEG": re.compile(rb"\xff\xd8\xff"),
+    "WebP": re.compile(rb"RIFF....WEBP", re.DOTALL),
+    "GIF": re.compile(rb"GIF8[79]a"),
+}
 
 # First bytes of what people most often misname; only for a better sentence.
 _FOREIGN_MAGIC = {
@@ -77,11 +95,12 @@ _MAIN_PARTS = {
 }
 
 
-def detect_format(path: Path, file_name: str) -> Format:
+def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> Format:
     """The format ``path`` is read as.
 
-    A known suffix must agree with the content. Under an unknown suffix only formats that
-    identify themselves are accepted: calling arbitrary bytes text would index noise.
+    A known suffix must agree with the content, but for those of images: which image it is its
+    bytes say. Under an unknown suffix only formats that identify themselves are accepted:
+    calling arbitrary bytes text would index noise.
 
     Raises:
         Unparsable: ``unsupported_format``, ``wrong_format``, ``encrypted_file``.
@@ -89,21 +108,24 @@ def detect_format(path: Path, file_name: str) -> Format:
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
     suffix = PurePath(file_name).suffix.lower()
-    named = _BY_SUFFIX.get(suffix)
+    by_suffix = _BY_SUFFIX | _IMAGES_BY_SUFFIX if takes_images else _BY_SUFFIX
+    named = by_suffix.get(suffix)
     if not head:
-        return _detect_empty(named, suffix)
+        return _detect_empty(named, suffix, by_suffix)
 
     held_format, held = _identify(path, head)
+    if takes_images and (image := _identify_image(head)) is not None:
+        held_format = image
     if named is None:
         if held_format is None:
-            raise _unsupported(suffix)
+            raise _unsupported(suffix, by_suffix)
         return held_format
     if named.container == "text" and held_format is None and held == "":
         return named
     if suffix == "" and held_format is not None:
         return held_format
-    if named is held_format:
-        return named
+    if held_format is not None and named.module == held_format.module:
+        return held_format
     if named.container == "zip" and head.startswith(b"\xd0\xcf\x11\xe0") and _is_encrypted(path):
         raise Unparsable(
             "encrypted_file",
@@ -118,9 +140,9 @@ def detect_format(path: Path, file_name: str) -> Format:
     )
 
 
-def _detect_empty(named: Format | None, suffix: str) -> Format:
+def _detect_empty(named: Format | None, suffix: str, by_suffix: Mapping[str, Format]) -> Format:
     if named is None:
-        raise _unsupported(suffix)
+        raise _unsupported(suffix, by_suffix)
     if named.container != "text":
         raise Unparsable("empty_file", "The file is empty (0 bytes).")
     return named
@@ -139,6 +161,10 @@ def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
     if at == 0 or (at > 0 and b"\nendobj" in head.replace(b"\r", b"\n")):
         return _BY_MODULE["pdf"], ""
     return None, ""
+
+
+def _identify_image(head: bytes) -> Format | None:
+    return next((each for each in IMAGE_FORMATS if _IMAGE_MAGIC[each.name].match(head)), None)
 
 
 def _identify_zip(path: Path) -> str | None:
@@ -177,9 +203,10 @@ def _is_encrypted(path: Path) -> bool:
     return False
 
 
-def _unsupported(suffix: str) -> Unparsable:
+def _unsupported(suffix: str, by_suffix: Mapping[str, Format]) -> Unparsable:
+    readable = sorted(each for each in by_suffix if each)
     return Unparsable(
         "unsupported_format",
         f"Files named {suffix} cannot be read." if suffix else "The file's format is not known.",
-        fix=f"Convert it to one of {', '.join(SUPPORTED_SUFFIXES)}.",
+        fix=f"Convert it to one of {', '.join(readable)}.",
     )

@@ -171,6 +171,10 @@ def _load_model(spec: EmbeddingSpec) -> LoadedModel:
         from indexing.embedding.rdkit_model import load_fingerprint
 
         return load_fingerprint(spec)
+    if spec.provider == "clip":
+        from indexing.embedding.clip_model import load_clip
+
+        return load_clip(spec)
     from indexing.embedding.fastembed_model import load_fastembed
 
     return load_fastembed(spec)

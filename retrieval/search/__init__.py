@@ -9,7 +9,9 @@ the commands all come here.
     flat.py       one ranking of one kind: chunks, summaries, questions
     queries.py    several queries for one need, a ranking of passages for each
     hierarchy.py  summaries and chunks at once, by artifact and page
+    spaces.py     what was found of artifacts in several spaces, fused by rank
     structures.py chemical structures and chunks, by artifact
+    images.py     pictures and chunks, by artifact
 """
 
 from retrieval.search.flat import (
@@ -29,6 +31,7 @@ from retrieval.search.hierarchy import (
     PageGroup,
     search_hierarchical,
 )
+from retrieval.search.images import search_images
 from retrieval.search.proof import Dropped, Verdict
 from retrieval.search.queries import (
     MAX_CANDIDATES,
@@ -49,7 +52,8 @@ from retrieval.search.request import (
     Stale,
     SummaryType,
 )
-from retrieval.search.structures import StructureAnswer, StructureHit, search_structures
+from retrieval.search.spaces import ArtifactHit, ArtifactsAnswer
+from retrieval.search.structures import search_structures
 
 __all__ = [
     "MAX_ARTIFACTS",
@@ -61,6 +65,8 @@ __all__ = [
     "MAX_QUERY_CHARS",
     "SCORE_KINDS",
     "ArtifactGroup",
+    "ArtifactHit",
+    "ArtifactsAnswer",
     "Dropped",
     "HierarchicalAnswer",
     "HierarchicalRequest",
@@ -73,14 +79,13 @@ __all__ = [
     "SearchAnswer",
     "SearchRequest",
     "Stale",
-    "StructureAnswer",
-    "StructureHit",
     "SummaryType",
     "Verdict",
     "asearch_chunks",
     "search_artifacts",
     "search_chunks",
     "search_hierarchical",
+    "search_images",
     "search_queries",
     "search_questions",
     "search_structures",

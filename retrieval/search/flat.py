@@ -90,6 +90,12 @@ def search_compounds(request: SearchRequest) -> SearchAnswer:
     return _search(replace(request, mode=Mode.DENSE), ("compound",), group=_by_artifact)
 
 
+def search_pictures(request: SearchRequest) -> SearchAnswer:
+    """The pictures nearest to the query in the space they share with words; the mode is dense.
+    Otherwise as ``search_chunks``."""
+    return _search(replace(request, mode=Mode.DENSE), ("image",))
+
+
 def search_summaries(request: SearchRequest, type: SummaryType = SummaryType.ALL) -> SearchAnswer:
     """The best summaries, of pages, artifacts or both. Otherwise as ``search_chunks``."""
     return _search(request, type.kinds)

@@ -256,10 +256,40 @@ def _compare_compound(payload: Payload, structures: Sequence[str]) -> Verdict | 
     return Verdict.EXACT if text in structures else Verdict.STALE
 
 
+# --- Images ----------------------------------------------------------------------------------
+
+
+def _judge_images(group: Sequence[Found]) -> dict[Key, Judgement]:
+    """A picture is its artifact's content, whole."""
+    builds, ids = _ids(group)
+    rows = Node.objects.filter(build__in=builds, point_id__in=ids)
+    held = {
+        (build_id, point_id): (artifact_id, sha256)
+        for build_id, point_id, artifact_id, sha256 in rows.values_list(
+            "build_id", "point_id", "artifact_id", "artifact__sha256"
+        )
+    }
+    judgements = {}
+    for found in group:
+        if found.key in held:
+            artifact_id, sha256 = held[found.key]
+            verdict = _compare_image(found.point.payload, sha256)
+            judgements[found.key] = Judgement(artifact_id, verdict)
+    return judgements
+
+
+def _compare_image(payload: Payload, sha256: str) -> Verdict | None:
+    text = payload.get("text")
+    if not isinstance(text, str) or payload.get("text_hash") != hash_text(text):
+        return None
+    return Verdict.EXACT if payload.get("source_hash") == sha256 else Verdict.STALE
+
+
 _JUDGES: dict[str, Judge] = {
     "concept": lambda group: _judge_entities(group, Concept),
     "relationship": lambda group: _judge_entities(group, RelationshipType),
     "compound": _judge_compounds,
+    "image": _judge_images,
     "chunk": lambda group: _judge_passages(group, CHUNK),
     "question": lambda group: _judge_passages(group, QUESTION),
     "summary": _judge_summaries,

@@ -37,6 +37,7 @@ KIND_NAMES = {
     "concept": "concepts",
     "relationship_type": "relationship types",
     "compound": "chemical structures",
+    "image": "images",
 }
 
 

@@ -14,13 +14,13 @@ from retrieval.pipelines.passages import Passage
 from retrieval.pipelines.running import Found, Question
 from retrieval.search import (
     ArtifactGroup,
+    ArtifactHit,
+    ArtifactsAnswer,
     Dropped,
     HierarchicalAnswer,
     Hit,
     PageGroup,
     SearchAnswer,
-    StructureAnswer,
-    StructureHit,
 )
 from retrieval.tools import Tool
 
@@ -56,15 +56,21 @@ def render_hierarchy(answer: HierarchicalAnswer) -> dict[str, Any]:
     return content
 
 
-def render_structures(answer: StructureAnswer) -> dict[str, Any]:
+def render_structures(answer: ArtifactsAnswer) -> dict[str, Any]:
     """As ``render_answer``, each hit an artifact."""
-    content = render_head(answer.builds, answer.took_ms)
-    content["hits"] = [_render_structure_hit(hit, answer.score_kind) for hit in answer.hits]
-    content["dropped"] = _render_dropped(answer.dropped)
-    if len(answer.builds) > 1:
-        for rendered, hit in zip(content["hits"], answer.hits, strict=True):
-            rendered["index"] = hit.found.index
-    return content
+    return _render_artifacts(answer, "structure", lambda hit: {"smiles": hit.payload.get("text")})
+
+
+def render_images(answer: ArtifactsAnswer) -> dict[str, Any]:
+    """As ``render_answer``, each hit an artifact."""
+    return _render_artifacts(
+        answer,
+        "image",
+        lambda hit: {
+            "media_type": hit.payload.get("media_type"),
+            "sha256": hit.payload.get("source_hash"),
+        },
+    )
 
 
 def render_head(builds: Mapping[str, int | None], took_ms: Mapping[str, float]) -> dict[str, Any]:
@@ -101,26 +107,47 @@ def _render_page(page: PageGroup, score_kind: str) -> dict[str, Any]:
     }
 
 
-def _render_structure_hit(hit: StructureHit, score_kind: str) -> dict[str, Any]:
-    structure, passage = hit.structure, hit.passage
+def _render_artifacts(
+    answer: ArtifactsAnswer, space: str, describe: Callable[[Hit], dict[str, Any]]
+) -> dict[str, Any]:
+    """``describe``: what a hit of this space says beside its similarity."""
+    content = render_head(answer.builds, answer.took_ms)
+    content["hits"] = [
+        {
+            "score": hit.score,
+            "score_kind": answer.score_kind,
+            "artifact": _render_artifact_place(hit.first.payload),
+            "metadata": hit.first.payload.get("metadata") or {},
+            space: _render_found(hit, space, describe),
+            "passage": _render_ranked_passage(hit),
+        }
+        for hit in answer.hits
+    ]
+    content["dropped"] = _render_dropped(answer.dropped)
+    if len(answer.builds) > 1:
+        for rendered, hit in zip(content["hits"], answer.hits, strict=True):
+            rendered["index"] = hit.first.index
+    return content
+
+
+def _render_found(
+    hit: ArtifactHit, space: str, describe: Callable[[Hit], dict[str, Any]]
+) -> dict[str, Any] | None:
+    found = hit.found.get(space)
+    if found is None:
+        return None
     return {
-        "score": hit.score,
-        "score_kind": score_kind,
-        "artifact": _render_artifact_place(hit.found.payload),
-        "metadata": hit.found.payload.get("metadata") or {},
-        "structure": None
-        if structure is None
-        else {
-            "node_id": str(structure.node_id),
-            "smiles": structure.payload.get("text"),
-            "similarity": structure.score,
-            "rank": hit.ranks["structure"],
-            "verdict": structure.verdict,
-        },
-        "passage": None
-        if passage is None
-        else render_chunk(passage, "rrf") | {"rank": hit.ranks["text"]},
+        "node_id": str(found.node_id),
+        **describe(found),
+        "similarity": found.score,
+        "rank": hit.ranks[space],
+        "verdict": found.verdict,
     }
+
+
+def _render_ranked_passage(hit: ArtifactHit) -> dict[str, Any] | None:
+    passage = hit.found.get("text")
+    return None if passage is None else render_chunk(passage, "rrf") | {"rank": hit.ranks["text"]}
 
 
 def _cut_snippet(summary: Hit | None) -> str | None:

@@ -134,13 +134,10 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
     )
 
 
-class StructureParametersSerializer(StrictSerializer):
-    """A chemical structure, and words if they are to count as well."""
+class SpaceParametersSerializer(StrictSerializer):
+    """What a search takes that ranks artifacts in a space of its own, and by words besides."""
 
     index = IndexNamesField()
-    structure = StringField(
-        help_text="SMILES, such as CC(=O)Oc1ccccc1C(=O)O; percent-encoded in a query string."
-    )
     query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="Words.")
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     limit = serializers.IntegerField(
@@ -148,12 +145,31 @@ class StructureParametersSerializer(StrictSerializer):
     )
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
     min_similarity = serializers.FloatField(
-        required=False, min_value=0, max_value=1, help_text="Of the structures."
+        required=False, min_value=0, max_value=1, help_text="In that space."
     )
     filter = FilterField(required=False)
     verify = serializers.BooleanField(default=True)
     stale = serializers.ChoiceField(choices=[str(stale) for stale in Stale], default="flag")
     min_revision = serializers.IntegerField(required=False, min_value=0)
+
+
+class StructureParametersSerializer(SpaceParametersSerializer):
+    """A chemical structure, and words if they are to count as well."""
+
+    structure = StringField(
+        help_text="SMILES, such as CC(=O)Oc1ccccc1C(=O)O; percent-encoded in a query string."
+    )
+
+
+class ImageParametersSerializer(SpaceParametersSerializer):
+    """What pictures should show."""
+
+    with_text = serializers.BooleanField(
+        default=True, help_text="Rank artifacts by their passages as well."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return with_one_query(attrs)
 
 
 class AskParametersSerializer(StrictSerializer):
@@ -185,6 +201,7 @@ _search_parameters = SearchParametersSerializer()
 _summary_parameters = SummarySearchParametersSerializer()
 _hierarchical_parameters = HierarchicalParametersSerializer()
 _structure_parameters = StructureParametersSerializer()
+_image_parameters = ImageParametersSerializer()
 _ask_parameters = AskParametersSerializer()
 
 
@@ -232,19 +249,17 @@ def read_structure_request(content: Any) -> tuple[SearchRequest, str | None]:
     """
     values = _read(_structure_parameters, content)
     text = with_one_query(values)["query"] if {"query", "q"} & values.keys() else None
-    request = SearchRequest(
-        indexes=values["index"],
-        query=values["structure"],
-        mode=Mode.DENSE,
-        limit=values["limit"],
-        offset=values["offset"],
-        filter=values.get("filter"),
-        min_score=values.get("min_similarity"),
-        verify=values["verify"],
-        stale=Stale(values["stale"]),
-        min_revision=values.get("min_revision"),
-    )
-    return request, text
+    return _make_space_request(values, values["structure"]), text
+
+
+def read_image_request(content: Any) -> tuple[SearchRequest, bool]:
+    """What pictures should show, and whether passages count as well.
+
+    Raises:
+        InvalidInput: the first thing wrong with it.
+    """
+    values = _read(_image_parameters, content)
+    return _make_space_request(values, values["query"]), values["with_text"]
 
 
 def read_question(content: Any) -> Question:
@@ -282,6 +297,21 @@ def _make_request(values: Mapping[str, Any]) -> SearchRequest:
         min_score=values.get("min_score"),
         verify=values["verify"],
         explain=values["explain"],
+        stale=Stale(values["stale"]),
+        min_revision=values.get("min_revision"),
+    )
+
+
+def _make_space_request(values: Mapping[str, Any], query: str) -> SearchRequest:
+    return SearchRequest(
+        indexes=values["index"],
+        query=query,
+        mode=Mode.DENSE,
+        limit=values["limit"],
+        offset=values["offset"],
+        filter=values.get("filter"),
+        min_score=values.get("min_similarity"),
+        verify=values["verify"],
         stale=Stale(values["stale"]),
         min_revision=values.get("min_revision"),
     )

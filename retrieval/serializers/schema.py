@@ -153,11 +153,16 @@ class RankedHitSerializer(HitSerializer):
     rank = serializers.IntegerField(help_text="Of its artifact by the words, counted from 1.")
 
 
-class StructureHitSerializer(serializers.Serializer):
+class SpaceHitSerializer(serializers.Serializer):
+    """An artifact, found in a space of its own, by its passages, or both."""
+
     score = serializers.FloatField()
     score_kind = serializers.CharField(help_text="`cosine`; with words `rrf`.")
     artifact = HitArtifactSerializer()
     metadata = serializers.DictField()
+
+
+class StructureHitSerializer(SpaceHitSerializer):
     structure = FoundStructureSerializer(
         allow_null=True, help_text="Null where only the words found it."
     )
@@ -168,6 +173,28 @@ class StructureHitSerializer(serializers.Serializer):
 
 class StructureSearchAnswerSerializer(SearchAnswerSerializer):
     hits = StructureHitSerializer(many=True, help_text="Artifacts, best first.")
+
+
+class FoundImageSerializer(serializers.Serializer):
+    node_id = serializers.UUIDField()
+    media_type = serializers.CharField()
+    sha256 = serializers.CharField(help_text="Of the file whose pixels were embedded.")
+    similarity = serializers.FloatField(help_text="Cosine of the picture and the words.")
+    rank = serializers.IntegerField(help_text="Counted from 1.")
+    verdict = VerdictField(allow_null=True)
+
+
+class ImageHitSerializer(SpaceHitSerializer):
+    image = FoundImageSerializer(
+        allow_null=True, help_text="Null where only the artifact's passages were found."
+    )
+    passage = RankedHitSerializer(
+        allow_null=True, help_text="Null where only the picture was found, or with_text is false."
+    )
+
+
+class ImageSearchAnswerSerializer(SearchAnswerSerializer):
+    hits = ImageHitSerializer(many=True, help_text="Artifacts, best first.")
 
 
 class PageGroupSerializer(serializers.Serializer):

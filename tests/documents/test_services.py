@@ -31,7 +31,7 @@ def parsed(monkeypatch) -> dict[str, Any]:
     """What the parser, replaced here, finds in a file by its name; an error is raised."""
     found: dict[str, Any] = {}
 
-    def parse_file(path: Path, *, file_name: str) -> ParsedDocument:
+    def parse_file(path: Path, *, file_name: str, takes_images: bool) -> ParsedDocument:
         result = found[file_name]
         if callable(result):
             result = result()

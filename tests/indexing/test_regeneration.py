@@ -30,7 +30,7 @@ from tests.written import ALL_KINDS, make_build, write_all
 
 pytestmark = pytest.mark.django_db
 
-TYPES = ["chunk", "compound", "concept", "question", "summary", "vocabulary"]
+TYPES = ["chunk", "compound", "concept", "image", "question", "summary", "vocabulary"]
 
 
 def go_through(row: Regeneration, due: Due | None = None) -> Regeneration:

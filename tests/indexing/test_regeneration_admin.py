@@ -28,9 +28,18 @@ class TestRegenerateIndexes:
 
         row = Regeneration.objects.get()
         assert (row.index_id, row.is_for_missing) == ("plain", False)
-        assert row.types == ["chunk", "compound", "concept", "question", "summary", "vocabulary"]
+        assert row.types == [
+            "chunk",
+            "compound",
+            "concept",
+            "image",
+            "question",
+            "summary",
+            "vocabulary",
+        ]
         assert said.startswith(
-            "Regenerating chunk, concept, question, summary, vocabulary of 1 document: "
+            "Regenerating chunk, compound, concept, image, question, summary, vocabulary of "
+            "1 document: "
         )
         assert admin_client.get(f"/admin/indexing/regeneration/{row.pk}/change/").status_code == 200
         assert wakes == [("regenerate", {"regeneration_id": str(row.pk)})]

@@ -62,7 +62,7 @@ class TestCreate:
         assert row.is_for_missing
         assert row.is_for_stale
         assert row.artifact_ids == given["artifacts"]
-        every = ["chunk", "compound", "concept", "question", "summary", "vocabulary"]
+        every = ["chunk", "compound", "concept", "image", "question", "summary", "vocabulary"]
         assert answer["types"] == row.types == every
         assert (answer["only_missing"], answer["stale"]) == (True, True)
         assert wakes == [("regenerate", {"regeneration_id": str(row.pk)})]

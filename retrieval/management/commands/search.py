@@ -41,6 +41,8 @@ class Command(BaseCommand):
         parameters: dict[str, Any] = {"index": index, "limit": limit}
         if kind == "structures":
             parameters["structure"] = query
+        elif kind == "images":
+            parameters["query"] = query
         else:
             parameters |= {"query": query, "mode": mode}
         if filter is not None:
@@ -61,6 +63,8 @@ class Command(BaseCommand):
                 self._print_artifact(rank, each)
             elif "structure" in each:
                 self._print_structure(rank, each)
+            elif "image" in each:
+                self._print_image(rank, each)
             else:
                 self._print_hit(rank, each)
 
@@ -76,11 +80,16 @@ class Command(BaseCommand):
         self._print_text(hit["text"], 3)
 
     def _print_structure(self, rank: int, hit: dict[str, Any]) -> None:
-        line = Text(f"{rank}. ", style="bold")
-        line.append(_title(hit["artifact"]["title"]))
-        line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
-        self._print_line(line, hit["structure"])
+        self._print_line(_head(rank, hit), hit["structure"])
         self._print_text(hit["structure"]["smiles"], 3)
+
+    def _print_image(self, rank: int, hit: dict[str, Any]) -> None:
+        line, image, passage = _head(rank, hit), hit["image"], hit["passage"]
+        if image is not None:
+            line.append(f"  {image['media_type']}", style="cyan")
+        self._print_line(line, image or passage)
+        if passage is not None:
+            self._print_text(passage["text"], 3)
 
     def _print_artifact(self, rank: int, artifact: dict[str, Any]) -> None:
         """The artifact, below it its pages, and below each of them its chunks."""
@@ -119,6 +128,13 @@ class Command(BaseCommand):
         return Console(
             file=cast(IO[str], self.stdout), highlight=False, soft_wrap=not self.stdout.isatty()
         )
+
+
+def _head(rank: int, hit: dict[str, Any]) -> Text:
+    line = Text(f"{rank}. ", style="bold")
+    line.append(_title(hit["artifact"]["title"]))
+    line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
+    return line
 
 
 def _title(title: str) -> str:

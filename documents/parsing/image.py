@@ -1,0 +1,40 @@
+"""Images: one page without text, once all its pixels could be read."""
+
+from pathlib import Path
+
+from PIL import Image
+
+from documents.exceptions import Unparsable
+from documents.parsing.document import Draft
+
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF")  # of Pillow's some eighty, some of which run programs
+MAX_PIXELS = 50_000_000  # 200 MB of memory at most
+
+
+def read(path: Path, draft: Draft) -> None:
+    """
+    Raises:
+        Unparsable: ``too_many_pixels``.
+    """
+    try:
+        with Image.open(path, formats=FORMATS) as image:
+            _check_size(image)
+            image.verify()  # checksums; an image is of no use after it
+        with Image.open(path, formats=FORMATS) as image:
+            image.load()  # of an animation the first frame, which is what is embedded
+    except Image.DecompressionBombError:
+        raise _too_many_pixels() from None
+    draft.add_page("")
+
+
+def _check_size(image: Image.Image) -> None:
+    if image.width * image.height > MAX_PIXELS:
+        raise _too_many_pixels()
+
+
+def _too_many_pixels() -> Unparsable:
+    return Unparsable(
+        "too_many_pixels",
+        f"The image has more than {MAX_PIXELS:,} pixels.",
+        fix="Make it smaller and give it again.",
+    )

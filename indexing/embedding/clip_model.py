@@ -1,0 +1,128 @@
+"""A pair of models with one space: one of fastembed's reads pictures, the other words."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.conf import settings
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from documents.parsing.image import FORMATS
+from indexing.exceptions import InvalidSpec, ModelUnavailable
+from indexing.spec import EmbeddingSpec
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+VISION, TEXT = "-vision", "-text"  # what fastembed's names of such a pair end in
+MOST_LENGTHS = 8  # of the shorter edge that the longer has: the models look at a square alone
+
+
+class ClipModel:
+    """Unit vectors of pictures, named by their files in ``STRATA_FILES_DIR``, and of words.
+
+    Source:
+        Radford et al., "Learning Transferable Visual Models From Natural Language Supervision",
+        ICML 2021.
+    """
+
+    batch_texts = 1  # a picture of 50 million pixels takes 350 MB until it is made smaller
+    batch_tokens = 1
+
+    def __init__(self, vision: Any, text: Any) -> None:
+        self._vision = vision
+        self._text = text
+
+    @property
+    def llama_index(self) -> "BaseEmbedding":
+        raise InvalidSpec("LlamaIndex's embeddings read no originals of Strata's.")
+
+    def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        pictures = [read_picture(Path(settings.STRATA_FILES_DIR) / name) for name in texts]
+        return _unit(np.stack(list(self._vision.embed(pictures, batch_size=len(pictures)))))
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        [vector] = self._text.query_embed(text)
+        return _unit(vector)
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        """None: a picture has no tokens."""
+        return [0] * len(texts)
+
+
+def load_clip(spec: EmbeddingSpec) -> ClipModel:
+    """Load both models of a pair, fetching them on first use.
+
+    Raises:
+        ModelUnavailable: fastembed has no such pair, or it cannot be fetched.
+    """
+    from fastembed import ImageEmbedding, TextEmbedding
+
+    pairs = _list_pairs(ImageEmbedding, TextEmbedding)
+    if spec.model not in pairs:
+        raise ModelUnavailable(
+            f"fastembed has no pair of models {spec.model}{VISION} and {spec.model}{TEXT}.",
+            field="images.model",
+            allowed=pairs,
+        )
+    cache = Path(settings.STRATA_MODELS_DIR) / "fastembed"
+    options: dict[str, Any] = {
+        "cache_dir": str(cache),
+        "threads": settings.STRATA_EMBEDDING_THREADS,
+    }
+    try:
+        return ClipModel(
+            ImageEmbedding(f"{spec.model}{VISION}", **options),
+            TextEmbedding(f"{spec.model}{TEXT}", **options),
+        )
+    except (OSError, ValueError) as error:  # what fastembed makes of a hub it cannot reach
+        raise ModelUnavailable(
+            f"{spec.model} could not be fetched: {error}",
+            fix=f"Start once with a connection to huggingface.co, or copy {cache} from a "
+            "machine that has the models.",
+        ) from error
+
+
+def read_picture(path: Path) -> Image.Image:
+    """The picture as people see it: upright, on white where it is transparent, in RGB; the first
+    frame of an animation, the middle of a strip."""
+    picture: Image.Image
+    with Image.open(path, formats=FORMATS) as picture:
+        ImageOps.exif_transpose(picture, in_place=True)
+        picture.load()
+    picture = _crop_strip(picture)
+    if picture.mode.startswith("I"):  # 16 bits of grey, which Pillow would cut off and not scale
+        grey = (np.asarray(picture) >> 8).clip(0, 255)
+        return Image.fromarray(grey.astype(np.uint8)).convert("RGB")
+    if not picture.has_transparency_data:
+        return picture if picture.mode == "RGB" else picture.convert("RGB")
+    layer = picture if picture.mode == "RGBA" else picture.convert("RGBA")
+    page = Image.new("RGB", layer.size, "white")
+    page.paste(layer, mask=layer)
+    return page
+
+
+def _crop_strip(picture: Image.Image) -> Image.Image:
+    """Its middle, where it is very long: its short edge is made as long as a square's that the
+    models see the middle of, and a line of pixels would become gigabytes."""
+    most = MOST_LENGTHS * min(picture.size)
+    if max(picture.size) <= most:
+        return picture
+    width, height = min(picture.width, most), min(picture.height, most)
+    left, top = (picture.width - width) // 2, (picture.height - height) // 2
+    return picture.crop((left, top, left + width, top + height))
+
+
+def _list_pairs(vision: Any, text: Any) -> list[str]:
+    seeing = {model["model"] for model in vision.list_supported_models()}
+    reading = {model["model"] for model in text.list_supported_models()}
+    return sorted(
+        name.removesuffix(VISION)
+        for name in seeing
+        if name.endswith(VISION) and name.removesuffix(VISION) + TEXT in reading
+    )
+
+
+def _unit(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32)

@@ -1,0 +1,110 @@
+"""Artifacts by what was found of them in spaces of their own, whose scores cannot be compared:
+where there are several, their ranks are fused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.search.flat import Hit, SearchAnswer, search_artifacts
+from retrieval.search.proof import Dropped
+from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest
+
+CANDIDATES = 100  # artifacts of each ranking: what lies beyond in all is not found
+
+TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactHit:
+    """An artifact, by its best hit in each space that it was found in. ``ranks``: of it in each,
+    from 1."""
+
+    score: float
+    found: Mapping[str, Hit]
+    ranks: Mapping[str, int]
+
+    @property
+    def first(self) -> Hit:
+        """What tells of the artifact."""
+        return next(iter(self.found.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactsAnswer:
+    """As ``SearchAnswer``."""
+
+    builds: dict[str, int | None]
+    score_kind: str
+    hits: list[ArtifactHit]
+    dropped: Dropped
+    stale_artifact_ids: list[UUID]
+    took_ms: dict[str, float]
+
+
+def as_asked_of_each(request: SearchRequest) -> SearchRequest:
+    """What each space is asked for where several are fused."""
+    return replace(request, limit=CANDIDATES, offset=0)
+
+
+def search_text(request: SearchRequest, text: str) -> SearchAnswer:
+    """The artifacts of the best passages, to be fused with those of another space."""
+    deep = as_asked_of_each(request)
+    return search_artifacts(replace(deep, query=text, mode=Mode.HYBRID, min_score=None))
+
+
+def answer_alone(space: str, answer: SearchAnswer, request: SearchRequest) -> ArtifactsAnswer:
+    """The artifacts of one space as they were found."""
+    return ArtifactsAnswer(
+        builds=answer.builds,
+        score_kind=answer.score_kind,
+        hits=[
+            ArtifactHit(hit.score, {space: hit}, {space: rank})
+            for rank, hit in enumerate(answer.hits, start=request.offset + 1)
+        ],
+        dropped=answer.dropped,
+        stale_artifact_ids=answer.stale_artifact_ids,
+        took_ms=answer.took_ms,
+    )
+
+
+def answer_fused(answers: Mapping[str, SearchAnswer], request: SearchRequest) -> ArtifactsAnswer:
+    """The artifacts of several spaces, scored by the reciprocals of their ranks."""
+    return ArtifactsAnswer(
+        builds=next(iter(answers.values())).builds,
+        score_kind=SCORE_KINDS[Mode.HYBRID],
+        hits=_fuse(answers)[request.offset : request.offset + request.limit],
+        dropped=Dropped(
+            orphans=sum(answer.dropped.orphans for answer in answers.values()),
+            integrity_errors=sum(answer.dropped.integrity_errors for answer in answers.values()),
+        ),
+        stale_artifact_ids=sorted(
+            {pk for answer in answers.values() for pk in answer.stale_artifact_ids}
+        ),
+        took_ms=_add_times([answer.took_ms for answer in answers.values()]),
+    )
+
+
+def _fuse(answers: Mapping[str, SearchAnswer]) -> list[ArtifactHit]:
+    found = {
+        space: {str(hit.payload["artifact_id"]): hit for hit in answer.hits}
+        for space, answer in answers.items()
+    }
+    rankings = [list(hits) for hits in found.values()]
+    return [
+        ArtifactHit(
+            score=score,
+            found={space: hits[pk] for space, hits in found.items() if pk in hits},
+            ranks={
+                space: ranking.index(pk) + 1
+                for space, ranking in zip(found, rankings, strict=True)
+                if pk in found[space]
+            },
+        )
+        for pk, score in reciprocal_rank_fusion(rankings)
+    ]
+
+
+def _add_times(times: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    return {stage: round(sum(each[stage] for each in times), 3) for stage in times[0]}

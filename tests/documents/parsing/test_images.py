@@ -1,0 +1,114 @@
+"""Pictures, which only some callers want read."""
+
+import io
+import struct
+import zlib
+
+import pytest
+from PIL import Image
+
+from documents.exceptions import Unparsable
+from documents.parsing import parse_file
+from documents.parsing.image import MAX_PIXELS
+from tests.documents.parsing.conftest import LIMITS
+from tests.pictures import draw
+
+
+@pytest.fixture
+def parse(tmp_path):
+    def parse(content, file_name, *, takes_images=True):
+        path = tmp_path / "original"
+        path.write_bytes(content)
+        return parse_file(path, file_name=file_name, takes_images=takes_images, limits=LIMITS)
+
+    return parse
+
+
+def png_of(width, height):
+    """One that says it is so large; its pixels are not there."""
+
+    def chunk(name, content):
+        checksum = zlib.crc32(name + content)
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", checksum)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def animation():
+    frames = [Image.new("RGB", (4, 4), colour) for colour in ("red", "blue")]
+    content = io.BytesIO()
+    frames[0].save(content, "GIF", save_all=True, append_images=frames[1:])
+    return content.getvalue()
+
+
+class TestImage:
+    @pytest.mark.parametrize(
+        ("content", "file_name", "media_type"),
+        [
+            (draw(), "a.png", "image/png"),
+            (draw(size=(1, 1)), "a.png", "image/png"),
+            (draw(mode="I;16", colour=40_000), "a.png", "image/png"),
+            (draw(mode="P", colour=0, transparency=b"\x00"), "a.png", "image/png"),
+            (draw(format="JPEG"), "a.JPG", "image/jpeg"),
+            (draw((0, 255, 255, 0), mode="CMYK", format="JPEG"), "a.jpeg", "image/jpeg"),
+            (draw(format="WEBP"), "a.webp", "image/webp"),
+            (animation(), "a.gif", "image/gif"),
+            (draw(format="JPEG"), "a.png", "image/jpeg"),  # as its bytes are
+            (draw(), "a", "image/png"),
+            (draw(), "a.picture", "image/png"),
+        ],
+    )
+    def test_is_a_page_without_text(self, parse, content, file_name, media_type):
+        document = parse(content, file_name)
+
+        assert [page.text for page in document.pages] == [""]
+        assert document.media_type == media_type
+        assert document.warnings == ()
+
+    @pytest.mark.parametrize(
+        ("content", "file_name", "code"),
+        [
+            (draw(size=(600, 600))[:400], "a.png", "damaged_file"),
+            (draw(format="JPEG", size=(600, 600))[:700], "a.jpg", "damaged_file"),
+            (b"\x89PNG\r\n\x1a\n", "a.png", "damaged_file"),
+            (b"", "a.png", "empty_file"),
+            (b"no picture", "a.png", "wrong_format"),
+            (draw(), "a.pdf", "wrong_format"),
+            (draw(), "a.txt", "wrong_format"),
+            (draw(format="BMP"), "a.bmp", "unsupported_format"),
+            (png_of(MAX_PIXELS + 1, 1), "a.png", "too_many_pixels"),
+            (png_of(60_000, 60_000), "a.png", "too_many_pixels"),
+        ],
+    )
+    def test_refuses_what_is_no_whole_picture(self, parse, content, file_name, code):
+        with pytest.raises(Unparsable) as refusal:
+            parse(content, file_name)
+
+        assert refusal.value.code == code
+        assert refusal.value.detail.endswith(".")
+
+    def test_of_too_many_pixels_says_how_many_it_may_have(self, parse):
+        with pytest.raises(Unparsable, match="more than 50,000,000 pixels"):
+            parse(png_of(60_000, 60_000), "a.png")
+
+    def test_names_the_endings_of_pictures_where_they_are_read(self, parse):
+        with pytest.raises(Unparsable) as refusal:
+            parse(b"?", "a.bmp")
+
+        assert ".png" in refusal.value.fix
+
+    @pytest.mark.parametrize(
+        ("file_name", "code"),
+        [("a.png", "unsupported_format"), ("a.md", "wrong_format"), ("a", "wrong_format")],
+    )
+    def test_is_refused_by_those_who_want_none(self, parse, file_name, code):
+        with pytest.raises(Unparsable) as refusal:
+            parse(draw(), file_name, takes_images=False)
+
+        assert refusal.value.code == code
+        assert ".png," not in (refusal.value.fix or "")
+
+    def test_leaves_other_formats_as_they_are(self, parse):
+        assert parse(b"Herons wait.", "a.txt").pages[0].text == "Herons wait."

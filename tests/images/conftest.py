@@ -1,0 +1,76 @@
+"""Pictures, and a small pair of models that sees their colours, loaded by fastembed itself."""
+
+import fastembed
+import pytest
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+from documents.originals import keep_file
+from documents.services import add_artifact, parse_artifact
+from indexing import embedding
+from indexing.embedding import embedder as embedders
+from indexing.embedding import get_embedder
+from tests.clip import DIMENSION, write_pair
+from tests.factories import settle
+from tests.written import make_build
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory):
+    return write_pair(tmp_path_factory.mktemp("clip"))
+
+
+@pytest.fixture
+def clip(pair, monkeypatch):
+    """fastembed's own classes, which load the small pair in place of the one they would fetch."""
+    vision, text = map(str, pair)
+
+    class Vision(fastembed.ImageEmbedding):
+        def __init__(self, name, **options):
+            super().__init__(name, specific_model_path=vision, **options)
+
+    class Text(fastembed.TextEmbedding):
+        def __init__(self, name, **options):
+            super().__init__(name, specific_model_path=text, **options)
+
+    monkeypatch.setattr(fastembed, "ImageEmbedding", Vision)
+    monkeypatch.setattr(fastembed, "TextEmbedding", Text)
+    monkeypatch.setattr(embedders, "_models", {})
+    monkeypatch.setattr(embedders, "_embedders", {})
+
+
+@pytest.fixture
+def gallery(db, store, embedder, clip, monkeypatch):
+    """The live build of an index that takes pictures, empty."""
+    monkeypatch.setattr(
+        embedding,
+        "get_embedder",
+        lambda spec: get_embedder(spec) if spec.provider == "clip" else embedder,
+    )
+    return make_build(
+        "gallery",
+        images={"dimension": DIMENSION},
+        metadata={"year": {"type": "integer"}},
+    )
+
+
+@pytest.fixture
+def hang(gallery):
+    """Give a file to the gallery, and have it parsed and settled."""
+
+    def hang(content, name="picture.png", *, index="gallery", **given):
+        artifact, _ = add_artifact(index, keep_file(name, [content]), **given)
+        parse_artifact(artifact.pk)
+        artifact.refresh_from_db()
+        settle(gallery, artifact)
+        return artifact
+
+    return hang
+
+
+@pytest.fixture
+def client(db):
+    _, secret = ApiKey.issue("tests")
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return client
