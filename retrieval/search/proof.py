@@ -11,13 +11,11 @@ from documents.models import Source, hash_text
 from indexing.models import Node
 from indexing.spec import COLLECTIONS
 from indexing.stores import Payload
-from retrieval.ledger import SummaryRow, read_ledger, read_summaries
+from retrieval.ledger import LedgerRow, SummaryRow, read_ledger, read_summaries
 from retrieval.search.request import Stale
-from retrieval.search.targets import Found
+from retrieval.search.targets import Found, Key
 
 logger = logging.getLogger(__name__)
-
-Key = tuple[int, UUID]  # build, point
 
 
 class Verdict(StrEnum):
@@ -37,8 +35,8 @@ class Dropped:
 class Judgement:
     """What is to be said of a point that has a row. ``verdict`` None: an integrity error."""
 
-    artifact_id: UUID
     verdict: Verdict | None
+    stale_artifact_id: UUID | None = None  # where the verdict is stale
 
 
 Judge = Callable[[Sequence[Found]], dict[Key, Judgement]]
@@ -87,8 +85,12 @@ class Proof:
             )
         else:
             self.verdicts[found.key] = judgement.verdict
-            if judgement.verdict == Verdict.STALE:
-                self.stale_artifact_ids.add(judgement.artifact_id)
+            if judgement.stale_artifact_id is not None:
+                self.stale_artifact_ids.add(judgement.stale_artifact_id)
+
+
+def _judgement(verdict: Verdict | None, row: LedgerRow | SummaryRow) -> Judgement:
+    return Judgement(verdict, row.artifact_id if verdict is Verdict.STALE else None)
 
 
 def _ids(group: Sequence[Found]) -> tuple[set[int], set[UUID]]:
@@ -111,26 +113,24 @@ QUESTION = Passage("chunk_text", "chunk_hash")
 
 
 def _judge_passages(group: Sequence[Found], passage: Passage) -> dict[Key, Judgement]:
-    rows = read_ledger(*_ids(group))
-    artifact_ids = {(row.build_id, row.point_id): row.artifact_id for row in rows}
+    rows = {(row.build_id, row.point): row for row in read_ledger(*_ids(group))}
     texts = {
-        row.source_id: row.source_text
-        for row in rows
-        if row.source_id is not None and row.source_text is not None
+        row.source: row.source_text
+        for row in rows.values()
+        if row.source is not None and row.source_text is not None
     }
     # It is the payload's own source its offsets count in; a row may have moved to another since.
-    named = {
-        key: _source_id(found.point.payload)
-        for found in group
-        if (key := found.key) in artifact_ids
+    named = {key: _source_id(found.point.payload) for found in group if (key := found.key) in rows}
+    sought = {source_id.int: source_id for source_id in named.values() if source_id is not None}
+    if elsewhere := sought.keys() - texts.keys():
+        held = Source.objects.filter(pk__in=[sought[source] for source in elsewhere])
+        texts |= {pk.int: text for pk, text in held.values_list("pk", "text")}
+    sources = {
+        source: (text, hash_text(text)) for source, text in texts.items() if source in sought
     }
-    sought = {source_id for source_id in named.values() if source_id is not None}
-    if elsewhere := sought - texts.keys():
-        texts |= Source.objects.filter(pk__in=elsewhere).values_list("pk", "text")
-    sources = {pk: (text, hash_text(text)) for pk, text in texts.items() if pk in sought}
     return {
-        key: Judgement(
-            artifact_ids[key], _compare_passage(found.point.payload, passage, named[key], sources)
+        key: _judgement(
+            _compare_passage(found.point.payload, passage, named[key], sources), rows[key]
         )
         for found in group
         if (key := found.key) in named
@@ -148,7 +148,7 @@ def _compare_passage(
     payload: Payload,
     passage: Passage,
     source_id: UUID | None,
-    sources: Mapping[UUID, tuple[str, str]],
+    sources: Mapping[int, tuple[str, str]],
 ) -> Verdict | None:
     """A hash that was never taken (null) proves and refutes nothing."""
     text = payload.get(passage.text)
@@ -159,9 +159,9 @@ def _compare_passage(
         return None
     if payload.get(passage.text_hash) not in (None, hash_text(text)):
         return None
-    if source_id not in sources:
+    if source_id.int not in sources:
         return Verdict.STALE  # an edit took the passage away
-    source_text, source_hash = sources[source_id]
+    source_text, source_hash = sources[source_id.int]
     if payload.get("source_hash") not in (None, source_hash):
         return Verdict.STALE
     if source_text[start:end] == text:
@@ -173,9 +173,9 @@ def _compare_passage(
 
 
 def _judge_summaries(group: Sequence[Found]) -> dict[Key, Judgement]:
-    rows = {(row.build_id, row.point_id): row for row in read_summaries(*_ids(group))}
+    rows = {(row.build_id, row.point_id.int): row for row in read_summaries(*_ids(group))}
     return {
-        found.key: Judgement(row.artifact_id, _compare_summary(found.point.payload, row))
+        found.key: _judgement(_compare_summary(found.point.payload, row), row)
         for found in group
         if (row := rows.get(found.key)) is not None
     }
@@ -204,13 +204,18 @@ def _judge_entities(group: Sequence[Found], model: type[Entity]) -> dict[Key, Ju
     """What they say is said nowhere else: it is proved by the entity itself, as it is now."""
     builds, ids = _ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
-    held = set(rows.values_list("build_id", "point_id"))
+    held = {(build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")}
     texts = {entity.pk: entity.text for entity in model._default_manager.filter(pk__in=ids)}
     return {
-        found.key: Judgement(found.point.id, _compare_entity(found.point.payload, texts))
+        found.key: _judge_entity(found, texts)
         for found in group
         if found.key in held and found.point.id in texts
     }
+
+
+def _judge_entity(found: Found, texts: Mapping[UUID, str]) -> Judgement:
+    verdict = _compare_entity(found.point.payload, texts)
+    return Judgement(verdict, found.point.id if verdict is Verdict.STALE else None)
 
 
 def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | None:
