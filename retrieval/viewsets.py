@@ -211,7 +211,17 @@ class SourceView(APIView):
 
 def respond(answered: Answered) -> Response:
     enqueue_planning(answered.stale_artifact_ids)
-    return Response(answered.content)
+    response = Response(answered.content)
+    response.add_post_render_callback(_untie)
+    return response
+
+
+def _untie(response: Any) -> None:
+    """Once rendered, let the answer be freed with its request. DRF has view and answer name each
+    other: all hits would wait for the garbage collector, and each request take fresh memory.
+    """
+    del response.renderer_context["view"].response
+    response.renderer_context = {}
 
 
 def enqueue_planning(artifact_ids: Iterable[UUID]) -> None:

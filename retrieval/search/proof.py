@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from concepts.models import Concept, Entity, RelationshipType
@@ -12,13 +13,11 @@ from indexing.compounds import list_structures
 from indexing.models import Node
 from indexing.spec import COLLECTIONS
 from indexing.stores import Payload
-from retrieval.ledger import SummaryRow, read_ledger, read_summaries
+from retrieval.ledger import LedgerRow, SummaryRow, read_ledger, read_summaries
 from retrieval.search.request import Stale
-from retrieval.search.targets import Found
+from retrieval.search.targets import Found, Key
 
 logger = logging.getLogger(__name__)
-
-Key = tuple[int, UUID]  # build, point
 
 
 class Verdict(StrEnum):
@@ -38,8 +37,8 @@ class Dropped:
 class Judgement:
     """What is to be said of a point that has a row. ``verdict`` None: an integrity error."""
 
-    artifact_id: UUID
     verdict: Verdict | None
+    stale_artifact_id: UUID | None = None  # where the verdict is stale
 
 
 Judge = Callable[[Sequence[Found]], dict[Key, Judgement]]
@@ -88,8 +87,12 @@ class Proof:
             )
         else:
             self.verdicts[found.key] = judgement.verdict
-            if judgement.verdict == Verdict.STALE:
-                self.stale_artifact_ids.add(judgement.artifact_id)
+            if judgement.stale_artifact_id is not None:
+                self.stale_artifact_ids.add(judgement.stale_artifact_id)
+
+
+def _judgement(verdict: Verdict | None, row: LedgerRow | SummaryRow) -> Judgement:
+    return Judgement(verdict, row.artifact_id if verdict is Verdict.STALE else None)
 
 
 def _ids(group: Sequence[Found]) -> tuple[set[int], set[UUID]]:
@@ -112,26 +115,24 @@ QUESTION = Passage("chunk_text", "chunk_hash")
 
 
 def _judge_passages(group: Sequence[Found], passage: Passage) -> dict[Key, Judgement]:
-    rows = read_ledger(*_ids(group))
-    artifact_ids = {(row.build_id, row.point_id): row.artifact_id for row in rows}
+    rows = {(row.build_id, row.point): row for row in read_ledger(*_ids(group))}
     texts = {
-        row.source_id: row.source_text
-        for row in rows
-        if row.source_id is not None and row.source_text is not None
+        row.source: row.source_text
+        for row in rows.values()
+        if row.source is not None and row.source_text is not None
     }
     # It is the payload's own source its offsets count in; a row may have moved to another since.
-    named = {
-        key: _source_id(found.point.payload)
-        for found in group
-        if (key := found.key) in artifact_ids
+    named = {key: _source_id(found.point.payload) for found in group if (key := found.key) in rows}
+    sought = {source_id.int: source_id for source_id in named.values() if source_id is not None}
+    if elsewhere := sought.keys() - texts.keys():
+        held = Source.objects.filter(pk__in=[sought[source] for source in elsewhere])
+        texts |= {pk.int: text for pk, text in held.values_list("pk", "text")}
+    sources = {
+        source: (text, hash_text(text)) for source, text in texts.items() if source in sought
     }
-    sought = {source_id for source_id in named.values() if source_id is not None}
-    if elsewhere := sought - texts.keys():
-        texts |= Source.objects.filter(pk__in=elsewhere).values_list("pk", "text")
-    sources = {pk: (text, hash_text(text)) for pk, text in texts.items() if pk in sought}
     return {
-        key: Judgement(
-            artifact_ids[key], _compare_passage(found.point.payload, passage, named[key], sources)
+        key: _judgement(
+            _compare_passage(found.point.payload, passage, named[key], sources), rows[key]
         )
         for found in group
         if (key := found.key) in named
@@ -149,7 +150,7 @@ def _compare_passage(
     payload: Payload,
     passage: Passage,
     source_id: UUID | None,
-    sources: Mapping[UUID, tuple[str, str]],
+    sources: Mapping[int, tuple[str, str]],
 ) -> Verdict | None:
     """A hash that was never taken (null) proves and refutes nothing."""
     text = payload.get(passage.text)
@@ -160,9 +161,9 @@ def _compare_passage(
         return None
     if payload.get(passage.text_hash) not in (None, hash_text(text)):
         return None
-    if source_id not in sources:
+    if source_id.int not in sources:
         return Verdict.STALE  # an edit took the passage away
-    source_text, source_hash = sources[source_id]
+    source_text, source_hash = sources[source_id.int]
     if payload.get("source_hash") not in (None, source_hash):
         return Verdict.STALE
     if source_text[start:end] == text:
@@ -174,9 +175,9 @@ def _compare_passage(
 
 
 def _judge_summaries(group: Sequence[Found]) -> dict[Key, Judgement]:
-    rows = {(row.build_id, row.point_id): row for row in read_summaries(*_ids(group))}
+    rows = {(row.build_id, row.point_id.int): row for row in read_summaries(*_ids(group))}
     return {
-        found.key: Judgement(row.artifact_id, _compare_summary(found.point.payload, row))
+        found.key: _judgement(_compare_summary(found.point.payload, row), row)
         for found in group
         if (row := rows.get(found.key)) is not None
     }
@@ -205,91 +206,76 @@ def _judge_entities(group: Sequence[Found], model: type[Entity]) -> dict[Key, Ju
     """What they say is said nowhere else: it is proved by the entity itself, as it is now."""
     builds, ids = _ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
-    held = set(rows.values_list("build_id", "point_id"))
+    held = {(build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")}
     texts = {entity.pk: entity.text for entity in model._default_manager.filter(pk__in=ids)}
     return {
-        found.key: Judgement(found.point.id, _compare_entity(found.point.payload, texts))
+        found.key: _judge_entity(found, texts)
         for found in group
         if found.key in held and found.point.id in texts
     }
 
 
+def _judge_entity(found: Found, texts: Mapping[UUID, str]) -> Judgement:
+    verdict = _compare_entity(found.point.payload, texts)
+    return Judgement(verdict, found.point.id if verdict is Verdict.STALE else None)
+
+
 def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | None:
-    text = payload.get("text")
-    if not isinstance(text, str) or payload.get("text_hash") != hash_text(text):
+    if not _is_as_written(payload):
         return None
-    is_said = text == texts.get(UUID(payload["artifact_id"]))
+    is_said = payload["text"] == texts.get(UUID(payload["artifact_id"]))
     return Verdict.EXACT if is_said else Verdict.STALE
 
 
-# --- Chemical structures ---------------------------------------------------------------------
+# --- Chemical structures and images ----------------------------------------------------------
 
 
-def _judge_compounds(group: Sequence[Found]) -> dict[Key, Judgement]:
-    """A structure stands in its artifact's metadata, whole."""
-    builds, ids = _ids(group)
-    rows = Node.objects.filter(build__in=builds, point_id__in=ids)
-    fields = {found.target.build_id: found.target.spec.compounds for found in group}
-    held = {
-        (build_id, point_id): (artifact_id, metadata)
-        for build_id, point_id, artifact_id, metadata in rows.values_list(
-            "build_id", "point_id", "artifact_id", "artifact__metadata"
-        )
-    }
-    judgements = {}
-    for found in group:
-        compounds = fields[found.target.build_id]
-        if compounds is None or found.key not in held:
-            continue
-        artifact_id, metadata = held[found.key]
-        structures = list_structures(metadata, compounds.field)
-        judgements[found.key] = Judgement(
-            artifact_id, _compare_compound(found.point.payload, structures)
-        )
-    return judgements
-
-
-def _compare_compound(payload: Payload, structures: Sequence[str]) -> Verdict | None:
-    text = payload.get("text")
-    if not isinstance(text, str) or payload.get("text_hash") != hash_text(text):
-        return None
-    return Verdict.EXACT if text in structures else Verdict.STALE
-
-
-# --- Images ----------------------------------------------------------------------------------
-
-
-def _judge_images(group: Sequence[Found]) -> dict[Key, Judgement]:
-    """A picture is its artifact's content, whole."""
+def _judge_by_artifact(
+    group: Sequence[Found], column: str, compare: Callable[[Found, Any], Verdict | None]
+) -> dict[Key, Judgement]:
+    """What stands in their artifact itself, as it is now."""
     builds, ids = _ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     held = {
-        (build_id, point_id): (artifact_id, sha256)
-        for build_id, point_id, artifact_id, sha256 in rows.values_list(
-            "build_id", "point_id", "artifact_id", "artifact__sha256"
+        (build_id, point.int): (artifact_id, value)
+        for build_id, point, artifact_id, value in rows.values_list(
+            "build_id", "point_id", "artifact_id", f"artifact__{column}"
         )
     }
     judgements = {}
     for found in group:
         if found.key in held:
-            artifact_id, sha256 = held[found.key]
-            verdict = _compare_image(found.point.payload, sha256)
-            judgements[found.key] = Judgement(artifact_id, verdict)
+            artifact_id, value = held[found.key]
+            verdict = compare(found, value)
+            is_stale = verdict is Verdict.STALE
+            judgements[found.key] = Judgement(verdict, artifact_id if is_stale else None)
     return judgements
 
 
-def _compare_image(payload: Payload, sha256: str) -> Verdict | None:
-    text = payload.get("text")
-    if not isinstance(text, str) or payload.get("text_hash") != hash_text(text):
+def _compare_compound(found: Found, metadata: Mapping[str, Any]) -> Verdict | None:
+    compounds = found.target.spec.compounds
+    if compounds is None or not _is_as_written(found.point.payload):
         return None
-    return Verdict.EXACT if payload.get("source_hash") == sha256 else Verdict.STALE
+    structures = list_structures(metadata, compounds.field)
+    return Verdict.EXACT if found.point.payload["text"] in structures else Verdict.STALE
+
+
+def _compare_image(found: Found, sha256: str) -> Verdict | None:
+    if not _is_as_written(found.point.payload):
+        return None
+    return Verdict.EXACT if found.point.payload.get("source_hash") == sha256 else Verdict.STALE
+
+
+def _is_as_written(payload: Payload) -> bool:
+    text = payload.get("text")
+    return isinstance(text, str) and payload.get("text_hash") == hash_text(text)
 
 
 _JUDGES: dict[str, Judge] = {
     "concept": lambda group: _judge_entities(group, Concept),
     "relationship": lambda group: _judge_entities(group, RelationshipType),
-    "compound": _judge_compounds,
-    "image": _judge_images,
+    "compound": lambda group: _judge_by_artifact(group, "metadata", _compare_compound),
+    "image": lambda group: _judge_by_artifact(group, "sha256", _compare_image),
     "chunk": lambda group: _judge_passages(group, CHUNK),
     "question": lambda group: _judge_passages(group, QUESTION),
     "summary": _judge_summaries,

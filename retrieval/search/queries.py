@@ -22,10 +22,11 @@ from retrieval.explanation import Explanation, Share
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
-from retrieval.search.proof import Dropped, Key, Proof
+from retrieval.search.proof import Dropped, Proof
 from retrieval.search.request import Stale, check_query
 from retrieval.search.targets import (
     Found,
+    Key,
     Target,
     find_builds,
     make_targets,

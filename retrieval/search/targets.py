@@ -28,6 +28,9 @@ from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild, read_live_builds
 from retrieval.search.request import Mode
 
+# Build and point, the latter as the number that a UUID is: it is hashed ten times as fast.
+Key = tuple[int, int]
+
 # What nodes of a kind are called where people read of them.
 KIND_NAMES = {
     "chunk": "chunks",
@@ -102,8 +105,8 @@ class Found:
     point: ScoredPoint
 
     @property
-    def key(self) -> tuple[int, UUID]:
-        return self.target.build_id, self.point.id
+    def key(self) -> Key:
+        return self.target.build_id, self.point.id.int
 
     @property
     def place(self) -> tuple[float, int]:
@@ -251,13 +254,13 @@ def _say_missing(index: str, kinds: Sequence[str]) -> InvalidInput:
 # --- Explaining ------------------------------------------------------------------------------
 
 
-def explain(mode: Mode, page: Sequence[Found]) -> dict[tuple[int, UUID], Explanation]:
+def explain(mode: Mode, page: Sequence[Found]) -> dict[Key, Explanation]:
     """By key, what gave each of these its score.
 
     Raises:
         StoreUnavailable: retry helps.
     """
-    explanations: dict[tuple[int, UUID], Explanation] = {}
+    explanations: dict[Key, Explanation] = {}
     for target in {id(found.target): found.target for found in page}.values():
         scores = {found.point.id: found.point.score for found in page if found.target is target}
         if mode == Mode.HYBRID:
@@ -272,5 +275,5 @@ def explain(mode: Mode, page: Sequence[Found]) -> dict[tuple[int, UUID], Explana
         else:
             shares = explain_alone(target.points, scores, is_dense=mode == Mode.DENSE)
         for point_id, explanation in shares.items():
-            explanations[target.build_id, point_id] = explanation
+            explanations[target.build_id, point_id.int] = explanation
     return explanations

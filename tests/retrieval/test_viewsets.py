@@ -1,17 +1,21 @@
+import gc
 import json
 import uuid
+import weakref
 
 import pytest
 from django.urls import reverse
 from kombu.exceptions import OperationalError
-from rest_framework.test import APIClient
+from rest_framework.test import APIClient, APIRequestFactory, force_authenticate
 
+from access.authentication import KeyHolder
 from access.models import ApiKey
 from documents.models import Source
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Node
 from indexing.stores import get_store
+from retrieval.viewsets import PageSearchView
 from tests.factories import PARAGRAPHS, give, settle
 
 URL = "/api/v1/search/pages"
@@ -47,6 +51,20 @@ class TestPageSearchView:
         assert early.json()["field"] == "min_revision"
         assert late.status_code == 200
         assert late.json()["hits"][0]["artifact"]["id"] == str(artifact.pk)
+
+    def test_frees_an_answer_without_the_garbage_collector(self, artifact):
+        request = APIRequestFactory().get(URL, {"index": "plain", "q": "granite"})
+        force_authenticate(request, KeyHolder("tests"))
+        gc.disable()
+        try:
+            response = PageSearchView.as_view()(request).render()
+            is_answered, answer = response.status_code == 200, weakref.ref(response)
+            del response
+            is_freed = answer() is None
+        finally:
+            gc.enable()
+
+        assert (is_answered, is_freed) == (True, True)
 
     def test_answers_with_hits_as_documented(self, client, artifact, build):
         answer = client.get(URL, {"index": "plain", "q": "granite crystals", "limit": 1}).json()

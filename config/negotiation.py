@@ -1,0 +1,31 @@
+"""Which of a view's renderers answers a request."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+ANYTHING: Final = "*/*"
+
+
+class ContentNegotiation(DefaultContentNegotiation):
+    """DRF's own, which nearly every client asks for whatever there is: the first renderer then."""
+
+    def select_renderer(
+        self,
+        request: Request,
+        renderers: Iterable[BaseRenderer],
+        format_suffix: str | None = None,
+    ) -> tuple[BaseRenderer, str]:
+        headers = request.META
+        is_open = (
+            headers.get("HTTP_ACCEPT", ANYTHING) == ANYTHING
+            and not format_suffix
+            and not headers.get("QUERY_STRING")  # where ``format`` may stand
+        )
+        if is_open:
+            first = next(iter(renderers))
+            return first, first.media_type
+        return super().select_renderer(request, renderers, format_suffix)
