@@ -50,7 +50,7 @@ class TestRegenerate:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["--type", "nil"], "no type 'nil' to regenerate. There are: all, chunk, concept"),
+            (["--type", "nil"], "no type 'nil' to regenerate. There are: all, chunk, compound,"),
             (["--type", "summary", "--index", "plain"], "There are: all, chunk."),
             (["--index", "nil"], "There is no index named 'nil'. There are:"),
             (["--limit", "0"], "'0' is no number from 1 on."),

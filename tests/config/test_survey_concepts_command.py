@@ -18,6 +18,8 @@ WORDS = "alpha beta gamma delta epsilon zeta eta"
 def concepts(db, store, embedder, monkeypatch):
     monkeypatch.setattr(survey_concepts, "find_server", lambda: None)
     monkeypatch.setattr(embedded, "owning_store", nullcontext)
+    # It lasts as long as its process.
+    monkeypatch.setattr("indexing.stores.embedded.map_files_once", lambda: None)
     sync_indexes()
     build = IndexBuild.objects.live().get(index="knowledge")
     for last in ("theta", "iota"):
