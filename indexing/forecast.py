@@ -132,10 +132,9 @@ def forecast_build(
     if forecast.is_estimate:
         by_artifact = artifact_count / forecast.sampled_count
         by_text = _scale(name, characters)
-        kinds = {
-            kind: _scaled(counted, by_artifact if kind == "image" else by_text)
-            for kind, counted in kinds.items()
-        }
+        for kind, counted in kinds.items():
+            is_text = spec.embedding_of(kind) == spec.embedding
+            kinds[kind] = _scaled(counted, by_text if is_text else by_artifact)
     forecast.kinds = kinds
     tokens = sum(counted.tokens for counted in forecast.kinds.values())
     calls = sum(counted.calls for counted in forecast.kinds.values())
