@@ -1,23 +1,21 @@
 """The kinds ``concept`` and ``relationship_type``: one node for each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
 from concepts.models import Concept, Entity, RelationshipType
 from documents.models import Artifact, hash_text
 from indexing import embedding
-from indexing.kinds import NEVER, Condition
+from indexing.kinds import Condition, UnwrittenKind
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 
 
-class _EntityKind:
+class _EntityKind(UnwrittenKind):
     name: str
     model: type[Entity]
-    payload_fields: Mapping[str, str] = {}
     regenerated_as: str
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
@@ -66,15 +64,6 @@ class _EntityKind:
         ).exclude(state=Node.State.DOOMED)
         entities = self.model._default_manager.filter(artifact=OuterRef("pk"))
         return Exists(entities.filter(~Exists(mirrored)))
-
-    def is_awaited(self, builds: Sequence[int]) -> Condition:
-        return NEVER
-
-    def is_refused(self, builds: Sequence[int]) -> Condition:
-        return NEVER
-
-    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
-        return 0  # people say what they are
 
 
 class ConceptKind(_EntityKind):

@@ -2,7 +2,7 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from uuid import UUID
 
@@ -11,15 +11,14 @@ from django.db.models import Exists, OuterRef
 from documents.models import Artifact, Source, hash_text
 from indexing import embedding
 from indexing.chunking import cut_chunks, fit_context
-from indexing.kinds import NEVER, Condition
+from indexing.kinds import Condition, UnwrittenKind
 from indexing.models import IndexBuild, Node
 from indexing.spec import SemanticStrategy
 from indexing.stores.base import Payload
 
 
-class ChunkKind:
+class ChunkKind(UnwrittenKind):
     name = "chunk"
-    payload_fields: Mapping[str, str] = {}
     regenerated_as = "chunk"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
@@ -38,15 +37,6 @@ class ChunkKind:
             label_hash=OuterRef("artifact__label_hash"),
         ).exclude(state=Node.State.DOOMED)
         return Exists(Source.objects.filter(~Exists(mirrored), artifact=OuterRef("pk")))
-
-    def is_awaited(self, builds: Sequence[int]) -> Condition:
-        return NEVER
-
-    def is_refused(self, builds: Sequence[int]) -> Condition:
-        return NEVER
-
-    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
-        return 0  # they are cut, not written
 
 
 def draft_chunks(artifact: Artifact, sources: Iterable[Source], build: IndexBuild) -> list[Node]:

@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.fields.json import KeyTextTransform
@@ -11,14 +10,13 @@ from django.db.models.lookups import In, IsNull
 
 from documents.models import Artifact, hash_text
 from indexing.chunks import artifact_place, declared_fields
-from indexing.kinds import NEVER, Condition
+from indexing.kinds import NEVER, Condition, UnwrittenKind
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 
 
-class CompoundKind:
+class CompoundKind(UnwrittenKind):
     name = "compound"
-    payload_fields: Mapping[str, str] = {}
     regenerated_as = "compound"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
@@ -53,15 +51,6 @@ class CompoundKind:
             ).exclude(state=Node.State.DOOMED)
             conditions |= _holds_structures(build.spec.compounds.field) & Q(~Exists(mirrored))
         return conditions
-
-    def is_awaited(self, builds: Sequence[int]) -> Condition:
-        return NEVER
-
-    def is_refused(self, builds: Sequence[int]) -> Condition:
-        return NEVER
-
-    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
-        return 0  # people say what they are
 
 
 def list_structures(metadata: Mapping[str, Any], field: str) -> list[str]:

@@ -1,8 +1,7 @@
 """The kind ``image``: the picture an artifact is."""
 
 import uuid
-from collections.abc import Mapping, Sequence
-from uuid import UUID
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
@@ -10,17 +9,16 @@ from django.db.models import Exists, OuterRef, Q
 from documents.models import Artifact, hash_text
 from documents.parsing import IMAGE_TYPES
 from indexing.chunks import artifact_place, declared_fields
-from indexing.kinds import NEVER, Condition
+from indexing.kinds import Condition, UnwrittenKind
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 
 
-class ImageKind:
+class ImageKind(UnwrittenKind):
     """Its text is the name of the artifact's file among the originals, which the content's hash
     is a part of: another revision is another text, and another title is not."""
 
     name = "image"
-    payload_fields: Mapping[str, str] = {}
     regenerated_as = "image"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
@@ -52,12 +50,3 @@ class ImageKind:
             label_hash=OuterRef("label_hash"),
         ).exclude(state=Node.State.DOOMED)
         return Q(has_file=True, media_type__in=IMAGE_TYPES) & ~Q(Exists(mirrored))
-
-    def is_awaited(self, builds: Sequence[int]) -> Condition:
-        return NEVER
-
-    def is_refused(self, builds: Sequence[int]) -> Condition:
-        return NEVER
-
-    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
-        return 0  # nothing is written about it

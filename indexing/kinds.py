@@ -48,6 +48,23 @@ class NodeKind(Protocol):
 
 NEVER = Q(pk__in=[])
 
+
+class UnwrittenKind:
+    """What kinds have in common whose nodes are made of what people gave: nothing has to be
+    written before, by a language model or by rules."""
+
+    payload_fields: Mapping[str, str] = {}
+
+    def is_awaited(self, builds: Sequence[int]) -> Condition:
+        return NEVER
+
+    def is_refused(self, builds: Sequence[int]) -> Condition:
+        return NEVER
+
+    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
+        return 0
+
+
 _kinds: dict[str, NodeKind] = {}
 
 
