@@ -157,17 +157,17 @@ class SpaceHitSerializer(serializers.Serializer):
     """An artifact, found in a space of its own, by its passages, or both."""
 
     score = serializers.FloatField()
-    score_kind = serializers.CharField(help_text="`cosine`; with words `rrf`.")
+    score_kind = serializers.CharField(help_text="`cosine`; where passages count too, `rrf`.")
     artifact = HitArtifactSerializer()
     metadata = serializers.DictField()
+    passage = RankedHitSerializer(
+        allow_null=True, help_text="Null where none was found, or none was asked for."
+    )
 
 
 class StructureHitSerializer(SpaceHitSerializer):
     structure = FoundStructureSerializer(
         allow_null=True, help_text="Null where only the words found it."
-    )
-    passage = RankedHitSerializer(
-        allow_null=True, help_text="Null where only the structure found it, or alone was asked for."
     )
 
 
@@ -187,9 +187,6 @@ class FoundImageSerializer(serializers.Serializer):
 class ImageHitSerializer(SpaceHitSerializer):
     image = FoundImageSerializer(
         allow_null=True, help_text="Null where only the artifact's passages were found."
-    )
-    passage = RankedHitSerializer(
-        allow_null=True, help_text="Null where only the picture was found, or with_text is false."
     )
 
 

@@ -3,11 +3,10 @@
 import importlib.util
 
 import pytest
-from rest_framework.test import APIClient
 
-from access.models import ApiKey
 from indexing import embedding
 from indexing.embedding import get_embedder
+from tests.clients import client_with_key
 from tests.factories import give, settle
 from tests.written import make_build
 
@@ -60,7 +59,4 @@ def pharmacy(db, store, embedder, monkeypatch):
 
 @pytest.fixture
 def client(db):
-    _, secret = ApiKey.issue("tests")
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
+    return client_with_key()

@@ -3,6 +3,7 @@
 import pytest
 
 from documents.models import Artifact
+from indexing.services import sync_indexes
 from indexing.verification import verify_build
 from tests.chemistry.conftest import ASPIRIN, MOLECULES
 
@@ -126,18 +127,16 @@ class TestRefusals:
         ],
     )
     def test_names_the_field(self, search, parameters, field):
-        from indexing.services import sync_indexes
-
         sync_indexes()
+
         response = search(**parameters)
 
         assert response.status_code == 400
         assert response.json()["field"] == field
 
     def test_an_index_without_structures_says_which_have_some(self, search):
-        from indexing.services import sync_indexes
-
         sync_indexes()
+
         answer = search(index="plain").json()
 
         assert answer["detail"] == "The index plain holds no chemical structures."

@@ -3,11 +3,11 @@
 import pytest
 from rest_framework.test import APIClient
 
-from access.models import ApiKey
 from concepts import tasks as concept_tasks
 from concepts.services import create_concept
 from indexing.models import IndexBuild
 from indexing.services import plan_nodes, settle_nodes, sync_indexes
+from tests.clients import client_with_key
 
 INDEX = "knowledge"
 
@@ -21,10 +21,7 @@ def knowledge(db, store, embedder) -> IndexBuild:
 
 @pytest.fixture
 def client(db) -> APIClient:
-    _, secret = ApiKey.issue("tests")
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
+    return client_with_key()
 
 
 @pytest.fixture

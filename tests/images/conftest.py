@@ -2,14 +2,13 @@
 
 import fastembed
 import pytest
-from rest_framework.test import APIClient
 
-from access.models import ApiKey
 from documents.originals import keep_file
 from documents.services import add_artifact, parse_artifact
 from indexing import embedding
 from indexing.embedding import embedder as embedders
 from indexing.embedding import get_embedder
+from tests.clients import client_with_key
 from tests.clip import DIMENSION, write_pair
 from tests.factories import settle
 from tests.written import make_build
@@ -70,7 +69,4 @@ def hang(gallery):
 
 @pytest.fixture
 def client(db):
-    _, secret = ApiKey.issue("tests")
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
+    return client_with_key()
