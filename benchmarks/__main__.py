@@ -1,8 +1,6 @@
 """``make bench``: indexing and search, each as a ratio to a raw loop in the same run."""
 
 import argparse
-import http.client
-import json
 import os
 import shutil
 import statistics
@@ -202,21 +200,15 @@ def alternate(
     pause between: the model's threads spin on for a moment, and would take the cores from the
     other process.
     """
-    from tests.serving import KEY
+    from benchmarks.service import Connection
 
-    connection = http.client.HTTPConnection("127.0.0.1", service.port)
-    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    connection = Connection(service.port)
 
     def search(query: str) -> None:
-        body = json.dumps({**parameters, "query": query})
-        connection.request("POST", f"/api/v1/search/{kind}", body, headers)
-        answer = connection.getresponse()
-        assert answer.status == 200, answer.read()
-        answer.read()
+        connection.post(f"/api/v1/search/{kind}", {**parameters, "query": query})
 
     def request_nothing(query: str) -> None:
-        connection.request("GET", "/health/live")
-        connection.getresponse().read()
+        connection.get("/health/live")
 
     times: dict[str, list[float]] = {"raw": [], "search": [], "bare": []}
     for block in range(-1, query_count // BLOCK):
@@ -228,6 +220,7 @@ def alternate(
                 ask(query)
                 if block >= 0:
                     times[name].append(time.perf_counter() - started)
+    connection.close()
     return times
 
 
