@@ -169,17 +169,22 @@ def pause_overdue() -> None:
 
 
 def missing_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
-    """What the live build shows whole and this one does not yet.
+    """What the live build shows, be it as it was before an edit, and this one lacks nodes of.
 
-    What is still on its way into both does not count: while documents come in without a pause,
-    no build would ever be whole.
+    What is new and still on its way into both does not count: while documents come in without a
+    pause, no build would ever be whole.
     """
     live = build.index.live_build
-    behind = _unsettled_in(build)
-    if live is not None and live.pk != build.pk:
-        behind &= ~_unsettled_in(live)
-    parsed = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED)
-    return parsed.filter(behind)
+    behind = Artifact.objects.filter(_unsettled_in(build), index=build.index_id)
+    is_parsed = Q(state=Artifact.State.PARSED)
+    if live is None or live.pk == build.pk:
+        return behind.filter(is_parsed)
+    # It stays settled while an edit is being read or planned: until then its old text answers.
+    once_settled = Node.objects.filter(
+        build=live, artifact=OuterRef("pk"), settled_at__isnull=False
+    )
+    is_shown = Exists(once_settled) & ~Q(state=Artifact.State.FAILED)
+    return behind.filter(is_shown | (is_parsed & ~_unsettled_in(live)))
 
 
 def failed_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:

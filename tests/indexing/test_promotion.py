@@ -163,6 +163,29 @@ class TestPromoteBuild:
 
         assert live() == beside
 
+    @pytest.mark.parametrize("state", [Artifact.State.PARSED, Artifact.State.RECEIVED])
+    def test_waits_for_a_document_whose_text_before_its_edit_is_shown(self, specs, build, state):
+        settle(build, give(external_id="notes"))
+        edited = give("Another text altogether.", external_id="notes")
+        Artifact.objects.filter(pk=edited.pk).update(state=state)
+        specs(SHORTER)
+        begun = promotion.begin_build("plain")
+
+        with pytest.raises(BuildUnfinished, match="1 documents"):
+            promotion.promote_build(begun)
+
+        assert live() == build
+
+    def test_waits_for_no_document_that_cannot_be_read(self, specs, build):
+        settle(build, give())
+        Artifact.objects.update(state=Artifact.State.FAILED)
+        specs(SHORTER)
+        begun = promotion.begin_build("plain")
+
+        promotion.promote_build(begun)
+
+        assert live() == begun
+
     def test_can_be_forced(self, specs, build):
         settle(build, give())
         specs(SHORTER)
