@@ -81,7 +81,7 @@ def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 def set_traps() -> None:
     from documents import services as documents
     from indexing import embedding, promotion
-    from indexing import services as indexing
+    from indexing.services import planning, settling
     from indexing.spec import EmbeddingSpec
     from indexing.stores.embedded import EmbeddedStore
     from retrieval import gate
@@ -99,8 +99,8 @@ def set_traps() -> None:
     places: list[tuple[str, Any, str]] = [
         ("parse", documents, "parse_file"),
         ("pages", documents, "replace_pages"),
-        ("plan", indexing, "_write_plan"),
-        ("claim", indexing, "claim_nodes"),
+        ("plan", planning, "_write_plan"),
+        ("claim", settling, "claim_nodes"),
         ("embed", Embedder, "embed_documents"),
         ("collection", EmbeddedStore, "_create"),
         ("upsert", EmbeddedStore, "upsert"),

@@ -12,7 +12,8 @@ from indexing.exceptions import ModelUnavailable, StoreUnavailable, Uncuttable
 from indexing.kinds import unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.progress import index_progress
-from indexing.stores.base import Match
+from indexing.services import settling
+from indexing.stores.base import Match, Point
 from indexing.verification import verify_build
 from tests.factories import PARAGRAPHS, give, settle
 
@@ -214,7 +215,7 @@ class TestAnOvertakenClaim:
         claim = services.claim_nodes(build, 10)
         Node.objects.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
 
-        services._settle_claim(build, claim, lambda: False)
+        settling._settle_claim(build, claim, lambda: False)
 
         assert point_ids(store, build) == set()
 
@@ -345,7 +346,7 @@ class TestVerifyBuild:
         [point] = orphan.values()
         store.upsert(
             collection,
-            [services.Point(uuid4(), point.dense, point.sparse, point.payload)],
+            [Point(uuid4(), point.dense, point.sparse, point.payload)],
         )
 
         report = verify_build(build, repair=True)

@@ -13,6 +13,7 @@ from indexing.services import plan_nodes, settle_nodes, sync_indexes
 from indexing.spec import IndexSpec
 from summaries import services
 from summaries.models import Annotation, Summary
+from summaries.services import writing
 from summaries.writers import (
     AnnotationDraft,
     AnnotationInput,
@@ -76,7 +77,7 @@ class CountingWriter:
 @pytest.fixture
 def writer(monkeypatch: pytest.MonkeyPatch) -> CountingWriter:
     fake = CountingWriter()
-    monkeypatch.setattr(services, "get_writer", lambda: fake)
+    monkeypatch.setattr(writing, "get_writer", lambda: fake)
     return fake
 
 

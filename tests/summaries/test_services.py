@@ -17,6 +17,7 @@ from indexing.stores import get_store
 from indexing.verification import verify_build
 from summaries import services
 from summaries.models import Annotation, Spending, Summary
+from summaries.services import planning
 from tests.summaries.conftest import due_count, nodes_of, write_all
 
 PAGES = (
@@ -205,7 +206,7 @@ class TestPlanWriting:
         def refuse(*args):
             raise Uncuttable("A letter is longer than the window.")
 
-        monkeypatch.setattr(services, "draft_annotations", refuse)
+        monkeypatch.setattr(planning, "draft_annotations", refuse)
         artifact = give_pages(PAGES[0])
 
         services.plan_writing(artifact.pk, wide)

@@ -1,0 +1,49 @@
+"""What no signal told of: found by looking at a slice of the documents at a time."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+
+from documents.models import Artifact, Page, Source, hash_text
+from indexing.models import IndexBuild, Node
+
+
+def audit_documents(build: IndexBuild) -> list[UUID]:
+    """Look at the next few artifacts for what no hash shows yet, and return those to plan.
+
+    Text and titles changed behind Django's back, rows whose source is gone: a slice each
+    time, so that the whole index is looked at in turn at a bounded cost.
+    """
+    artifacts = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED)
+    following = artifacts.order_by("pk")
+    if build.audit_cursor is not None:
+        following = following.filter(pk__gt=build.audit_cursor)
+    due, looked_at, last = [], 0, None
+    for artifact in following[: settings.STRATA_AUDIT_SOURCES].prefetch_related("sources"):
+        if looked_at >= settings.STRATA_AUDIT_SOURCES:
+            break
+        last = artifact.pk
+        sources = list(artifact.sources.all())
+        looked_at += max(1, len(sources))
+        if artifact.label_hash != artifact.compute_label_hash():
+            artifact.save(update_fields=["label_hash"])
+            due.append(artifact.pk)
+        elif any(source.content_hash != hash_text(source.text) for source in sources):
+            due.append(artifact.pk)
+    IndexBuild.objects.filter(pk=build.pk).update(audit_cursor=last)
+    return due + list(bereft_artifacts(build))
+
+
+def bereft_artifacts(build: IndexBuild) -> Any:
+    """Ids of artifacts that are gone, or lost a source or page, but still have nodes to doom."""
+    nodes = Node.objects.filter(build=build).exclude(state=Node.State.DOOMED)
+    has_source, has_page, is_there = (
+        Exists(model.objects.filter(pk=OuterRef(name)))
+        for model, name in ((Source, "source_id"), (Page, "page_id"), (Artifact, "artifact_id"))
+    )
+    is_bereft = (
+        Q(~has_source, source_id__isnull=False) | Q(~has_page, page_id__isnull=False) | Q(~is_there)
+    )
+    return nodes.filter(is_bereft).values_list("artifact_id", flat=True).distinct()

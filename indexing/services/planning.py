@@ -1,0 +1,154 @@
+"""The ledger, made to mirror artifacts as they are now."""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from documents.exceptions import Unparsable
+from documents.models import Artifact, Source, hash_text
+from documents.services import refuse_artifact
+from indexing.chunking import embedded_text
+from indexing.exceptions import Uncuttable
+from indexing.kinds import hash_payload, recipe_kinds
+from indexing.models import IndexBuild, Node
+from indexing.services.slices import ROWS_PER_STATEMENT, slices
+
+# What planning writes anew to a row that exists.
+PLANNED_FIELDS = [
+    "kind", "artifact", "page", "source", "strategy", "chunk_index", "start_offset", "end_offset",
+    "text", "context", "text_hash", "source_hash", "label_hash", "input_hash",
+    "settled_input_hash", "payload_hash", "details", "embedded_at", "token_count",
+    "embedding_model", "dimension", "state", "attempts", "last_error", "lease_token",
+    "leased_until", "planned_at",
+]  # fmt: skip
+
+
+def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None) -> None:
+    """Make the ledger of ``build`` mirror one artifact as it is now: all of it, or its nodes
+    of some kinds.
+
+    New nodes and nodes that changed become pending, vanished ones doomed, the rest stays
+    untouched. While the artifact waits to be parsed, its nodes stay as they are: readers keep
+    what was there before.
+    """
+    while True:
+        artifacts = Artifact.objects.filter(pk=artifact_id, index=build.index_id)
+        artifact = artifacts.with_sources().first()
+        if artifact is None:
+            _doomable(build, artifact_id).update(state=Node.State.DOOMED)
+            return
+        if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
+            return
+        seen = [(source.pk, source.text) for source in artifact.sources.all()]
+        try:
+            drafts = draft_nodes(artifact, build, kinds)
+        except Uncuttable as error:
+            # No later try would end otherwise; the document's owner must hear of it.
+            refuse_artifact(artifact, Unparsable(error.code, error.detail))
+            continue
+        # Drafting took a while, and no lock was held: write only if it is still what is there.
+        with transaction.atomic():
+            current = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
+            is_same = current is not None and (current.revision, current.label_hash) == (
+                artifact.revision,
+                artifact.label_hash,
+            )
+            if is_same and seen == _content_seen(artifact_id):
+                _write_plan(build, artifact_id, drafts, kinds)
+                return
+
+
+def draft_nodes(
+    artifact: Artifact, build: IndexBuild, kinds: Collection[str] | None = None
+) -> list[Node]:
+    """Every node the recipe asks for of one artifact (of these kinds), unsaved and complete."""
+    if artifact.state != Artifact.State.PARSED:
+        return []
+    spec = build.spec
+    # Rows written behind our back may carry no hash or an old one; it must be true from here on.
+    for source in artifact.sources.all():
+        if source.content_hash != hash_text(source.text):
+            source.save(update_fields=["content_hash"])
+    drafts = []
+    now = timezone.now()
+    for kind in recipe_kinds(build):
+        if kinds is not None and kind.name not in kinds:
+            continue
+        model = spec.embedding_of(kind.name)
+        vectors = json.dumps([model.model_dump(), spec.sparse.model_dump()], sort_keys=True)
+        for node in kind.draft(artifact, build):
+            node.label_hash = artifact.label_hash
+            node.input_hash = hash_text(f"{vectors}\n{embedded_text(node.context, node.text)}")
+            node.payload_hash = hash_payload(kind.payload(node))
+            node.embedding_model = model.model
+            node.dimension = model.dimension
+            node.planned_at = now
+            drafts.append(node)
+    return drafts
+
+
+def _content_seen(artifact_id: UUID) -> list[Any]:
+    return list(
+        Source.objects.filter(artifact=artifact_id).order_by("ordinal").values_list("pk", "text")
+    )
+
+
+def _doomable(build: IndexBuild, artifact_id: UUID) -> Any:
+    nodes = Node.objects.filter(build=build, artifact=artifact_id)
+    return nodes.exclude(state=Node.State.DOOMED)
+
+
+def _write_plan(
+    build: IndexBuild,
+    artifact_id: UUID,
+    drafts: Sequence[Node],
+    kinds: Collection[str] | None,
+) -> None:
+    # Locked, in the order every writer of several rows locks them: no two wait for each other.
+    rows = Node.objects.select_for_update().filter(build=build, artifact=artifact_id)
+    if kinds is not None:
+        rows = rows.filter(kind__in=kinds)
+    existing = {node.point_id: node for node in rows.order_by("pk").defer("text", "context")}
+    wanted = {draft.point_id for draft in drafts}
+    changed = []
+    for draft in drafts:
+        row = existing.get(draft.point_id)
+        if row is not None:
+            if row.state == Node.State.DOOMED:
+                # Its point may be going this moment: have it written whole.
+                row.settled_input_hash = ""
+            elif not _differs(row, draft):
+                continue
+            draft.settled_input_hash = row.settled_input_hash
+            draft.embedded_at = row.embedded_at
+        changed.append(draft)
+    vanished = [
+        row.pk
+        for row in existing.values()
+        if row.point_id not in wanted and row.state != Node.State.DOOMED
+    ]
+    moved = [existing[draft.point_id].pk for draft in changed if draft.point_id in existing]
+    for part in slices(vanished, ROWS_PER_STATEMENT):
+        Node.objects.filter(pk__in=part).update(state=Node.State.DOOMED)
+    # Places are unique: those about to be dealt out again are left first.
+    for part in slices(moved, ROWS_PER_STATEMENT):
+        Node.objects.filter(pk__in=part).update(chunk_index=None)
+    Node.objects.bulk_create(
+        changed,
+        update_conflicts=True,
+        unique_fields=["build", "point_id"],
+        update_fields=PLANNED_FIELDS,
+        batch_size=ROWS_PER_STATEMENT,
+    )
+
+
+def _differs(row: Node, draft: Node) -> bool:
+    """Whether the row must be settled again; the payload's hash covers its place."""
+    return any(
+        getattr(row, name) != getattr(draft, name)
+        for name in ("text_hash", "source_hash", "label_hash", "input_hash", "payload_hash")
+    )

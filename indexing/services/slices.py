@@ -1,0 +1,13 @@
+"""How much is written at once."""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+ROWS_PER_STATEMENT = 500  # below SQLite's bound on parameters
+
+T = TypeVar("T")
+
+
+def slices(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]

@@ -1,0 +1,132 @@
+"""What people write, and what they have written again."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import models, transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from documents.exceptions import InvalidInput, UnknownArtifact
+from documents.indexes import get_catalog
+from documents.models import Artifact, Page, hash_text
+from documents.services import note_change
+from indexing.models import IndexBuild
+from summaries.models import Annotation, Summary, Writing, due_values
+from summaries.services.rows import (
+    annotation_values,
+    hash_inputs,
+    make_artifact_summary_due,
+    make_due,
+    page_summaries,
+)
+from summaries.writers import BY_HAND, AnnotationDraft
+
+
+@transaction.atomic
+def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> list[Summary]:
+    """Take a page's or an artifact's summary by hand, in every build that has one; with None,
+    have it written again.
+
+    It is embedded again, and a page's makes its artifact's due. The artifact has a new revision.
+
+    Raises:
+        UnknownArtifact: there is no such artifact or page.
+        InvalidInput: the index makes no such summaries, or the text is blank.
+    """
+    artifact = Artifact.objects.documents().select_for_update().filter(pk=artifact_id).first()
+    page = None if page_id is None else Page.objects.filter(pk=page_id).first()
+    if artifact is None or (page is None and page_id is not None):
+        raise UnknownArtifact(field="id")
+    kind = "artifact_summary" if page is None else "page_summary"
+    builds = [
+        build
+        for build in IndexBuild.objects.receiving().filter(index=artifact.index)
+        if kind in build.spec.kinds
+    ]
+    if not builds:
+        raise InvalidInput(
+            f"{artifact.index} makes no summaries of {'artifacts' if page is None else 'pages'}.",
+            fix="Switch them on in its spec.",
+        )
+    if text is not None and not text.strip():
+        raise InvalidInput("A summary says something.", field="text")
+    note_change(artifact)
+    Artifact.objects.filter(pk=artifact_id).update(revision=artifact.revision)
+    return [_take_summary(build, artifact, page, text) for build in builds]
+
+
+def _take_summary(
+    build: IndexBuild, artifact: Artifact, page: Page | None, text: str | None
+) -> Summary:
+    row, _ = Summary.objects.select_for_update().get_or_create(
+        build=build, artifact=artifact, page=page
+    )
+    inputs = hash_inputs(page_summaries(row)) if page is None else hash_text(page.text)
+    row.input_hash = inputs
+    make_due(row)
+    if text is None:
+        row.is_by_hand = False
+    else:
+        row.state, row.is_by_hand, row.model_name = Writing.State.WRITTEN, True, BY_HAND
+        row.text, row.written_hash, row.citations = text.strip(), inputs, []
+        row.written_at = Now()
+    row.save()
+    row.refresh_from_db()
+    if page is not None:
+        make_artifact_summary_due(build, artifact.pk)
+    return row
+
+
+def write_again(rows: models.QuerySet[Any]) -> int:
+    """Have these rows written anew, those by hand included, whatever was answered before; how
+    many."""
+    return rows.update(**due_values(is_asked_anew=True))
+
+
+def retry_failed(rows: models.QuerySet[Any]) -> int:
+    """Give the failed ones of these rows their attempts back; how many."""
+    receiving = IndexBuild.objects.receiving().values("pk")
+    return rows.filter(state=Writing.State.FAILED, build__in=receiving).update(**due_values())
+
+
+@transaction.atomic
+def take_annotation(
+    annotation_id: int, *, questions: Sequence[str], summary: str, fields: dict[str, Any]
+) -> Annotation:
+    """Take a chunk's questions, its summary and its fields by hand; they are embedded again.
+
+    Raises:
+        InvalidInput: a field is not declared, or holds a value it may not hold.
+    """
+    row = Annotation.objects.select_for_update().get(pk=annotation_id)
+    draft = AnnotationDraft(
+        questions=list(dict.fromkeys(question.strip() for question in questions)),
+        summary=summary.strip(),
+        fields=clean_fields(row.build, fields),
+        model_name=BY_HAND,
+    )
+    make_due(row)
+    row.state, row.is_by_hand, row.model_name = Writing.State.WRITTEN, True, BY_HAND
+    row.written_hash, row.written_at = row.input_hash, timezone.now()
+    for name, value in annotation_values(draft).items():
+        setattr(row, name, value)
+    row.save()
+    return row
+
+
+def clean_fields(build: IndexBuild, fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a chunk as they are kept.
+
+    Raises:
+        InvalidInput: a field is not declared, or holds a value it may not hold.
+    """
+    for name in fields:
+        if name not in build.spec.metadata:
+            raise InvalidInput(
+                f"{build.index_id} declares no field {name!r}.",
+                field="fields",
+                allowed=build.spec.metadata,
+            )
+    return get_catalog().clean_metadata(build.index_id, fields)

@@ -1,0 +1,164 @@
+"""What is owed about a document, made to agree with it as it is now."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import transaction
+
+from documents.exceptions import Unparsable
+from documents.models import Artifact, hash_text
+from documents.services import refuse_artifact
+from indexing.exceptions import Uncuttable
+from indexing.kinds import get_kind
+from indexing.models import IndexBuild
+from summaries.carrying import carry_annotations, carry_artifact_summary, carry_page_summaries
+from summaries.models import Annotation, Summary, Writing
+from summaries.services.rows import ROWS_PER_STATEMENT, hash_inputs, make_due, page_summaries
+
+_DUE_FIELDS = ["state", "attempts", "last_error", "lease_token", "leased_until"]
+_PLACE_FIELDS = [
+    "page", "source", "source_hash", "strategy", "chunk_index", "start_offset", "end_offset",
+    "heading",
+]  # fmt: skip
+
+
+def plan_writing(artifact_id: UUID, build: IndexBuild) -> None:
+    """Make what is owed about one artifact agree with its pages and sources as they are now.
+
+    What was written from a text that has not changed stays; what was written by hand stays
+    anyway. Artifacts that wait to be parsed stay as they are.
+
+    Raises:
+        EmbeddingUnavailable, ModelUnavailable: the chunks could not be cut; retry.
+    """
+    spec = build.spec
+    artifacts = Artifact.objects.documents().filter(
+        pk=artifact_id, index=build.index_id, state=Artifact.State.PARSED
+    )
+    artifact = artifacts.with_sources().first()
+    if artifact is None:
+        return
+    drafts = None
+    if spec.questions is not None and not _is_annotated(artifact, build):
+        try:
+            drafts = draft_annotations(artifact, build)
+        except Uncuttable as error:
+            # No later try would end otherwise; the document's owner must hear of it.
+            refuse_artifact(artifact, Unparsable(error.code, error.detail))
+            return
+    with transaction.atomic():
+        current = artifacts.select_for_update().first()
+        if current is None or current.revision != artifact.revision:
+            return  # whoever changed it asks again
+        if spec.page_summaries is not None:
+            _plan_page_summaries(current, build)
+        if spec.artifact_summaries is not None:
+            _plan_artifact_summary(current, build)
+        if drafts is not None:
+            _write_annotations(current, build, drafts)
+
+
+def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
+    rows = {
+        row.page_id: row
+        for row in Summary.objects.of_pages().filter(build=build, artifact=artifact).defer("text")
+    }
+    new, changed = [], []
+    for page in artifact.pages.all():
+        input_hash = hash_text(page.text)
+        if page.content_hash != input_hash:  # from before pages were hashed, or changed in SQL
+            page.save(update_fields=["content_hash"])
+        row = rows.get(page.pk)
+        if row is not None and row.input_hash == input_hash:
+            continue
+        if row is None:
+            row = Summary(build=build, artifact=artifact, page=page)
+            new.append(row)
+        else:
+            changed.append(row)
+        row.input_hash = input_hash
+        if not row.is_by_hand:
+            make_due(row)
+            if not page.text.strip():  # there is nothing to say about it
+                row.state, row.written_hash, row.text = Writing.State.WRITTEN, input_hash, ""
+                row.text_hash = hash_text("")
+    carry_page_summaries(build, [row for row in new if row.state == Writing.State.DUE])
+    Summary.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT, ignore_conflicts=True)
+    blank = [row for row in changed if row.state == Writing.State.WRITTEN and not row.is_by_hand]
+    Summary.objects.bulk_update(
+        changed, [*_DUE_FIELDS, "input_hash", "written_hash"], batch_size=ROWS_PER_STATEMENT
+    )
+    Summary.objects.bulk_update(blank, ["text", "text_hash"], batch_size=ROWS_PER_STATEMENT)
+
+
+def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
+    """Due whenever the summaries of its pages are others than it was made from. While one of
+    those is due itself, it waits."""
+    row, is_new = Summary.objects.get_or_create(build=build, artifact=artifact, page=None)
+    input_hash = hash_inputs(page_summaries(row))
+    is_waiting = Summary.objects.of_pages().filter(
+        build=build, artifact=artifact, state=Writing.State.DUE
+    )
+    if row.input_hash != input_hash and not row.is_by_hand and not is_waiting.exists():
+        row.input_hash = input_hash
+        make_due(row)
+        row.save(update_fields=[*_DUE_FIELDS, "input_hash"])
+    if is_new and carry_artifact_summary(build, row):
+        row.save()
+
+
+def _is_annotated(artifact: Artifact, build: IndexBuild) -> bool:
+    """Whether its chunks were cut from its sources as they are now."""
+    cut = Annotation.objects.filter(build=build, artifact=artifact)
+    from_sources = set(cut.values_list("source_id", "source_hash", "heading"))
+    return from_sources == {
+        (source.pk, hash_text(source.text), source.heading) for source in artifact.sources.all()
+    }
+
+
+def draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:
+    """One for each chunk the recipe cuts, whether or not the chunks are embedded as well."""
+    return [
+        Annotation(  # type: ignore[misc]  # a chunk's node has all of its place
+            build=build,
+            artifact=artifact,
+            chunk_id=chunk.point_id,
+            page=chunk.page,
+            source=chunk.source,
+            source_hash=chunk.source_hash,
+            strategy=chunk.strategy,
+            chunk_index=chunk.chunk_index,
+            start_offset=chunk.start_offset,
+            end_offset=chunk.end_offset,
+            text=chunk.text,
+            heading=chunk.source.heading,
+            input_hash=hash_inputs([chunk.source.heading, chunk.text]),
+        )
+        for chunk in get_kind("chunk").draft(artifact, build)
+        if chunk.source is not None
+    ]
+
+
+def _write_annotations(artifact: Artifact, build: IndexBuild, drafts: Sequence[Annotation]) -> None:
+    rows = Annotation.objects.filter(build=build, artifact=artifact)
+    existing = {row.chunk_id: row for row in rows.defer("text", "questions", "fields")}
+    vanished = existing.keys() - {draft.chunk_id for draft in drafts}
+    rows.filter(chunk_id__in=vanished).delete()
+    new, moved = [], []
+    for draft in drafts:
+        row = existing.get(draft.chunk_id)
+        if row is None:
+            new.append(draft)
+            continue
+        for name in _PLACE_FIELDS:
+            setattr(row, name, getattr(draft, name))
+        if row.input_hash != draft.input_hash:
+            row.input_hash = draft.input_hash
+            if not row.is_by_hand:
+                make_due(row)
+        moved.append(row)
+    carry_annotations(build, new)
+    Annotation.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT)
+    Annotation.objects.bulk_update(
+        moved, [*_PLACE_FIELDS, *_DUE_FIELDS, "input_hash"], batch_size=ROWS_PER_STATEMENT
+    )
