@@ -1,0 +1,105 @@
+"""Specs read from YAML, and what is said of those that are not valid."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from indexing.exceptions import InvalidSpec
+from indexing.spec.index import IndexSpec
+from indexing.spec.sections import (
+    ArtifactSummarySpec,
+    ChunkSpec,
+    CompoundSpec,
+    ConceptSpec,
+    EmbeddingSpec,
+    EvidenceSpec,
+    FieldSpec,
+    IdentifierSpec,
+    ImageSpec,
+    PageSummarySpec,
+    QuestionSpec,
+    SearchSpec,
+    SparseSpec,
+    ToolSpec,
+)
+
+
+def parse_spec(name: str, text: str) -> IndexSpec:
+    """Read one spec from YAML text.
+
+    Raises:
+        InvalidSpec: with the first wrong field and what it may be.
+    """
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InvalidSpec(f"{name}.yaml is not YAML: {_first_line(error)}") from None
+    if content is None:
+        content = {}
+    if not isinstance(content, Mapping):
+        raise InvalidSpec(f"{name}.yaml must hold a mapping of settings.")
+    if "name" in content:
+        raise InvalidSpec(f"{name}.yaml: leave out name; the file's own name is the index's.")
+    try:
+        return IndexSpec.model_validate({**content, "name": name})
+    except ValidationError as error:
+        raise InvalidSpec(f"{name}.yaml: {_explain(error)}") from None
+
+
+def load_specs(folder: Path) -> dict[str, IndexSpec]:
+    """Every spec of a folder by name.
+
+    Raises:
+        InvalidSpec: the first file that is not valid.
+    """
+    return {
+        path.stem: parse_spec(path.stem, path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("*.yaml"))
+    }
+
+
+def _explain(error: ValidationError) -> str:
+    """One sentence for the first mistake: where it stands and what is allowed there."""
+    # A misspelt setting first: the one it was meant for is then missing, and only seems wrong.
+    mistakes: list[Any] = error.errors(include_url=False)
+    first = min(mistakes, key=lambda mistake: mistake["type"] != "extra_forbidden")
+    where = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        message = "there is no such setting"
+        known = _known_settings(first["loc"])
+        if known:
+            message += f"; allowed here: {', '.join(known)}"
+    return f"{where}: {message}" if where else str(message)
+
+
+def _known_settings(location: tuple[str | int, ...]) -> list[str]:
+    owners: dict[tuple[str, ...], type[BaseModel]] = {
+        (): IndexSpec,
+        ("page_summaries",): PageSummarySpec,
+        ("artifact_summaries",): ArtifactSummarySpec,
+        ("questions",): QuestionSpec,
+        ("concepts",): ConceptSpec,
+        ("compounds",): CompoundSpec,
+        ("images",): ImageSpec,
+        ("evidence",): EvidenceSpec,
+        ("embedding",): EmbeddingSpec,
+        ("sparse",): SparseSpec,
+        ("chunks",): ChunkSpec,
+        ("search",): SearchSpec,
+    }
+    owner = owners.get(tuple(str(part) for part in location[:-1]))
+    if location[:1] == ("metadata",):
+        owner = FieldSpec
+    if location[:1] == ("tools",):
+        owner = ToolSpec
+    if location[:1] == ("identifiers",):
+        owner = IdentifierSpec
+    return [] if owner is None else [name for name in owner.model_fields if name != "name"]
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())

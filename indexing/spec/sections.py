@@ -1,0 +1,280 @@
+"""What may stand in each section of a spec."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,62}")
+PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
+MORGAN = "morgan-"  # and the radius: the name of a fingerprint as an embedding model
+
+# Which fields may be spoken of in which way.
+SAID_TYPES: dict[str, str] = {
+    "year": "integer",
+    "person": "keyword",
+    "name": "keyword",
+    "mark": "keyword",
+}
+
+# Those with stop words, a stemmer or both; Chinese, Thai and the like need neither and may be
+# indexed under any of them.
+LANGUAGES = frozenset(
+    """
+    arabic azerbaijani basque bengali catalan chinese danish dutch english finnish french german
+    greek hebrew hinglish hungarian indonesian italian japanese kazakh nepali norwegian portuguese
+    romanian russian slovene spanish swedish tajik turkish
+    """.split()  # noqa: SIM905
+)
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EmbeddingSpec(Frozen):
+    """One embedding model. The index's own embeds every kind of node but those that are no text."""
+
+    provider: Literal["fastembed", "huggingface", "openai", "rdkit", "clip"] = "fastembed"
+    model: str = "all-MiniLM-L6-v2"
+    dimension: int = Field(384, ge=1, le=65_536)
+    window: int = Field(256, ge=16, le=131_072)  # tokens, special tokens included
+    precision: Literal["float32", "int8"] = "float32"
+    document_prefix: str = ""
+    query_prefix: str = ""
+
+
+class SparseSpec(Frozen):
+    """How text becomes BM25 terms, for documents and queries alike."""
+
+    tokenizer: Literal["multilingual", "word", "whitespace", "prefix"] = "multilingual"
+    language: str = "english"  # stop words and stemmer; "none" for neither
+    k: float = Field(1.2, gt=0, le=10)
+    b: float = Field(0.5, ge=0, le=1)
+    average_length: float = Field(128, gt=0)  # words a text is taken to have when all is average
+
+    @field_validator("language")
+    @classmethod
+    def _is_known(cls, language: str) -> str:
+        if language not in LANGUAGES | {"none"}:
+            raise ValueError(f"{language!r} is not one of: {', '.join(sorted(LANGUAGES))}, none")
+        return language
+
+
+class SentenceStrategy(Frozen):
+    """Whole sentences, packed up to ``max_chars``."""
+
+    name: Literal["sentence"] = "sentence"
+    max_chars: int = Field(500, ge=50, le=10_000)
+
+
+class ParagraphStrategy(Frozen):
+    """The whole source as one chunk where it fits the model's window."""
+
+    name: Literal["paragraph"] = "paragraph"
+
+
+class SemanticStrategy(Frozen):
+    """Sentences packed up to ``max_chars`` and cut where the meaning turns."""
+
+    name: Literal["semantic"] = "semantic"
+    max_chars: int = Field(1_000, ge=50, le=10_000)
+    breakpoint_percentile: int = Field(90, ge=1, le=99)  # of the distances between neighbours
+
+
+Strategy = Annotated[
+    SentenceStrategy | ParagraphStrategy | SemanticStrategy, Field(discriminator="name")
+]
+
+
+class ChunkSpec(Frozen):
+    """``embed: false`` cuts chunks for other kinds to build on, and stores no points of them."""
+
+    strategies: tuple[Strategy, ...] = (SentenceStrategy(),)
+    context: tuple[Literal["title", "heading"], ...] = ("title",)
+    embed: bool = True
+
+    @model_validator(mode="after")
+    def _strategies_differ(self) -> "ChunkSpec":
+        names = [strategy.name for strategy in self.strategies]
+        if not names:
+            raise ValueError("name at least one chunking strategy")
+        if len(set(names)) != len(names):
+            raise ValueError("each chunking strategy may stand once")
+        return self
+
+
+class PageSummarySpec(Frozen):
+    """A summary of each page. ``prompt`` names a file in ``templates/prompts/``; an empty
+    ``model`` is the one of the settings."""
+
+    prompt: str = Field("page_summary", pattern=PROMPT_PATTERN)
+    model: str = ""
+    sentences: int = Field(4, ge=2, le=10)  # at most
+
+
+class ArtifactSummarySpec(PageSummarySpec):
+    """A summary of each artifact, made from those of its pages."""
+
+    prompt: str = Field("artifact_summary", pattern=PROMPT_PATTERN)
+
+
+class QuestionSpec(Frozen):
+    """Hypothetical questions that a chunk answers, with its one-line summary and the values of
+    the declared fields it speaks of."""
+
+    prompt: str = Field("questions", pattern=PROMPT_PATTERN)
+    model: str = ""
+    count: int = Field(8, ge=1, le=20)  # a chunk
+
+
+class ConceptSpec(Frozen):
+    """Concepts and the vocabulary of their relationships: given by people, and with ``extract``
+    found in every source too."""
+
+    extract: bool = False
+    per_source: int = Field(5, ge=1, le=50)  # at most
+    prompt: str = Field("concepts", pattern=PROMPT_PATTERN)
+    model: str = ""
+
+
+class CompoundSpec(Frozen):
+    """Chemical structures, in a space of their own: Morgan fingerprints of what a declared field
+    holds as SMILES."""
+
+    field: str = "smiles"
+    radius: int = Field(2, ge=1, le=4)  # bonds around each atom
+    bits: int = Field(2_048, ge=256, le=8_192)
+
+    @property
+    def embedding(self) -> EmbeddingSpec:
+        return EmbeddingSpec(provider="rdkit", model=f"{MORGAN}{self.radius}", dimension=self.bits)
+
+
+class ImageSpec(Frozen):
+    """Pictures, in a space that they share with words: that of a pair of models of fastembed's,
+    ``MODEL-vision`` and ``MODEL-text``."""
+
+    model: str = "Qdrant/clip-ViT-B-32"
+    dimension: int = Field(512, ge=1, le=65_536)
+
+    @property
+    def embedding(self) -> EmbeddingSpec:
+        return EmbeddingSpec(provider="clip", model=self.model, dimension=self.dimension)
+
+
+class ValueSpec(Frozen):
+    """One value of a declared field, and the other words a text may say it in."""
+
+    value: str
+    group: str = ""  # what it belongs to, such as a region of the body
+    synonyms: tuple[str, ...] = ()
+
+
+class IdentifierSpec(Frozen):
+    """How documents are named in running text, such as a DOI."""
+
+    pattern: str  # a regular expression that matches one whole name, in any case
+    field: str = "external_id"  # where documents keep it
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            matches_nothing = re.compile(pattern).fullmatch("")
+        except re.error as error:
+            raise ValueError(f"this is no regular expression: {error}") from None
+        if matches_nothing:
+            raise ValueError("the expression matches the empty text")
+        return pattern
+
+
+class FieldSpec(Frozen):
+    """One declared metadata field: checked when given, stored, and open to filters.
+
+    ``said_as``: how people speak of it in a question, where a query pipeline reads filters out of
+    one: ``year`` (since 2019), ``person`` (by Ada Lovelace), ``name`` (at ACL), ``mark`` (with
+    a best paper award).
+    """
+
+    type: Literal["keyword", "integer", "float", "bool", "datetime", "text"]
+    many: bool = False
+    # A list of values, or a mapping that describes them. Kept as a list: databases sort mappings.
+    values: tuple[ValueSpec, ...] | None = None
+    closed: bool = True  # no other values are taken; without ``values`` every value is
+    lowercase: bool = False
+    said_as: Literal["year", "person", "name", "mark"] | None = None
+    description: str = ""
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _describe_listed(cls, values: Any) -> Any:
+        if isinstance(values, Mapping):
+            return [{**(about or {}), "value": value} for value, about in values.items()]
+        if isinstance(values, list | tuple):
+            return [{"value": each} if isinstance(each, str) else each for each in values]
+        return values
+
+    @model_validator(mode="after")
+    def _values_are_keywords(self) -> "FieldSpec":
+        if (self.values is not None or self.lowercase) and self.type not in {"keyword", "text"}:
+            raise ValueError("values and lowercase belong to keyword and text fields")
+        names = [each.value for each in self.values or ()]
+        if len(set(names)) < len(names):
+            raise ValueError("values: each stands once")
+        if self.said_as is not None and self.type != SAID_TYPES[self.said_as]:
+            raise ValueError(
+                f"said_as: {self.said_as} belongs to {SAID_TYPES[self.said_as]} fields"
+            )
+        return self
+
+    @property
+    def closed_values(self) -> tuple[str, ...] | None:
+        """All the values it may hold; None where it is open."""
+        if self.values is None or not self.closed:
+            return None
+        return tuple(each.value for each in self.values)
+
+
+class ParameterSpec(Frozen):
+    """What a tool is asked with. One that names a ``field`` takes that field's values, and the
+    search is filtered by it."""
+
+    field: str | None = None
+    description: str = ""
+
+
+class ToolSpec(Frozen):
+    """One search under a name of its own, for agents. Its parameters stand in ``query`` as
+    ``{name}``."""
+
+    description: str
+    parameters: dict[str, ParameterSpec]
+    query: str
+    search: Literal["questions", "pages"] | None = None  # by default the finest kind there is
+
+    @model_validator(mode="after")
+    def _query_names_its_parameters(self) -> "ToolSpec":
+        try:
+            self.query.format(**dict.fromkeys(self.parameters, ""))
+        except (KeyError, IndexError, ValueError, AttributeError):
+            known = ", ".join(f"{{{name}}}" for name in self.parameters)
+            raise ValueError(f"query may hold the tool's parameters only: {known}") from None
+        return self
+
+
+class SearchSpec(Frozen):
+    """Defaults of a search; changing them costs nothing and keeps the build."""
+
+    dense_weight: float = Field(1.0, ge=0, le=100)
+    sparse_weight: float = Field(1.0, ge=0, le=100)
+    rrf_k: int = Field(60, ge=1, le=10_000)
+    prefetch: int = Field(100, ge=1, le=1_000)
+    pipeline: str = Field("plain", pattern=rf"^{NAME_PATTERN.pattern}$")  # how questions are asked
+
+
+class EvidenceSpec(Frozen):
+    """Findings are given to this index, each kept once by what it says."""
+
+    threshold: float = Field(0.9, gt=0, le=1)  # cosine, from which two say the same
