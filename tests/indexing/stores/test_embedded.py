@@ -147,7 +147,7 @@ class TestDurability:
             raise KeyboardInterrupt  # stands for the kill: nothing tidies up after it
 
         with monkeypatch.context() as patch:
-            patch.setattr("indexing.stores.embedded._write_schema", die)
+            patch.setattr("indexing.stores.embedded.store.write_schema", die)
             patch.setattr(shutil, "rmtree", lambda *_, **__: None)
             with pytest.raises(KeyboardInterrupt):
                 store.ensure_collection(NAME, SCHEMA)

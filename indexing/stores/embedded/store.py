@@ -1,38 +1,23 @@
-"""The Qdrant engine inside this process: nothing to install, one owner at a time.
+"""The store itself: collections, opened on first use, and what is asked of them."""
 
-On disk, a folder per collection::
-
-    .lock                       held by the owning process
-    aliases.json                alias -> collection
-    .new-…, .dropped-…, .view-… left by a kill; removed by the next owner
-    library.page_embeddings.1/
-        collection.json         the schema, as far as it is known to hold
-        closed                  how many points, while nothing is only in the engine's log
-        shard/                  the engine's own files
-"""
-
-import errno
-import fcntl
 import json
 import logging
 import os
-import re
 import shutil
 import threading
 import uuid
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import qdrant_edge as edge
 
 from documents.exceptions import DiskFull
-from indexing.exceptions import StoreOwned, StoreUnavailable
+from indexing.exceptions import StoreUnavailable
 from indexing.stores.base import (
     CollectionSchema,
     Filter,
@@ -40,20 +25,34 @@ from indexing.stores.base import (
     Point,
     Query,
     ScoredPoint,
-    SparseVector,
     StoredPoint,
     VectorStore,
 )
+from indexing.stores.embedded.folder import (
+    closed_file,
+    folder_name,
+    mark_closed,
+    mark_open,
+    own,
+    read_schema,
+    schema_file,
+    sync_folder,
+    write_json,
+    write_schema,
+)
+from indexing.stores.embedded.translation import (
+    edge_config,
+    edge_filter,
+    edge_point,
+    edge_request,
+    index_fields,
+    stored_point,
+    uuid_of,
+)
 from indexing.stores.engine import (
-    DENSE,
     SPARSE,
     UPSERT_BATCH,
-    FilterTypes,
-    Ranking,
     cut_page,
-    fetch_limit,
-    has_equal_weights,
-    native_rrf_k,
     order_facet,
     rankings_of,
 )
@@ -62,27 +61,6 @@ from indexing.stores.view import PayloadView
 logger = logging.getLogger(__name__)
 
 OPENING_BYTES = 64 * 2**20  # two segments of the log; less than writing needs, so reads go on
-
-FILTERS = FilterTypes(
-    filter=edge.Filter,
-    field=edge.FieldCondition,
-    value=edge.MatchValue,
-    any_value=edge.MatchAny,
-    text=edge.MatchText,
-    number_range=edge.RangeFloat,
-    datetime_range=edge.RangeDateTime,
-    bool_value=np.bool_,  # Python's own bool is taken for the integers 0 and 1, and finds nothing
-)
-
-FIELD_INDEXES: dict[str, Any] = {
-    "keyword": edge.PayloadSchemaType.Keyword,
-    "integer": edge.PayloadSchemaType.Integer,
-    "float": edge.PayloadSchemaType.Float,
-    "bool": edge.PayloadSchemaType.Bool,
-    "datetime": edge.PayloadSchemaType.Datetime,
-    # The default tokenizer takes a whole Chinese or Thai sentence for one word.
-    "text": edge.TextIndexParams(tokenizer=edge.TokenizerType.Multilingual, lowercase=True),
-}
 
 
 @dataclass(slots=True)
@@ -111,7 +89,7 @@ class EmbeddedStore(VectorStore):
         self._collections: dict[str, _Collection] = {}
         self._views: dict[str, PayloadView] = {}  # of collections that are not open
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock_file = _own(self._folder)
+        self._lock_file = own(self._folder)
         _drop_lock_after_fork(self)
         for leftover in self._folder.glob(".*-*"):
             if leftover.name.startswith((".new-", ".dropped-", ".view-")):
@@ -133,15 +111,15 @@ class EmbeddedStore(VectorStore):
                 return
             self._check_disk()
             with _reaching_engine():
-                _index_fields(collection.shard, missing)
+                index_fields(collection.shard, missing)
                 collection.shard.flush()
             fields = {**collection.schema.fields, **missing}
             collection.schema = replace(collection.schema, fields=fields)
-            _write_schema(collection.folder, collection.schema)
+            write_schema(collection.folder, collection.schema)
 
     def has_collection(self, name: str) -> bool:
         self._check_usable()
-        return _schema_file(self._folder_of(name)).exists()
+        return schema_file(self._folder_of(name)).exists()
 
     def drop_collection(self, name: str) -> None:
         with self._opening:
@@ -156,7 +134,7 @@ class EmbeddedStore(VectorStore):
                 self._folder_of(name).rename(trash)
             except FileNotFoundError:
                 return
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
         shutil.rmtree(trash, ignore_errors=True)
 
     def upsert(self, name: str, points: Sequence[Point]) -> None:
@@ -166,7 +144,7 @@ class EmbeddedStore(VectorStore):
         self._check_disk()
         with _reaching_engine():
             for start in range(0, len(points), UPSERT_BATCH):
-                written = [_edge_point(point) for point in points[start : start + UPSERT_BATCH]]
+                written = [edge_point(point) for point in points[start : start + UPSERT_BATCH]]
                 collection.shard.update(edge.UpdateOperation.upsert_points(written))
             collection.shard.flush()
 
@@ -210,11 +188,11 @@ class EmbeddedStore(VectorStore):
         _check_dimension(collection, query.dense)
         if query.sparse is not None and not collection.schema.has_sparse:
             raise ValueError(f"{name} has no sparse vectors.")
-        request = _edge_request(query, rankings)
+        request = edge_request(query, rankings)
         with _reaching_engine():
             found = collection.shard.query(request)
         return cut_page(
-            (ScoredPoint(_uuid(hit.id), hit.score, hit.payload or {}) for hit in found), query
+            (ScoredPoint(uuid_of(hit.id), hit.score, hit.payload or {}) for hit in found), query
         )
 
     def search_many(self, requests: Sequence[tuple[str, Query]]) -> list[list[ScoredPoint]]:
@@ -229,7 +207,7 @@ class EmbeddedStore(VectorStore):
             return {}
         with _reaching_engine():
             records = collection.shard.retrieve(list(ids), True, with_vectors)
-        return {_uuid(record.id): _stored_point(record) for record in records}
+        return {uuid_of(record.id): stored_point(record) for record in records}
 
     def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
         offset: Any = None
@@ -237,7 +215,7 @@ class EmbeddedStore(VectorStore):
             while True:
                 records, offset = self._scroll_batch(name, offset, batch)
                 if records:
-                    yield [_stored_point(record) for record in records]
+                    yield [stored_point(record) for record in records]
                 if offset is None:
                     return
         finally:
@@ -247,7 +225,7 @@ class EmbeddedStore(VectorStore):
         collection = self._find(name)
         if collection is None:
             return 0
-        request = edge.CountRequest(exact=True, filter=_edge_filter(filter))
+        request = edge.CountRequest(exact=True, filter=edge_filter(filter))
         with _reaching_engine():
             return collection.shard.count(request)
 
@@ -264,7 +242,7 @@ class EmbeddedStore(VectorStore):
         with self._opening:
             switched = {**self.aliases(), **aliases}
             kept = {alias: name for alias, name in switched.items() if name is not None}
-            _write_json(self._folder / "aliases.json", kept)
+            write_json(self._folder / "aliases.json", kept)
 
     def aliases(self) -> dict[str, str]:
         self._check_usable()
@@ -291,7 +269,7 @@ class EmbeddedStore(VectorStore):
                         count = collection.shard.count(edge.CountRequest(exact=True))
                         collection.shard.flush()
                         collection.shard.close()
-                        _mark_closed(collection.folder, count)
+                        mark_closed(collection.folder, count)
             finally:
                 self._collections.clear()
                 os.close(self._lock_file)
@@ -336,7 +314,7 @@ class EmbeddedStore(VectorStore):
             )
 
     def _folder_of(self, name: str) -> Path:
-        return self._folder / _folder_name(name)
+        return self._folder / folder_name(name)
 
     def _get(self, name: str) -> _Collection:
         collection = self._find(name)
@@ -355,13 +333,13 @@ class EmbeddedStore(VectorStore):
                 return opened
             folder = self._folder_of(name)
             try:
-                schema = _read_schema(folder)
+                schema = read_schema(folder)
             except FileNotFoundError:
                 return None
             # Opening writes as well: what the log holds is played back.
             self._check_disk(min(OPENING_BYTES, self._min_free_bytes))
             self._close_view(name)
-            _mark_open(folder)
+            mark_open(folder)
             with _reaching_engine():
                 shard = edge.EdgeShard.load(str(folder / "shard"))
             self._collections[name] = _Collection(folder, schema, shard)
@@ -388,9 +366,9 @@ class EmbeddedStore(VectorStore):
         if view := self._views.get(name):
             return view
         folder = self._folder_of(name)
-        if not _closed_file(folder).exists():
+        if not closed_file(folder).exists():
             return None
-        count = _closed_file(folder).read_text(encoding="ascii")
+        count = closed_file(folder).read_text(encoding="ascii")
         self._check_disk(min(OPENING_BYTES, self._min_free_bytes))
         try:
             with _reaching_engine():
@@ -419,17 +397,17 @@ class EmbeddedStore(VectorStore):
         (draft / "shard").mkdir(parents=True)
         try:
             with _reaching_engine():
-                shard = edge.EdgeShard.create(str(draft / "shard"), _edge_config(schema))
-                _index_fields(shard, schema.fields)
+                shard = edge.EdgeShard.create(str(draft / "shard"), edge_config(schema))
+                index_fields(shard, schema.fields)
                 shard.flush()
                 shard.close()
-            _write_schema(draft, schema)
-            _mark_closed(draft, 0)
+            write_schema(draft, schema)
+            mark_closed(draft, 0)
             draft.rename(self._folder_of(name))
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
-        _sync_folder(self._folder)
+        sync_folder(self._folder)
 
 
 def map_files_once() -> None:
@@ -439,24 +417,6 @@ def map_files_once() -> None:
     it, that is the faster way. To be called before the first collection is opened.
     """
     os.environ["QDRANT_NO_MULTI_MMAP"] = "1"
-
-
-# --- Ownership -------------------------------------------------------------------------------
-
-
-def _own(folder: Path) -> int:
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
-            raise
-        raise StoreOwned(
-            "Another process owns the embedded vector store.",
-            fix="Stop the server that runs on this data folder, or let it do the work.",
-        ) from None
-    return descriptor
 
 
 def _drop_lock_after_fork(store: EmbeddedStore) -> None:
@@ -484,155 +444,7 @@ def _reaching_engine() -> Iterator[None]:
         raise StoreUnavailable(f"The embedded vector store broke down: {error}") from error
 
 
-# --- Files -----------------------------------------------------------------------------------
-
-
-def _folder_name(name: str) -> str:
-    """The name itself where any file system keeps it apart from others; else escaped."""
-
-    def escape(match: re.Match[str]) -> str:
-        return "".join(f"%{byte:02x}" for byte in match[0].encode())
-
-    return re.sub(r"^\.|[^a-z0-9_.-]", escape, name)
-
-
-def _schema_file(folder: Path) -> Path:
-    return folder / "collection.json"
-
-
-def _read_schema(folder: Path) -> CollectionSchema:
-    return CollectionSchema(**json.loads(_schema_file(folder).read_text(encoding="utf-8")))
-
-
-def _closed_file(folder: Path) -> Path:
-    return folder / "closed"
-
-
-def _mark_closed(folder: Path, count: int) -> None:
-    """Nothing of its ``count`` points is only in the engine's log."""
-    _closed_file(folder).write_text(str(count), encoding="ascii")
-    _sync_folder(folder)
-
-
-def _mark_open(folder: Path) -> None:
-    if _closed_file(folder).exists():
-        _closed_file(folder).unlink()
-        _sync_folder(folder)
-
-
-def _write_schema(folder: Path, schema: CollectionSchema) -> None:
-    _write_json(_schema_file(folder), asdict(replace(schema, fields=dict(schema.fields))))
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    """Whole or not at all, whatever happens meanwhile."""
-    draft = path.with_name(f"{path.name}.new")
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make renames in the folder outlast a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-# --- To the engine's types and back ----------------------------------------------------------
-
-
-def _edge_config(schema: CollectionSchema) -> edge.EdgeConfig:
-    sparse = {SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)}
-    return edge.EdgeConfig(
-        vectors={DENSE: edge.EdgeVectorParams(schema.dimension, edge.Distance.Cosine)},
-        sparse_vectors=sparse if schema.has_sparse else None,
-        payload_memory=edge.Memory.Cached,  # every hit's payload is read
-        wal_enabled=True,
-    )
-
-
-def _index_fields(shard: edge.EdgeShard, fields: Mapping[str, str]) -> None:
-    for field, kind in fields.items():
-        shard.update(edge.UpdateOperation.create_field_index(field, FIELD_INDEXES[kind]))
-
-
 def _check_dimension(collection: _Collection, dense: Any) -> None:
     expected = collection.schema.dimension
     if dense is not None and len(dense) != expected:
         raise ValueError(f"A vector has {len(dense)} dimensions; the collection's have {expected}.")
-
-
-def _edge_point(point: Point) -> edge.Point:
-    vectors: dict[str, Any] = {}
-    if point.dense is not None:
-        vectors[DENSE] = point.dense
-    if point.sparse is not None and point.sparse.indices:
-        vectors[SPARSE] = _edge_sparse(point.sparse)
-    return edge.Point(point.id, vectors, point.payload)
-
-
-def _edge_sparse(vector: SparseVector) -> edge.SparseVector:
-    return edge.SparseVector(vector.indices, vector.values)
-
-
-def _edge_filter(filter: Filter | None) -> edge.Filter | None:
-    return None if filter is None else FILTERS.translate(filter)
-
-
-def _edge_request(query: Query, rankings: Sequence[Ranking]) -> edge.QueryRequest:
-    limit, filter = fetch_limit(query), _edge_filter(query.filter)
-    fusion = query.fusion
-    if fusion is None:
-        return edge.QueryRequest(
-            limit=limit, query=_nearest(rankings[0]), filter=filter, with_payload=True
-        )
-    candidates = [
-        edge.Prefetch(limit=fusion.prefetch, query=_nearest(ranking), filter=filter)
-        for ranking in rankings
-    ]
-    rrf: Any = edge.Fusion.Rrf(k=native_rrf_k(fusion.k))
-    if has_equal_weights(rankings):
-        return edge.QueryRequest(limit=limit, prefetches=candidates, query=rrf, with_payload=True)
-    reciprocal_ranks = [
-        edge.Prefetch(limit=fusion.prefetch, prefetches=[candidate], query=rrf)
-        for candidate in candidates
-    ]
-    scores = [f"$score[{number}]" for number in range(len(rankings))]
-    expression: Any = edge.Expression
-    shares = [
-        expression.Mult([expression.Constant(ranking.weight), expression.Variable(score)])
-        for ranking, score in zip(rankings, scores, strict=True)
-    ]
-    return edge.QueryRequest(
-        limit=limit,
-        prefetches=reciprocal_ranks,
-        query=edge.Formula(expression.Sum(shares), dict.fromkeys(scores, 0.0)),
-        with_payload=True,
-    )
-
-
-def _nearest(ranking: Ranking) -> Any:
-    vector = ranking.vector
-    query: Any = _edge_sparse(vector) if isinstance(vector, SparseVector) else vector
-    return edge.Query.Nearest(query, using=ranking.using)
-
-
-def _uuid(point_id: Any) -> UUID:
-    return point_id if isinstance(point_id, UUID) else UUID(str(point_id))
-
-
-def _stored_point(record: edge.Record) -> StoredPoint:
-    vectors: Any = record.vector or {}
-    dense, sparse = vectors.get(DENSE), vectors.get(SPARSE)
-    return StoredPoint(
-        id=_uuid(record.id),
-        payload=record.payload or {},
-        dense=None if dense is None else np.asarray(dense, dtype=np.float32),
-        sparse=None if sparse is None else SparseVector(sparse.indices, sparse.values),
-    )

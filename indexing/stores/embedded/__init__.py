@@ -1,0 +1,16 @@
+"""The Qdrant engine inside this process: nothing to install, one owner at a time.
+
+On disk, a folder per collection::
+
+    .lock                       held by the owning process
+    aliases.json                alias -> collection
+    .new-…, .dropped-…, .view-… left by a kill; removed by the next owner
+    library.page_embeddings.1/
+        collection.json         the schema, as far as it is known to hold
+        closed                  how many points, while nothing is only in the engine's log
+        shard/                  the engine's own files
+"""
+
+from indexing.stores.embedded.store import EmbeddedStore, map_files_once
+
+__all__ = ["EmbeddedStore", "map_files_once"]

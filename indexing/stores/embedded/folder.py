@@ -1,0 +1,87 @@
+"""The folder of a store: who owns it, and its own files in it."""
+
+import errno
+import fcntl
+import json
+import os
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from indexing.exceptions import StoreOwned
+from indexing.stores.base import (
+    CollectionSchema,
+)
+
+
+def own(folder: Path) -> int:
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
+            raise
+        raise StoreOwned(
+            "Another process owns the embedded vector store.",
+            fix="Stop the server that runs on this data folder, or let it do the work.",
+        ) from None
+    return descriptor
+
+
+def folder_name(name: str) -> str:
+    """The name itself where any file system keeps it apart from others; else escaped."""
+
+    def escape(match: re.Match[str]) -> str:
+        return "".join(f"%{byte:02x}" for byte in match[0].encode())
+
+    return re.sub(r"^\.|[^a-z0-9_.-]", escape, name)
+
+
+def schema_file(folder: Path) -> Path:
+    return folder / "collection.json"
+
+
+def read_schema(folder: Path) -> CollectionSchema:
+    return CollectionSchema(**json.loads(schema_file(folder).read_text(encoding="utf-8")))
+
+
+def closed_file(folder: Path) -> Path:
+    return folder / "closed"
+
+
+def mark_closed(folder: Path, count: int) -> None:
+    """Nothing of its ``count`` points is only in the engine's log."""
+    closed_file(folder).write_text(str(count), encoding="ascii")
+    sync_folder(folder)
+
+
+def mark_open(folder: Path) -> None:
+    if closed_file(folder).exists():
+        closed_file(folder).unlink()
+        sync_folder(folder)
+
+
+def write_schema(folder: Path, schema: CollectionSchema) -> None:
+    write_json(schema_file(folder), asdict(replace(schema, fields=dict(schema.fields))))
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Whole or not at all, whatever happens meanwhile."""
+    draft = path.with_name(f"{path.name}.new")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(content, file, indent=2)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in the folder outlast a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
