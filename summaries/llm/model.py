@@ -1,24 +1,11 @@
-"""The one place that talks to a language model: any endpoint that speaks OpenAI's
-``POST /chat/completions``, through LlamaIndex.
-
-What is asked, and what becomes of the answers, is the callers'. LlamaIndex and its client
-take seconds to import, so they are imported where they are first needed.
-"""
+"""The model: asked for an answer of a schema, or for text as it comes."""
 
 import asyncio
-import os
-import random
-import re
 import ssl
-import threading
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -35,9 +22,11 @@ from summaries.exceptions import (
 )
 
 if TYPE_CHECKING:
-    import httpx
     import openai
     from llama_index.llms.openai_like import OpenAILike
+
+from summaries.llm.schemas import describe_problems, list_problems, response_format
+from summaries.llm.waiting import Patience, make_waits, read_retry_after, slots, wait_after
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -45,7 +34,6 @@ CONNECT_SECONDS: Final = 10
 REFUSALS: Final = {400, 413, 422}  # of what was sent
 PASSING: Final = {408, 409, 429}  # and all from 500 on: another try may succeed
 NO_KEY: Final = "none"  # sent where no key is set; without any, the client looks for one itself
-MAX_PROBLEMS: Final = 8  # of a broken answer that are told to the model
 CHECK_SETTINGS: Final = "Check STRATA_LLM_BASE_URL, STRATA_LLM_MODEL and STRATA_LLM_API_KEY."
 
 
@@ -129,19 +117,19 @@ class LanguageModel:
         """
         spent = _Spent()
         turns = [("system", system), ("user", user)]
-        patience = _Patience(patience_seconds)
+        patience = Patience(patience_seconds)
         answer = self._ask(turns, schema, max_tokens, spent, patience)
         try:
             value = schema.model_validate_json(answer)
         except ValidationError as error:
-            turns += [("assistant", answer), ("user", _describe_problems(error))]
+            turns += [("assistant", answer), ("user", describe_problems(error))]
             answer = self._ask(turns, schema, max_tokens, spent, patience)
             try:
                 value = schema.model_validate_json(answer)
             except ValidationError as still:
                 raise InvalidCompletion(
                     f"The language model's answer is not a {schema.__name__}, asked twice: "
-                    f"{'; '.join(_problems(still))}",
+                    f"{'; '.join(list_problems(still))}",
                     **asdict(spent),
                 ) from None
         return Completion(value=value, model_name=self.name, **asdict(spent))
@@ -155,11 +143,11 @@ class LanguageModel:
         """
         turns = [("system", system), ("user", user)]
         _import_clients()
-        waits, spent = _waits(), _Spent()
+        waits, spent = make_waits(), _Spent()
         while True:
             has_begun = False
             try:
-                with _slots.held(), self._calling(spent), self._connection() as model:
+                with slots.held(), self._calling(spent), self._connection() as model:
                     for chunk in model.stream_chat(_messages(turns), max_tokens=max_tokens):
                         has_begun = True
                         if chunk.delta:
@@ -170,7 +158,7 @@ class LanguageModel:
             except LanguageModelUnavailable as error:
                 if has_begun:
                     raise
-                wait = _wait_after(error, waits)
+                wait = wait_after(error, waits)
             time.sleep(wait)
 
     async def astream(
@@ -183,12 +171,12 @@ class LanguageModel:
         ``async with contextlib.aclosing(model.astream(…)) as pieces``.
         """
         turns = [("system", system), ("user", user)]
-        waits, spent = _waits(), _Spent()
+        waits, spent = make_waits(), _Spent()
         await asyncio.to_thread(_import_clients)
         while True:
             has_begun = False
             try:
-                async with _slots.aheld():
+                async with slots.aheld():
                     with self._calling(spent):
                         async with self._aconnection() as model:
                             chunks = await model.astream_chat(
@@ -204,7 +192,7 @@ class LanguageModel:
             except LanguageModelUnavailable as error:
                 if has_begun:
                     raise
-                wait = _wait_after(error, waits)
+                wait = wait_after(error, waits)
             await asyncio.sleep(wait)
 
     def _ask(
@@ -213,25 +201,25 @@ class LanguageModel:
         schema: type[T],
         max_tokens: int,
         spent: "_Spent",
-        patience: "_Patience",
+        patience: "Patience",
     ) -> str:
         """The model's next turn, a whole one; tried again as the settings say."""
         _import_clients()
-        waits = _waits()
+        waits = make_waits()
         while True:
             try:
                 connection = self._connection(patience.left())
-                with _slots.held(), self._calling(spent), connection as model:
+                with slots.held(), self._calling(spent), connection as model:
                     answer = model.chat(
                         _messages(turns),
                         max_tokens=max_tokens,
-                        response_format=_response_format(schema),
+                        response_format=response_format(schema),
                     )
                     raw: Any = answer.raw
                     usage, [choice, *_] = raw.usage, raw.choices
                 break
             except LanguageModelUnavailable as error:
-                wait = _wait_after(error, waits)
+                wait = wait_after(error, waits)
                 if patience.ends_within(wait):
                     raise
             time.sleep(wait)
@@ -301,7 +289,7 @@ class LanguageModel:
         detail = f"The language model's endpoint answered {status}: {said}"
         if status in PASSING or status >= 500:
             passing = LanguageModelUnavailable(detail, **asdict(spent))
-            passing.retry_after = _retry_after(error.response.headers)
+            passing.retry_after = read_retry_after(error.response.headers)
             return passing
         if status in REFUSALS:
             return LanguageModelRefused(detail, **asdict(spent))
@@ -370,75 +358,6 @@ class _Spent:
     completion_tokens: int = 0
 
 
-class _Patience:
-    """How long somebody still waits; for ever where no seconds are given."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._ends_at = None if seconds is None else time.monotonic() + seconds
-
-    def left(self) -> float | None:
-        """Seconds, and a moment where there are none: the first call is made in any case."""
-        return None if self._ends_at is None else max(0.1, self._ends_at - time.monotonic())
-
-    def ends_within(self, seconds: float) -> bool:
-        return self._ends_at is not None and time.monotonic() + seconds >= self._ends_at
-
-
-class _Slots:
-    """A semaphore whose waiters, in threads and on event loops, are served in turn."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        self._lock = threading.Lock()
-        self._taken = 0
-        self._waiting: deque[Future[None]] = deque()
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        turn = self._queue()
-        try:
-            turn.result()
-            yield
-        finally:
-            self._leave(turn)
-
-    @asynccontextmanager
-    async def aheld(self) -> AsyncIterator[None]:
-        turn = self._queue()
-        try:
-            await asyncio.wrap_future(turn)
-            yield
-        finally:
-            self._leave(turn)
-
-    def _queue(self) -> "Future[None]":
-        turn: Future[None] = Future()
-        with self._lock:
-            self._waiting.append(turn)
-            self._serve()
-        return turn
-
-    def _leave(self, turn: "Future[None]") -> None:
-        if turn.cancel():  # interrupted before its turn came
-            return
-        with self._lock:
-            self._taken -= 1
-            self._serve()
-
-    def _serve(self) -> None:
-        while self._waiting and self._taken < max(1, settings.STRATA_LLM_CONCURRENCY):
-            turn = self._waiting.popleft()
-            if turn.set_running_or_notify_cancel():
-                self._taken += 1
-                turn.set_result(None)
-
-
-_slots = _Slots()  # one for all models and all kinds of call
-os.register_at_fork(after_in_child=_slots.reset)  # its parent's calls do not end in a child
-
-
 @cache
 def _tls() -> ssl.SSLContext:
     """Reading the certificates takes longer than all else that a call prepares."""
@@ -459,81 +378,3 @@ def _messages(turns: list[tuple[str, str]]) -> list[Any]:
     from llama_index.core.base.llms.types import ChatMessage
 
     return [ChatMessage(role=role, content=content) for role, content in turns]
-
-
-def _response_format(schema: type[BaseModel]) -> dict[str, Any]:
-    """The name has to be one that OpenAI takes: 64 of these characters."""
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.__name__)[:64]
-    json_schema = _close_objects(schema.model_json_schema())
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": name, "schema": json_schema, "strict": True},
-    }
-
-
-def _close_objects(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema as OpenAI's strict mode wants it: every property required, no others, nothing
-    beside a reference, no defaults. Other servers take it as well.
-
-    Source: the section on supported schemas in OpenAI's guide to structured outputs.
-    """
-    if "$ref" in schema:
-        return {"$ref": schema["$ref"]}
-    closed = {key: value for key, value in schema.items() if key != "default"}
-    for key in closed.keys() & {"properties", "$defs"}:
-        closed[key] = {name: _close_objects(each) for name, each in closed[key].items()}
-    for key in closed.keys() & {"anyOf", "oneOf", "allOf", "prefixItems"}:
-        closed[key] = [_close_objects(each) for each in closed[key]]
-    if isinstance(closed.get("items"), dict):
-        closed["items"] = _close_objects(closed["items"])
-    if "properties" in closed:
-        closed |= {"required": list(closed["properties"]), "additionalProperties": False}
-    return closed
-
-
-def _problems(error: ValidationError) -> list[str]:
-    """Where the answer is wrong and how, without what stands there: that may be long."""
-    return [
-        f"{'.'.join(map(str, problem['loc'])) or 'the whole'}: {problem['msg']}"
-        for problem in error.errors(include_url=False, include_input=False)[:MAX_PROBLEMS]
-    ]
-
-
-def _describe_problems(error: ValidationError) -> str:
-    problems = "\n".join(f"- {problem}" for problem in _problems(error))
-    return (
-        f"That answer does not fit the JSON schema:\n{problems}\n"
-        "Answer once more, with nothing but JSON that fits it."
-    )
-
-
-def _waits() -> Iterator[float]:
-    """Seconds before each retry: doubling, and spread so that clients do not come back at once."""
-    for retry in range(settings.STRATA_LLM_RETRIES):
-        longest = settings.STRATA_LLM_BACKOFF_SECONDS * 2**retry
-        spread = random.uniform(0.5, 1)  # noqa: S311 - no secret depends on it
-        yield spread * min(longest, settings.STRATA_LLM_MAX_WAIT_SECONDS)
-
-
-def _wait_after(error: LanguageModelUnavailable, waits: Iterator[float]) -> float:
-    """Seconds until the next try; raises the error where there is to be none."""
-    wait = next(waits, None)
-    asked = error.retry_after or 0
-    if wait is None or asked > settings.STRATA_LLM_MAX_WAIT_SECONDS:
-        raise error
-    return max(wait, asked)
-
-
-def _retry_after(headers: "httpx.Headers") -> float | None:
-    """Seconds, from either form that RFC 9110 (10.2.3) allows."""
-    value = headers.get("retry-after", "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        at = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return max(0.0, (at - datetime.now(UTC)).total_seconds())
