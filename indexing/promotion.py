@@ -179,7 +179,7 @@ def missing_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     is_parsed = Q(state=Artifact.State.PARSED)
     if live is None or live.pk == build.pk:
         return behind.filter(is_parsed)
-    # It stays settled while an edit is being read or planned: until then its old text answers.
+    # While an edit is being read or planned, the old text answers: its rows were settled once.
     once_settled = Node.objects.filter(
         build=live, artifact=OuterRef("pk"), settled_at__isnull=False
     )
