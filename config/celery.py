@@ -3,10 +3,14 @@
 import os
 
 from celery import Celery
+from kombu.transport import TRANSPORT_ALIASES
 
 import config.workers  # noqa: F401 - its receivers
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+
+# By alias, not as Celery's broker_transport: Flower and the log know brokers by their scheme.
+TRANSPORT_ALIASES |= dict.fromkeys(("redis", "rediss"), "config.broker:Transport")
 
 app = Celery("strata")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from tests.faults.counts import note, times
-from tests.faults.servers_rig import Given, moments, reading
+from tests.faults.servers_rig import Given, moments, reading, wait_for
 
 
 class TestABrokerThatRefuses:
@@ -29,6 +29,21 @@ class TestABrokerThatRefuses:
         given.require_sound()
         assert given.refused == 0
         note("broker-away", count)
+
+
+class TestABrokerThatIsLost:
+    def test_while_its_messages_are_held_ends_no_worker(self, rig):
+        given = Given(rig, "lost")
+        pauses = moments(13, 3.0)
+
+        for edition in range(2, 2 + times("broker-lost")):
+            given.give_many(10, edition=edition)
+            wait_for(lambda: rig.broker.client.hlen(f"{rig.key_prefix}unacked") > 0)
+            rig.broker.stop()
+            time.sleep(next(pauses))
+            rig.broker.start()
+            given.require_sound()
+            note("broker-lost")
 
 
 class TestAnEmptiedBroker:

@@ -1,0 +1,25 @@
+"""How Celery reaches Redis."""
+
+from typing import Any
+
+from kombu.transport import redis
+from redis.exceptions import ConnectionError
+
+
+class Channel(redis.Channel):
+    """Kombu's, whose messages can be given back or acknowledged too late.
+
+    Where Redis goes away, Celery 5.7 takes the broken connection apart while messages are still
+    held by its channel. Whatever brings one back then would meet an ``AttributeError``, which
+    ends the worker; a connection that is lost is what Celery expects there.
+    """
+
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
+        if self.connection is None or self.connection.client is None:
+            raise ConnectionError("This channel's connection is closed.")
+        parameters: dict[str, Any] = super()._connparams(asynchronous)  # type: ignore[no-untyped-call]
+        return parameters
+
+
+class Transport(redis.Transport):
+    Channel = Channel
