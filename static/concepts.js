@@ -166,15 +166,17 @@ async function begin() {
   if (!holding.length) $("said").textContent = "No index holds concepts. Write concepts: true into a spec.";
 }
 
+const begun = begin();
+
 $("nearness").addEventListener("input", () => {
   document.querySelector("output").textContent = Number($("nearness").value).toFixed(2);
 });
-$("ask").addEventListener("submit", (event) => {
+$("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
+  await begun; // whoever is faster than the list of indexes would ask none
   show();
 });
 $("evidence").addEventListener("problem", (event) => {
   $("problem").textContent = event.detail;
   $("problem").hidden = false;
 });
-begin();
