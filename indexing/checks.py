@@ -57,3 +57,18 @@ def check_lease(**kwargs: Any) -> list[CheckMessage]:
             id="indexing.E004",
         )
     ]
+
+
+@register
+def check_doubt(**kwargs: Any) -> list[CheckMessage]:
+    """A request must be over before it is looked into."""
+    timeout = getattr(settings, "QDRANT_TIMEOUT_SECONDS", 0)
+    if timeout < settings.STRATA_DOUBT_SECONDS:
+        return []
+    return [
+        Error(
+            "A write to Qdrant would still be under way after STRATA_DOUBT_SECONDS.",
+            hint=f"Set it to more than QDRANT_TIMEOUT_SECONDS, {timeout}.",
+            id="indexing.E005",
+        )
+    ]

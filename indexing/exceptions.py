@@ -44,6 +44,10 @@ class StoreUnavailable(StrataError):
     is_retryable = True
 
 
+class StoreSilent(StoreUnavailable):
+    """The vector store was asked and did not say what became of it; it may yet carry it out."""
+
+
 class StoreOwned(StrataError):
     """Another process owns the embedded vector store."""
 

@@ -318,6 +318,21 @@ class RegenerationQuerySet(models.QuerySet["Regeneration"]):
         return self.running().filter(free).order_by("started_at", "pk")
 
 
+class WriteInDoubt(models.Model):
+    """Points that a store was asked to write or to remove, and has not said that it did."""
+
+    build = models.ForeignKey(IndexBuild, on_delete=models.CASCADE, related_name="+")
+    collection = models.CharField(max_length=255)
+    point_ids = models.JSONField()
+    asked_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name_plural = "writes in doubt"
+
+    def __str__(self) -> str:
+        return f"{len(self.point_ids)} points of {self.collection}"
+
+
 class Regeneration(models.Model):
     """A request to have nodes made and embedded anew, and how far it has come.
 

@@ -303,8 +303,8 @@ def sweep_indexes() -> None:
 
 @shared_task
 def tidy_store() -> None:
-    """Remove what builds that were given up left, and points that came too late; publish which
-    builds are live.
+    """Remove what builds that were given up left, and mend what a slow store did too late;
+    publish which builds are live.
 
     Where the store is open to every worker; the embedded one is the process's own.
     """
@@ -315,6 +315,9 @@ def tidy_store() -> None:
         for build in IndexBuild.objects.working():
             if count := verification.remove_orphans(build):
                 logger.warning("%d points of %s had no row in the ledger; removed", count, build)
+            if count := verification.resolve_doubts(build):
+                logger.warning("%d points of %s came or went too late; mended", count, build)
+                settle.delay(build_id=build.pk)
     except StrataError as error:
         logger.warning("Tidying the vector store waits: %s", error)
 

@@ -4,8 +4,9 @@ Reads the ledger and the store side by side, in ascending order of point id, so 
 stays bounded however large the index is.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,15 +15,18 @@ from django.db.models.functions import Now
 
 from documents.exceptions import StrataError
 from documents.models import Artifact, Source, hash_text
+from indexing.doubt import delete_points
 from indexing.kinds import awaited_artifacts, hash_payload
-from indexing.models import IndexBuild, Node
+from indexing.models import IndexBuild, Node, WriteInDoubt
 from indexing.services import bereft_artifacts, draft_nodes, plan_nodes
+from indexing.services.slices import ROWS_PER_STATEMENT, slices
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import StoredPoint
 
 EXAMPLES = 5  # named of each sort of finding
 ROWS_AT_ONCE = 2_000
+DOUBTS_AT_ONCE = 1_000
 
 BY_ITSELF = "do nothing: that comes by itself"
 PLANNED = "plan their artifacts again"
@@ -113,7 +117,10 @@ def verify_build(build: IndexBuild, *, repair: bool = False) -> Report:
     report = Report(build.index_id, build.number)
     _verify_documents(build, report, repair)
     for collection, kinds in build.collections().items():
-        _verify_points(build, collection, kinds, report, repair)
+        pairs = _side_by_side(_rows(build, kinds), get_store().scroll(collection))
+        _verify_points(build, collection, pairs, report, repair)
+    if repair:
+        _retry_failed(build, report)
     return report
 
 
@@ -137,9 +144,33 @@ def remove_orphans(build: IndexBuild) -> int:
             # Asked after the points were read: no point is written before its row.
             held = set(rows.filter(point_id__in=ids).values_list("point_id", flat=True))
             if orphans := sorted(ids - held):
-                store.delete(collection, orphans)
+                delete_points(build, collection, orphans)
                 removed_count += len(orphans)
     return removed_count
+
+
+def resolve_doubts(build: IndexBuild) -> int:
+    """Compare the points that are still in doubt after ``STRATA_DOUBT_SECONDS`` with the ledger,
+    and repair what differs; how many did. What was made due settles with the next round.
+
+    Raises:
+        StoreUnavailable: calling again goes on where this ended.
+    """
+    report = Report(build.index_id, build.number)
+    over = Now() - timedelta(seconds=settings.STRATA_DOUBT_SECONDS)
+    doubts = WriteInDoubt.objects.filter(build=build, asked_at__lt=over).order_by("pk")
+    for doubt in doubts[:DOUBTS_AT_ONCE]:
+        ids = sorted(UUID(point_id) for point_id in doubt.point_ids)
+        for of_slice in slices(ids, ROWS_PER_STATEMENT):
+            rows = Node.objects.filter(build=build, point_id__in=of_slice).order_by("point_id")
+            # Read before the points: a row is settled after its point was written.
+            held = [Row(*values) for values in rows.values_list(*Row._fields)]
+            points = get_store().retrieve(doubt.collection, of_slice)
+            in_order = [points[point_id] for point_id in of_slice if point_id in points]
+            pairs = _side_by_side(iter(held), iter([in_order]))
+            _verify_points(build, doubt.collection, pairs, report, repair=True)
+        doubt.delete()
+    return report.repaired_count
 
 
 def keep_report(build: IndexBuild, *, repair: bool = False) -> Report:
@@ -253,13 +284,16 @@ def _covers(text: str, spans: list[tuple[int, int]]) -> bool:
 
 
 def _verify_points(
-    build: IndexBuild, collection: str, kinds: Sequence[str], report: Report, repair: bool
+    build: IndexBuild,
+    collection: str,
+    pairs: Iterable[tuple[Row | None, StoredPoint | None]],
+    report: Report,
+    repair: bool,
 ) -> None:
     """I2, I3, I4 and I6: one point per row and one row per point, saying the same."""
-    store = get_store()
-    model = build.spec.embedding_of(kinds[0])  # one collection, one space
+    model = build.spec.embedding_of(build.collections()[collection][0])  # one collection, one space
     last: UUID | None = None
-    for row, point in _side_by_side(_rows(build, kinds), store.scroll(collection)):
+    for row, point in pairs:
         report.point_count += point is not None
         if row is None:
             assert point is not None
@@ -270,7 +304,7 @@ def _verify_points(
             if not Node.objects.filter(build=build, point_id=point.id).exists():
                 report.found("orphan", point.id)
                 if repair:
-                    store.delete(collection, [point.id])
+                    delete_points(build, collection, [point.id])
                     report.repaired_count += 1
             continue
         last = row.point_id
@@ -284,8 +318,6 @@ def _verify_points(
         if repair and finding in UNSETTLING:
             _make_due(row, build, model, has_its_vectors=finding == "mislabelled")
             report.repaired_count += 1
-    if repair:
-        _retry_failed(build, report)
 
 
 def _found_doubled(
@@ -300,7 +332,7 @@ def _found_doubled(
     row = Node.objects.filter(build=build, point_id=point_id).first()
     if repair and row is not None:
         # By its id every copy goes; which of them is right no one can tell.
-        get_store().delete(collection, [point_id])
+        delete_points(build, collection, [point_id])
         _make_due(row, build, model, has_its_vectors=False)
         report.repaired_count += 1
 

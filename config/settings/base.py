@@ -123,6 +123,7 @@ STRATA_SWEEP_SECONDS = 60
 # Of work on builds at a stretch, and the batch then under way: what else waits for this worker
 # has its turn, and a child that has grown is replaced.
 STRATA_ROUND_SECONDS = 20
+STRATA_DOUBT_SECONDS = 300  # a write not answered by then is over, and looked into
 STRATA_MIN_REVISION_SECONDS = 5.0  # a search waits for a write it is to show; then it says 409
 STRATA_RETIRED_SECONDS = 60  # a build given up is removed then: longer than any search reads it
 STRATA_AUDIT_SOURCES = 500  # sources whose text each sweep hashes again

@@ -17,6 +17,7 @@ from documents.exceptions import StrataError
 from indexing import embedding
 from indexing.chunking import embedded_text
 from indexing.copying import copy_vectors
+from indexing.doubt import delete_points, in_doubt
 from indexing.kinds import get_kind
 from indexing.models import IndexBuild, Node, lease_end, settled_values
 from indexing.pace import embedding_with, note_pace
@@ -155,7 +156,8 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
         collection = ensure_collection(build, kind)
         of_kind = [p for p in points if kinds[p.id] == kind and p.id in held]
         if of_kind:
-            store.upsert(collection, of_kind)
+            with in_doubt(build, collection, [point.id for point in of_kind]):
+                store.upsert(collection, of_kind)
         relabelled = {
             node.point_id: get_kind(kind).payload(node)
             for node in claim.nodes
@@ -164,7 +166,8 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
             and node.point_id in held
         }
         if relabelled:
-            store.replace_payloads(collection, relabelled)
+            with in_doubt(build, collection, relabelled):
+                store.replace_payloads(collection, relabelled)
     with transaction.atomic():
         # Locked, lest a row be planned anew between our look and our write.
         ours = Node.objects.unsettled(build).filter(lease_token=claim.token, point_id__in=held)
@@ -230,7 +233,7 @@ def _write_again(build: IndexBuild, point_ids: set[UUID], kinds: dict[UUID, str]
     rowless = point_ids - set(rows.values_list("point_id", flat=True))
     for kind in {kinds[point_id] for point_id in rowless}:
         of_kind = [point_id for point_id in rowless if kinds[point_id] == kind]
-        get_store().delete(build.collection(kind), of_kind)
+        delete_points(build, build.collection(kind), of_kind)
 
 
 def ensure_collection(build: IndexBuild, kind: str) -> str:
@@ -251,9 +254,9 @@ def remove_doomed(build: IndexBuild, artifact_id: UUID | None = None) -> int:
     rows = list(removable.values_list("pk", "point_id", "kind")[:ROWS_PER_STATEMENT])
     if not rows:
         return 0
-    store = get_store()
     for kind in {kind for _, _, kind in rows}:
-        store.delete(build.collection(kind), [point_id for _, point_id, its in rows if its == kind])
+        of_kind = [point_id for _, point_id, its in rows if its == kind]
+        delete_points(build, build.collection(kind), of_kind)
     with transaction.atomic():
         doomed = Node.objects.filter(pk__in=[pk for pk, _, _ in rows], state=Node.State.DOOMED)
         locked = doomed.select_for_update().order_by("pk")

@@ -149,9 +149,14 @@ class VectorStore(abc.ABC):
     """Collections of points. Thread-safe.
 
     Every method raises ``StoreUnavailable`` when the store cannot be reached or is broken for
-    the moment (retry helps), and ``DiskFull`` before a write that the disk could not hold.
+    the moment (retry helps), ``StoreSilent`` where it may have done, or may yet do, what it was
+    asked, and ``DiskFull`` before a write that the disk could not hold.
     Whoever reads a collection that does not exist finds nothing in it.
+
+    ``acts_late``: whether a write may yet be carried out when its caller is gone, as a server's.
     """
+
+    acts_late: bool = False
 
     @abc.abstractmethod
     def ensure_collection(self, name: str, schema: CollectionSchema) -> None:

@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Self
 from uuid import UUID
 
+import httpx
 import numpy as np
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.local.qdrant_local import QdrantLocal
 
-from indexing.exceptions import StoreUnavailable
+from indexing.exceptions import StoreSilent, StoreUnavailable
 from indexing.stores.base import (
     CollectionSchema,
     Filter,
@@ -41,6 +42,7 @@ from indexing.stores.engine import (
 
 TIMEOUT = 30  # seconds a request may take, unless told otherwise
 MOST_SEARCHES = 16  # under way at once on behalf of one caller
+UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 FILTERS = FilterTypes(
     filter=models.Filter,
@@ -79,6 +81,7 @@ class QdrantStore(VectorStore):
         self._client = client
         # The in-memory mode is plain Python lists and not safe to share.
         self._is_local = isinstance(client._client, QdrantLocal)
+        self.acts_late = not self._is_local
         self._turn: AbstractContextManager[object] = (
             threading.RLock() if self._is_local else nullcontext()
         )
@@ -255,21 +258,27 @@ class QdrantStore(VectorStore):
 
     @contextmanager
     def _reaching(self, name: str | None = None) -> Iterator[QdrantClient]:
-        """Lend the client; connection and server errors become ``StoreUnavailable``.
+        """Lend the client; connection and server errors become ``StoreUnavailable``, where the
+        request was sent ``StoreSilent``.
 
         With the ``name`` of a collection, that it is missing ends the block quietly.
         """
         try:
             with self._turn:
                 yield self._client
-        except (ResponseHandlingException, QdrantException) as error:
+        except ResponseHandlingException as error:
+            is_unsent = isinstance(error.source, UNSENT)
+            unavailable = StoreUnavailable if is_unsent else StoreSilent
+            raise unavailable(f"The vector store did not answer: {error}") from error
+        except QdrantException as error:
             raise StoreUnavailable(f"The vector store did not answer: {error}") from error
         except UnexpectedResponse as error:
             if name is not None and _says_missing(error):
                 return
             if error.status_code is not None and error.status_code < 500:
                 raise
-            raise StoreUnavailable(f"The vector store failed: {error}") from error
+            # A proxy answers so for a server that goes on.
+            raise StoreSilent(f"The vector store failed: {error}") from error
         except ValueError as error:
             if name is None or not _says_missing(error):
                 raise

@@ -5,7 +5,13 @@ import time
 import pytest
 
 from tests.faults.counts import note, times
-from tests.faults.servers_rig import QDRANT_TIMEOUT_SECONDS, Given, moments, reading
+from tests.faults.servers_rig import (
+    QDRANT_TIMEOUT_SECONDS,
+    Given,
+    moments,
+    reading,
+    wait_for,
+)
 from tests.qdrant_loopback.faults import Action
 
 CALLS = ["upsert", "delete", "batch", "query", "describe", "exists"]
@@ -69,3 +75,28 @@ class TestAVectorStoreThatFails:
         struck = sum(rig.qdrant.fired.values()) - before
         assert struck >= 3 * times("store-failing"), rig.qdrant.fired
         note("store-failing", struck)
+
+
+class TestADeletionThatComesTooLate:
+    def test_takes_nothing_along_for_good(self, rig, given):
+        """The same text is taken away and given again before the deletion is carried out."""
+        late_seconds = 2 * QDRANT_TIMEOUT_SECONDS
+        taken = 0
+
+        for number in range(1, 1 + times("store-late")):
+            standing = given.texts[f"vectors-{number}"]
+            before = rig.qdrant.fired.get("delay delete", 0)
+            rig.qdrant.fault(Action.DELAY, "delete", seconds=late_seconds)
+            given.give(number, edition=2)
+            wait_for(lambda so_far=before: rig.qdrant.fired.get("delay delete", 0) > so_far)
+            asked = time.monotonic()
+            given.give(number)
+            assert given.texts[f"vectors-{number}"] == standing
+            while time.monotonic() < asked + late_seconds + 2:
+                report = rig.api.post("indexes/vectors/verify/").json()
+                taken += report["findings"].get("missing", 0)
+                time.sleep(0.3)
+            given.require_sound()
+
+        assert taken > 0
+        note("store-late", times("store-late"))

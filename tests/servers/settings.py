@@ -18,6 +18,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 # What a killed worker held is taken up again within the test's patience.
 STRATA_LEASE_SECONDS = int(os.environ.get("STRATA_TEST_LEASE_SECONDS", 5))
 
+# A few times what a request may take.
+STRATA_DOUBT_SECONDS = int(os.environ.get("STRATA_TEST_DOUBT_SECONDS", 60))
+
 SILENCED_SYSTEM_CHECKS = ["indexing.E004"]  # that this is too short for a real model
 
 # In small steps, for a fault to find one under way.

@@ -10,7 +10,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from indexing.exceptions import StoreUnavailable
+from indexing.exceptions import StoreSilent, StoreUnavailable
 from indexing.stores import CollectionSchema, Fusion, Match, Point, Query, SparseVector
 from indexing.stores.qdrant import QdrantStore
 
@@ -50,6 +50,26 @@ class TestErrors:
             store.upsert("papers", [Point(uuid.uuid4(), DENSE, None, {})])
         with pytest.raises(StoreUnavailable):
             store.ping()
+
+    @pytest.mark.parametrize(
+        ("error", "is_silent"),
+        [
+            (ResponseHandlingException(httpx.ReadTimeout("slow")), True),
+            (ResponseHandlingException(httpx.RemoteProtocolError("gone")), True),
+            (server_error(504), True),
+            (ResponseHandlingException(httpx.ConnectError("refused")), False),
+            (ResponseHandlingException(httpx.ConnectTimeout("away")), False),
+            (ResourceExhaustedResponse("slow down", 1), False),
+        ],
+        ids=["slow", "broken off", "504", "refused", "away", "429"],
+    )
+    def test_tell_a_request_that_was_sent_from_one_that_was_not(self, client, error, is_silent):
+        client.delete.side_effect = error
+
+        with pytest.raises(StoreUnavailable) as raised:
+            QdrantStore(client).delete("papers", [uuid.uuid4()])
+
+        assert isinstance(raised.value, StoreSilent) is is_silent
 
     def test_of_ours_are_bugs(self, client):
         client.query_points.side_effect = server_error(400)

@@ -1,0 +1,39 @@
+"""Writes to a store that were asked for and not answered: done, not done, or still to be done."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from uuid import UUID
+
+from indexing.exceptions import StoreSilent, StoreUnavailable
+from indexing.models import IndexBuild, WriteInDoubt
+from indexing.stores import get_store
+
+
+@contextmanager
+def in_doubt(build: IndexBuild, collection: str, point_ids: Iterable[UUID]) -> Iterator[None]:
+    """Keep what the block writes or removes for in doubt until the store has answered.
+
+    A server that is slow carries out a deletion when whoever asked has given it up or is dead,
+    and takes a point along that was put back meanwhile. What is still in doubt after
+    ``STRATA_DOUBT_SECONDS`` is compared with the ledger (``verification.resolve_doubts``).
+    """
+    if not get_store().acts_late:
+        yield
+        return
+    doubt = WriteInDoubt.objects.create(
+        build=build, collection=collection, point_ids=[str(point_id) for point_id in point_ids]
+    )
+    try:
+        yield
+    except StoreSilent:
+        raise
+    except StoreUnavailable:
+        doubt.delete()  # it was never sent
+        raise
+    doubt.delete()
+
+
+def delete_points(build: IndexBuild, collection: str, point_ids: Sequence[UUID]) -> None:
+    """Remove points from a collection of the build; in doubt until the store has answered."""
+    with in_doubt(build, collection, point_ids):
+        get_store().delete(collection, point_ids)
