@@ -32,11 +32,13 @@ FAULTS = {
     "stop": Fault("SIGTERM during work", 2, 20),
     "frozen": Fault("a worker frozen past its lease, then woken", 1, 1),  # rounds of all moments
     "broker-away": Fault("a document saved while Redis refuses", 100, 1_000),
+    "broker-lost": Fault("Redis stopped while its messages are worked on", 5, 20),
     "broker-emptied": Fault("Redis emptied midway", 3, 30),
     "messages-doubled": Fault("a message of Redis doubled and shuffled", 1, 10),  # rounds of 20
     "database-restarted": Fault("PostgreSQL restarted at once", 2, 20),
     "store-away": Fault("Qdrant stopped and started", 2, 20),
     "store-failing": Fault("a call of Qdrant that fails, is slow or is lost", 1, 10),  # rounds
+    "store-late": Fault("a deletion carried out after it was given up", 1, 10),
     "worker-killed": Fault("kill -9 of a worker with its children", 3, 30),
     "worker-frozen": Fault("a worker process stopped past its lease, then woken", 1, 10),
     "workers-contending": Fault("eight workers at one document", 2, 20),
