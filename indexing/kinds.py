@@ -24,6 +24,10 @@ class NodeKind(Protocol):
         """Every node of this kind the artifact must have in ``build`` now: unsaved, with its
         build, artifact, page and source set, its place, texts, hashes and token count."""
 
+    def made_from(self, artifact: UUID, build: IndexBuild) -> object:
+        """What its nodes are made from beside the artifact and its sources: as long as it is
+        equal, and those are the same, so is every draft."""
+
     def payload(self, node: Node) -> Payload:
         """What is stored beside the vectors: enough to show a hit without the database.
 
@@ -54,6 +58,9 @@ class UnwrittenKind:
     written before, by a language model or by rules."""
 
     payload_fields: Mapping[str, str] = {}
+
+    def made_from(self, artifact: UUID, build: IndexBuild) -> object:
+        return None
 
     def is_awaited(self, builds: Sequence[int]) -> Condition:
         return NEVER

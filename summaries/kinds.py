@@ -50,6 +50,11 @@ class _SummaryKind:
         ]
         return fill_context(nodes, artifact.title, build)
 
+    def made_from(self, artifact: UUID, build: IndexBuild) -> object:
+        mine = Summary.objects.filter(page__isnull=not self.is_of_page, build=build)
+        values = mine.filter(artifact=artifact).with_text()
+        return set(values.values_list("pk", "text_hash", "written_hash", "model_name"))
+
     def payload(self, node: Node) -> Payload:
         artifact, page = node.artifact, node.page
         return declared_fields(node) | {
@@ -172,6 +177,15 @@ class QuestionKind:
             for question in dict.fromkeys(annotation.questions)
         ]
         return fill_context(nodes, "", build)
+
+    def made_from(self, artifact: UUID, build: IndexBuild) -> object:
+        written = Annotation.objects.filter(build=build, artifact=artifact)
+        return set(
+            written.exclude(written_hash="").values_list(
+                "chunk_id", "source", "source_hash", "strategy", "chunk_index", "start_offset",
+                "end_offset", "output_hash",
+            )
+        )  # fmt: skip
 
     def payload(self, node: Node) -> Payload:
         artifact, details = node.artifact, node.details

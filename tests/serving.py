@@ -93,6 +93,12 @@ class Service:
             check=False,
         )  # fmt: skip
 
+    def verify(self, *arguments: str) -> str:
+        """What ``verify`` prints where everything agrees; a failure shows what does not."""
+        done = self.manage("verify", *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     @property
     def admin_password(self) -> str:
         """As the first start prints it."""

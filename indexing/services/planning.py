@@ -44,6 +44,7 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
         if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
             return
         seen = [(source.pk, source.text) for source in artifact.sources.all()]
+        made_from = _made_from(artifact_id, build, kinds)
         try:
             drafts = draft_nodes(artifact, build, kinds)
         except Uncuttable as error:
@@ -58,6 +59,12 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
                 artifact.label_hash,
             )
             if is_same and seen == _content_seen(artifact_id):
+                # What was written meanwhile may be planned already: never planned back.
+                now = _made_from(artifact_id, build, kinds)
+                stale = {name for name in now if now[name] != made_from[name]}
+                if stale:
+                    drafts = [draft for draft in drafts if draft.kind not in stale]
+                    drafts += draft_nodes(artifact, build, stale)
                 _write_plan(build, artifact_id, drafts, kinds)
                 return
 
@@ -89,6 +96,16 @@ def draft_nodes(
             node.planned_at = now
             drafts.append(node)
     return drafts
+
+
+def _made_from(
+    artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None
+) -> dict[str, object]:
+    return {
+        kind.name: kind.made_from(artifact_id, build)
+        for kind in recipe_kinds(build)
+        if kinds is None or kind.name in kinds
+    }
 
 
 def _content_seen(artifact_id: UUID) -> list[Any]:

@@ -70,8 +70,7 @@ class TestImportAcl:
         assert counts["unchanged"] == killed_at
         assert counts["added"] == COUNT - WITHOUT - killed_at
         assert counts["ready"] == COUNT - WITHOUT
-        verified = idle.manage("verify")
-        assert verified.returncode == 0, verified.stdout + verified.stderr
+        idle.verify()
         found = idle.manage(
             "search", "owl", "--index", "papers", "--json",
             "--filter", '{"authors": "Ada Lind", "year": {"gte": 2031}, "venue": "owl"}',

@@ -135,7 +135,7 @@ class TestAnEndpointThatStops:
         assert set(endpoint.answered.values()) == {1}
         assert endpoint.count == CALLS
         assert service.api.get("indexes/biomedical/").json()["problem"] is None
-        assert service.manage("verify", "--index", "biomedical").returncode == 0
+        service.verify("--index", "biomedical")
 
 
 class TestAServiceKilledWhileItIsWrittenFor:
@@ -150,4 +150,4 @@ class TestAServiceKilledWhileItIsWrittenFor:
         # Only what was under way at that moment, four calls at most, may have been asked twice.
         assert endpoint.count <= CALLS + 4
         assert set(endpoint.answered.values()) <= {1, 2}
-        assert service.manage("verify", "--index", "biomedical").returncode == 0
+        service.verify("--index", "biomedical")

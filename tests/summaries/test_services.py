@@ -15,7 +15,7 @@ from indexing.removal import remove_points
 from indexing.services import plan_nodes, settle_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from summaries import services
+from summaries import kinds, services
 from summaries.models import Annotation, Spending, Summary
 from summaries.services import planning
 from tests.summaries.conftest import due_count, nodes_of, write_all
@@ -199,6 +199,26 @@ class TestWriting:
 
         assert Summary.objects.of_pages().get().state == "due"
         assert Summary.objects.of_pages().get().text == ""
+
+
+    def test_is_never_planned_back_by_who_drafted_before(self, wide, writer, monkeypatch):
+        artifact = give_pages(*PAGES)
+        services.plan_writing(artifact.pk, wide)
+        original, held = kinds.fill_context, []
+
+        def written_meanwhile(nodes, *args):
+            if not held:  # the first draft is held up, until all was written and settled
+                held.append(nodes)
+                write_all(wide, artifact)
+            return original(nodes, *args)
+
+        monkeypatch.setattr(kinds, "fill_context", written_meanwhile)
+        plan_nodes(artifact.pk, wide)
+
+        assert held == [[]]
+        assert nodes_of(wide, "page_summary").filter(state="settled").count() == 3
+        assert nodes_of(wide, "question").count() == 2 * Annotation.objects.count() > 0
+        assert verify_build(wide).is_sound
 
 
 class TestPlanWriting:
