@@ -200,7 +200,6 @@ class TestWriting:
         assert Summary.objects.of_pages().get().state == "due"
         assert Summary.objects.of_pages().get().text == ""
 
-
     def test_is_never_planned_back_by_who_drafted_before(self, wide, writer, monkeypatch):
         artifact = give_pages(*PAGES)
         services.plan_writing(artifact.pk, wide)
