@@ -1,12 +1,12 @@
 """Celery entry points for what rests on searching: service calls, nothing out."""
 
 import logging
-import threading
 from uuid import UUID
 
 from celery import shared_task
 
 from documents.exceptions import StrataError
+from indexing.rounds import Round
 from indexing.tasks import tidy_store
 from retrieval import gate
 from retrieval.evaluation import runs
@@ -20,31 +20,14 @@ class Stopping(Exception):
     """The worker was asked to stop."""
 
 
-class PromotionRound:
-    """Decides about the builds that are to be promoted, by one thread of the process at a time.
-
-    A stop request ends it between two queries; nothing is decided then.
-    """
-
-    def __init__(self) -> None:
-        self._working = threading.Lock()
-        self.is_stopping = threading.Event()
+class PromotionRound(Round):
+    """Decides about the builds that are to be promoted. A stop request ends it between two
+    queries; nothing is decided then."""
 
     def run(self) -> bool:
         """Whether a build was promoted."""
-        if not self._working.acquire(blocking=False):
-            return False
-        try:
-            return self._decide()
-        finally:
-            self._working.release()
-
-    def wait_idle(self, timeout: float) -> bool:
-        """Whether the query under way was answered within ``timeout`` seconds."""
-        if not self._working.acquire(timeout=timeout):
-            return False
-        self._working.release()
-        return True
+        with self._turn() as is_ours:
+            return is_ours and self._decide()
 
     def _decide(self) -> bool:
         is_promoted = False
@@ -62,32 +45,18 @@ class PromotionRound:
             raise Stopping
 
 
-class EvaluationRound:
-    """Measures one run after the other, by one thread of the process at a time. A stop request
-    ends it between two answers; the run is begun anew later."""
-
-    def __init__(self) -> None:
-        self._working = threading.Lock()
-        self.is_stopping = threading.Event()
+class EvaluationRound(Round):
+    """Measures one run after the other. A stop request ends it between two answers; the run is
+    begun anew later."""
 
     def run(self, run_id: UUID) -> list[UUID]:
         """What to measure next."""
-        if not self._working.acquire(blocking=False):
-            return []  # a thread of this process is at one; it names the next, or the sweep does
-        try:
-            is_held_up = not self._measure(run_id)
-        finally:
-            self._working.release()
+        with self._turn() as is_ours:
+            # Whoever is at one names the next, or the sweep does.
+            is_held_up = not is_ours or not self._measure(run_id)
         if is_held_up or self.is_stopping.is_set():
             return []  # the sweep asks again
         return list(EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1])
-
-    def wait_idle(self, timeout: float) -> bool:
-        """Whether the answer under way came within ``timeout`` seconds."""
-        if not self._working.acquire(timeout=timeout):
-            return False
-        self._working.release()
-        return True
 
     def _measure(self, run_id: UUID) -> bool:
         """Whether nothing held it up that would hold up the next as well."""

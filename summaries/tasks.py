@@ -12,8 +12,9 @@ from celery import shared_task
 
 from documents.exceptions import StrataError
 from indexing.models import IndexBuild
+from indexing.rounds import BuildRound, PlanRound
 from indexing.services import note_problem
-from indexing.tasks import BuildRound, PlanRound, plan_nodes
+from indexing.tasks import plan_nodes
 from summaries import services
 
 logger = logging.getLogger(__name__)

@@ -3,11 +3,11 @@ import threading
 import pytest
 from django.utils import timezone
 
-from indexing import services, tasks
+from indexing import rounds, services
 from indexing.exceptions import StoreUnavailable
 from indexing.kinds import unplanned_artifacts
 from indexing.models import Index, IndexBuild
-from indexing.tasks import BuildRound
+from indexing.rounds import BuildRound, PlanRound
 from tests.factories import give
 
 pytestmark = pytest.mark.django_db
@@ -100,14 +100,14 @@ class TestBuildRound:
 @pytest.fixture
 def planning(monkeypatch):
     """A round that plans two artifacts at a time; another thread asks it for ``joined``."""
-    monkeypatch.setattr(tasks, "PLAN_SLICE", 2)
+    monkeypatch.setattr(rounds, "PLAN_SLICE", 2)
 
-    class Planning(tasks.PlanRound):
+    class Planning(PlanRound):
         joined: int | None = None
 
         def __init__(self) -> None:
             self.woken: list[int] = []
-            work = tasks.BuildRound(lambda build, should_stop: 0, lambda build, error: None)
+            work = BuildRound(lambda build, should_stop: 0, lambda build, error: None)
             super().__init__(unplanned_artifacts, self.plan, work, self.woken.append)
 
         def plan(self, artifact_id, build) -> None:
