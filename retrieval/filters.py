@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from documents.exceptions import InvalidInput
+from documents.parsing import is_text
 from indexing.spec import FieldSpec, IndexSpec
 from indexing.stores import AllOf, AnyOf, Filter, Match, MatchText, Not, Range
 
@@ -179,7 +180,7 @@ def _read_string(value: object, place: str) -> str:
         raise InvalidInput(f"This takes a string, not {_json_type(value)}.", field=place)
     if len(value) > MAX_VALUE_CHARS:
         raise InvalidInput(f"This is longer than {MAX_VALUE_CHARS} characters.", field=place)
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if not is_text(value):
         raise InvalidInput("This holds half a surrogate pair, which is no text.", field=place)
     return value
 

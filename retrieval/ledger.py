@@ -8,10 +8,10 @@ them of the three milliseconds a search may cost beyond embedding and the vector
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 from documents.models import Artifact, Page, Source
 from indexing.models import Index, IndexBuild, Node
@@ -28,8 +28,7 @@ class LiveBuild:
     recipe: str
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
+class LedgerRow(NamedTuple):
     """A node whose artifact exists; ``source_text`` as it is now, None where the source is gone.
 
     What is only compared stands as the number that a UUID is: making and hashing one takes ten
@@ -145,9 +144,10 @@ def read_summaries(build_ids: Collection[int], point_ids: Collection[UUID]) -> l
 def _select(sql: str, **lists: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Rows of ``sql``, in which each list stands by its name, in the order they are given."""
     counts = tuple((name, len(values)) for name, values in lists.items())
-    with connection.cursor() as cursor:
+    database = connections[DEFAULT_DB_ALIAS]  # itself: a proxy looks it up for each attribute
+    with database.cursor() as cursor:
         cursor.execute(
-            _fill_in(sql, counts, connection.vendor),
+            _fill_in(sql, counts, database.vendor),
             [each for values in lists.values() for each in values],
         )
         return cursor.fetchall()

@@ -12,6 +12,7 @@ from documents.parsing.document import (
     ParsedPage,
     ParseWarning,
     clean_text,
+    is_text,
 )
 from documents.parsing.formats import FORMATS, IMAGE_TYPES, SUPPORTED_SUFFIXES, Format
 
@@ -26,5 +27,6 @@ __all__ = [
     "ParsedPage",
     "clean_text",
     "close_children",
+    "is_text",
     "parse_file",
 ]

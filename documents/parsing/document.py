@@ -83,6 +83,15 @@ def clean_text(text: str) -> str:
     return unicodedata.normalize("NFC", _UNSTORABLE.sub(REPLACEMENT, text))
 
 
+def is_text(text: str) -> bool:
+    """Whether UTF-8 can write it: it holds no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def clean_label(text: str) -> str:
     return " ".join(clean_text(text).split())[:MAX_LABEL_CHARS]
 

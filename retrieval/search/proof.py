@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from concepts.models import Concept, Entity, RelationshipType
@@ -33,8 +33,7 @@ class Dropped:
     integrity_errors: int = 0  # not the text that was written, or of their unchanged source
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """What is to be said of a point that has a row. ``verdict`` None: an integrity error."""
 
     verdict: Verdict | None

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from documents.exceptions import InvalidInput
+from documents.parsing import is_text
 from indexing.models import IndexBuild
 
 MAX_LIMIT = 100
@@ -72,7 +73,7 @@ def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
         raise InvalidInput("The query is empty.", field="query")
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(f"The query is longer than {MAX_QUERY_CHARS} characters.", field="query")
-    if any("\ud800" <= character <= "\udfff" for character in query):
+    if not is_text(query):
         raise InvalidInput("The query holds half a surrogate pair.", field="query")
     if not indexes:
         raise InvalidInput("Name an index.", field="index")

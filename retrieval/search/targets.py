@@ -99,19 +99,21 @@ class Target:
         self.has_more = True
 
 
-@dataclass(frozen=True, slots=True)
 class Found:
-    target: Target
-    point: ScoredPoint
+    """A point of a target. No dataclass, and its key made once: a search makes a hundred of them,
+    and asks each for its key many times."""
 
-    @property
-    def key(self) -> Key:
-        return self.target.build_id, self.point.id.int
+    __slots__ = ("key", "point", "target")
+
+    def __init__(self, target: Target, point: ScoredPoint) -> None:
+        self.target = target
+        self.point = point
+        self.key: Key = (target.build_id, point.id.int)
 
     @property
     def place(self) -> tuple[float, int]:
         """Orders the best first; ties by node id."""
-        return -self.point.score, self.point.id.int
+        return -self.point.score, self.key[1]
 
 
 def name_passage(point_id: UUID, payload: Payload) -> str:
