@@ -15,8 +15,17 @@ help:  ## Show these commands
 run: $(VENV)/.base  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with the demo
 	@exec $(BIN)/python manage.py serve --port $(PORT) --demo
 
-test: $(VENV)/.dev  ## Run the tests
+# Whatever waits for a browser or breaks services on purpose has the machine to itself.
+ALONE := tests/browser tests/faults
+
+test: $(VENV)/.dev  ## Run the tests, or those that ARGS= names
+ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
+else
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile \
+		$(ALONE:%=--ignore %)
+	$(BIN)/python -m pytest $(ALONE)
+endif
 
 check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 	$(BIN)/ruff check .
