@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import connection
 
 from documents.models import Artifact, Page, Source
 from indexing.models import Index, IndexBuild, Node
@@ -144,10 +144,9 @@ def read_summaries(build_ids: Collection[int], point_ids: Collection[UUID]) -> l
 def _select(sql: str, **lists: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Rows of ``sql``, in which each list stands by its name, in the order they are given."""
     counts = tuple((name, len(values)) for name, values in lists.items())
-    database = connections[DEFAULT_DB_ALIAS]  # itself: a proxy looks it up for each attribute
-    with database.cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute(
-            _fill_in(sql, counts, database.vendor),
+            _fill_in(sql, counts, connection.vendor),
             [each for values in lists.values() for each in values],
         )
         return cursor.fetchall()

@@ -13,7 +13,7 @@ from documents.models import Artifact, Source, hash_text
 from documents.services import refuse_artifact
 from indexing.chunking import embedded_text
 from indexing.exceptions import Uncuttable
-from indexing.kinds import hash_payload, recipe_kinds
+from indexing.kinds import NodeKind, hash_payload, recipe_kinds
 from indexing.models import IndexBuild, Node
 from indexing.services.slices import ROWS_PER_STATEMENT, slices
 
@@ -60,11 +60,11 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
             )
             if is_same and seen == _content_seen(artifact_id):
                 # What was written meanwhile may be planned already: never planned back.
-                now = _made_from(artifact_id, build, kinds)
-                stale = {name for name in now if now[name] != made_from[name]}
-                if stale:
-                    drafts = [draft for draft in drafts if draft.kind not in stale]
-                    drafts += draft_nodes(artifact, build, stale)
+                held = _made_from(artifact_id, build, kinds)
+                outdated = {name for name in held if held[name] != made_from[name]}
+                if outdated:
+                    drafts = [draft for draft in drafts if draft.kind not in outdated]
+                    drafts += draft_nodes(artifact, build, outdated)
                 _write_plan(build, artifact_id, drafts, kinds)
                 return
 
@@ -82,9 +82,7 @@ def draft_nodes(
             source.save(update_fields=["content_hash"])
     drafts = []
     now = timezone.now()
-    for kind in recipe_kinds(build):
-        if kinds is not None and kind.name not in kinds:
-            continue
+    for kind in _planned_kinds(build, kinds):
         model = spec.embedding_of(kind.name)
         vectors = json.dumps([model.model_dump(), spec.sparse.model_dump()], sort_keys=True)
         for node in kind.draft(artifact, build):
@@ -101,11 +99,12 @@ def draft_nodes(
 def _made_from(
     artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None
 ) -> dict[str, object]:
-    return {
-        kind.name: kind.made_from(artifact_id, build)
-        for kind in recipe_kinds(build)
-        if kinds is None or kind.name in kinds
-    }
+    """By kind, what its nodes would be drafted from now, beside the artifact and its sources."""
+    return {kind.name: kind.made_from(artifact_id, build) for kind in _planned_kinds(build, kinds)}
+
+
+def _planned_kinds(build: IndexBuild, kinds: Collection[str] | None) -> list[NodeKind]:
+    return [kind for kind in recipe_kinds(build) if kinds is None or kind.name in kinds]
 
 
 def _content_seen(artifact_id: UUID) -> list[Any]:
