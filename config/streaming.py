@@ -16,7 +16,8 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
-from waitress.channel import HTTPChannel
+
+from config.connections import Connection
 
 STREAMED: Final = (b"GET /api/v1/ask", b"POST /api/v1/ask")  # how requests for streams begin
 THREADS: Final = 8  # for what would block the loop; each keeps its database connection
@@ -111,10 +112,10 @@ class _Adopted(H11Protocol):
         self.data_received(self._received)
 
 
-def make_channel(streams: StreamServer) -> type[HTTPChannel]:
-    """waitress's side of a connection, which hands it over where a request is for a stream."""
+def make_channel(streams: StreamServer) -> type[Connection]:
+    """Of connections that are handed over where a request is for a stream."""
 
-    class Channel(HTTPChannel):
+    class Channel(Connection):
         _begun = b""  # of a request that cannot be told yet
 
         def received(self, data: bytes) -> bool:

@@ -341,7 +341,7 @@ class EmbeddedStore(VectorStore):
             self._close_view(name)
             mark_open(folder)
             with _reaching_engine():
-                shard = edge.EdgeShard.load(str(folder / "shard"))
+                shard = edge.EdgeShard.load(str(folder / "shard"), edge_config(schema))
             self._collections[name] = _Collection(folder, schema, shard)
             return self._collections[name]
 

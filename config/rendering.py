@@ -1,0 +1,25 @@
+"""How answers become JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+from rest_framework import renderers
+from rest_framework.utils.encoders import JSONEncoder
+
+_ENCODER = JSONEncoder()
+
+
+class JSONRenderer(renderers.JSONRenderer):
+    """DRF's own in less than half the time; what only DRF knows how to write, it is asked for."""
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        is_indented = ";" in (accepted_media_type or "")  # the one thing a client may add
+        if data is None or is_indented:
+            return bytes(super().render(data, accepted_media_type, renderer_context))
+        return to_json(data, inf_nan_mode="null", fallback=_ENCODER.default)
