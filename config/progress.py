@@ -53,7 +53,7 @@ def follow_artifacts(index: str, artifact_ids: set[UUID]) -> None:
     with progress_bar("Indexing", len(remaining)) as advance:
         while remaining:
             head = remaining[:IDS_PER_QUERY]
-            artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=head))
+            artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=head), index)
             is_finished = Q(status__in=["ready", "failed"])  # an annotation, which stubs miss
             unfinished = artifacts.exclude(is_finished)
             open_ids = set(unfinished.values_list("pk", flat=True))

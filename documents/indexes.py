@@ -37,8 +37,15 @@ class IndexCatalog(Protocol):
             InvalidInput: a declared field holds a value it may not hold.
         """
 
-    def with_status(self, artifacts: QuerySet[Artifact]) -> QuerySet[Artifact]:
-        """Annotate ``status``: received, parsing, indexing, ready or failed."""
+    def with_status(
+        self, artifacts: QuerySet[Artifact], index: str | None = None
+    ) -> QuerySet[Artifact]:
+        """Annotate ``status``: received, parsing, indexing, ready or failed.
+
+        Args:
+            index: the one they are all of, if they are: what other indexes hold need not be
+                asked then, which is most of the query.
+        """
 
     def count_nodes(self, artifact_ids: Iterable[UUID]) -> dict[UUID, NodeCounts]: ...
 

@@ -106,7 +106,8 @@ class ArtifactViewSet(viewsets.ViewSet):
         """The artifacts of an index."""
         _check_index(index)
         given = _checked(ArtifactFilterSerializer, request.query_params)
-        artifacts = get_catalog().with_status(Artifact.objects.documents().filter(index=index))
+        documents = Artifact.objects.documents().filter(index=index)
+        artifacts = get_catalog().with_status(documents, index)
         for name in ("status", "external_id", "media_type"):
             if name in given:
                 artifacts = artifacts.filter(**{name: given[name]})
@@ -414,7 +415,9 @@ def _existing(artifact_id: UUID) -> Iterator[None]:
 
 def _rendered(artifact_id: UUID) -> dict[str, Any]:
     with _existing(artifact_id):
-        artifact = get_catalog().with_status(Artifact.objects.documents()).get(pk=artifact_id)
+        documents = Artifact.objects.documents().filter(pk=artifact_id)
+        index = documents.values_list("index", flat=True).get()
+        artifact = get_catalog().with_status(documents, index).get()
     [rendered] = render_artifacts([artifact])
     return rendered
 

@@ -190,6 +190,6 @@ def _decide_one(
 def _prune(index: str) -> None:
     """Forget the vectors of what the vector store holds by now."""
     recent = Artifact.objects.filter(index=index, recent_evidence__isnull=False)
-    ready = get_catalog().with_status(recent).filter(Q(status="ready")).order_by("pk")
+    ready = get_catalog().with_status(recent, index).filter(Q(status="ready")).order_by("pk")
     held = list(ready.values_list("pk", flat=True)[:PRUNED_AT_ONCE])
     RecentEvidence.objects.filter(pk__in=held).delete()

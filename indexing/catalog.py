@@ -39,14 +39,19 @@ class Catalog:
             _check_structures(cleaned, build.spec.compounds.field)
         return cleaned
 
-    def with_status(self, artifacts: QuerySet[Artifact]) -> QuerySet[Artifact]:
+    def with_status(
+        self, artifacts: QuerySet[Artifact], index: str | None = None
+    ) -> QuerySet[Artifact]:
+        builds = IndexBuild.objects.live()
+        if index is not None:
+            builds = builds.filter(index=index)
         nodes = Node.objects.live().filter(artifact=OuterRef("pk"))
         is_parsed = Q(state=Artifact.State.PARSED)
         return artifacts.annotate(
             status=Case(
                 When(~is_parsed, then=F("state")),
                 When(Exists(nodes.filter(state=Node.State.PENDING)), then=Value("indexing")),
-                When(is_unfinished(list(IndexBuild.objects.live())), then=Value("indexing")),
+                When(is_unfinished(list(builds)), then=Value("indexing")),
                 When(Exists(nodes.filter(state=Node.State.FAILED)), then=Value("failed")),
                 default=Value("ready"),
                 output_field=CharField(),

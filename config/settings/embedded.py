@@ -47,4 +47,5 @@ STRATA_VECTOR_STORE = "embedded"
 
 CELERY_BROKER_URL = "memory://localhost/"
 CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.02}  # seconds; a whole one by default
+CELERY_DB_REUSE_MAX = 2**31  # tasks: the workers' threads keep their connections, too
 CELERY_WORKER_PREFETCH_MULTIPLIER = 64  # else each short task waits for a poll of its own

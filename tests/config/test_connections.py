@@ -6,6 +6,7 @@ from io import BytesIO
 
 import pytest
 import waitress
+from waitress import wasyncore
 
 from config.connections import Connection
 
@@ -42,14 +43,22 @@ def application(environ, start_response):
 
 @pytest.fixture
 def server():
-    server = waitress.create_server(application, host="127.0.0.1", port=0, threads=1)
+    listening = {}
+    server = waitress.create_server(application, map=listening, host="127.0.0.1", port=0, threads=1)
     server.channel_class = Connection
-    thread = threading.Thread(target=server.run, daemon=True)
+    is_over = threading.Event()
+
+    def loop():
+        while not is_over.is_set():
+            wasyncore.loop(timeout=0.02, map=listening, count=1)
+
+    thread = threading.Thread(target=loop, daemon=True)
     thread.start()
     yield server
+    is_over.set()
+    thread.join(PATIENCE_SECONDS)
     server.close()
     server.task_dispatcher.shutdown(timeout=2)
-    thread.join(PATIENCE_SECONDS)
 
 
 @pytest.fixture
