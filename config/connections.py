@@ -7,6 +7,8 @@ from waitress.task import WSGITask
 
 
 class _Answer(WSGITask):
+    """An answer whose connection keeps its head for a moment."""
+
     def build_response_header(self) -> bytes:
         self.channel.hold(super().build_response_header())
         return b""
@@ -32,8 +34,9 @@ class Connection(HTTPChannel):
 
     def release(self) -> None:
         """Send the head of an answer that has no body."""
-        head, self._head = self._head, b""
-        self.write_soon(head)
+        if self._head:
+            head, self._head = self._head, b""
+            self.write_soon(head)
 
     def write_soon(self, data: Any) -> int:
         """Take bytes, or a file that waitress sends by itself."""

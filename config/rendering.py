@@ -22,4 +22,5 @@ class JSONRenderer(renderers.JSONRenderer):
         is_indented = ";" in (accepted_media_type or "")  # the one thing a client may add
         if data is None or is_indented:
             return bytes(super().render(data, accepted_media_type, renderer_context))
+        # JSON has no word for numbers that are not finite.
         return to_json(data, inf_nan_mode="null", fallback=_ENCODER.default)
