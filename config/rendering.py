@@ -20,7 +20,9 @@ class JSONRenderer(renderers.JSONRenderer):
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
         is_indented = ";" in (accepted_media_type or "")  # the one thing a client may add
-        if data is None or is_indented:
-            return bytes(super().render(data, accepted_media_type, renderer_context))
-        # JSON has no word for numbers that are not finite.
-        return to_json(data, inf_nan_mode="null", fallback=_ENCODER.default)
+        if data is not None and not is_indented:
+            body = to_json(data, inf_nan_mode="constants", fallback=_ENCODER.default)
+            if b"NaN" not in body and b"Infinity" not in body:
+                return body
+            # A word of a text, or a number that JSON does not have: DRF refuses the latter.
+        return bytes(super().render(data, accepted_media_type, renderer_context))

@@ -28,6 +28,7 @@ ID = UUID("0d3e3b8e-7c52-4e1c-9d61-6a3e2f0c8a11")
         {"id": ID, "colour": Colour.RED, "tuple": (1, 2), "lazy": gettext_lazy("No")},
         {"at": datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC), "empty": [], "nested": {"a": {}}},
         {"at": datetime(2024, 5, 6, 7, 8, 9, 120, tzinfo=UTC)},
+        {"text": "NaN is no number, and Infinity none that ends"},
         [],
         "text",
     ],
@@ -53,3 +54,9 @@ def test_is_indented_for_who_asks() -> None:
 def test_what_has_no_json_is_an_error() -> None:
     with pytest.raises(Exception, match="serializ"):
         JSONRenderer().render({"a": object()})
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_not_finite_is_an_error(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        JSONRenderer().render({"score": number})
