@@ -8,8 +8,8 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from access import server
 from access.models import ApiKey
+from core import running_server
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class KeyAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             return None
         secret = secret.strip()
-        if server.is_own_key(secret):
+        if running_server.is_own_key(secret):
             return KeyHolder("this server"), None
         name = ApiKey.find_holder(secret)
         if name is None:

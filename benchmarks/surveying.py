@@ -65,8 +65,9 @@ def _write(build_id: int, start: int, vectors: NDArray[np.float32]) -> None:
     from django.utils import timezone
 
     from concepts.models import Concept
+    from core.text import hash_text
     from documents.entities import identify_entity
-    from documents.models import Artifact, hash_text
+    from documents.models import Artifact
     from indexing.models import IndexBuild, Node
     from indexing.stores import Point, get_store
 

@@ -19,9 +19,10 @@ from concepts.models import (
     Relationship,
     RelationshipType,
 )
-from documents.admin import IndexFilter, IndexOfArtifactFilter, Listed, LookedAt, selected
-from documents.exceptions import InvalidInput, StrataError
-from documents.waking import wake_on_commit
+from core.admin import Listed, LookedAt, selected
+from core.enqueueing import wake_on_commit
+from core.exceptions import InvalidInput, StrataError
+from documents.admin import IndexFilter, IndexOfArtifactFilter
 from indexing.models import IndexBuild
 
 

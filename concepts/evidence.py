@@ -10,8 +10,9 @@ from concepts.exceptions import QuoteNotFound
 from concepts.models import Instance
 from concepts.quoting import find_quote
 from concepts.services import lock_concept
-from documents.exceptions import InvalidInput
-from documents.models import Artifact, Source, hash_text
+from core.exceptions import InvalidInput
+from core.text import hash_text
+from documents.models import Artifact, Source
 
 logger = logging.getLogger(__name__)
 

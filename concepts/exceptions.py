@@ -1,6 +1,6 @@
 """Conditions met with concepts and their relationships."""
 
-from documents.exceptions import InvalidInput, StrataError
+from core.exceptions import InvalidInput, StrataError
 
 
 class UnknownConcept(StrataError):

@@ -37,8 +37,9 @@ from concepts.writers import (
     SourceInput,
     get_writer,
 )
-from documents.exceptions import StrataError
-from documents.models import Artifact, Source, hash_text
+from core.exceptions import StrataError
+from core.text import hash_text
+from documents.models import Artifact, Source
 from indexing.models import IndexBuild, lease_end
 from indexing.pace import LANGUAGE_MODEL, note_pace
 from indexing.spec import IndexSpec

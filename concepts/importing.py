@@ -25,9 +25,9 @@ from concepts.services import (
     name_key,
     relate,
 )
-from documents.exceptions import InvalidInput, StrataError, TooLarge
+from core.exceptions import InvalidInput, StrataError, TooLarge
+from core.parsers import iter_lines, load_json
 from documents.models import Artifact
-from documents.parsers import iter_lines, load_json
 from documents.services import find_given
 
 DEFAULT_TYPE = "RELATED TO"  # of an edge that says nothing of its type

@@ -6,7 +6,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 
 from concepts.models import Concept, Entity, RelationshipType
-from documents.models import Artifact, hash_text
+from core.text import hash_text
+from documents.models import Artifact
 from indexing import embedding
 from indexing.kinds import Condition, UnwrittenKind
 from indexing.models import IndexBuild, Node

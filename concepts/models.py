@@ -12,7 +12,8 @@ from typing import Any
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
-from documents.models import Artifact, Source, hash_text
+from core.text import hash_text
+from documents.models import Artifact, Source
 
 
 class Entity(models.Model):

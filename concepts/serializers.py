@@ -11,8 +11,9 @@ from rest_framework import serializers
 from concepts.evidence import MAX_QUOTE_CHARS
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from concepts.services import MAX_DESCRIPTION_CHARS, MAX_LABEL_CHARS, MAX_NAME_CHARS
-from documents.models import Source, hash_text
-from documents.serializers import PagingSerializer, StrictSerializer, TitleField
+from core.serializers import PagingSerializer, StrictSerializer, TitleField
+from core.text import hash_text
+from documents.models import Source
 
 MAX_MERGED = 100
 NOT_TRUTH = (

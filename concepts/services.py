@@ -8,8 +8,8 @@ from django.db import transaction
 
 from concepts.exceptions import UnknownConcept, UnknownRelationshipType
 from concepts.models import Concept, Instance, Relationship, RelationshipType
+from core.exceptions import InvalidInput
 from documents.entities import add_entity, change_entity, identify_entity
-from documents.exceptions import InvalidInput
 from documents.models import Artifact
 from documents.services import remove_artifact
 from indexing.models import IndexBuild

@@ -19,8 +19,8 @@ from django.dispatch import receiver
 from concepts import tasks
 from concepts.extraction import is_extracted
 from concepts.models import Instance
+from core.enqueueing import wake_on_commit
 from documents.models import Artifact, Source
-from documents.waking import wake_on_commit
 from indexing.models import IndexBuild
 
 

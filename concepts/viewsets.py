@@ -41,15 +41,10 @@ from concepts.serializers import (
     render_relationship,
     render_type,
 )
-from documents.exceptions import UnknownIndex
+from core.exceptions import UnknownIndex
+from core.paging import paged
+from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
 from documents.indexes import get_catalog
-from documents.serializers import (
-    MAX_NAME_CHARS,
-    ErrorSerializer,
-    PagingSerializer,
-    StrictSerializer,
-)
-from documents.viewsets import paged
 
 REFUSED = {400: ErrorSerializer, 404: ErrorSerializer}
 TAKEN = {**REFUSED, 409: ErrorSerializer}

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from django.conf import settings
 from pydantic import BaseModel, Field
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing.spec import IndexSpec
 from summaries import llm
 from summaries.extractive.languages import guess_language, is_unspaced

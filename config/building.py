@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from django.core.management.base import CommandError
 from kombu.exceptions import OperationalError as BrokerError
 
-from access.server import find_server
 from config import embedded
+from core.progress_bars import progress_bar
+from core.running_server import find_server
 from documents.models import Artifact
 from indexing.comparisons import describe_comparison
-from indexing.management.bars import progress_bar
 from indexing.models import IndexBuild
 from indexing.promotion import missing_artifacts
 from indexing.tasks import wake_sweeps

@@ -23,17 +23,9 @@ from concepts.exceptions import (
     UnknownRelationship,
     UnknownRelationshipType,
 )
-from documents.exceptions import (
-    ContentConflict,
-    DiskFull,
-    InvalidInput,
-    StrataError,
-    TooLarge,
-    UnknownArtifact,
-    UnknownIndex,
-    Unparsable,
-)
-from documents.serializers import describe_error, invalid_input
+from core.exceptions import DiskFull, InvalidInput, StrataError, TooLarge, UnknownIndex
+from core.serializers import describe_error, invalid_input
+from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
 from indexing.exceptions import (
     BuildNotThere,
     BuildUnfinished,

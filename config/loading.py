@@ -2,7 +2,7 @@
 
 import logging
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing import embedding
 from indexing.specs import get_specs
 from indexing.stores import get_store

@@ -12,9 +12,9 @@ from django.db.models import Q
 from rich.console import Console
 from rich.progress import TaskID
 
+from core.progress_bars import make_bars, progress_bar
 from documents.indexes import get_catalog
 from documents.models import Artifact
-from indexing.management.bars import make_bars, progress_bar
 from indexing.models import Regeneration
 from indexing.progress import IndexProgress, index_progress
 from indexing.regeneration import (

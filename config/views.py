@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing.stores import get_store
 
 

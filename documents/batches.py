@@ -9,9 +9,10 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, transaction
 
-from documents.exceptions import StrataError, TooLarge
-from documents.parsers import Line, Readable, iter_lines, load_json
-from documents.serializers import describe_error, read_text_artifact
+from core.exceptions import StrataError, TooLarge
+from core.parsers import Line, Readable, iter_lines, load_json
+from core.serializers import describe_error
+from documents.serializers import read_text_artifact
 from documents.services import add_artifact
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
+from core.text import hash_text
 from documents.exceptions import ContentConflict
-from documents.models import Artifact, hash_text
+from documents.models import Artifact
 from documents.services import note_change
 
 

@@ -4,62 +4,7 @@ The class docstring is the message where no other is given. ``code`` is stable a
 meant for programs; ``fix`` tells a person what to do.
 """
 
-from collections.abc import Iterable
-
-
-class StrataError(Exception):
-    """Something went wrong."""
-
-    code = "error"
-    is_retryable = False  # whether the same call may succeed later, unchanged
-    is_about_setup = False  # whether an operator must mend something first, and then it may
-
-    def __init__(
-        self,
-        detail: str | None = None,
-        *,
-        field: str | None = None,
-        allowed: Iterable[str] | None = None,
-        fix: str | None = None,
-    ) -> None:
-        self.detail = detail or (self.__doc__ or "").strip().splitlines()[0]
-        self.field = field
-        self.allowed = None if allowed is None else sorted(allowed)
-        self.fix = fix
-        super().__init__(self.detail)
-
-    def as_json(self) -> dict[str, object]:
-        """The error's public form: ``code``, ``detail`` and whichever of the rest is set."""
-        extras = {"field": self.field, "allowed": self.allowed, "fix": self.fix}
-        return {
-            "code": self.code,
-            "detail": self.detail,
-            **{name: value for name, value in extras.items() if value is not None},
-        }
-
-
-class InvalidInput(StrataError):
-    """The request holds a value that is not allowed."""
-
-    code = "invalid"
-
-
-class Malformed(InvalidInput):
-    """The request's body cannot be read."""
-
-    code = "malformed"
-
-
-class TooLarge(InvalidInput):
-    """What was sent is larger than is accepted."""
-
-    code = "too_large"
-
-
-class UnknownIndex(StrataError):
-    """There is no index of this name."""
-
-    code = "unknown_index"
+from core.exceptions import StrataError
 
 
 class UnknownArtifact(StrataError):
@@ -72,13 +17,6 @@ class ContentConflict(StrataError):
     """Another artifact of this index already holds this identity."""
 
     code = "content_conflict"
-
-
-class DiskFull(StrataError):
-    """There is too little free disk space to accept more."""
-
-    code = "disk_full"
-    is_retryable = True
 
 
 class Unparsable(StrataError):

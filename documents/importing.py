@@ -12,11 +12,11 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from core.exceptions import InvalidInput, StrataError, TooLarge
+from core.parsers import iter_lines, load_json
 from documents.anthology import Paper
-from documents.exceptions import InvalidInput, StrataError, TooLarge
 from documents.models import Artifact
 from documents.originals import keep_file
-from documents.parsers import iter_lines, load_json
 from documents.serializers import read_text_artifact
 from documents.services import Verdict, add_artifact, find_given
 

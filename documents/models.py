@@ -1,6 +1,5 @@
 """What people give: artifacts, the pages they have, the sources the pages are cut into."""
 
-import hashlib
 import json
 import uuid
 from pathlib import Path
@@ -10,10 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-
-def hash_text(text: str) -> str:
-    """SHA-256 of a text's UTF-8 bytes, in hex."""
-    return hashlib.sha256(text.encode()).hexdigest()
+from core.text import hash_text
 
 
 class ArtifactQuerySet(models.QuerySet["Artifact"]):

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from django.conf import settings
 
-from documents.exceptions import DiskFull, TooLarge
+from core.exceptions import DiskFull, TooLarge
+from core.text import clean_text
 from documents.models import Artifact
-from documents.parsing import clean_text
 
 ABANDONED_SECONDS = 86_400  # a file that long on its way in was left there by a kill
 

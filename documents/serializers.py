@@ -4,22 +4,30 @@
 plain dicts; the serializers of answers describe them in the OpenAPI document.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db.models import Count
-from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
-from rest_framework.exceptions import ErrorDetail
 
-from documents.exceptions import InvalidInput, StrataError
+from core.exceptions import InvalidInput
+from core.parsers import load_json
+from core.serializers import (
+    MAX_NAME_CHARS,
+    ErrorSerializer,
+    ListSerializer,
+    PagingSerializer,
+    ProblemSerializer,
+    StrictSerializer,
+    StringField,
+    TitleField,
+)
+from core.text import clean_text
 from documents.indexes import NodeCounts, get_catalog
 from documents.models import Artifact, Page
-from documents.parsers import load_json
-from documents.parsing import clean_text
 from documents.services import TextContent
 
 MAX_TITLE_CHARS = 1_000
@@ -27,9 +35,6 @@ MAX_EXTERNAL_ID_CHARS = 255
 MAX_URL_CHARS = 2_000
 MAX_METADATA_DEPTH = 10
 MAX_METADATA_CHARS = 100_000  # every list of 100 artifacts carries that of each
-MAX_NAME_CHARS = 100  # of a name that is quoted back
-MAX_PAGE_SIZE = 100
-MAX_OFFSET = 2**31 - 1
 # Schemes a browser may be handed as a link: `javascript:` is a URL too.
 URL_SCHEMES = ("file", "ftp", "gs", "http", "https", "s3")
 STATUSES = ("received", "parsing", "indexing", "ready", "failed")
@@ -39,99 +44,7 @@ ORDERINGS = ("created_at", "updated_at", "title")
 # --- What every request shape shares ---------------------------------------------------------
 
 
-class StrictSerializer(serializers.Serializer):
-    """Refuses what it does not know: a misspelt name is an error and never ignored.
-
-    Takes a JSON object, or a query string or form, where a name may stand only once.
-    ``is_valid(raise_exception=True)`` raises ``InvalidInput`` for the first wrong field.
-    """
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, QueryDict):
-            data = _plain(data)
-        if isinstance(data, Mapping):
-            allowed = [name for name, field in self.fields.items() if not field.read_only]
-            for name in data:
-                if name not in allowed:
-                    shown = str(name)[:MAX_NAME_CHARS]
-                    raise InvalidInput(
-                        f"There is no field {shown!r} here.", field=shown, allowed=allowed
-                    )
-        return super().to_internal_value(data)
-
-    def is_valid(self, *, raise_exception: bool = False) -> bool:
-        is_valid = super().is_valid(raise_exception=False)
-        if not is_valid and raise_exception:
-            raise invalid_input(self.errors, self.fields)
-        return is_valid
-
-
-def invalid_input(
-    errors: Any, fields: Mapping[str, serializers.Field] | None = None
-) -> InvalidInput:
-    """The first of DRF's validation errors as one of ours, named by its place in the body."""
-    path, error = _first_error(errors)
-    field = (fields or {}).get(path[0]) if path else None
-    allowed = None
-    if isinstance(field, serializers.ChoiceField) and error.code == "invalid_choice":
-        allowed = [str(choice) for choice in field.choices]
-    return InvalidInput(str(error), field=".".join(path) or None, allowed=allowed)
-
-
-def describe_error(error: StrataError) -> dict[str, Any]:
-    """The public form of an error: what it quotes of the caller may be no UTF-8."""
-    return {
-        name: clean_text(value) if isinstance(value, str) else value
-        for name, value in error.as_json().items()
-    }
-
-
-def _first_error(errors: Any) -> tuple[list[str], ErrorDetail]:
-    path: list[str] = []
-    while not isinstance(errors, str):
-        if isinstance(errors, Mapping):
-            name, errors = next((name, error) for name, error in errors.items() if error)
-            if name != "non_field_errors":
-                path.append(str(name))
-        else:
-            # In a list of forms the right ones have an empty entry.
-            position, errors = next((i, error) for i, error in enumerate(errors) if error)
-            if not isinstance(errors, str):
-                path.append(str(position))
-    return path, errors if isinstance(errors, ErrorDetail) else ErrorDetail(errors, "invalid")
-
-
-def _plain(data: QueryDict) -> dict[str, Any]:
-    # As a plain dict an absent boolean takes its default; in a form DRF calls it false.
-    plain: dict[str, Any] = {}
-    for name, values in data.lists():
-        if len(values) > 1:
-            shown = name[:MAX_NAME_CHARS]
-            raise InvalidInput(f"{shown!r} stands there more than once.", field=shown)
-        plain[name] = values[0]
-    return plain
-
-
 # --- Fields ----------------------------------------------------------------------------------
-
-
-class StringField(serializers.CharField):
-    """A string and nothing that could be read as one; kept to the character."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(trim_whitespace=False, **kwargs)
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return super().to_internal_value(data)
-
-
-class TitleField(StringField):
-    """A string as it is shown: what cannot be stored replaced, no space around it."""
-
-    def to_internal_value(self, data: Any) -> str:
-        return clean_text(super().to_internal_value(data)).strip()
 
 
 class URLField(StringField):
@@ -319,11 +232,6 @@ class RelabelSerializer(StrictSerializer):
     metadata = MetadataField(required=False)
 
 
-class PagingSerializer(StrictSerializer):
-    limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_PAGE_SIZE)
-    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
-
-
 class ArtifactFilterSerializer(PagingSerializer):
     status = serializers.ChoiceField(choices=STATUSES, required=False)
     external_id = StringField(required=False, max_length=MAX_EXTERNAL_ID_CHARS)
@@ -337,19 +245,6 @@ class ArtifactFilterSerializer(PagingSerializer):
 
 
 # --- What is answered ------------------------------------------------------------------------
-
-
-class ProblemSerializer(serializers.Serializer):
-    code = serializers.CharField()
-    detail = serializers.CharField()
-
-
-class ErrorSerializer(ProblemSerializer):
-    """Every error of the API."""
-
-    field = serializers.CharField(required=False, help_text="What of the request is wrong.")
-    allowed = serializers.ListField(child=serializers.CharField(), required=False)
-    fix = serializers.CharField(required=False, help_text="What to do about it.")
 
 
 class ArtifactNodesSerializer(serializers.Serializer):
@@ -396,19 +291,13 @@ class PageSerializer(PageSummarySerializer):
     text = serializers.CharField()
 
 
-class _ListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-
-
 @extend_schema_serializer(many=False)
-class ArtifactListSerializer(_ListSerializer):
+class ArtifactListSerializer(ListSerializer):
     results = ArtifactSerializer(many=True)
 
 
 @extend_schema_serializer(many=False)
-class PageListSerializer(_ListSerializer):
+class PageListSerializer(ListSerializer):
     results = PageSummarySerializer(many=True)
 
 

@@ -21,11 +21,12 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
+from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, Unparsable
 from documents.indexes import get_catalog
-from documents.models import Artifact, Change, Page, Source, hash_text
+from documents.models import Artifact, Change, Page, Source
 from documents.originals import FileContent, adopt_file, require_disk
-from documents.parsing import ParsedPage, clean_text, parse_file
+from documents.parsing import ParsedPage, parse_file
 from documents.sources import cut_sources
 
 logger = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from typing import Any
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
+from core.enqueueing import wake_on_commit
 from documents import tasks
 from documents.models import Artifact
-from documents.waking import wake_on_commit
 
 
 @receiver(post_save, sender=Artifact, dispatch_uid="documents.artifact_saved")

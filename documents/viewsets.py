@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.http import FileResponse, StreamingHttpResponse
 from django.http.request import UnreadablePostError
@@ -21,31 +20,29 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.urls import remove_query_param, replace_query_param
 
+from core.exceptions import StrataError, TooLarge, UnknownIndex
+from core.paging import paged
+from core.parsers import JSONParser, Readable
+from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
+from core.text import clean_text
 from documents import services
 from documents.batches import add_lines
-from documents.exceptions import StrataError, TooLarge, UnknownArtifact, UnknownIndex
+from documents.exceptions import UnknownArtifact
 from documents.indexes import get_catalog
 from documents.models import Artifact, Page
 from documents.originals import FileContent, keep_file
-from documents.parsers import JSONParser, Readable
-from documents.parsing import clean_text
 from documents.serializers import (
-    MAX_NAME_CHARS,
     ArtifactFilterSerializer,
     ArtifactListSerializer,
     ArtifactSerializer,
-    ErrorSerializer,
     FileArtifactSerializer,
     FileSerializer,
     PageListSerializer,
     PageSerializer,
     PagesSerializer,
-    PagingSerializer,
     RelabelSerializer,
     RemovalSerializer,
-    StrictSerializer,
     TextArtifactSerializer,
     VerdictSerializer,
     read_text_artifact,
@@ -428,21 +425,3 @@ def _taken(artifact: Artifact, verdict: Verdict) -> Response:
         _rendered(artifact.pk),
         status=status.HTTP_200_OK if is_done else status.HTTP_202_ACCEPTED,
     )
-
-
-def paged(
-    request: Request, rows: QuerySet[Any], given: dict[str, Any]
-) -> tuple[QuerySet[Any], dict[str, Any]]:
-    """The rows of one page, and what a list's answer says beside them."""
-    limit, offset = given["limit"], given["offset"]
-    count = rows.count()
-    url = request.build_absolute_uri()
-    next_url = previous_url = None
-    if offset + limit < count:
-        next_url = replace_query_param(url, "offset", offset + limit)
-    if offset > limit:
-        previous_url = replace_query_param(url, "offset", offset - limit)
-    elif offset:
-        previous_url = remove_query_param(url, "offset")
-    answer = {"count": count, "next": next_url, "previous": previous_url}
-    return rows[offset : offset + limit], answer

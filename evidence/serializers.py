@@ -4,17 +4,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from documents.exceptions import InvalidInput
-from documents.parsing import clean_text
-from documents.serializers import (
-    MAX_TITLE_CHARS,
-    MAX_URL_CHARS,
-    StrictSerializer,
-    StringField,
-    TextField,
-    TitleField,
-    URLField,
-)
+from core.exceptions import InvalidInput
+from core.serializers import StrictSerializer, StringField, TitleField
+from core.text import clean_text
+from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URLField
 from evidence.finding import MAX_URLS, FoundEvidence
 from evidence.services import MAX_ITEMS, Decision, Item, Verdict
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS

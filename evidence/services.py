@@ -15,9 +15,10 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
+from core.text import hash_text
 from documents.indexes import get_catalog
-from documents.models import Artifact, hash_text
+from documents.models import Artifact
 from documents.services import TextContent, add_artifact, find_given
 from evidence.comparing import Known, embed_contents, name_space
 from evidence.models import RecentEvidence, Vectors

@@ -5,7 +5,7 @@ from rest_framework import viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from documents.serializers import ErrorSerializer
+from core.serializers import ErrorSerializer
 from evidence.finding import find_similar
 from evidence.serializers import (
     AddEvidenceSerializer,

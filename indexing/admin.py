@@ -13,10 +13,11 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.translation import ngettext
 
-from documents.admin import ArtifactAdmin, IndexFilter, Listed, LookedAt, selected
-from documents.exceptions import StrataError
+from core.admin import Listed, LookedAt, selected
+from core.enqueueing import wake_on_commit
+from core.exceptions import StrataError
+from documents.admin import ArtifactAdmin, IndexFilter
 from documents.models import Artifact
-from documents.waking import wake_on_commit
 from indexing import promotion, services, tasks
 from indexing.comparisons import describe_comparison, summarise_comparison
 from indexing.models import NOT_SETTLED, Index, IndexBuild, Node

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from documents.serializers import ErrorSerializer
+from core.serializers import ErrorSerializer
 from indexing import promotion, tasks
 from indexing.forecast import forecast_build
 from indexing.models import IndexBuild

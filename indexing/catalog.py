@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from documents.indexes import NodeCounts
 from documents.models import Artifact
 from indexing import embedding

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
-from documents.models import Artifact, Source, hash_text
+from core.text import hash_text
+from documents.models import Artifact, Source
 from indexing import embedding
 from indexing.chunking import cut_chunks, fit_context
 from indexing.kinds import Condition, UnwrittenKind

@@ -8,7 +8,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.lookups import In, IsNull
 
-from documents.models import Artifact, hash_text
+from core.text import hash_text
+from documents.models import Artifact
 from indexing.chunks import artifact_place, declared_fields
 from indexing.kinds import NEVER, Condition, UnwrittenKind
 from indexing.models import IndexBuild, Node

@@ -1,6 +1,6 @@
 """Conditions met while building and reading indexes."""
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 
 
 class InvalidSpec(StrataError):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
-from documents.models import Artifact, hash_text
+from core.text import hash_text
+from documents.models import Artifact
 from documents.parsing import IMAGE_TYPES
 from indexing.chunks import artifact_place, declared_fields
 from indexing.kinds import Condition, UnwrittenKind

@@ -13,7 +13,7 @@ from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from documents.exceptions import UnknownIndex
+from core.exceptions import UnknownIndex
 from documents.models import Artifact
 from indexing.exceptions import BuildNotThere, BuildUnfinished, UnknownBuild
 from indexing.kinds import is_unfinished

@@ -11,10 +11,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import ngettext
 
-from documents.admin import IndexFilter, Listed, LookedAt, selected
-from documents.exceptions import StrataError
+from core.admin import Listed, LookedAt, selected
+from core.enqueueing import wake_on_commit
+from core.exceptions import StrataError
+from documents.admin import IndexFilter
 from documents.models import Artifact
-from documents.waking import wake_on_commit
 from indexing import tasks
 from indexing.kinds import get_kind
 from indexing.models import Index, Node, Regeneration

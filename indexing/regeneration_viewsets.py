@@ -8,7 +8,9 @@ from rest_framework import serializers, status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from documents.serializers import (
+from core.enqueueing import wake_on_commit
+from core.paging import paged
+from core.serializers import (
     MAX_NAME_CHARS,
     MAX_OFFSET,
     ErrorSerializer,
@@ -16,8 +18,6 @@ from documents.serializers import (
     StrictSerializer,
     StringField,
 )
-from documents.viewsets import paged
-from documents.waking import wake_on_commit
 from indexing import tasks
 from indexing.exceptions import UnknownRegeneration
 from indexing.models import Regeneration

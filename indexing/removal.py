@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from documents.exceptions import UnknownIndex
+from core.exceptions import UnknownIndex
 from documents.models import Artifact, Change
 from documents.services import remove_artifact
 from indexing.models import Index, IndexBuild, Node

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from core.import_lock import importing
 from indexing.exceptions import ModelUnavailable
-from indexing.importing import importing
 
 BATCH_PAIRS: Final = 8  # scored at once: on two cores some tens of milliseconds
 

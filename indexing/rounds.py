@@ -13,7 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import QuerySet
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from documents.models import Artifact
 from indexing.models import IndexBuild
 

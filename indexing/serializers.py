@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Count
 from rest_framework import serializers
 
-from documents.serializers import StrictSerializer
+from core.serializers import StrictSerializer
 from indexing.models import IndexBuild, Node
 from indexing.promotion import missing_artifacts
 from indexing.spec import COLLECTIONS

@@ -16,8 +16,8 @@ from uuid import UUID
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
+from core.enqueueing import wake_on_commit
 from documents.models import Artifact, Source
-from documents.waking import wake_on_commit
 from indexing import tasks
 
 

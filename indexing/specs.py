@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from documents.exceptions import UnknownIndex
+from core.exceptions import UnknownIndex
 from indexing.spec import IndexSpec, load_specs, parse_spec
 
 

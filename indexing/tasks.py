@@ -11,7 +11,7 @@ from uuid import UUID
 from celery import current_app, shared_task
 from django.conf import settings
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing import changes, promotion, removal, services, verification
 from indexing.kinds import unplanned_artifacts
 from indexing.models import IndexBuild, Node, Regeneration

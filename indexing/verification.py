@@ -13,8 +13,9 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models.functions import Now
 
-from documents.exceptions import StrataError
-from documents.models import Artifact, Source, hash_text
+from core.exceptions import StrataError
+from core.text import hash_text
+from documents.models import Artifact, Source
 from indexing.doubt import delete_points
 from indexing.kinds import awaited_artifacts, hash_payload
 from indexing.models import IndexBuild, Node, WriteInDoubt

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from documents.exceptions import UnknownIndex
-from documents.serializers import ErrorSerializer, StrictSerializer
+from core.exceptions import UnknownIndex
+from core.serializers import ErrorSerializer, StrictSerializer
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild

@@ -4,7 +4,8 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html
 
-from documents.admin import IndexFilter, LookedAt
+from core.admin import LookedAt
+from documents.admin import IndexFilter
 from retrieval.evaluation.report import say_measure
 from retrieval.models import EvaluationRun, Judgement
 

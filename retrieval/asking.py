@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.core.cache import cache
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.pipelines.passages import Answer
 from retrieval.pipelines.running import Found, Question, run
 

@@ -10,15 +10,15 @@ from rest_framework import serializers, status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from documents.serializers import (
+from core.enqueueing import wake_on_commit
+from core.paging import paged
+from core.serializers import (
     MAX_NAME_CHARS,
     ErrorSerializer,
     PagingSerializer,
     StrictSerializer,
     StringField,
 )
-from documents.viewsets import paged
-from documents.waking import wake_on_commit
 from retrieval import tasks
 from retrieval.evaluation import DEFAULT_MEASURES
 from retrieval.evaluation.history import describe_run, earlier_runs

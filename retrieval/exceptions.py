@@ -1,6 +1,6 @@
 """Conditions met while reading."""
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 
 
 class UnknownSource(StrataError):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from documents.exceptions import InvalidInput
-from documents.parsing import is_text
+from core.exceptions import InvalidInput
+from core.text import is_text
 from indexing.spec import FieldSpec, IndexSpec
 from indexing.stores import AllOf, AnyOf, Filter, Match, MatchText, Not, Range
 

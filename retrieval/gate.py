@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from documents.models import Artifact
 from indexing.exceptions import BuildUnfinished
 from indexing.models import Index, IndexBuild

@@ -14,8 +14,8 @@ from concepts.emergence import accept_pair, dismiss_pair
 from concepts.models import EmergentPair, Relationship
 from concepts.serializers import NOT_TRUTH, RelationshipSerializer, render_relationship
 from concepts.viewsets import check_index, find_concept
-from documents.serializers import StrictSerializer
-from documents.viewsets import paged
+from core.paging import paged
+from core.serializers import StrictSerializer
 from retrieval.answering import Answered
 from retrieval.knowledge import bearing, bridges, concepts, entries, graph, passages
 from retrieval.knowledge.nearest import Nearest

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing.rounds import Round
 from indexing.tasks import tidy_store
 from retrieval import gate

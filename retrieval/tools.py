@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.spec import FieldSpec, IndexSpec, ToolSpec
 from retrieval.exceptions import UnknownTool
 from retrieval.filters import MAX_VALUE_CHARS, read_value

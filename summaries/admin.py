@@ -15,14 +15,15 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import ngettext
 from rest_framework.exceptions import ValidationError as InvalidJSON
 
-from documents.admin import ArtifactAdmin, Listed, PageAdmin, selected
-from documents.exceptions import InvalidInput
+from core.admin import Listed, selected
+from core.enqueueing import wake_on_commit
+from core.exceptions import InvalidInput
+from core.text import clean_text
+from documents.admin import ArtifactAdmin, PageAdmin
 from documents.models import Artifact, Page
-from documents.parsing import clean_text
 from documents.serializers import MetadataTextField
 from documents.services import parse_again
 from documents.tasks import sweep_documents
-from documents.waking import wake_on_commit
 from indexing import services as indexing
 from indexing.admin import ERROR_CHARS, IndexOfBuildFilter, wake_settling
 from indexing.models import IndexBuild, Node

@@ -1,6 +1,6 @@
 """Conditions met while a language model is asked to write."""
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 
 
 class LanguageModelError(StrataError):

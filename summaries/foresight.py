@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from documents.models import Artifact, Page, hash_text
+from core.text import hash_text
+from documents.models import Artifact, Page
 from indexing.forecast import Foreseen
 from indexing.models import IndexBuild, Node
 from summaries import llm

@@ -9,7 +9,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
-from documents.models import Artifact, Page, Source, hash_text
+from core.text import hash_text
+from documents.models import Artifact, Page, Source
 from indexing import embedding
 from indexing.chunking import embedded_text, fit_context
 from indexing.chunks import declared_fields, passage_place

@@ -10,7 +10,8 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-from documents.models import Artifact, Page, Source, hash_text
+from core.text import hash_text
+from documents.models import Artifact, Page, Source
 from indexing.models import IndexBuild
 
 EMPTY = hash_text("")  # told by its hash, a text need not be read to be known as empty

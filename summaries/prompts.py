@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.template import Context, Engine, TemplateSyntaxError
 
-from documents.models import hash_text
+from core.text import hash_text
 from indexing.exceptions import InvalidSpec
 
 PARTING = "=== user ===\n"

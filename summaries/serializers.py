@@ -4,7 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from documents.serializers import REVISION_HELP, StrictSerializer, StringField
+from core.serializers import StrictSerializer, StringField
+from documents.serializers import REVISION_HELP
 from summaries.models import Summary
 
 MAX_SUMMARY_CHARS = 10_000

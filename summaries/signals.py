@@ -16,8 +16,8 @@ from uuid import UUID
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
+from core.enqueueing import wake_on_commit
 from documents.models import Artifact, Page
-from documents.waking import wake_on_commit
 from indexing.models import IndexBuild
 from indexing.tasks import plan_nodes
 from summaries import tasks

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing.models import IndexBuild
 from indexing.rounds import BuildRound, PlanRound
 from indexing.services import note_problem

@@ -8,9 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.serializers import ErrorSerializer
 from documents.exceptions import UnknownArtifact
 from documents.models import Page
-from documents.serializers import ErrorSerializer
 from summaries.models import Summary
 from summaries.serializers import (
     SummaryCandidateSerializer,

@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from django.conf import settings
 from pydantic import BaseModel, Field, create_model
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec
 from summaries import extractive, llm

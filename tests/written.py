@@ -5,7 +5,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from documents.models import Artifact, hash_text
+from core.text import hash_text
+from documents.models import Artifact
 from indexing.chunks import ChunkKind
 from indexing.models import Index, IndexBuild
 from indexing.spec import IndexSpec

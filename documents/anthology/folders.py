@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.exceptions import InvalidInput
 from documents.anthology.lines import open_plain, read_lines
 from documents.anthology.papers import Paper
 from documents.anthology.people import People, read_people
 from documents.anthology.volumes import read_collection
-from documents.exceptions import InvalidInput
 
 _READ_BYTES = 1 << 20
 

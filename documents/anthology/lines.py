@@ -10,10 +10,10 @@ from typing import IO, Any
 from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from core.exceptions import InvalidInput, Malformed, TooLarge
+from core.parsers import Line, iter_lines, load_json
 from documents.anthology.papers import Paper
 from documents.anthology.texts import clean
-from documents.exceptions import InvalidInput, Malformed, TooLarge
-from documents.parsers import Line, iter_lines, load_json
 
 
 class _PaperLine(BaseModel):

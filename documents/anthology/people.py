@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
+from core.exceptions import InvalidInput
 from documents.anthology.texts import clean
-from documents.exceptions import InvalidInput
 
 # The C loader reads megabytes in seconds; it is there unless PyYAML was built without it.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from lxml import etree
 
+from core.exceptions import InvalidInput
 from documents.anthology.papers import Paper
 from documents.anthology.people import People
 from documents.anthology.texts import clean, read_markup
-from documents.exceptions import InvalidInput
 
 _YEAR = re.compile(r"\d{4}")
 

@@ -5,15 +5,9 @@ child processes under limits and never in the caller's. Nothing here knows a dat
 pages into sources is ``documents.sources``.
 """
 
+from core.text import clean_text, is_text
 from documents.parsing.children import close_children, parse_file
-from documents.parsing.document import (
-    Limits,
-    ParsedDocument,
-    ParsedPage,
-    ParseWarning,
-    clean_text,
-    is_text,
-)
+from documents.parsing.document import Limits, ParsedDocument, ParsedPage, ParseWarning
 from documents.parsing.formats import FORMATS, IMAGE_TYPES, SUPPORTED_SUFFIXES, Format
 
 __all__ = [

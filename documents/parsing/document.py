@@ -3,18 +3,14 @@
 ``Draft`` is the one place where text is cleaned and counted, so that no reader can forget to.
 """
 
-import re
-import unicodedata
 from dataclasses import dataclass, field
 
+from core.text import clean_text
 from documents.exceptions import Unparsable
 
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MAX_LABEL_CHARS = 500
 # What programs write where the author gave no title.
 _NO_TITLES = {"untitled", "presentation", "powerpoint presentation", "word document", "unknown"}
-
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +69,6 @@ class Limits:
             max_expanded_bytes=settings.STRATA_PARSE_MAX_EXPANDED_BYTES,
             max_text_chars=settings.STRATA_PARSE_MAX_TEXT_CHARS,
         )
-
-
-def clean_text(text: str) -> str:
-    """The text in NFC, with what cannot be stored shown as U+FFFD.
-
-    PostgreSQL refuses NUL and UTF-8 has no lone surrogates; nothing else changes.
-    """
-    return unicodedata.normalize("NFC", _UNSTORABLE.sub(REPLACEMENT, text))
-
-
-def is_text(text: str) -> bool:
-    """Whether UTF-8 can write it: it holds no half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def clean_label(text: str) -> str:

@@ -3,8 +3,9 @@
 import codecs
 import re
 
+from core.text import REPLACEMENT
 from documents.exceptions import Unparsable
-from documents.parsing.document import REPLACEMENT, Draft
+from documents.parsing.document import Draft
 
 SAMPLE_BYTES = 256 * 1024  # enough to tell languages apart; detection costs far more than decoding
 

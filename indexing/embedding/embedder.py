@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from core.import_lock import importing
 from indexing.exceptions import EmbeddingMismatch
-from indexing.importing import importing
 from indexing.spec import EmbeddingSpec
 
 if TYPE_CHECKING:

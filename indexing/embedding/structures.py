@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.exceptions import ModelUnavailable
 
 INSTALL: Final = "pip install --require-hashes --no-deps -r requirements/chemistry.txt"

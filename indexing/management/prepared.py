@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing.services import sync_indexes
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import UnknownRegeneration
 from indexing.kinds import recipe_kinds, regeneration_types
 from indexing.models import Index, IndexBuild, Regeneration

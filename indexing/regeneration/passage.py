@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing.models import NOT_SETTLED, Node, Regeneration, lease_end
 from indexing.regeneration.scope import ROWS_AT_ONCE, Scope, next_artifacts
 from indexing.services import embed_again, plan_nodes, retry_failed

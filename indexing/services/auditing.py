@@ -6,7 +6,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
-from documents.models import Artifact, Page, Source, hash_text
+from core.text import hash_text
+from documents.models import Artifact, Page, Source
 from indexing.models import IndexBuild, Node
 
 

@@ -8,8 +8,9 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from core.text import hash_text
 from documents.exceptions import Unparsable
-from documents.models import Artifact, Source, hash_text
+from documents.models import Artifact, Source
 from documents.services import refuse_artifact
 from indexing.chunking import embedded_text
 from indexing.exceptions import Uncuttable

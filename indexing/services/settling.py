@@ -13,7 +13,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing import embedding
 from indexing.chunking import embedded_text
 from indexing.copying import copy_vectors

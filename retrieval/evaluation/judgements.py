@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from documents.exceptions import InvalidInput
-from documents.models import Artifact, hash_text
+from core.exceptions import InvalidInput
+from core.text import hash_text
+from documents.models import Artifact
 
 CSV_COLUMNS = ("query", "artifact", "page", "relevance")
 _PAGE = "#page="  # as links into PDF files have it; counted from 1

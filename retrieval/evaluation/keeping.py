@@ -12,8 +12,10 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from documents.exceptions import InvalidInput, UnknownArtifact, UnknownIndex
-from documents.models import Artifact, Page, hash_text
+from core.exceptions import InvalidInput, UnknownIndex
+from core.text import hash_text
+from documents.exceptions import UnknownArtifact
+from documents.models import Artifact, Page
 from indexing.models import Index, Node
 from retrieval.evaluation.judgements import Judgements, name_page, read_judgements
 from retrieval.exceptions import UnknownJudgement

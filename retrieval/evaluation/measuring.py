@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.evaluation.bootstrap import bootstrap_interval
 from retrieval.evaluation.judgements import Judgements, name_page
 from retrieval.evaluation.systems import RANKED, Place, System

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.evaluation.history import earlier_runs
 from retrieval.models import EvaluationRun
 

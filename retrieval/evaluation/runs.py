@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Now
 
-from documents.exceptions import InvalidInput, StrataError, UnknownIndex
+from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from documents.models import Artifact
 from indexing.models import Index, IndexBuild
 from retrieval.evaluation.judgements import Judgements, find_artifacts, name_page

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.pipelines.declaring import find_files
 from retrieval.search import (

@@ -8,8 +8,8 @@ import httpx
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
-from access.server import RunningServer, ServerGone, find_server
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
+from core.running_server import RunningServer, ServerGone, find_server
 from indexing.management.prepared import prepare_database
 from indexing.stores import close_store
 from retrieval.answering import ANSWERS

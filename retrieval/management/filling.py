@@ -7,11 +7,11 @@ from uuid import UUID
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from documents.exceptions import UnknownIndex
+from core.exceptions import UnknownIndex
+from core.progress_bars import progress_bar
 from documents.services import TextContent, add_artifact
 from indexing import services
 from indexing.kinds import awaited_artifacts
-from indexing.management.bars import progress_bar
 from indexing.models import IndexBuild, Node
 from retrieval.evaluation import CorpusText, read_corpus
 from summaries import services as writing

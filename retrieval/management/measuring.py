@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.core.management.base import CommandError
 
-from access.server import RunningServer, find_server
-from documents.exceptions import StrataError
-from indexing.management.bars import progress_bar
+from core.exceptions import StrataError
+from core.progress_bars import progress_bar
+from core.running_server import RunningServer, find_server
 from retrieval.evaluation import Judgements
 from retrieval.evaluation.runs import begin_run, claim_run, get_run, measure_run
 from retrieval.management.asking import answered, answering

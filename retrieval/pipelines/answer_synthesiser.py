@@ -10,7 +10,7 @@ import numpy as np
 from haystack import component
 from numpy.typing import NDArray
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing import embedding
 from retrieval.answers.citing import cite, make_citation
 from retrieval.answers.continuing import Continuation

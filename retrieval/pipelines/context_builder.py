@@ -5,7 +5,7 @@ from typing import Any
 
 from haystack import component
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.chunking.sentences import find_sentences
 from retrieval.pipelines.passages import Context, Passage
 from retrieval.search import Verdict

@@ -7,7 +7,7 @@ import numpy as np
 from haystack import component
 from numpy.typing import NDArray
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.stores import get_store
 from retrieval.pipelines.passages import Passage, Step
 from retrieval.pipelines.threads import in_threads

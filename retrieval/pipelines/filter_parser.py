@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 from haystack import component
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from indexing.stores import Match, get_store
 from retrieval.filters import parse_filter

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from haystack import component
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.fusion import RRF_K, Fused, reciprocal_rank_fusion, similarity_and_rank_fusion
 from retrieval.pipelines.passages import Passage, Ranking, Step
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from documents.exceptions import StrataError
-from indexing.importing import importing
+from core.exceptions import StrataError
+from core.import_lock import importing
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import COMPONENTS, HITS, Declaration, read_declaration
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from haystack import component
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.explanation import Explanation, Share
 from retrieval.pipelines.passages import Passage, Ranking, Step
 from retrieval.pipelines.threads import in_threads

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from haystack import component
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing import embedding
 from indexing.stores import Query, encode_query, get_store
 from retrieval.pipelines.threads import in_threads

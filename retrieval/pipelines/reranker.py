@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from haystack import component
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
+from core.import_lock import importing
 from indexing.exceptions import ModelUnavailable
-from indexing.importing import importing
 from indexing.reranking import CrossEncoder, Stopped, get_cross_encoder
 from retrieval.pipelines.passages import Passage, Step
 from retrieval.pipelines.threads import in_threads

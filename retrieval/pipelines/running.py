@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.awaiting import in_thread
 from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter

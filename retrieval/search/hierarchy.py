@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from indexing.stores import get_store
 from retrieval.explanation import Explanation

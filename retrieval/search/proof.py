@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from concepts.models import Concept, Entity, RelationshipType
-from documents.models import Source, hash_text
+from core.text import hash_text
+from documents.models import Source
 from indexing.compounds import list_structures
 from indexing.models import Node
 from indexing.spec import COLLECTIONS

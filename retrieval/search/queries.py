@@ -7,7 +7,7 @@ from uuid import UUID
 
 import numpy as np
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing import embedding
 from indexing.models import IndexBuild
 from indexing.stores import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from documents.exceptions import InvalidInput
-from documents.parsing import is_text
+from core.exceptions import InvalidInput
+from core.text import is_text
 from indexing.models import IndexBuild
 
 MAX_LIMIT = 100

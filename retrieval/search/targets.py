@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from indexing import changes, embedding
 from indexing.models import Index, IndexBuild
 from indexing.spec import COLLECTIONS, EmbeddingSpec, IndexSpec

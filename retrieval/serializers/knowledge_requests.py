@@ -8,8 +8,8 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.exceptions import InvalidInput
-from documents.serializers import MAX_OFFSET, StrictSerializer, StringField, invalid_input
+from core.exceptions import InvalidInput
+from core.serializers import MAX_OFFSET, StrictSerializer, StringField, invalid_input
 from retrieval.context import MAX_WINDOW
 from retrieval.knowledge.graph import MAX_DEPTH
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS

@@ -7,9 +7,9 @@ from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from documents.exceptions import InvalidInput, Malformed
-from documents.parsers import load_json
-from documents.serializers import StrictSerializer, StringField, invalid_input
+from core.exceptions import InvalidInput, Malformed
+from core.parsers import load_json
+from core.serializers import StrictSerializer, StringField, invalid_input
 from retrieval.context import MAX_WINDOW
 from retrieval.pipelines.running import MAX_ANSWER_HITS, Question
 from retrieval.search import (

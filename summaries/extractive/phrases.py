@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import regex  # for Unicode properties, which re lacks
 
-from indexing.importing import importing
+from core.import_lock import importing
 from summaries.extractive.languages import LANGUAGES
 
 MAX_WORDS = 4  # of a phrase

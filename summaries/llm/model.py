@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from django.conf import settings
 from pydantic import BaseModel, ValidationError
 
-from indexing.importing import importing
+from core.import_lock import importing
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelMisconfigured,

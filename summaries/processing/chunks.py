@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
+from core.parsers import load_json
+from core.text import clean_text
 from documents.models import Source
-from documents.parsers import load_json
-from documents.parsing import clean_text
 from indexing.catalog import clean_value
 from indexing.exceptions import InvalidSpec
 from indexing.spec import FieldSpec, IndexSpec

@@ -14,10 +14,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from documents.exceptions import InvalidInput
-from documents.models import hash_text
-from documents.parsers import load_json
-from documents.parsing import clean_text
+from core.exceptions import InvalidInput
+from core.parsers import load_json
+from core.text import clean_text, hash_text
 from summaries.processing.chunks import CHUNKS
 from summaries.processing.pages import PARSED
 

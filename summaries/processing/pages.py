@@ -14,8 +14,9 @@ and so does one that has backslashes there already; reading takes one away. Line
 import re
 from collections.abc import Sequence
 
-from documents.exceptions import InvalidInput
-from documents.parsing import ParsedPage, clean_text
+from core.exceptions import InvalidInput
+from core.text import clean_text
+from documents.parsing import ParsedPage
 
 PARSED = "parsed.md"
 

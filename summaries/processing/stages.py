@@ -9,10 +9,11 @@ from pathlib import Path
 
 from django.utils import timezone
 
-from documents.exceptions import InvalidInput, StrataError, UnknownIndex
-from documents.models import Artifact, Page, Source, hash_text
+from core.exceptions import InvalidInput, StrataError, UnknownIndex
+from core.text import clean_text, hash_text
+from documents.models import Artifact, Page, Source
 from documents.originals import keep_file
-from documents.parsing import ParsedPage, clean_text, parse_file
+from documents.parsing import ParsedPage, parse_file
 from documents.sources import cut_sources
 from indexing.chunks import draft_chunks
 from indexing.exceptions import InvalidSpec

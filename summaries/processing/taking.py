@@ -10,7 +10,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
-from documents.models import Artifact, Source, hash_text
+from core.text import hash_text
+from documents.models import Artifact, Source
 from documents.originals import FileContent
 from documents.parsing import ParsedPage
 from documents.services import add_artifact, note_change, replace_pages

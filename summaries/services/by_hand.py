@@ -8,9 +8,11 @@ from django.db import models, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from documents.exceptions import InvalidInput, UnknownArtifact
+from core.exceptions import InvalidInput
+from core.text import hash_text
+from documents.exceptions import UnknownArtifact
 from documents.indexes import get_catalog
-from documents.models import Artifact, Page, hash_text
+from documents.models import Artifact, Page
 from documents.services import note_change
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Summary, Writing, due_values

@@ -5,8 +5,9 @@ from uuid import UUID
 
 from django.db import transaction
 
+from core.text import hash_text
 from documents.exceptions import Unparsable
-from documents.models import Artifact, hash_text
+from documents.models import Artifact
 from documents.services import refuse_artifact
 from indexing.exceptions import Uncuttable
 from indexing.kinds import get_kind

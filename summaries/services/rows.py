@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from documents.models import hash_text
+from core.text import hash_text
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Summary, Writing
 from summaries.writers import AnnotationDraft

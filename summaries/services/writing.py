@@ -13,8 +13,9 @@ from django.db import connection, models, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
-from documents.exceptions import StrataError
-from documents.models import Artifact, hash_text
+from core.exceptions import StrataError
+from core.text import hash_text
+from documents.models import Artifact
 from indexing.kinds import awaited_artifacts
 from indexing.models import IndexBuild, lease_end
 from indexing.pace import LANGUAGE_MODEL, note_pace

@@ -2,8 +2,8 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from access import server
 from access.models import ApiKey
+from core import running_server
 
 pytestmark = pytest.mark.django_db
 
@@ -70,7 +70,7 @@ class TestKeyAuthentication:
 
     def test_knows_the_running_servers_own_key_while_it_runs(self, client, settings, tmp_path):
         settings.STRATA_DATA_DIR = tmp_path
-        with server.announced("http://127.0.0.1:1") as secret:
+        with running_server.announced("http://127.0.0.1:1") as secret:
             assert ask(client, f"Bearer {secret}").status_code == 404
 
         assert ask(client, f"Bearer {secret}").status_code == 401

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from access import server
+from core import running_server
 
 ANNOUNCER = """
 import sys, time
@@ -58,8 +58,8 @@ def url(web) -> str:
 @pytest.fixture(autouse=True)
 def data_dir(settings, tmp_path, monkeypatch) -> Path:
     settings.STRATA_DATA_DIR = tmp_path
-    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.3)
-    monkeypatch.setattr(server, "TAKE_SECONDS", 0.2)
+    monkeypatch.setattr(running_server, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(running_server, "TAKE_SECONDS", 0.2)
     return tmp_path
 
 
@@ -77,10 +77,10 @@ def announcer(data_dir, url) -> Iterator[subprocess.Popen]:
 
 class TestFindServer:
     def test_finds_none_where_none_was_announced(self):
-        assert server.find_server() is None
+        assert running_server.find_server() is None
 
     def test_finds_the_server_of_another_process(self, announcer, url):
-        found = server.find_server()
+        found = running_server.find_server()
 
         assert (found.url, found.pid) == (url, announcer.pid)
 
@@ -89,81 +89,81 @@ class TestFindServer:
         announcer.wait()
 
         assert (data_dir / "server.json").exists()
-        assert server.find_server() is None
+        assert running_server.find_server() is None
 
     def test_finds_none_where_a_killed_servers_address_is_someone_elses(self, data_dir, url):
         said = {"url": url, "key": "k", "pid": os.getpid()}
         (data_dir / "server.json").write_text(json.dumps(said))
         (data_dir / "server.lock").touch()
 
-        assert server.find_server() is None
+        assert running_server.find_server() is None
 
     def test_finds_none_where_nothing_answers(self):
-        with server.announced("http://127.0.0.1:1"):
-            assert server.find_server() is None
+        with running_server.announced("http://127.0.0.1:1"):
+            assert running_server.find_server() is None
 
     def test_waits_for_one_that_has_just_started(self, monkeypatch, web, url):
-        monkeypatch.setattr(server, "ANSWER_SECONDS", 5.0)
+        monkeypatch.setattr(running_server, "ANSWER_SECONDS", 5.0)
         answers = iter([False, False, True])
-        monkeypatch.setattr(server, "_is_live", lambda *args: next(answers))
+        monkeypatch.setattr(running_server, "_is_live", lambda *args: next(answers))
 
-        with server.announced(url):
-            assert server.find_server().url == url
+        with running_server.announced(url):
+            assert running_server.find_server().url == url
 
     def test_finds_none_in_a_file_of_nonsense(self, data_dir, url):
-        with server.announced(url):
+        with running_server.announced(url):
             (data_dir / "server.json").write_text("[]")
 
-            assert server.find_server() is None
+            assert running_server.find_server() is None
 
 
 class TestAnnounce:
     def test_writes_a_file_for_its_owner_alone(self, data_dir, url):
-        with server.announced(url):
+        with running_server.announced(url):
             assert (data_dir / "server.json").stat().st_mode & 0o777 == 0o600
 
     def test_refuses_a_second_server(self, announcer, url):
         with pytest.raises(BlockingIOError):
-            server.announce(url)
+            running_server.announce(url)
 
-        assert server.find_server().pid == announcer.pid
+        assert running_server.find_server().pid == announcer.pid
 
     def test_takes_over_from_a_killed_one(self, announcer, url):
         announcer.kill()
         announcer.wait()
 
-        with server.announced(url):
-            assert server.find_server().pid == os.getpid()
+        with running_server.announced(url):
+            assert running_server.find_server().pid == os.getpid()
 
     def test_leaves_nothing_behind_once_withdrawn(self, data_dir, url):
-        with server.announced(url) as key:
-            assert server.is_own_key(key)
+        with running_server.announced(url) as key:
+            assert running_server.is_own_key(key)
 
-        server.withdraw()
-        assert not server.is_own_key(key)
+        running_server.withdraw()
+        assert not running_server.is_own_key(key)
         assert not (data_dir / "server.json").exists()
 
 
 class TestRequest:
     def test_sends_the_key(self, web, url):
-        with server.announced(url) as key:
-            server.find_server().request("GET", "/anything")
+        with running_server.announced(url) as key:
+            running_server.find_server().request("GET", "/anything")
 
         assert web.asked[-1] == ("/anything", f"Bearer {key}")
 
     def test_goes_past_proxies(self, web, url, monkeypatch):
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
 
-        answer = server.RunningServer(url, "k", 1).request("GET", "/anything")
+        answer = running_server.RunningServer(url, "k", 1).request("GET", "/anything")
 
         assert answer.json() == {"status": "live"}
 
     def test_says_when_the_server_is_gone(self):
-        with pytest.raises(server.ServerGone):
-            server.RunningServer("http://127.0.0.1:1", "k", 1).request("GET", "/")
+        with pytest.raises(running_server.ServerGone):
+            running_server.RunningServer("http://127.0.0.1:1", "k", 1).request("GET", "/")
 
     def test_says_when_the_server_is_too_slow(self, web, url, monkeypatch):
         monkeypatch.setattr(Live, "do_GET", lambda self: time.sleep(0.5))
 
-        with pytest.raises(server.ServerGone, match=r"0\.1 s"):
-            server.RunningServer(url, "k", 1).request("GET", "/", timeout=0.1)
+        with pytest.raises(running_server.ServerGone, match=r"0\.1 s"):
+            running_server.RunningServer(url, "k", 1).request("GET", "/", timeout=0.1)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.embedding import examine_model, get_embedder, read_structure
 from indexing.spec import CompoundSpec
 from tests.chemistry.conftest import ASPIRIN, MOLECULES

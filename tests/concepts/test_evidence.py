@@ -8,7 +8,7 @@ from concepts.exceptions import QuoteNotFound
 from concepts.models import Concept, Instance
 from concepts.serializers import judge_instance
 from concepts.services import create_concept
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from documents.models import Source
 from documents.services import TextContent, add_artifact, remove_artifact, replace_content
 from tests.concepts.conftest import INDEX

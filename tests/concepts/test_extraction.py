@@ -10,7 +10,8 @@ from concepts.extraction import extract_again, extract_concepts, has_work, relea
 from concepts.models import Concept, Extraction, Instance, Relationship, RelationshipType
 from concepts.serializers import judge_instance
 from concepts.writers import find_phrases
-from documents.models import Source, hash_text
+from core.text import hash_text
+from documents.models import Source
 from documents.services import TextContent, remove_artifact, replace_content
 from indexing.exceptions import InvalidSpec
 from indexing.models import Node

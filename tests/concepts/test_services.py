@@ -6,7 +6,8 @@ from concepts import services
 from concepts.evidence import add_instance
 from concepts.exceptions import UnknownConcept
 from concepts.models import Concept, Instance, Relationship, RelationshipType
-from documents.exceptions import ContentConflict, InvalidInput
+from core.exceptions import InvalidInput
+from documents.exceptions import ContentConflict
 from documents.models import Artifact, Change
 from indexing import changes
 from indexing.changes import shows_revision

@@ -11,7 +11,7 @@ from rest_framework.exceptions import ErrorDetail
 
 from config import errors
 from config.errors import HTTP_STATUS, exception_handler, http_status
-from documents.exceptions import InvalidInput, StrataError, TooLarge
+from core.exceptions import InvalidInput, StrataError, TooLarge
 from indexing.exceptions import StoreUnavailable
 
 

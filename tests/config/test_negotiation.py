@@ -10,7 +10,7 @@ from rest_framework.renderers import JSONRenderer, StaticHTMLRenderer
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
-from config.negotiation import ContentNegotiation
+from core.negotiation import ContentNegotiation
 
 ACCEPTED = [
     None,

@@ -4,9 +4,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from core.exceptions import DiskFull, InvalidInput
 from documents import importing
 from documents.anthology import Paper
-from documents.exceptions import DiskFull, InvalidInput
 from documents.importing import add_papers
 from documents.models import Artifact
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from documents.exceptions import DiskFull, TooLarge
-from documents.models import hash_text
+from core.exceptions import DiskFull, TooLarge
+from core.text import hash_text
 from documents.originals import ABANDONED_SECONDS, drop_abandoned_files, keep_file
 
 

@@ -4,15 +4,12 @@ from typing import Any
 
 import pytest
 
+from core.exceptions import DiskFull, InvalidInput
+from core.text import hash_text
 from documents import services
-from documents.exceptions import (
-    ContentConflict,
-    DiskFull,
-    InvalidInput,
-    Unparsable,
-)
+from documents.exceptions import ContentConflict, Unparsable
 from documents.indexes import get_catalog
-from documents.models import Artifact, Page, Source, hash_text
+from documents.models import Artifact, Page, Source
 from documents.originals import FileContent, keep_file
 from documents.parsing import ParsedDocument, ParsedPage, ParseWarning
 from documents.services import TextContent, Verdict, add_artifact

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from access.models import ApiKey
+from core.exceptions import StrataError
 from documents import batches, services
-from documents.exceptions import StrataError
 from documents.indexes import get_catalog
 from documents.models import Artifact, Page
 from indexing.models import IndexBuild
@@ -455,7 +455,7 @@ class TestBatchStream:
         monkeypatch.setattr(batches, "EARLY_BYTES", 10_000)
         monkeypatch.setattr(batches, "HELD_IN_MEMORY_BYTES", 1_000)
         monkeypatch.setattr(batches, "GROUP_LINES", 20)
-        monkeypatch.setattr("documents.parsers.READ_BYTES", 1_000)
+        monkeypatch.setattr("core.parsers.READ_BYTES", 1_000)
         body, end, early, all_said = self.lines(300), len(self.lines(300).getvalue()), 0, b""
 
         for said in batches.add_lines("plain", body):

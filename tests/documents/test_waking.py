@@ -4,9 +4,9 @@ import pytest
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
+from core.enqueueing import wake_on_commit
 from documents.models import Artifact
 from documents.tasks import sweep_documents
-from documents.waking import wake_on_commit
 from indexing import tasks
 from tests.factories import give
 

@@ -3,7 +3,7 @@ near 1 - 1/n."""
 
 import pytest
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
 from documents.services import remove_artifact
 from evidence.comparing import Known

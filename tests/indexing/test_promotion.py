@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from documents.exceptions import UnknownIndex
+from core.exceptions import UnknownIndex
 from documents.models import Artifact
 from documents.services import remove_artifact
 from indexing import promotion

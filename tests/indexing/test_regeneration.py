@@ -4,7 +4,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact, Source
 from indexing import regeneration as regenerating
 from indexing.exceptions import EmbeddingUnavailable, UnknownRegeneration

@@ -5,7 +5,7 @@ from django.test import Client
 from django.utils import timezone
 
 from access.models import ApiKey
-from documents.exceptions import UnknownIndex
+from core.exceptions import UnknownIndex
 from documents.indexes import get_catalog
 from documents.models import Artifact, Change
 from documents.originals import keep_file

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from django.core.cache import cache
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from retrieval import asking
 from retrieval.asking import Event, Position

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from documents.models import Artifact
 from indexing import embedding
 from retrieval import comparison

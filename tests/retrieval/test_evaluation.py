@@ -4,8 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from access.models import ApiKey
-from access.server import RunningServer
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
+from core.running_server import RunningServer
 from retrieval.evaluation import read_corpus, read_judgements
 from retrieval.management import asking, measuring
 from retrieval.models import EvaluationRun

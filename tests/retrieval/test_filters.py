@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.spec import FieldSpec, IndexSpec
 from indexing.stores import AllOf, AnyOf, Match, MatchText, Not, Range
 from retrieval.filters import MAX_CONDITIONS, MAX_DEPTH, parse_filter

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from access.models import ApiKey
-from access.server import RunningServer
+from core.running_server import RunningServer
 from documents.services import TextContent, add_artifact
 from retrieval.management import asking
 from tests.factories import PARAGRAPHS

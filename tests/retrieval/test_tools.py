@@ -4,7 +4,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from access.models import ApiKey
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Source
 from indexing import tasks
 from indexing.models import Index

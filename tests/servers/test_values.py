@@ -2,7 +2,7 @@
 
 import pytest
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from documents.models import Artifact
 from documents.serializers import read_text_artifact
 from documents.services import Verdict, add_artifact

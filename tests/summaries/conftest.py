@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
 from indexing import specs
 from indexing.models import IndexBuild, Node
 from indexing.services import plan_nodes, settle_nodes, sync_indexes

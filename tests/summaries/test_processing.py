@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.management.commands import process as command
-from documents.exceptions import StrataError
-from documents.models import Artifact, Source, hash_text
-from documents.parsing import ParsedPage, clean_text
+from core.exceptions import StrataError
+from core.text import clean_text, hash_text
+from documents.models import Artifact, Source
+from documents.parsing import ParsedPage
 from documents.parsing.document import clean_label
 from documents.services import TextContent, add_artifact, parse_artifact
 from indexing import services as indexing

@@ -5,7 +5,8 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from documents.exceptions import InvalidInput, StrataError, UnknownArtifact
+from core.exceptions import InvalidInput, StrataError
+from documents.exceptions import UnknownArtifact
 from documents.models import Artifact, Page
 from documents.services import TextContent, add_artifact, remove_artifact, replace_content
 from indexing.exceptions import Uncuttable

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from documents.services import TextContent, add_artifact
 from indexing.spec import IndexSpec
 from indexing.verification import verify_build

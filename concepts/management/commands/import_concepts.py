@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from access.server import find_server
 from concepts.importing import import_statement, read_statements
+from core.running_server import find_server
 from indexing.management.prepared import PreparedCommand
 from indexing.models import Index
 

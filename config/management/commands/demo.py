@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from access.server import find_server
 from config import embedded
+from core.running_server import find_server
 from documents.importing import add_file, iter_files
 from documents.services import TextContent, add_artifact
 from indexing.management.prepared import PreparedCommand

@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from access.server import find_server
 from config import embedded
-from documents.exceptions import StrataError
+from core.exceptions import StrataError
+from core.running_server import find_server
 from indexing.embedding import examine_model
 from indexing.specs import get_specs
 from indexing.stores import get_store

@@ -5,12 +5,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
-from access.server import ServerGone, find_server
 from config import embedded
 from config.progress import follow_artifacts
+from core.progress_bars import progress_bar
+from core.running_server import ServerGone, find_server
 from documents.indexes import get_catalog
 from documents.models import Artifact
-from indexing.management.bars import progress_bar
 from indexing.management.prepared import PreparedCommand
 from summaries.processing import CHUNKS, MANIFEST, PARSED, Inspection
 

@@ -3,9 +3,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from access.server import find_server
 from config import embedded
 from config.building import nudge
+from core.running_server import find_server
 from indexing.management.prepared import PreparedCommand
 from indexing.promotion import get_index, prune_builds, remove_retired
 

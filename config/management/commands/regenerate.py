@@ -6,11 +6,11 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from access.server import RunningServer, ServerGone, find_server
 from config import embedded
 from config.progress import follow_regeneration
-from documents.exceptions import InvalidInput, UnknownIndex
-from documents.waking import wake_on_commit
+from core.enqueueing import wake_on_commit
+from core.exceptions import InvalidInput, UnknownIndex
+from core.running_server import RunningServer, ServerGone, find_server
 from indexing import tasks
 from indexing.kinds import regeneration_types
 from indexing.management.prepared import PreparedCommand

@@ -10,12 +10,12 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from access import server
 from access.models import ApiKey
 from config import embedded
 from config.loading import load_pipelines
 from config.progress import watch_progress
-from documents.exceptions import StrataError
+from core import running_server
+from core.exceptions import StrataError
 from indexing.management.prepared import prepare_database
 
 ADMIN_NAME = "admin"
@@ -65,7 +65,7 @@ class Command(BaseCommand):
                 ) from None
             self._greet(url, is_first_start)
             running.enter_context(embedded.working())
-            running.enter_context(server.announced(url))
+            running.enter_context(running_server.announced(url))
             background = [
                 threading.Thread(target=watch_progress, args=[stopped], daemon=True),
                 threading.Thread(target=load_pipelines, daemon=True),

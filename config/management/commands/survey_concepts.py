@@ -3,11 +3,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from access.server import find_server
 from concepts.emergence import survey_concepts, unsurveyed
 from concepts.models import EmergentPair
 from config import embedded
-from indexing.management.bars import progress_bar
+from core.progress_bars import progress_bar
+from core.running_server import find_server
 from indexing.management.prepared import PreparedCommand, read_database_once
 from indexing.models import IndexBuild
 from indexing.stores import get_store

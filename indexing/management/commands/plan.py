@@ -5,8 +5,8 @@ from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.table import Table
 
+from core.progress_bars import progress_bar
 from indexing.forecast import Forecast, forecast_build
-from indexing.management.bars import progress_bar
 from indexing.management.prepared import PreparedCommand
 from indexing.models import IndexBuild
 from indexing.specs import get_specs

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from access.server import find_server
+from core.running_server import find_server
 from indexing.management.prepared import PreparedCommand, read_database_once
 from indexing.models import Index, IndexBuild
 from indexing.verification import FINDINGS, verify_build

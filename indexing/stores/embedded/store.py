@@ -16,7 +16,7 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
-from documents.exceptions import DiskFull
+from core.exceptions import DiskFull
 from indexing.exceptions import StoreUnavailable
 from indexing.stores.base import (
     CollectionSchema,

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from documents.exceptions import InvalidInput, StrataError
+from core.exceptions import InvalidInput, StrataError
 from retrieval.evaluation import DEFAULT_MEASURES, parse_measures, read_judgements
 from retrieval.evaluation.report import render_report, say_measure
 from retrieval.evaluation.systems import MODES, require_system

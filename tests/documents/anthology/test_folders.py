@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from core.exceptions import InvalidInput
 from documents.anthology import Paper, open_anthology
 from documents.anthology.volumes import make_id
-from documents.exceptions import InvalidInput
 
 SLICE = Path(__file__).resolve().parents[4] / "shared" / "data" / "acl"
 

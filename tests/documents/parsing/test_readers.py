@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from documents.parsing import clean_text
+from core.text import clean_text
 from tests.documents.parsing.makers import (
     make_docx,
     make_epub,

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from documents.exceptions import DiskFull
+from core.exceptions import DiskFull
 from indexing.exceptions import StoreOwned, StoreUnavailable
 from indexing.stores import CollectionSchema, Match, Point, Query, Range, SparseVector
 from indexing.stores.embedded import EmbeddedStore

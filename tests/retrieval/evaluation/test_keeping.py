@@ -2,7 +2,8 @@ import uuid
 
 import pytest
 
-from documents.exceptions import InvalidInput, UnknownArtifact, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
+from documents.exceptions import UnknownArtifact
 from documents.services import TextContent, add_artifact
 from indexing.models import Node
 from retrieval.comparison import compare_builds

@@ -1,6 +1,6 @@
 import pytest
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.evaluation.judgements import Judgements
 from retrieval.evaluation.measuring import (
     Measured,

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.evaluation.judgements import Judgements
 from retrieval.evaluation.report import Change, History, Spread, render_report, say_measure
 from retrieval.evaluation.runs import begin_run, claim_run, measure_run

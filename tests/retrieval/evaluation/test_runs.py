@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import StoreUnavailable
 from retrieval import tasks
 from retrieval.evaluation import runs

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from haystack import component
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.pipelines.passages import Answer, Context, Passage, Ranking, Refusal
 
 

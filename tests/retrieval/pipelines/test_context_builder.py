@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.pipelines.context_builder import ContextBuilder
 from retrieval.search import Verdict
 from tests.retrieval.answers.making import make_passage

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing.models import Index
 from retrieval.pipelines.diversity import (
     Diversity,

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.conf import settings as django_settings
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from indexing.spec import IndexSpec, parse_spec
 from retrieval.filters import parse_filter
 from retrieval.pipelines import filter_parser

@@ -2,7 +2,7 @@ import copy
 
 import pytest
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from retrieval.pipelines.fusion import Fusion
 from tests.retrieval.pipelines.making import make_passage, make_ranking, names, node_id
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from retrieval.pipelines.reformulator import Reformulator
 from tests.factories import give, settle
 from tests.summaries.test_llm import Endpoint, endpoint, fails, says

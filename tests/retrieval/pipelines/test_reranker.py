@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from indexing import reranking
 from indexing.exceptions import ModelUnavailable
 from retrieval.pipelines import reranker as pipelines_reranker

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, Node
 from indexing.stores import get_store

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact, Source
 from documents.services import TextContent, replace_content
 from indexing.exceptions import StoreUnavailable

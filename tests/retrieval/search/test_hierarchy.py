@@ -5,7 +5,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact
 from indexing.exceptions import StoreUnavailable

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from documents.exceptions import InvalidInput
+from core.exceptions import InvalidInput
 from documents.models import Artifact, Page, Source
 from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild, Node

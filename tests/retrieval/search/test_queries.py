@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from documents.exceptions import InvalidInput, UnknownIndex
+from core.exceptions import InvalidInput, UnknownIndex
 from indexing.models import Index, Node
 from indexing.stores import get_store
 from retrieval.search import (

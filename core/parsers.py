@@ -9,7 +9,7 @@ from typing import IO, Any, Protocol
 from django.conf import settings
 from rest_framework.parsers import BaseParser
 
-from documents.exceptions import Malformed, TooLarge
+from core.exceptions import Malformed, TooLarge
 
 READ_BYTES = 1 << 16
 

@@ -1,0 +1,25 @@
+"""Lists that are answered a page at a time."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.utils.urls import remove_query_param, replace_query_param
+
+
+def paged(
+    request: Request, rows: QuerySet[Any], given: dict[str, Any]
+) -> tuple[QuerySet[Any], dict[str, Any]]:
+    """The rows of one page, and what a list's answer says beside them."""
+    limit, offset = given["limit"], given["offset"]
+    count = rows.count()
+    url = request.build_absolute_uri()
+    next_url = previous_url = None
+    if offset + limit < count:
+        next_url = replace_query_param(url, "offset", offset + limit)
+    if offset > limit:
+        previous_url = replace_query_param(url, "offset", offset - limit)
+    elif offset:
+        previous_url = remove_query_param(url, "offset")
+    answer = {"count": count, "next": next_url, "previous": previous_url}
+    return rows[offset : offset + limit], answer
