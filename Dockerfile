@@ -19,7 +19,7 @@ FROM build AS made
 COPY . .
 ENV STRATA_DATA_DIR=/tmp/data STRATA_MODELS_DIR=/models STRATA_STATIC_DIR=/static
 RUN PYTHONPATH=/app:/weights DJANGO_SETTINGS_MODULE=config.settings.embedded /venv/bin/python -c \
-    "from indexing.minilm import ensure_model; ensure_model('float32')"
+    "from indexing.embedding.minilm import ensure_model; ensure_model('float32')"
 # Settings that only have to be there: nothing is asked of any server.
 RUN SECRET_KEY=unused ALLOWED_HOSTS=unused DATABASE_URL=postgresql://unused \
     REDIS_URL=redis://unused QDRANT_URL=http://unused \
@@ -53,4 +53,4 @@ EXPOSE 8000
 # As itself, and not through the proxy: health checks need neither its host name nor TLS.
 HEALTHCHECK --interval=15s --timeout=10s --start-period=60s --retries=3 \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://localhost:8000/health/ready', timeout=8)"]
-CMD ["gunicorn", "-c", "python:config.web"]
+CMD ["gunicorn", "-c", "python:config.gunicorn"]

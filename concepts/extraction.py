@@ -41,8 +41,8 @@ from core.exceptions import StrataError
 from core.text import hash_text
 from documents.models import Artifact, Source
 from indexing.models import IndexBuild, lease_end
-from indexing.pace import LANGUAGE_MODEL, note_pace
 from indexing.spec import IndexSpec
+from indexing.throughput import LANGUAGE_MODEL, note_pace
 from summaries import llm
 from summaries.services import LEASE_SECONDS, SUSPECT_ATTEMPTS, spend
 from summaries.writers import batch_size

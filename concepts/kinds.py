@@ -9,7 +9,7 @@ from concepts.models import Concept, Entity, RelationshipType
 from core.text import hash_text
 from documents.models import Artifact
 from indexing import embedding
-from indexing.kinds import Condition, UnwrittenKind
+from indexing.kinds.registry import Condition, UnwrittenKind
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 

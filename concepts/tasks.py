@@ -10,8 +10,8 @@ from celery import shared_task
 
 from concepts import emergence, evidence, extraction
 from indexing.models import IndexBuild
-from indexing.rounds import BuildRound
 from indexing.services import note_problem
+from indexing.workers import BuildRound
 
 # What keeps it from the store keeps all else from it, and is noted there.
 surveying = BuildRound(emergence.survey_concepts, lambda build, error: None)

@@ -1,6 +1,22 @@
+from contextlib import AbstractContextManager
+
 from django.apps import AppConfig
 
 
 class ConfigConfig(AppConfig):
     name = "config"
     verbose_name = "Strata"
+
+    def ready(self) -> None:
+        from config.data_folder import create_data_folder
+        from core.local_workers import register_local_workers
+
+        create_data_folder()
+        register_local_workers(_local_workers)
+
+
+def _local_workers() -> AbstractContextManager[None]:
+    # Imported where it is used: the web server and the workers come along.
+    from config.embedded import local_workers
+
+    return local_workers()

@@ -16,7 +16,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["type"] != "lifespan":
         await answer(scope, receive, send)
         return
-    from config.loading import load_all
+    from config.preloading import load_all
 
     await receive()  # startup
     await asyncio.to_thread(load_all)

@@ -5,12 +5,12 @@ import os
 from celery import Celery
 from kombu.transport import TRANSPORT_ALIASES
 
-import config.workers  # noqa: F401 - its receivers
+import config.worker_process  # noqa: F401 - its receivers
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
 # By alias, not as Celery's broker_transport: Flower and the log know brokers by their scheme.
-TRANSPORT_ALIASES |= dict.fromkeys(("redis", "rediss"), "config.broker:Transport")
+TRANSPORT_ALIASES |= dict.fromkeys(("redis", "rediss"), "config.redis_transport:Transport")
 
 app = Celery("strata")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -29,8 +29,8 @@ app.conf.task_routes = {
     "webhooks.tasks.deliver": {"queue": "webhooks"},
     "concepts.tasks.survey_concepts": {"queue": "indexing"},
     # They search: the model is there.
-    "retrieval.tasks.promote_builds": {"queue": "indexing"},
-    "retrieval.tasks.measure_run": {"queue": "indexing"},
+    "evaluation.tasks.promote_builds": {"queue": "indexing"},
+    "evaluation.tasks.measure_run": {"queue": "indexing"},
 }
 SWEEPS = {  # seconds between two
     "documents.tasks.sweep_documents": 60.0,
@@ -38,8 +38,8 @@ SWEEPS = {  # seconds between two
     "summaries.tasks.sweep_writing": 60.0,
     "concepts.tasks.sweep_concepts": 60.0,
     "webhooks.tasks.sweep_deliveries": 60.0,
-    "retrieval.tasks.promote_builds": 10.0,  # where nothing is asked for it costs one query
-    "retrieval.tasks.sweep_runs": 60.0,
+    "evaluation.tasks.promote_builds": 10.0,  # where nothing is asked for it costs one query
+    "evaluation.tasks.sweep_runs": 60.0,
 }
 app.conf.beat_schedule = {
     # Without an end to them they would pile up while no worker takes them.

@@ -16,19 +16,17 @@ import waitress
 from celery import beat
 from celery.worker import state as worker_state
 from django.conf import settings
-from django.db import connections
 from waitress.server import BaseWSGIServer
 
 from concepts import extraction as concepts
 from config import asgi, wsgi
+from config.background_workers import ROUNDS
 from config.celery import QUEUES, app
-from config.rounds import ROUNDS
-from config.streaming import StreamServer, make_channel
+from config.stream_server import StreamServer, make_channel
 from documents import services as documents
 from documents.parsing import close_children
 from indexing import regeneration
 from indexing import services as indexing
-from indexing.stores import close_store, get_store
 from indexing.tasks import wake_sweeps
 from summaries import services as summaries
 from webhooks import services as webhooks
@@ -73,28 +71,8 @@ class Workers:
         self._thread.join(timeout=0.2)
 
 
-def is_embedded() -> bool:
-    """Whether these settings keep the vectors in the process that does the work."""
-    return settings.STRATA_VECTOR_STORE == "embedded"
-
-
 @contextmanager
-def owning_store() -> Iterator[None]:
-    """Own the vector engine of this data folder, and with it the right to do its work.
-
-    Raises:
-        StoreOwned: another process does.
-    """
-    get_store()
-    try:
-        yield
-    finally:
-        close_store()
-        connections.close_all()
-
-
-@contextmanager
-def working() -> Iterator[None]:
+def local_workers() -> Iterator[None]:
     """Work the ledger off, in threads, until the block ends. The store must be ours."""
     # Whoever held a lease is dead: the engine's owner does all the work there is.
     documents.release_parse_leases()

@@ -26,6 +26,7 @@ from concepts.exceptions import (
 from core.exceptions import DiskFull, InvalidInput, StrataError, TooLarge, UnknownIndex
 from core.serializers import describe_error, invalid_input
 from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
+from evaluation.exceptions import UnknownJudgement, UnknownRun
 from indexing.exceptions import (
     BuildNotThere,
     BuildUnfinished,
@@ -42,14 +43,7 @@ from indexing.exceptions import (
     UnknownBuild,
     UnknownRegeneration,
 )
-from retrieval.exceptions import (
-    InvalidPipeline,
-    UnknownJudgement,
-    UnknownPipeline,
-    UnknownRun,
-    UnknownSource,
-    UnknownTool,
-)
+from retrieval.exceptions import InvalidPipeline, UnknownPipeline, UnknownSource, UnknownTool
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelError,

@@ -5,7 +5,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from config import views
-from retrieval.pipeline_views import pipelines_page
+from retrieval.views.pipelines import pipelines_page
 
 urlpatterns = [
     path("", views.search_page, name="search-page"),
@@ -18,7 +18,7 @@ urlpatterns = [
     path("api/v1/", include("indexing.urls")),
     path("api/v1/", include("summaries.urls")),
     path("api/v1/", include("concepts.urls")),
-    path("api/v1/", include("retrieval.evaluation_urls")),
+    path("api/v1/", include("evaluation.urls")),
     path("api/v1/", include("evidence.urls")),
     path("concepts/", views.concepts_page, name="concepts"),
     path("pipelines/", pipelines_page, name="pipelines"),

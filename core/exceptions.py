@@ -1,4 +1,8 @@
-"""TODO core.exceptions"""
+"""The base of every error of the service, and the errors that all apps raise.
+
+The class docstring is the message where no other is given. ``code`` is stable and meant for
+programs; ``fix`` tells a person what to do.
+"""
 
 from collections.abc import Iterable
 

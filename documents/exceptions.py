@@ -1,8 +1,4 @@
-"""Conditions a caller can meet, and the base they all share.
-
-The class docstring is the message where no other is given. ``code`` is stable and
-meant for programs; ``fix`` tells a person what to do.
-"""
+"""Errors about documents."""
 
 from core.exceptions import StrataError
 

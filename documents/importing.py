@@ -2,26 +2,20 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 
 from core.exceptions import InvalidInput, StrataError, TooLarge
 from core.parsers import iter_lines, load_json
-from documents.anthology import Paper
-from documents.models import Artifact
 from documents.originals import keep_file
 from documents.serializers import read_text_artifact
-from documents.services import Verdict, add_artifact, find_given
+from documents.services import Verdict, add_artifact
 
 READ_BYTES = 1 << 20
-PAPERS_PER_TRANSACTION = 50  # a commit waits for the disk, and others for the commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,52 +81,3 @@ def _add_lines(index: str, path: Path) -> Iterator[Given]:
                 yield Given(name, error=error)
             else:
                 yield Given(name, artifact.pk, verdict)
-
-
-def add_papers(index: str, papers: Iterable[Paper | InvalidInput]) -> Iterator[Given]:
-    """Give each paper that has an abstract, under its Anthology id; what is wrong stays out.
-
-    Those an index has already, to the letter, cost one query for hundreds: a run that was killed
-    is begun anew and soon where it was.
-
-    Raises:
-        DiskFull: there is too little room left; what was given before stays.
-    """
-    remaining = iter(papers)
-    while group := list(islice(remaining, PAPERS_PER_TRANSACTION)):
-        with transaction.atomic():
-            given = _add_group(index, group)
-        yield from given
-
-
-def _add_group(index: str, group: Sequence[Paper | InvalidInput]) -> list[Given]:
-    known = find_given(index, [each.id for each in group if isinstance(each, Paper)])
-    return [
-        _add_paper(index, each, known.get(each.id))
-        if isinstance(each, Paper)
-        else Given(each.field or index, error=each)
-        for each in group
-    ]
-
-
-def _add_paper(index: str, paper: Paper, known: Artifact | None) -> Given:
-    if not paper.abstract:
-        return Given(paper.id)
-    document = paper.as_artifact()
-    if known is not None and _is_same(known, document):
-        return Given(paper.id, known.pk, Verdict.UNCHANGED)
-    try:
-        # A savepoint of its own: a paper that is refused takes no other with it.
-        with transaction.atomic():
-            artifact, verdict = add_artifact(index, **document)
-    except InvalidInput as error:
-        return Given(paper.id, error=error)
-    return Given(paper.id, artifact.pk, verdict)
-
-
-def _is_same(known: Artifact, document: dict[str, Any]) -> bool:
-    return (
-        known.state != Artifact.State.FAILED
-        and known.sha256 == document["content"].sha256
-        and all(getattr(known, name) == document[name] for name in ("title", "url", "metadata"))
-    )

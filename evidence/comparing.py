@@ -19,7 +19,7 @@ from documents.sources import cut_sources
 from evidence.models import RecentEvidence, Vectors
 from indexing import embedding
 from indexing.chunking import embedded_text
-from indexing.chunks import draft_chunks
+from indexing.kinds.chunk import draft_chunks
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Match, Query, ScoredPoint, get_store

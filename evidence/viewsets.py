@@ -20,7 +20,7 @@ from evidence.serializers import (
 )
 from evidence.services import add_evidence
 from retrieval.serializers.requests import read_query_string
-from retrieval.viewsets import enqueue_planning
+from retrieval.views.searches import enqueue_planning
 
 REFUSED = {400: ErrorSerializer, 404: ErrorSerializer}
 

@@ -8,10 +8,10 @@ class IndexingConfig(AppConfig):
         from documents.indexes import register_catalog
         from indexing import checks, signals  # noqa: F401
         from indexing.catalog import Catalog
-        from indexing.chunks import ChunkKind
-        from indexing.compounds import CompoundKind
-        from indexing.images import ImageKind
-        from indexing.kinds import register_kind
+        from indexing.kinds.chunk import ChunkKind
+        from indexing.kinds.compound import CompoundKind
+        from indexing.kinds.image import ImageKind
+        from indexing.kinds.registry import register_kind
 
         register_catalog(Catalog())
         register_kind(ChunkKind())

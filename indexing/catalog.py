@@ -11,8 +11,8 @@ from core.exceptions import InvalidInput
 from documents.indexes import NodeCounts
 from documents.models import Artifact
 from indexing import embedding
-from indexing.compounds import list_structures
-from indexing.kinds import is_unfinished
+from indexing.kinds.compound import list_structures
+from indexing.kinds.registry import is_unfinished
 from indexing.models import Index, IndexBuild, Node
 from indexing.removal import remove_points
 from indexing.spec import FieldSpec

@@ -7,7 +7,7 @@ from django.db.models import Count, Min
 from django.utils import timezone
 
 from documents.models import Artifact
-from indexing.kinds import awaited_artifacts, unplanned_artifacts
+from indexing.kinds.registry import awaited_artifacts, unplanned_artifacts
 from indexing.models import IndexBuild, Node
 
 

@@ -13,10 +13,10 @@ from django.utils import timezone
 from core.exceptions import UnknownIndex
 from documents.models import Artifact, Change
 from documents.services import remove_artifact
+from indexing.cleanup import LATE_WRITE_SECONDS, remove_remains
 from indexing.models import Index, IndexBuild, Node
-from indexing.remains import LATE_WRITE_SECONDS, remove_remains
 from indexing.services import plan_nodes, remove_doomed
-from indexing.specs import has_spec
+from indexing.spec.loaded import has_spec
 from indexing.stores import get_store
 from indexing.stores.base import Match
 

@@ -6,9 +6,17 @@ from typing import Any
 from django.db.models import Count
 from rest_framework import serializers
 
-from core.serializers import StrictSerializer
-from indexing.models import IndexBuild, Node
-from indexing.promotion import missing_artifacts
+from core.serializers import (
+    MAX_NAME_CHARS,
+    MAX_OFFSET,
+    StrictSerializer,
+    StringField,
+)
+from indexing.lifecycle import missing_artifacts
+from indexing.models import IndexBuild, Node, Regeneration
+from indexing.regeneration import (
+    ALL,
+)
 from indexing.spec import COLLECTIONS
 
 
@@ -200,3 +208,84 @@ def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
         }
         for build in builds
     ]
+
+
+class RegenerateSerializer(StrictSerializer):
+    type = StringField(
+        default=ALL,
+        max_length=MAX_NAME_CHARS,
+        help_text="What to make anew; of an unknown type, the error names those there are.",
+    )
+    index = StringField(
+        required=False, allow_null=True, max_length=MAX_NAME_CHARS, help_text="Every one if none."
+    )
+    artifacts = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        min_length=1,
+        help_text="The ids of the only artifacts meant.",
+    )
+    only_missing = serializers.BooleanField(
+        default=False, help_text="Only what lacks nodes or points it should have."
+    )
+    stale = serializers.BooleanField(
+        default=False, help_text="Only what changed since, or was never hashed."
+    )
+    limit = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MAX_OFFSET,
+        help_text="Artifacts, in the order of their ids.",
+    )  # fmt: skip
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
+
+
+class ArtifactCountsSerializer(serializers.Serializer):
+    total = serializers.IntegerField()
+    done = serializers.IntegerField(help_text="Gone through.")
+    made_due = serializers.IntegerField(help_text="Of which something was made due.")
+    failed = serializers.IntegerField(help_text="Given up.")
+    awaited = serializers.IntegerField(help_text="Of which texts are still to be written.")
+    refused = serializers.IntegerField(help_text="Of which texts could not be written.")
+
+
+class TextCountsSerializer(serializers.Serializer):
+    made_due = serializers.IntegerField()
+
+
+class DueNodeCountsSerializer(serializers.Serializer):
+    made_due = serializers.IntegerField()
+    pending = serializers.IntegerField(help_text="Of the artifacts gone through, now.")
+    failed = serializers.IntegerField(help_text="Of the artifacts gone through, now.")
+
+
+class RegenerationSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField(choices=Regeneration.State.choices)
+    index = serializers.CharField(allow_null=True)
+    types = serializers.ListField(child=serializers.CharField())
+    only_missing = serializers.BooleanField()
+    stale = serializers.BooleanField()
+    limit = serializers.IntegerField(allow_null=True)
+    offset = serializers.IntegerField()
+    artifacts = ArtifactCountsSerializer()
+    texts = TextCountsSerializer()
+    nodes = DueNodeCountsSerializer()
+    is_settled = serializers.BooleanField(
+        help_text="It is over, and nothing it made due is left to do."
+    )
+    artifacts_per_second = serializers.FloatField(allow_null=True)
+    eta_seconds = serializers.FloatField(
+        allow_null=True, help_text="Until it has gone through its artifacts."
+    )
+    problem = serializers.CharField(allow_null=True, help_text="What holds it up just now.")
+    last_error = serializers.CharField(
+        allow_null=True, help_text="Why it waits, or why the last artifact was given up."
+    )
+    started_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class RegenerationListSerializer(serializers.Serializer):
+    count = serializers.IntegerField()
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    results = RegenerationSerializer(many=True)

@@ -12,8 +12,9 @@ from celery import current_app, shared_task
 from django.conf import settings
 
 from core.exceptions import StrataError
-from indexing import changes, promotion, removal, services, verification
-from indexing.kinds import unplanned_artifacts
+from core.workers import Worker
+from indexing import lifecycle, removal, revisions, services, verification
+from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import IndexBuild, Node, Regeneration
 from indexing.regeneration import (
     Due,
@@ -21,12 +22,12 @@ from indexing.regeneration import (
     regenerate_slice,
     release_regeneration,
 )
-from indexing.rounds import BuildRound, PlanRound, Round
+from indexing.workers import BuildRound, PlanRound
 
 logger = logging.getLogger(__name__)
 
 
-class RegenerationRound(Round):
+class RegenerationRound(Worker):
     """Goes through a regeneration, slice by slice; a stop request or ``STRATA_ROUND_SECONDS`` end
     it between two artifacts."""
 
@@ -76,7 +77,7 @@ def _settle_due(due: Due) -> None:
 def _settle(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
     count = services.settle_nodes(build, should_stop=should_stop)
     if not count:
-        changes.resolve_changes(most=changes.SLICE)  # the sweep looks at all
+        revisions.resolve_changes(most=revisions.SLICE)  # the sweep looks at all
     return count
 
 
@@ -134,7 +135,7 @@ def regenerate(*, regeneration_id: str) -> None:
 @shared_task
 def sweep_indexes() -> None:
     """Wake whatever the rows say is not settled: lost messages, bulk writes, dead workers."""
-    promotion.pause_overdue()
+    lifecycle.pause_overdue()
     for build in IndexBuild.objects.working():
         for artifact_id in services.audit_documents(build):
             plan_nodes.delay(artifact_id=str(artifact_id))
@@ -144,7 +145,7 @@ def sweep_indexes() -> None:
             settle.delay(build_id=build.pk)
     for regeneration_id in Regeneration.objects.claimable().values_list("pk", flat=True):
         regenerate.delay(regeneration_id=str(regeneration_id))
-    changes.resolve_changes()
+    revisions.resolve_changes()
     tidy_store.delay()
 
 
@@ -156,9 +157,9 @@ def tidy_store() -> None:
     Where the store is open to every worker; the embedded one is the process's own.
     """
     try:
-        promotion.remove_retired()
+        lifecycle.remove_retired()
         removal.go_on_removing()
-        promotion.publish_aliases()
+        lifecycle.publish_aliases()
         for build in IndexBuild.objects.working():
             if count := verification.remove_orphans(build):
                 logger.warning("%d points of %s had no row in the ledger; removed", count, build)

@@ -3,9 +3,9 @@ from typing import Any
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from indexing.build_viewsets import BuildViewSet, PlanView, PruneView, RollBackView
-from indexing.regeneration_viewsets import RegenerationViewSet
-from indexing.viewsets import IndexViewSet, SweepView, VerifyView
+from indexing.viewsets.builds import BuildViewSet, PlanView, PruneView, RollBackView
+from indexing.viewsets.indexes import IndexViewSet, SweepView, VerifyView
+from indexing.viewsets.regenerations import RegenerationViewSet
 
 router = SimpleRouter()
 router.register("indexes", IndexViewSet, basename="index")

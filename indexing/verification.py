@@ -16,14 +16,14 @@ from django.db.models.functions import Now
 from core.exceptions import StrataError
 from core.text import hash_text
 from documents.models import Artifact, Source
-from indexing.doubt import delete_points
-from indexing.kinds import awaited_artifacts, hash_payload
+from indexing.kinds.registry import awaited_artifacts, hash_payload
 from indexing.models import IndexBuild, Node, WriteInDoubt
 from indexing.services import bereft_artifacts, draft_nodes, plan_nodes
 from indexing.services.slices import ROWS_PER_STATEMENT, slices
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import StoredPoint
+from indexing.unconfirmed_writes import delete_points
 
 EXAMPLES = 5  # named of each sort of finding
 ROWS_AT_ONCE = 2_000

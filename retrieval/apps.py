@@ -5,7 +5,4 @@ class RetrievalConfig(AppConfig):
     name = "retrieval"
 
     def ready(self) -> None:
-        from retrieval import (
-            checks,  # noqa: F401
-            tasks,  # noqa: F401 - web servers send them as well
-        )
+        from retrieval import checks  # noqa: F401

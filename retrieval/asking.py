@@ -13,7 +13,7 @@ from typing import Any, Final
 from django.core.cache import cache
 
 from core.exceptions import InvalidInput
-from retrieval.pipelines.passages import Answer
+from retrieval.passages import Answer
 from retrieval.pipelines.running import Found, Question, run
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from indexing.exceptions import InvalidSpec
-from indexing.specs import get_specs
+from indexing.spec.loaded import get_specs
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import find_files, read_declarations
 from retrieval.pipelines.loading import load_pipeline

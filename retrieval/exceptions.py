@@ -26,19 +26,3 @@ class InvalidPipeline(StrataError):
 
     code = "invalid_pipeline"
     is_about_setup = True
-
-
-class UnknownJudgement(StrataError):
-    """There is no judgement with this id."""
-
-    code = "unknown_judgement"
-
-
-class UnknownRun(StrataError):
-    """There is no evaluation with this id."""
-
-    code = "unknown_evaluation"
-
-
-class RunTakenOver(Exception):
-    """Someone else measures this run now, or it was deleted."""

@@ -2,8 +2,8 @@
 
 from django.urls import path
 
-from retrieval.ask_views import answer_question
-from retrieval.knowledge_views import (
+from retrieval.views.ask import answer_question
+from retrieval.views.knowledge import (
     BlendView,
     ConceptContextView,
     ConceptEvidenceView,
@@ -18,8 +18,8 @@ from retrieval.knowledge_views import (
     SourceSearchView,
     SubgraphView,
 )
-from retrieval.pipeline_views import PipelineListView
-from retrieval.viewsets import (
+from retrieval.views.pipelines import PipelineListView
+from retrieval.views.searches import (
     HierarchicalSearchView,
     ImageSearchView,
     PageSearchView,

@@ -25,9 +25,9 @@ from documents.serializers import MetadataTextField
 from documents.services import parse_again
 from documents.tasks import sweep_documents
 from indexing import services as indexing
-from indexing.admin import ERROR_CHARS, IndexOfBuildFilter, wake_settling
+from indexing.admin.indexes import ERROR_CHARS, IndexOfBuildFilter, wake_settling
 from indexing.models import IndexBuild, Node
-from indexing.specs import get_specs
+from indexing.spec.loaded import get_specs
 from summaries import services, tasks
 from summaries.models import Annotation, Summary, Writing
 from summaries.serializers import MAX_SUMMARY_CHARS

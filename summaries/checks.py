@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from indexing.exceptions import InvalidSpec
-from indexing.specs import get_specs
+from indexing.spec.loaded import get_specs
 from summaries.prompts import read_template
 
 

@@ -13,8 +13,8 @@ from core.text import hash_text
 from documents.models import Artifact, Page, Source
 from indexing import embedding
 from indexing.chunking import embedded_text, fit_context
-from indexing.chunks import declared_fields, passage_place
-from indexing.kinds import Condition
+from indexing.kinds.chunk import declared_fields, passage_place
+from indexing.kinds.registry import Condition
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores.base import Payload

@@ -12,9 +12,9 @@ from celery import shared_task
 
 from core.exceptions import StrataError
 from indexing.models import IndexBuild
-from indexing.rounds import BuildRound, PlanRound
 from indexing.services import note_problem
 from indexing.tasks import plan_nodes
+from indexing.workers import BuildRound, PlanRound
 from summaries import services
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from core.text import hash_text
 from documents.models import Artifact
-from indexing.chunks import ChunkKind
+from indexing.kinds.chunk import ChunkKind
 from indexing.models import Index, IndexBuild
 from indexing.spec import IndexSpec
 from summaries.models import Annotation, Summary, Writing

@@ -7,7 +7,6 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 
 # Everything the service writes lies below it.
 STRATA_DATA_DIR = Path(os.environ.get("STRATA_DATA_DIR", BASE_DIR / "var")).resolve()
-STRATA_DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)  # documents, hashes of keys
 STRATA_SPECS_DIR = Path(os.environ.get("STRATA_SPECS_DIR", BASE_DIR / "specs")).resolve()
 # A folder for each index that has golden queries; a new build of it is judged by them.
 STRATA_GOLDEN_DIR = Path(os.environ.get("STRATA_GOLDEN_DIR", BASE_DIR / "golden")).resolve()
@@ -26,7 +25,9 @@ INSTALLED_APPS = [
     "summaries.apps.SummariesConfig",
     "concepts.apps.ConceptsConfig",
     "retrieval.apps.RetrievalConfig",
+    "evaluation.apps.EvaluationConfig",
     "evidence.apps.EvidenceConfig",
+    "presets.papers.apps.PapersConfig",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -57,7 +58,6 @@ KEYED_MIDDLEWARE = [
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 FILE_UPLOAD_TEMP_DIR = STRATA_DATA_DIR / "uploads"
-FILE_UPLOAD_TEMP_DIR.mkdir(exist_ok=True)
 
 TEMPLATES = [
     {
@@ -81,7 +81,6 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = STRATA_DATA_DIR / "static"
-STATIC_ROOT.mkdir(exist_ok=True)
 WHITENOISE_USE_FINDERS = True  # nothing has to be collected before the first start
 WHITENOISE_AUTOREFRESH = False
 
@@ -203,7 +202,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     # Fields of one name whose values differ: the later ones have names of their own.
     "ENUM_NAME_OVERRIDES": {
-        "EvaluationState": "retrieval.models.EvaluationRun.State",
+        "EvaluationState": "evaluation.models.EvaluationRun.State",
         "JudgementVerdict": ["good", "bad"],
         "QuoteVerdict": ["exact", "stale", "lost"],
         "KnowledgeKind": ["concept", "source", "relationship_type"],

@@ -1,24 +1,15 @@
 """One process, nothing to install: SQLite, the embedded vector engine, messages in memory."""
 
-import secrets
+from functools import partial
+from typing import Any
 
+from django.utils.functional import SimpleLazyObject
+
+from config.data_folder import read_secret_key
 from config.settings.base import *  # noqa: F403
 from config.settings.base import STRATA_DATA_DIR
 
-
-def _kept_secret() -> str:
-    """Sessions must outlive a restart, so the first start's secret is kept beside the data."""
-    path = STRATA_DATA_DIR / "secret_key"
-    try:
-        with path.open("x", encoding="ascii") as file:
-            path.chmod(0o600)
-            file.write(secrets.token_urlsafe(50))
-    except FileExistsError:
-        pass
-    return path.read_text(encoding="ascii")
-
-
-SECRET_KEY = _kept_secret()
+SECRET_KEY: Any = SimpleLazyObject(partial(read_secret_key, STRATA_DATA_DIR))
 DEBUG = False
 ALLOWED_HOSTS = ["*"]  # it listens on loopback unless told otherwise
 

@@ -73,7 +73,6 @@ CSRF_COOKIE_SECURE = _has_tls
 
 # Collected, they are served compressed; what was not is served as it lies in the packages.
 STATIC_ROOT = Path(os.environ.get("STRATA_STATIC_DIR", STATIC_ROOT))
-STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},

@@ -2,11 +2,12 @@
 
 import atexit
 import os
+import secrets
 import shutil
 import tempfile
 from pathlib import Path
 
-_data_dir = tempfile.mkdtemp(prefix="strata-test-")
+_data_dir = f"{tempfile.gettempdir()}/strata-test-{os.getpid()}-{secrets.token_hex(4)}"
 atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
 # The converted model is kept between runs: it depends on nothing but its checked weights.
 _kept_models = os.environ.get("STRATA_TEST_MODELS_DIR")

@@ -1,6 +1,6 @@
 """Whether a model is at hand, without loading it."""
 
-from indexing import minilm
+from indexing.embedding import minilm
 from indexing.embedding.structures import require_rdkit
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec

@@ -9,7 +9,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from indexing import minilm
+from indexing.embedding import minilm
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 

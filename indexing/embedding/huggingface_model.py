@@ -8,7 +8,7 @@ from django.conf import settings
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 
-from indexing import minilm
+from indexing.embedding import minilm
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 

@@ -9,7 +9,7 @@ from indexing.regeneration.asking import (
     cancel_regeneration,
     get_regeneration,
 )
-from indexing.regeneration.passage import (
+from indexing.regeneration.job import (
     Due,
     claim_regeneration,
     regenerate_slice,

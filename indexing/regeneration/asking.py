@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import UnknownRegeneration
-from indexing.kinds import recipe_kinds, regeneration_types
+from indexing.kinds.registry import recipe_kinds, regeneration_types
 from indexing.models import Index, IndexBuild, Regeneration
 from indexing.regeneration.scope import artifacts_of
 

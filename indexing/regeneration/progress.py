@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils import timezone
 
-from indexing.kinds import NEVER, Condition, NodeKind
+from indexing.kinds.registry import NEVER, Condition, NodeKind
 from indexing.models import NOT_SETTLED, IndexBuild, Node, Regeneration
 from indexing.regeneration.scope import artifacts_of, builds_of
 

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.text import hash_text
 from documents.models import Artifact, Page, Source
-from indexing.kinds import NodeKind, recipe_kinds
+from indexing.kinds.registry import NodeKind, recipe_kinds
 from indexing.models import NOT_SETTLED, IndexBuild, Node, Regeneration
 from indexing.stores import get_store
 

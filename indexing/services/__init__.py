@@ -5,10 +5,10 @@ machine, and what it leaves undone the rows still say. Nothing here enqueues.
 """
 
 from indexing.services.auditing import audit_documents, bereft_artifacts
-from indexing.services.mirroring import sync_indexes
+from indexing.services.loading import sync_indexes
 from indexing.services.planning import draft_nodes, plan_nodes
 from indexing.services.renewing import embed_again, retry_failed
-from indexing.services.settling import (
+from indexing.services.syncing import (
     Claim,
     claim_nodes,
     ensure_collection,

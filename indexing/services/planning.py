@@ -14,7 +14,7 @@ from documents.models import Artifact, Source
 from documents.services import refuse_artifact
 from indexing.chunking import embedded_text
 from indexing.exceptions import Uncuttable
-from indexing.kinds import NodeKind, hash_payload, recipe_kinds
+from indexing.kinds.registry import NodeKind, hash_payload, recipe_kinds
 from indexing.models import IndexBuild, Node
 from indexing.services.slices import ROWS_PER_STATEMENT, slices
 

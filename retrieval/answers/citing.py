@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indexing.chunking.sentences import find_sentences
-from retrieval.pipelines.passages import Citation, Context
+from retrieval.passages import Citation, Context
 from retrieval.questions.words import fold_words
 from summaries.extractive.sentences import CitedSentence, quotable_sentences
 

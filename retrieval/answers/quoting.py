@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.pipelines.passages import Context
+from retrieval.passages import Context
 from retrieval.questions.words import fold_words
 from summaries.extractive.centrality import choose_by_relevance
 from summaries.extractive.languages import guess_language

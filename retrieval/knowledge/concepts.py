@@ -10,7 +10,7 @@ from django.db.models.functions import RowNumber
 
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from retrieval.knowledge.nearest import Nearest
-from retrieval.search.proof import Verdict
+from retrieval.search.hit_checks import Verdict
 
 INSTANCES_SHOWN = 3  # of each concept; concepts/{id}/evidence has them all
 EDGES_SHOWN = 10  # of each type

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from indexing.stores import DenseVector, get_store
 from retrieval.search.flat import Hit, Stopwatch, make_hit
-from retrieval.search.proof import Proof
+from retrieval.search.hit_checks import Proof
 from retrieval.search.request import Mode, Stale, check_query
 from retrieval.search.targets import Found, Target, encode, find_builds, make_targets, merge
 

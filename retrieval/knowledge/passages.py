@@ -14,7 +14,7 @@ from indexing.stores import DenseVector, get_store
 from retrieval.exceptions import UnknownSource
 from retrieval.knowledge.nearest import Nearest
 from retrieval.search.flat import Hit
-from retrieval.search.proof import Verdict
+from retrieval.search.hit_checks import Verdict
 
 _CHUNKS_PER_SOURCE = 4  # fetched for each source that is wanted, and twice as many each time after
 _MOST_CHUNKS = 2_000

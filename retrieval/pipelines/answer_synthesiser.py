@@ -15,7 +15,7 @@ from indexing import embedding
 from retrieval.answers.citing import cite, make_citation
 from retrieval.answers.continuing import Continuation
 from retrieval.answers.quoting import Embed, quote
-from retrieval.pipelines.passages import Answer, Citation, Context
+from retrieval.passages import Answer, Citation, Context
 from summaries import llm
 from summaries.prompts import Prompt, read_template, render_prompt
 

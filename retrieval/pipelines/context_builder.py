@@ -7,7 +7,7 @@ from haystack import component
 
 from core.exceptions import InvalidInput
 from indexing.chunking.sentences import find_sentences
-from retrieval.pipelines.passages import Context, Passage
+from retrieval.passages import Context, Passage
 from retrieval.search import Verdict
 
 LEAST_CHARS = 200  # of a passage that is cut: less says too little

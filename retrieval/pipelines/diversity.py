@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.exceptions import InvalidInput
 from indexing.stores import get_store
-from retrieval.pipelines.passages import Passage, Step
+from retrieval.passages import Passage, Step
 from retrieval.pipelines.threads import in_threads
 from retrieval.search.targets import find_builds, make_targets
 

@@ -10,8 +10,8 @@ from indexing.models import Node
 from indexing.stores import AllOf, Match, Payload, get_store
 from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
+from retrieval.passages import Passage, Ranking, Refusal
 from retrieval.pipelines.loading import LoadedPipeline
-from retrieval.pipelines.passages import Passage, Ranking, Refusal
 from retrieval.search import MAX_CANDIDATES, MeasuredHit, QueriesRequest, search_queries
 from retrieval.search.targets import Target, find_builds, make_targets, read_spec
 

@@ -11,12 +11,12 @@ from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from indexing.stores import Match, get_store
 from retrieval.filters import parse_filter
-from retrieval.pipelines.passages import Refusal
+from retrieval.passages import Refusal
 from retrieval.pipelines.threads import in_threads
 from retrieval.questions.clauses import Reading, join_filters
+from retrieval.questions.english.rules import find_identifiers, is_foreign, read_question
 from retrieval.questions.model import QuestionReading, ask_model, take_filters
 from retrieval.questions.relevance import is_relevant
-from retrieval.questions.rules import find_identifiers, is_foreign, read_question
 from retrieval.questions.values import HURRIED_SECONDS, KEPT_SECONDS, read_values
 from retrieval.search.targets import Target, find_builds, make_targets, read_spec
 from summaries.exceptions import LanguageModelError

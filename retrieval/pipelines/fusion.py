@@ -7,7 +7,7 @@ from haystack import component
 
 from core.exceptions import InvalidInput
 from retrieval.fusion import RRF_K, Fused, reciprocal_rank_fusion, similarity_and_rank_fusion
-from retrieval.pipelines.passages import Passage, Ranking, Step
+from retrieval.passages import Passage, Ranking, Step
 
 Unit = Literal["artifact", "passage"]
 Method = Literal["similarity_and_rank", "reciprocal_rank"]

@@ -8,7 +8,7 @@ from haystack import component
 
 from core.exceptions import InvalidInput
 from retrieval.explanation import Explanation, Share
-from retrieval.pipelines.passages import Passage, Ranking, Step
+from retrieval.passages import Passage, Ranking, Step
 from retrieval.pipelines.threads import in_threads
 from retrieval.retrievers import QueriesRetriever
 from retrieval.search import MAX_CANDIDATES, Dropped, MeasuredHit

@@ -12,8 +12,8 @@ from haystack import component
 from core.exceptions import InvalidInput
 from core.import_lock import importing
 from indexing.exceptions import ModelUnavailable
-from indexing.reranking import CrossEncoder, Stopped, get_cross_encoder
-from retrieval.pipelines.passages import Passage, Step
+from retrieval.cross_encoders import CrossEncoder, Stopped, get_cross_encoder
+from retrieval.passages import Passage, Step
 from retrieval.pipelines.threads import in_threads
 
 logger = logging.getLogger(__name__)

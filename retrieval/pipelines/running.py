@@ -13,9 +13,9 @@ from core.exceptions import InvalidInput
 from retrieval.awaiting import in_thread
 from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
+from retrieval.passages import Answer, Passage, Refusal
 from retrieval.pipelines.explaining import explain_absence
 from retrieval.pipelines.loading import LoadedPipeline, get_pipeline
-from retrieval.pipelines.passages import Answer, Passage, Refusal
 from retrieval.search import MAX_LIMIT, Dropped
 from retrieval.search.request import check_query
 from retrieval.search.targets import find_builds, read_spec

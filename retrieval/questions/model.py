@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 
 from indexing.spec import IndexSpec
 from retrieval.questions.clauses import Clause, one_or_many
-from retrieval.questions.marks import MOST_MARKS
-from retrieval.questions.people import MOST_NAMESAKES
-from retrieval.questions.rules import Findings, is_foreign, note_unknown
+from retrieval.questions.english.marks import MOST_MARKS
+from retrieval.questions.english.people import MOST_NAMESAKES
+from retrieval.questions.english.rules import Findings, is_foreign, note_unknown
 from retrieval.questions.values import Names, Values
 from retrieval.questions.words import Span, fold_words, split_words, word_set
 from summaries.llm import get_language_model

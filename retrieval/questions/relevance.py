@@ -6,7 +6,7 @@ import regex  # for scripts, which re lacks
 
 from indexing import embedding
 from indexing.stores import Payload, Query, encode_query, get_bm25, get_store
-from retrieval.questions.rules import is_foreign
+from retrieval.questions.english.rules import is_foreign
 from retrieval.search.targets import Target
 
 LOOKED_AT: Final = 10  # points that share most words with the question

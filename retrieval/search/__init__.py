@@ -31,8 +31,8 @@ from retrieval.search.hierarchy import (
     PageGroup,
     search_hierarchical,
 )
+from retrieval.search.hit_checks import Dropped, Verdict
 from retrieval.search.images import search_images
-from retrieval.search.proof import Dropped, Verdict
 from retrieval.search.queries import (
     MAX_CANDIDATES,
     MAX_QUERIES,

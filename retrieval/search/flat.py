@@ -9,7 +9,7 @@ from indexing.spec import IndexSpec
 from indexing.stores import Payload, get_store
 from retrieval.awaiting import in_thread
 from retrieval.explanation import Explanation
-from retrieval.search.proof import Dropped, Proof, Verdict
+from retrieval.search.hit_checks import Dropped, Proof, Verdict
 from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest, SummaryType, check_request
 from retrieval.search.targets import (
     Found,

@@ -11,7 +11,7 @@ from indexing.stores import get_store
 from retrieval.explanation import Explanation
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
-from retrieval.search.proof import Dropped, Proof
+from retrieval.search.hit_checks import Dropped, Proof
 from retrieval.search.request import SCORE_KINDS, Mode, Stale, SummaryType, check_query
 from retrieval.search.targets import (
     Found,

@@ -22,7 +22,7 @@ from retrieval.explanation import Explanation, Share
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
-from retrieval.search.proof import Dropped, Proof
+from retrieval.search.hit_checks import Dropped, Proof
 from retrieval.search.request import Stale, check_query
 from retrieval.search.targets import (
     Found,

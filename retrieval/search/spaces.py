@@ -8,7 +8,7 @@ from uuid import UUID
 
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.search.flat import Hit, SearchAnswer, search_artifacts
-from retrieval.search.proof import Dropped
+from retrieval.search.hit_checks import Dropped
 from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest
 
 CANDIDATES = 100  # artifacts of each ranking: what lies beyond in all is not found

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from core.exceptions import InvalidInput, UnknownIndex
-from indexing import changes, embedding
+from indexing import embedding, revisions
 from indexing.models import Index, IndexBuild
 from indexing.spec import COLLECTIONS, EmbeddingSpec, IndexSpec
 from indexing.stores import (
@@ -191,7 +191,7 @@ def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
     """
     if revision is not None:
         for target in targets:
-            changes.wait_for_revision(target.index, target.build_id, target.kinds, revision)
+            revisions.wait_for_revision(target.index, target.build_id, target.kinds, revision)
 
 
 def encode(query: str, mode: Mode, targets: Sequence[Target]) -> None:

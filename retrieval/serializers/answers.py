@@ -9,8 +9,8 @@ from typing import Any
 
 from retrieval.context import SourceContext
 from retrieval.explanation import Explanation, Share
+from retrieval.passages import Passage
 from retrieval.pipelines.explaining import explain_passage
-from retrieval.pipelines.passages import Passage
 from retrieval.pipelines.running import Found, Question
 from retrieval.search import (
     ArtifactGroup,

@@ -15,8 +15,8 @@ from documents.models import Artifact, Page, Source
 from documents.originals import keep_file
 from documents.parsing import ParsedPage, parse_file
 from documents.sources import cut_sources
-from indexing.chunks import draft_chunks
 from indexing.exceptions import InvalidSpec
+from indexing.kinds.chunk import draft_chunks
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import plan_nodes
 from summaries.processing.chunks import (

@@ -15,7 +15,7 @@ from documents.models import Artifact, Source
 from documents.originals import FileContent
 from documents.parsing import ParsedPage
 from documents.services import add_artifact, note_change, replace_pages
-from indexing.chunks import chunk_id
+from indexing.kinds.chunk import chunk_id
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Writing
 from summaries.processing.chunks import Place, WrittenChunk

@@ -10,10 +10,10 @@ from documents.exceptions import Unparsable
 from documents.models import Artifact
 from documents.services import refuse_artifact
 from indexing.exceptions import Uncuttable
-from indexing.kinds import get_kind
+from indexing.kinds.registry import get_kind
 from indexing.models import IndexBuild
-from summaries.carrying import carry_annotations, carry_artifact_summary, carry_page_summaries
 from summaries.models import Annotation, Summary, Writing
+from summaries.reuse import carry_annotations, carry_artifact_summary, carry_page_summaries
 from summaries.services.rows import ROWS_PER_STATEMENT, hash_inputs, make_due, page_summaries
 
 _DUE_FIELDS = ["state", "attempts", "last_error", "lease_token", "leased_until"]

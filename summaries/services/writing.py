@@ -16,10 +16,10 @@ from django.db.models.functions import Now
 from core.exceptions import StrataError
 from core.text import hash_text
 from documents.models import Artifact
-from indexing.kinds import awaited_artifacts
+from indexing.kinds.registry import awaited_artifacts
+from indexing.lifecycle import pause_build
 from indexing.models import IndexBuild, lease_end
-from indexing.pace import LANGUAGE_MODEL, note_pace
-from indexing.promotion import pause_build
+from indexing.throughput import LANGUAGE_MODEL, note_pace
 from summaries.models import Annotation, Spending, Summary, Writing
 from summaries.services.rows import (
     KINDS_OF,

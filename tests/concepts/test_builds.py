@@ -3,7 +3,7 @@
 import pytest
 
 from concepts import services
-from indexing.kinds import unplanned_artifacts
+from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import IndexBuild
 from indexing.services import plan_nodes, settle_nodes, sync_indexes
 from indexing.spec import IndexSpec

@@ -9,9 +9,9 @@ from concepts.models import Concept, Instance, Relationship, RelationshipType
 from core.exceptions import InvalidInput
 from documents.exceptions import ContentConflict
 from documents.models import Artifact, Change
-from indexing import changes
-from indexing.changes import shows_revision
+from indexing import revisions
 from indexing.models import Node
+from indexing.revisions import shows_revision
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.concepts.conftest import INDEX, settle_entities
@@ -44,12 +44,12 @@ class TestCreateConcept:
         self, knowledge, heron, monkeypatch
     ):
         announced = []
-        monkeypatch.setattr(changes, "announce", lambda *event: announced.append(event))
+        monkeypatch.setattr(revisions, "announce", lambda *event: announced.append(event))
         document = give(TEXT, index=INDEX)
         before = shows_revision(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
 
         settle_entities(knowledge, heron, document)
-        changes.resolve_changes()
+        revisions.resolve_changes()
 
         assert not before
         assert shows_revision(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management import get_commands
 from django.urls import resolve
 
-from config import web
+from config import gunicorn
 from config.celery import QUEUES
 from tests.serving import ROOT
 
@@ -27,7 +27,7 @@ SECRETS = {
     "QDRANT_API_KEY": "the-vectors",
     "FLOWER_BASIC_AUTH": "operator:password",
 }
-READERS = ["config/settings/base.py", "config/settings/production.py", "config/web.py"]
+READERS = ["config/settings/base.py", "config/settings/production.py", "config/gunicorn.py"]
 # Of the embedded form alone, or the image's own.
 NOT_PASSED = {"STRATA_ADMIN_KEY", "STRATA_SPECS_DIR", "STRATA_GOLDEN_DIR", "STRATA_PIPELINES_DIR"}
 
@@ -190,7 +190,7 @@ class TestCompose:
 
     def test_leaves_requests_under_way_their_time(self, ours):
         assert ours["web"]["stop_grace_period"] == "30s"
-        assert web.graceful_timeout < 30
+        assert gunicorn.graceful_timeout < 30
 
     def test_passes_the_checks_of_a_deployment(self, ours, image, tmp_path):
         given = {**image, **{k: v for k, v in ours["web"]["environment"].items() if v is not None}}

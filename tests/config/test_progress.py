@@ -2,8 +2,8 @@ import pytest
 from django.core.management.base import CommandError
 
 from config import progress
-from config.progress import follow_regeneration
 from indexing import tasks
+from indexing.management.following import follow_regeneration
 from indexing.models import IndexBuild, Regeneration
 from indexing.regeneration import begin_regeneration, cancel_regeneration
 from indexing.tasks import RegenerationRound

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 
-from indexing.chunks import ChunkKind
+from indexing.kinds.chunk import ChunkKind
 from indexing.models import IndexBuild
 from retrieval.retrievers import (
     ChunkRetriever,

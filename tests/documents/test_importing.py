@@ -6,9 +6,9 @@ from django.test.utils import CaptureQueriesContext
 
 from core.exceptions import DiskFull, InvalidInput
 from documents import importing
-from documents.anthology import Paper
-from documents.importing import add_papers
 from documents.models import Artifact
+from presets.papers.anthology import Paper
+from presets.papers.importing import add_papers
 
 pytestmark = pytest.mark.django_db
 

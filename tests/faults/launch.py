@@ -80,11 +80,11 @@ def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 def set_traps() -> None:
     from documents import services as documents
-    from indexing import embedding, promotion
-    from indexing.services import planning, settling
+    from evaluation import gate
+    from indexing import embedding, lifecycle
+    from indexing.services import planning, syncing
     from indexing.spec import EmbeddingSpec
     from indexing.stores.embedded import EmbeddedStore
-    from retrieval import gate
     from tests.hashing import HashingEmbedder
 
     class Embedder(HashingEmbedder):
@@ -100,14 +100,14 @@ def set_traps() -> None:
         ("parse", documents, "parse_file"),
         ("pages", documents, "replace_pages"),
         ("plan", planning, "_write_plan"),
-        ("claim", settling, "claim_nodes"),
+        ("claim", syncing, "claim_nodes"),
         ("embed", Embedder, "embed_documents"),
         ("collection", EmbeddedStore, "_create"),
         ("upsert", EmbeddedStore, "upsert"),
         ("payloads", EmbeddedStore, "replace_payloads"),
         ("delete", EmbeddedStore, "delete"),
         ("drop", EmbeddedStore, "drop_collection"),
-        ("begin", promotion, "begin_build"),
+        ("begin", lifecycle, "begin_build"),
         ("promote", gate, "promote_build"),
         ("commit", BaseDatabaseWrapper, "_commit"),
     ]

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from indexing import embedding, services
-from indexing.services import settling
+from indexing.services import syncing
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
 from tests.faults.counts import IS_LONG, note
@@ -22,7 +22,7 @@ MOMENTS = {
     "after it wrote points": (get_store, "upsert", 1),
     "before it writes payloads": (get_store, "replace_payloads", 0),
     "after it wrote payloads": (get_store, "replace_payloads", 1),
-    "before it settles its rows": (lambda: settling, "settled_values", 0),
+    "before it settles its rows": (lambda: syncing, "settled_values", 0),
     "before it removes points": (get_store, "delete", 0),
     "after it removed points": (get_store, "delete", 1),
 }

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 from documents.models import Change
-from indexing import embedding, promotion
+from indexing import embedding, lifecycle
 from indexing.exceptions import BuildNotThere, BuildUnfinished
 from indexing.models import IndexBuild
 from indexing.verification import verify_build
@@ -125,7 +125,7 @@ class Service(RuleBasedStateMachine):
     @rule(recipe=st.sampled_from(RECIPES), is_hasty=st.booleans(), fault=faults)
     def begin_build(self, recipe: str, is_hasty: bool, fault: Any) -> None:
         self.spec_file.write_text(recipe, encoding="utf-8")
-        self.attempt(lambda: promotion.begin_build("plain"), fault)
+        self.attempt(lambda: lifecycle.begin_build("plain"), fault)
         if is_hasty:
             self.promote(fault=None)
 
@@ -133,17 +133,17 @@ class Service(RuleBasedStateMachine):
     def promote(self, fault: Any) -> None:
         build = IndexBuild.objects.filter(state=IndexBuild.State.BUILDING).last()
         if build is not None:
-            self.attempt(lambda: promotion.promote_build(build), fault)
+            self.attempt(lambda: lifecycle.promote_build(build), fault)
 
     @rule(fault=faults)
     def roll_back(self, fault: Any) -> None:
         self.shown.clear()  # the kept build may not show yet what came since
-        self.attempt(lambda: promotion.roll_back("plain"), fault)
+        self.attempt(lambda: lifecycle.roll_back("plain"), fault)
 
     @rule(fault=faults)
     def prune(self, fault: Any) -> None:
-        self.attempt(lambda: promotion.prune_builds("plain"), fault)
-        self.attempt(lambda: promotion.remove_retired(grace_seconds=0), fault)
+        self.attempt(lambda: lifecycle.prune_builds("plain"), fault)
+        self.attempt(lambda: lifecycle.remove_retired(grace_seconds=0), fault)
 
     # --- What becomes of messages, leases and processes --------------------------------------
 

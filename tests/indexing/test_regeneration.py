@@ -15,7 +15,7 @@ from indexing.regeneration import (
     cancel_regeneration,
     claim_regeneration,
     get_regeneration,
-    passage,
+    job,
     regenerate_slice,
     regeneration_progress,
     release_regeneration,
@@ -305,7 +305,7 @@ class TestOnlyMissing:
 
     def test_looks_at_every_node_however_many(self, build, monkeypatch):
         monkeypatch.setattr(scope, "ROWS_AT_ONCE", 2)
-        monkeypatch.setattr(passage, "ROWS_AT_ONCE", 2)
+        monkeypatch.setattr(job, "ROWS_AT_ONCE", 2)
         text = "\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(7))
         settle(build, give(text))
         assert Node.objects.count() > 4
@@ -441,7 +441,7 @@ class TestResuming:
         self, three, build, embedder, monkeypatch, is_after
     ):
         """It dies while it works on the second artifact, or right after."""
-        advance, steps = passage._advance, []
+        advance, steps = job._advance, []
 
         def die(row, *args, **counts):
             steps.append(args)
@@ -452,11 +452,11 @@ class TestResuming:
                 raise SystemExit
 
         row = begin_regeneration(["chunk"])
-        monkeypatch.setattr(passage, "_advance", die)
+        monkeypatch.setattr(job, "_advance", die)
         claimed = claim_regeneration(row.pk)
         with pytest.raises(SystemExit):
             regenerate_slice(claimed, Due())
-        monkeypatch.setattr(passage, "_advance", advance)
+        monkeypatch.setattr(job, "_advance", advance)
         regenerating.release_leases()
         settle_all(build)
         gone_through = 1  # what the transaction of the second held is lost with it
@@ -472,13 +472,13 @@ class TestResuming:
     def test_lets_no_worker_write_that_was_overtaken(self, three, build, monkeypatch):
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
-        embed_again = passage.embed_again
+        embed_again = job.embed_again
 
         def overtake(nodes):
             Regeneration.objects.update(lease_token=uuid4())
             return embed_again(nodes)
 
-        monkeypatch.setattr(passage, "embed_again", overtake)
+        monkeypatch.setattr(job, "embed_again", overtake)
 
         assert not regenerate_slice(claimed, Due())
 
@@ -492,7 +492,7 @@ class TestResuming:
             raise EmbeddingUnavailable("The model is away.")
 
         with monkeypatch.context() as patched:
-            patched.setattr(passage, "plan_nodes", refuse)
+            patched.setattr(job, "plan_nodes", refuse)
             for _ in range(9):
                 claimed = claim_regeneration(row.pk)
                 with pytest.raises(EmbeddingUnavailable):
@@ -526,7 +526,7 @@ class TestPoison:
                 raise ZeroDivisionError("Nobody thought of this.")
             plan(artifact_id, *args)
 
-        monkeypatch.setattr(passage, "plan_nodes", die_of_it)
+        monkeypatch.setattr(job, "plan_nodes", die_of_it)
         row = begin_regeneration(["chunk"])
 
         for _ in range(settings.STRATA_MAX_ATTEMPTS):
@@ -570,13 +570,13 @@ class TestCancelRegeneration:
     def test_undoes_the_artifact_under_way(self, three, build, monkeypatch):
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
-        embed_again = passage.embed_again
+        embed_again = job.embed_again
 
         def cancel_before(nodes):
             cancel_regeneration(row)
             return embed_again(nodes)
 
-        monkeypatch.setattr(passage, "embed_again", cancel_before)
+        monkeypatch.setattr(job, "embed_again", cancel_before)
 
         assert not regenerate_slice(claimed, Due())
 

@@ -10,7 +10,7 @@ from indexing.regeneration import (
     Due,
     begin_regeneration,
     claim_regeneration,
-    passage,
+    job,
     regenerate_slice,
     scope,
 )
@@ -92,7 +92,7 @@ class TestRegenerationRound:
             raise EmbeddingUnavailable("The model is away.")
 
         with monkeypatch.context() as patched:
-            patched.setattr(passage, "plan_nodes", refuse)
+            patched.setattr(job, "plan_nodes", refuse)
             assert RegenerationRound().run(row.pk) == []
         row.refresh_from_db()
         assert (row.state, row.last_error) == ("running", "The model is away.")
@@ -106,7 +106,7 @@ class TestRegenerationRound:
         def fail(*args):
             raise ZeroDivisionError
 
-        monkeypatch.setattr(passage, "plan_nodes", fail)
+        monkeypatch.setattr(job, "plan_nodes", fail)
         row = begin_regeneration(["chunk"])
 
         assert RegenerationRound().run(row.pk) == []
@@ -115,13 +115,13 @@ class TestRegenerationRound:
 
     def test_ends_between_two_artifacts_once_it_is_to_stop(self, three, build, wakes, monkeypatch):
         turn = RegenerationRound()
-        plan = passage.plan_nodes
+        plan = job.plan_nodes
 
         def stop_meanwhile(*args):
             turn.is_stopping.set()
             plan(*args)
 
-        monkeypatch.setattr(passage, "plan_nodes", stop_meanwhile)
+        monkeypatch.setattr(job, "plan_nodes", stop_meanwhile)
         row = begin_regeneration(["chunk"])
 
         assert turn.run(row.pk) == []

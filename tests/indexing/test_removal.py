@@ -10,7 +10,7 @@ from documents.indexes import get_catalog
 from documents.models import Artifact, Change
 from documents.originals import keep_file
 from documents.services import add_artifact
-from indexing import promotion, removal
+from indexing import lifecycle, removal
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
 from indexing.removal import go_on_removing, remove_index
@@ -31,8 +31,8 @@ def filled(build, store):
         index=build.index, number=2, recipe=build.recipe, fingerprint="x", state="building"
     )
     settle(beside, *artifacts)
-    promotion.promote_build(beside, is_forced=True)
-    promotion.publish_aliases()
+    lifecycle.promote_build(beside, is_forced=True)
+    lifecycle.publish_aliases()
     assert store.count(build.collection("chunk")) == store.count(beside.collection("chunk")) == 4
     return build
 

@@ -9,10 +9,10 @@ from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing import services, tasks
 from indexing.exceptions import ModelUnavailable, StoreUnavailable, Uncuttable
-from indexing.kinds import unplanned_artifacts
+from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.progress import index_progress
-from indexing.services import settling
+from indexing.services import syncing
 from indexing.stores.base import Match, Point
 from indexing.verification import verify_build
 from tests.factories import PARAGRAPHS, give, settle
@@ -215,7 +215,7 @@ class TestAnOvertakenClaim:
         claim = services.claim_nodes(build, 10)
         Node.objects.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
 
-        settling._settle_claim(build, claim, lambda: False)
+        syncing._settle_claim(build, claim, lambda: False)
 
         assert point_ids(store, build) == set()
 

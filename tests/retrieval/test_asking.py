@@ -9,7 +9,7 @@ from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from retrieval import asking
 from retrieval.asking import Event, Position
-from retrieval.pipelines.passages import Answer, Passage, Refusal
+from retrieval.passages import Answer, Passage, Refusal
 from retrieval.pipelines.running import Found, Question
 from retrieval.search import Hit
 

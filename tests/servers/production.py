@@ -93,7 +93,7 @@ class Production:
 
     @contextmanager
     def web(self) -> Iterator[Process]:
-        with self.running("web", "gunicorn", "-c", "python:config.web") as process:
+        with self.running("web", "gunicorn", "-c", "python:config.gunicorn") as process:
             deadline = time.monotonic() + START_SECONDS
             while True:
                 try:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from evaluation.gate import promote_asked
 from indexing.models import IndexBuild
-from retrieval.gate import promote_asked
 from tests.factories import give, settle
 from tests.retrieval.beside import begin
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from core.exceptions import StrataError
-from indexing import specs
 from indexing.models import IndexBuild, Node
 from indexing.services import plan_nodes, settle_nodes, sync_indexes
-from indexing.spec import IndexSpec
+from indexing.spec import IndexSpec, loaded
 from summaries import services
 from summaries.models import Annotation, Summary
 from summaries.services import writing
@@ -88,10 +87,10 @@ def wide(db, store, embedder, settings, tmp_path: Path) -> Iterator[IndexBuild]:
     folder.mkdir()
     (folder / "wide.yaml").write_text(SPEC)
     settings.STRATA_SPECS_DIR = folder
-    specs._load.cache_clear()
+    loaded._load.cache_clear()
     sync_indexes()
     yield IndexBuild.objects.live().get(index="wide")
-    specs._load.cache_clear()
+    loaded._load.cache_clear()
 
 
 def write_all(build: IndexBuild, *artifacts: Any) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from documents.models import Artifact, Page
-from indexing import promotion
+from indexing import lifecycle
 from indexing.models import IndexBuild
 from indexing.verification import verify_build
 from summaries import services
@@ -20,7 +20,7 @@ def written(wide, settings) -> Artifact:
 
 def begin(settings, spec: str) -> IndexBuild:
     (settings.STRATA_SPECS_DIR / "wide.yaml").write_text(spec)
-    return promotion.begin_build("wide")
+    return lifecycle.begin_build("wide")
 
 
 def said(build: IndexBuild, model) -> list[str]:

@@ -10,7 +10,6 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.management.commands import process as command
 from core.exceptions import StrataError
 from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
@@ -18,10 +17,11 @@ from documents.parsing import ParsedPage
 from documents.parsing.document import clean_label
 from documents.services import TextContent, add_artifact, parse_artifact
 from indexing import services as indexing
-from indexing.kinds import awaited_artifacts, unplanned_artifacts
+from indexing.kinds.registry import awaited_artifacts, unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from summaries import services
+from summaries.management.commands import process as command
 from summaries.models import Annotation
 from summaries.processing import (
     CHUNKS,

@@ -10,7 +10,7 @@ from documents.exceptions import UnknownArtifact
 from documents.models import Artifact, Page
 from documents.services import TextContent, add_artifact, remove_artifact, replace_content
 from indexing.exceptions import Uncuttable
-from indexing.kinds import awaited_artifacts, unplanned_artifacts
+from indexing.kinds.registry import awaited_artifacts, unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.removal import remove_points
 from indexing.services import plan_nodes, settle_nodes

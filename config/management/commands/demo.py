@@ -5,12 +5,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from config import embedded
 from core.running_server import find_server
 from documents.importing import add_file, iter_files
 from documents.services import TextContent, add_artifact
 from indexing.management.prepared import PreparedCommand
 from indexing.models import Index
+from indexing.stores.ownership import is_embedded
 
 LIBRARY = Path(settings.BASE_DIR) / "demo" / "library"
 
@@ -39,5 +39,5 @@ class Command(PreparedCommand):
             )
         if server := find_server():
             server.request("POST", "/api/v1/sweep/")
-        elif embedded.is_embedded() and options["verbosity"]:
+        elif is_embedded() and options["verbosity"]:
             self.stdout.write("Added; manage.py serve indexes it.")

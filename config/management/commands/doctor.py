@@ -11,12 +11,12 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config import embedded
 from core.exceptions import StrataError
 from core.running_server import find_server
 from indexing.embedding import examine_model
-from indexing.specs import get_specs
+from indexing.spec.loaded import get_specs
 from indexing.stores import get_store
+from indexing.stores.ownership import is_embedded, owning_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ def _database() -> Finding:
 
 def _store() -> Finding:
     try:
-        if embedded.is_embedded():
-            with embedded.owning_store():
+        if is_embedded():
+            with owning_store():
                 get_store().ping()
         else:
             get_store().ping()

@@ -12,11 +12,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.models import ApiKey
 from config import embedded
-from config.loading import load_pipelines
+from config.preloading import load_pipelines
 from config.progress import watch_progress
 from core import running_server
 from core.exceptions import StrataError
 from indexing.management.prepared import prepare_database
+from indexing.stores.ownership import owning_store
 
 ADMIN_NAME = "admin"
 
@@ -40,7 +41,7 @@ class Command(BaseCommand):
             )
         stopped = _catch_signals()
         try:
-            with embedded.owning_store():
+            with owning_store():
                 self._serve(host, port, stopped, has_demo=demo)
         except StrataError as error:
             raise CommandError(f"{error} {error.fix or ''}".strip()) from None
@@ -64,7 +65,7 @@ class Command(BaseCommand):
                     f"Cannot listen on {host}:{port}: {error}. Choose another --port."
                 ) from None
             self._greet(url, is_first_start)
-            running.enter_context(embedded.working())
+            running.enter_context(embedded.local_workers())
             running.enter_context(running_server.announced(url))
             background = [
                 threading.Thread(target=watch_progress, args=[stopped], daemon=True),

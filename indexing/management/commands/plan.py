@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.table import Table
 
 from core.progress_bars import progress_bar
-from indexing.forecast import Forecast, forecast_build
+from indexing.estimates import Forecast, forecast_build
 from indexing.management.prepared import PreparedCommand
 from indexing.models import IndexBuild
-from indexing.specs import get_specs
+from indexing.spec.loaded import get_specs
 
 
 class Command(PreparedCommand):

@@ -40,6 +40,7 @@ from indexing.stores.embedded.folder import (
     write_json,
     write_schema,
 )
+from indexing.stores.embedded.payload_view import PayloadView
 from indexing.stores.embedded.translation import (
     edge_config,
     edge_filter,
@@ -56,7 +57,6 @@ from indexing.stores.engine import (
     order_facet,
     rankings_of,
 )
-from indexing.stores.view import PayloadView
 
 logger = logging.getLogger(__name__)
 

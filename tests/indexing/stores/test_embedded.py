@@ -403,7 +403,7 @@ class TestViews:
         assert (folder / NAME / "closed").exists()
 
     def test_opens_what_is_laid_out_in_an_unknown_way(self, closed, folder, monkeypatch):
-        monkeypatch.setattr("indexing.stores.view.ON_DISK", {})
+        monkeypatch.setattr("indexing.stores.embedded.payload_view.ON_DISK", {})
 
         assert stored_numbers(closed) == list(range(1, 10))
         assert not (folder / NAME / "closed").exists()

@@ -3,7 +3,7 @@
 from uuid import NAMESPACE_OID, uuid5
 
 from indexing.spec import IndexSpec
-from retrieval.pipelines.passages import Context, Passage
+from retrieval.passages import Context, Passage
 from retrieval.search import Hit
 
 SPEC = IndexSpec(name="plain")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from haystack import component
 
 from core.exceptions import InvalidInput
-from retrieval.pipelines.passages import Answer, Context, Passage, Ranking, Refusal
+from retrieval.passages import Answer, Context, Passage, Ranking, Refusal
 
 
 @component

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from indexing.spec import IndexSpec
-from retrieval.pipelines.passages import Passage, Ranking, Step
+from retrieval.passages import Passage, Ranking, Step
 from retrieval.search import Hit, Verdict
 
 SPEC = IndexSpec(name="notes")

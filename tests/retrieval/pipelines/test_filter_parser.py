@@ -12,12 +12,12 @@ from django.conf import settings as django_settings
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.spec import IndexSpec, parse_spec
 from retrieval.filters import parse_filter
+from retrieval.passages import Refusal
 from retrieval.pipelines import filter_parser
 from retrieval.pipelines.filter_parser import FilterParser
-from retrieval.pipelines.passages import Refusal
-from retrieval.questions import rules
+from retrieval.questions.english import rules
+from retrieval.questions.english.rules import Findings, read_question
 from retrieval.questions.model import SaidFilter, ask_model, take_filters
-from retrieval.questions.rules import Findings, read_question
 from retrieval.questions.values import Marks, Names, People, Values
 from retrieval.questions.words import mask
 from tests.factories import give, settle

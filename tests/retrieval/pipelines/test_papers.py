@@ -8,7 +8,7 @@ from django.conf import settings as django_settings
 
 from documents.models import Source
 from indexing.spec import parse_spec
-from retrieval.pipelines.passages import Answer
+from retrieval.passages import Answer
 from retrieval.pipelines.running import Found, Question, run
 from tests.factories import give, settle
 from tests.written import make_build

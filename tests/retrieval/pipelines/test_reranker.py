@@ -5,8 +5,8 @@ import time
 import pytest
 
 from core.exceptions import InvalidInput
-from indexing import reranking
 from indexing.exceptions import ModelUnavailable
+from retrieval import cross_encoders
 from retrieval.pipelines import reranker as pipelines_reranker
 from retrieval.pipelines.reranker import Reranker
 from tests.indexing.crossing import write_cross_encoder
@@ -59,14 +59,14 @@ class TestReranker:
         ]  # fmt: skip
 
     def test_is_skipped_and_says_so_when_over_its_budget(self, model, monkeypatch):
-        encoder = reranking.get_cross_encoder(model)
+        encoder = cross_encoders.get_cross_encoder(model)
         is_stopped = threading.Event()
 
         def dawdle(query, texts, *, should_stop):
             while not should_stop():
                 time.sleep(0.005)
             is_stopped.set()
-            raise reranking.Stopped
+            raise cross_encoders.Stopped
 
         monkeypatch.setattr(encoder, "score", dawdle)
         began = time.monotonic()

@@ -10,8 +10,8 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, Node
 from indexing.stores import get_store
 from retrieval.exceptions import UnknownPipeline
+from retrieval.passages import Answer
 from retrieval.pipelines.explaining import explain_passage
-from retrieval.pipelines.passages import Answer
 from retrieval.pipelines.running import Found, Question, check_question, find, run
 from tests.factories import PARAGRAPHS, give, settle
 from tests.retrieval.pipelines.components import AnswerSynthesiser

@@ -14,7 +14,7 @@ from indexing.spec import IndexSpec
 from indexing.stores import ScoredPoint, get_store
 from retrieval.search import HierarchicalRequest, Mode, Stale, Verdict, search_hierarchical
 from retrieval.search.hierarchy import group_by_artifact
-from retrieval.search.proof import Proof
+from retrieval.search.hit_checks import Proof
 from retrieval.search.targets import Found, Target
 from summaries.models import Summary
 from tests.factories import PARAGRAPHS, settle

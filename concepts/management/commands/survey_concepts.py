@@ -1,0 +1,73 @@
+from contextlib import ExitStack
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from concepts.emergence import survey_concepts, unsurveyed
+from concepts.models import EmergentPair
+from core.progress_bars import progress_bar
+from core.running_server import find_server
+from indexing.management.prepared import PreparedCommand, read_database_once
+from indexing.models import IndexBuild
+from indexing.stores import get_store
+from indexing.stores.ownership import is_embedded, owning_store
+
+GRAPH_FROM = 5_000  # concepts to compare, above which building the engine's graph pays
+
+
+class Command(PreparedCommand):
+    help = (
+        "Look for the neighbours of every concept that changed, and keep the pairs that are near. "
+        "A server does so by itself within a minute; after a large import this is faster while "
+        "none runs, for it builds the vector engine's graph first."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--index", help="One index only.")
+
+    def handle(self, *, index: str | None, **options: Any) -> None:
+        live = IndexBuild.objects.live().order_by("index")
+        builds = {build.index_id: build for build in live if build.spec.concepts is not None}
+        if index is not None and index not in builds:
+            raise CommandError(
+                f"{index!r} is no index that holds concepts; these do: {', '.join(builds)}."
+            )
+        server = find_server()
+        if server is not None:
+            server.request("POST", "/api/v1/sweep/")
+            self.stdout.write("The server that runs looks for them now.")
+            return
+        with ExitStack() as stack:
+            if is_embedded():
+                _bound_memory()
+                stack.enter_context(owning_store())
+            for build in builds.values() if index is None else [builds[index]]:
+                self._survey(build)
+
+    def _survey(self, build: IndexBuild) -> None:
+        total = unsurveyed(build).count()
+        if total > GRAPH_FROM and is_embedded():
+            _build_graph(build)
+        done = 0
+        with progress_bar(f"Concepts of {build}", total) as advance:
+            while count := survey_concepts(build):
+                done += count
+                advance(count)
+        pairs = EmergentPair.objects.filter(first__artifact__index=build.index_id).open()
+        self.stdout.write(f"{build}: {done:,} concepts compared, pairs open: {pairs.count():,}")
+
+
+def _bound_memory() -> None:
+    from indexing.stores.embedded import map_files_once
+
+    read_database_once()
+    map_files_once()
+
+
+def _build_graph(build: IndexBuild) -> None:
+    """A server has its graph; the engine of this process makes one when it is told to."""
+    from indexing.stores.embedded import EmbeddedStore
+
+    store = get_store()
+    if isinstance(store, EmbeddedStore):
+        store.optimize(build.collection("concept"))

@@ -1,9 +1,0 @@
-"""All work that is worked off in rounds, for whoever stops it."""
-
-from concepts.tasks import extracting, surveying
-from indexing.tasks import regenerating, settling
-from retrieval.tasks import evaluating, promoting
-from summaries.tasks import writing
-from webhooks.tasks import delivering
-
-ROUNDS = (settling, writing, delivering, promoting, regenerating, evaluating, surveying, extracting)

@@ -1,0 +1,31 @@
+"""Work that one thread of a process does at a time, and that can be stopped."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Worker:
+    """Work for one thread of the process at a time: a second would only fight the first for the
+    same cores. Whoever sets ``is_stopping`` ends it at the next step."""
+
+    def __init__(self) -> None:
+        self._working = threading.Lock()
+        self.is_stopping = threading.Event()
+
+    @contextmanager
+    def _turn(self) -> Iterator[bool]:
+        """Whether the work is ours until the block ends; otherwise another thread is at it."""
+        is_ours = self._working.acquire(blocking=False)
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                self._working.release()
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Whether the step under way was finished, or given back, within ``timeout`` seconds."""
+        if not self._working.acquire(timeout=timeout):
+            return False
+        self._working.release()
+        return True

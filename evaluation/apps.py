@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class EvaluationConfig(AppConfig):
+    name = "evaluation"
+
+    def ready(self) -> None:
+        from evaluation import tasks  # noqa: F401 - web servers send them as well

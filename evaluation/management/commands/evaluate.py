@@ -1,0 +1,209 @@
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from core.exceptions import InvalidInput, StrataError
+from evaluation.judgements import read_judgements
+from evaluation.management.filling import fill_index
+from evaluation.management.measuring import Asked, measure
+from evaluation.measuring import DEFAULT_MEASURES, parse_measures
+from evaluation.models import EvaluationRun
+from evaluation.report import render_report, say_measure
+from evaluation.systems import MODES, require_system
+from retrieval.management.asking import answering, explain
+
+NOT_GOOD_ENOUGH = 3  # the exit status where a measure is below what was asked for
+
+
+class Command(BaseCommand):
+    help = (
+        "Measure retrieval by human judgements: one row a system. Without --index, a throw-away "
+        "index of the folder's corpus is made first."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "path", type=Path, nargs="?", metavar="PATH",
+            help="A BEIR folder, or a CSV file with the columns query and artifact.",
+        )  # fmt: skip
+        parser.add_argument(
+            "--golden", action="store_true", help="By the golden queries of the index, and no PATH."
+        )
+        parser.add_argument("--spec", default="plain", help="Recipe of the throw-away index.")
+        parser.add_argument(
+            "--index", help="An index that holds the documents; they go by external ids or ids."
+        )
+        parser.add_argument(
+            "--modes",
+            help=f"Of {', '.join(MODES)}, and query pipelines by their names; by default those "
+            "modes that the index can answer.",
+        )
+        parser.add_argument("--pipeline", metavar="A", help="Measure this pipeline, or mode.")
+        parser.add_argument("--against", metavar="B", help="Compare with this pipeline, or mode.")
+        parser.add_argument(
+            "--measures", default=",".join(DEFAULT_MEASURES), help="In ir_measures' notation."
+        )
+        parser.add_argument("--json", action="store_true")
+        parser.add_argument("--report", type=Path, metavar="FILE", help="Write a page of HTML.")
+        parser.add_argument(
+            "--fail-below", action="append", default=[], metavar="MEASURE=VALUE",
+            help=f"End with status {NOT_GOOD_ENOUGH} where a system has less of it; the baseline "
+            "may.",
+        )  # fmt: skip
+        # Set for the child process only: the data folder is its own, and empty.
+        parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
+
+    def handle(self, *, path: Path | None, golden: bool, index: str | None, **options: Any) -> None:
+        if (path is None) != golden or (golden and index is None):
+            raise CommandError("Name a PATH, or --golden with an --index.")
+        try:
+            limits = _read_limits(options["fail_below"])
+            measures = list(dict.fromkeys([*_listed(options["measures"]), *limits]))
+            measures = [str(measure) for measure in parse_measures(measures)]
+            systems = _listed(options["pipeline"] or options["modes"] or "")
+            baseline = options["against"] or ""
+            for name in [*systems, *_listed(baseline)]:
+                require_system(name)
+            judged = None if path is None else read_judgements(path)
+        except StrataError as error:
+            raise CommandError(explain(error)) from None
+        if index is None and not options["fill"]:
+            assert path is not None
+            self._measure_apart(path, options)
+            return
+        if options["fill"]:
+            assert path is not None
+            with answering(None):
+                fill_index(options["spec"], path)
+        asked = Asked(index or options["spec"], systems, baseline, measures, judged)
+        run = measure(asked)
+        if options["report"] is not None:
+            options["report"].write_text(render_report(run), encoding="utf-8")
+        self.stdout.write(_write_json(run) if options["json"] else _write_table(run))
+        self._require(run, limits)
+
+    def _require(self, run: EvaluationRun, limits: Mapping[str, float]) -> None:
+        short = [
+            f"{row['system']} has {name} {row['measures'][name]:.4f}, below {least:g}."
+            for name, least in limits.items()
+            for row in run.results
+            if row["measures"][name] < least and row["system"] != run.baseline
+        ]
+        if short:
+            self.stderr.write("\n".join(short))
+            raise SystemExit(NOT_GOOD_ENOUGH)
+
+    def _measure_apart(self, path: Path, options: Mapping[str, Any]) -> None:
+        """Run again as a child that has a data folder of its own, so that neither a running
+        server nor what is stored here is in its way."""
+        arguments = [str(path.resolve()), "--fill", *(["--json"] if options["json"] else [])]
+        for name in ("spec", "modes", "pipeline", "against", "measures"):
+            if options[name]:
+                arguments += [f"--{name}", options[name]]
+        if options["report"] is not None:
+            arguments += ["--report", str(options["report"].resolve())]
+        for limit in options["fail_below"]:
+            arguments += ["--fail-below", limit]
+        with tempfile.TemporaryDirectory(prefix="strata-evaluate-") as data_dir:
+            environment = os.environ | {
+                "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
+                "STRATA_DATA_DIR": data_dir,
+                "STRATA_MODELS_DIR": str(settings.STRATA_MODELS_DIR),
+                "STRATA_SPECS_DIR": str(settings.STRATA_SPECS_DIR),
+            }
+            manage = Path(settings.BASE_DIR) / "manage.py"
+            finished = subprocess.run(
+                [sys.executable, str(manage), "evaluate", *arguments],
+                env=environment,
+                check=False,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        self.stdout.write(finished.stdout, ending="")
+        if finished.returncode == NOT_GOOD_ENOUGH:
+            raise SystemExit(NOT_GOOD_ENOUGH)
+        if finished.returncode != 0:
+            raise CommandError("The evaluation did not come to its end.")
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _read_limits(given: Sequence[str]) -> dict[str, float]:
+    """Measure -> the least it may be.
+
+    Raises:
+        InvalidInput: it is not written so.
+    """
+    limits = {}
+    for text in given:
+        name, _, value = text.rpartition("=")
+        try:
+            least = float(value)
+        except ValueError:
+            raise InvalidInput(
+                f"{text!r} is no measure and value.", fix="Write it as nDCG@10=0.9."
+            ) from None
+        limits[str(parse_measures([name])[0])] = least
+    return limits
+
+
+def _write_json(run: EvaluationRun) -> str:
+    rows = [
+        {
+            "mode": row["system"],
+            **{name: row[name] for name in row if name != "system"},
+            "query_count": run.query_count,
+        }
+        for row in run.results
+    ]
+    return json.dumps(rows, indent=2)
+
+
+def _write_table(run: EvaluationRun) -> str:
+    """Aligned columns; below them, each difference to the baseline."""
+    rows = [["mode", *map(say_measure, run.measures), "p50 ms", "p95 ms"]]
+    rows += [
+        [
+            row["system"],
+            *(f"{row['measures'][name]:.4f}" for name in run.measures),
+            f"{row['p50_ms']:.2f}",
+            f"{row['p95_ms']:.2f}",
+        ]
+        for row in run.results
+    ]
+    lines = _align(rows)
+    for row in run.results:
+        if differences := row.get("differences"):
+            lines += ["", f"{row['system']} against {run.baseline}:"]
+            lines += _align([[say_measure(n), *_say_difference(d)] for n, d in differences.items()])
+    return "\n".join(lines)
+
+
+def _say_difference(difference: Mapping[str, Any]) -> list[str]:
+    """The difference, its interval, and whether chance explains it."""
+    said = ""
+    if difference["is_significant"]:
+        said = "better" if difference["difference"] > 0 else "worse"
+    interval = f"[{difference['low']:+.4f}, {difference['high']:+.4f}]"
+    return [f"{difference['difference']:+.4f}", interval, said or "within chance"]
+
+
+def _align(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(cells))
+    return lines

@@ -1,0 +1,31 @@
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from evaluation.golden_queries import golden_folder, write_golden
+from indexing.management.prepared import PreparedCommand
+from indexing.models import Index
+
+
+class Command(PreparedCommand):
+    help = (
+        "Write the golden queries of an index into its folder: what stands there already, and "
+        "the hits that people marked as good or bad."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("index")
+
+    def handle(self, *, index: str, **options: Any) -> None:
+        names = list(Index.objects.values_list("name", flat=True))
+        if index not in names:
+            raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
+        golden = write_golden(index)
+        if golden is None:
+            raise CommandError(
+                f"No one has marked a hit of {index} as good yet: the search page and "
+                "POST /api/v1/judgements/ do."
+            )
+        count = sum(len(judged) for judged in golden.qrels.values())
+        folder = golden_folder(index)
+        self.stdout.write(f"{len(golden.queries)} queries, {count} judgements in {folder}")

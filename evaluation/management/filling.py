@@ -1,0 +1,78 @@
+"""A corpus indexed in this process, by the services that every other way uses."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from uuid import UUID
+
+from django.core.management.base import CommandError
+from django.db import transaction
+
+from core.exceptions import UnknownIndex
+from core.progress_bars import progress_bar
+from documents.services import TextContent, add_artifact
+from evaluation.judgements import CorpusText, read_corpus
+from indexing import services
+from indexing.kinds.registry import awaited_artifacts
+from indexing.models import IndexBuild, Node
+from summaries import services as writing
+
+TEXTS_PER_TRANSACTION = 200  # a commit waits for the disk
+
+
+def fill_index(name: str, folder: Path) -> None:
+    """Index the corpus of a BEIR folder; the vector engine must be ours.
+
+    Raises:
+        UnknownIndex: there is no such spec.
+        InvalidInput: the corpus cannot be read.
+        CommandError: some of it could not be indexed.
+    """
+    build = IndexBuild.objects.live().filter(index=name).first()
+    if build is None:
+        names = IndexBuild.objects.live().values_list("index", flat=True)
+        raise UnknownIndex(f"There is no spec named {name!r}.", allowed=names)
+    texts = list(read_corpus(folder))
+    with progress_bar("Reading", len(texts)) as advance:
+        for batch in _slices(texts, TEXTS_PER_TRANSACTION):
+            with transaction.atomic():
+                for text in batch:
+                    artifact, _ = add_artifact(
+                        name,
+                        TextContent(pages=(text.text,)),
+                        title=text.title,
+                        external_id=text.id,
+                    )
+                    services.plan_nodes(artifact.pk, build)
+                    advance(1)
+    if build.spec.is_written_about:
+        _write(build)
+    with progress_bar("Indexing", Node.objects.unsettled(build).count()) as advance:
+        while count := services.settle_nodes(build):
+            advance(count)
+    failed = Node.objects.filter(build=build, state=Node.State.FAILED)
+    if failed.exists():
+        raise CommandError(f"{failed.count()} passages failed: {failed[0].last_error}")
+
+
+def _write(build: IndexBuild) -> None:
+    """Have summaries and questions written, and plan their nodes."""
+    artifacts = awaited_artifacts(build).values_list("pk", flat=True)
+    for artifact_id in list(artifacts):
+        writing.plan_writing(artifact_id, build)
+    touched: dict[UUID, set[str]] = {}
+    with progress_bar("Writing", writing.due_count(build)) as advance:
+        while True:
+            written = writing.Written()
+            writing.write_due(build, written)
+            if not written.row_count:
+                break
+            for artifact_id, kinds in written.touched.items():
+                touched.setdefault(artifact_id, set()).update(kinds)
+            advance(written.row_count)
+    for artifact_id, kinds in touched.items():
+        services.plan_nodes(artifact_id, build, kinds)
+
+
+def _slices(texts: Sequence[CorpusText], size: int) -> Iterator[Sequence[CorpusText]]:
+    for start in range(0, len(texts), size):
+        yield texts[start : start + size]

@@ -1,0 +1,82 @@
+"""Writes to judgements."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from core.exceptions import InvalidInput, UnknownIndex
+from core.text import hash_text
+from documents.exceptions import UnknownArtifact
+from documents.models import Artifact, Page
+from evaluation.exceptions import UnknownJudgement
+from evaluation.models import Judgement
+from indexing.models import Index, Node
+from retrieval.search.request import check_query
+
+
+def judge(
+    index: str,
+    query: str,
+    *,
+    is_good: bool,
+    judged_by: str,
+    node_id: UUID | None = None,
+    artifact_id: UUID | None = None,
+) -> tuple[Judgement, bool]:
+    """Keep a verdict on one hit, or on a whole artifact; and whether it is the first on it.
+
+    A hit stands for its page, where its artifact has several, and else for the artifact.
+
+    Raises:
+        UnknownIndex, UnknownArtifact: there is none.
+        InvalidInput: no query, neither a hit nor an artifact or both, or no such hit.
+    """
+    check_query([index], query)
+    if not Index.objects.filter(pk=index).exists():
+        names = Index.objects.values_list("name", flat=True)
+        raise UnknownIndex(f"There is no index {index[:100]!r}.", field="index", allowed=names)
+    if (node_id is None) == (artifact_id is None):
+        raise InvalidInput("Name a hit or an artifact, and not both.", field="node_id")
+    page_index = None
+    if node_id is not None:
+        artifact_id, page_index = _find_hit(index, node_id)
+    assert artifact_id is not None
+    artifact = Artifact.objects.documents().filter(pk=artifact_id, index=index).first()
+    if artifact is None:
+        raise UnknownArtifact(f"{index} has no artifact with this id.", field="artifact_id")
+    place: dict[str, Any] = {
+        "index_id": index, "query_hash": hash_text(query), "artifact": artifact,
+        "page_index": page_index,
+    }  # fmt: skip
+    said = {"query": query, "is_good": is_good, "judged_by": judged_by[:150], "node_id": node_id}
+    try:
+        with transaction.atomic():
+            return Judgement.objects.update_or_create(**place, defaults=said)
+    except IntegrityError:
+        # Someone else judged the same between our look and our write: ours is the last.
+        return Judgement.objects.update_or_create(**place, defaults=said)
+
+
+def take_back(judgement_id: UUID) -> None:
+    """
+    Raises:
+        UnknownJudgement: there is none of this id.
+    """
+    if not Judgement.objects.filter(pk=judgement_id).delete()[0]:
+        raise UnknownJudgement(field="id")
+
+
+def _find_hit(index: str, node_id: UUID) -> tuple[UUID, int | None]:
+    """Its artifact and, where that has several pages, the index of its page."""
+    node = Node.objects.filter(point_id=node_id, build__index=index).first()
+    if node is None:
+        raise InvalidInput(
+            f"{index} has no hit with this id.",
+            field="node_id",
+            fix="Give the node_id of a hit as a search of this index answers it.",
+        )
+    pages = dict(Page.objects.filter(artifact=node.artifact_id).values_list("pk", "index"))
+    if node.page_id is None or len(pages) < 2:
+        return node.artifact_id, None
+    return node.artifact_id, pages.get(node.page_id)

@@ -1,0 +1,366 @@
+"""Indexes, builds and the ledger in the admin: to look at, and to have work done again."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Left
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.html import format_html
+from django.utils.translation import ngettext
+
+from core.admin import Listed, LookedAt, selected
+from core.enqueueing import wake_on_commit
+from core.exceptions import StrataError
+from documents.admin import ArtifactAdmin, IndexFilter
+from documents.models import Artifact
+from indexing import lifecycle, services, tasks
+from indexing.admin.regenerations import (
+    regenerate_artifacts,
+    regenerate_indexes,
+    regenerate_missing_of_artifacts,
+    regenerate_missing_of_indexes,
+    regenerate_nodes,
+)
+from indexing.comparison_text import describe_comparison, summarise_comparison
+from indexing.models import NOT_SETTLED, Index, IndexBuild, Node
+from indexing.spec import COLLECTIONS
+
+ERROR_CHARS = 200  # of an error, in a list
+
+
+class Kept(LookedAt):
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def do_each(self, request: HttpRequest, rows: Iterable[Any], act: Callable[[Any], str]) -> None:
+        """Say of each row what came of it; what one refuses keeps none of the others."""
+        for row in rows:
+            try:
+                message, level = act(row), messages.SUCCESS
+            except StrataError as error:
+                message, level = f"{row}: {error} {error.fix or ''}".strip(), messages.ERROR
+            self.message_user(request, message, level)
+
+    def ask_first(
+        self,
+        request: HttpRequest,
+        action: str,
+        question: str,
+        rows: Sequence[tuple[Model, str]],  # with what there is to know about each
+    ) -> HttpResponse | None:
+        """A page to confirm an action on; None once that was done."""
+        if request.POST.get("confirmed"):
+            return None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Are you sure?",
+            "opts": self.opts,
+            "action": action,
+            "question": question,
+            "rows": rows,
+            "checkbox_name": ACTION_CHECKBOX_NAME,
+        }
+        return TemplateResponse(request, "admin/indexing/confirm.html", context)
+
+
+class IndexOfBuildFilter(IndexFilter):
+    lookup = "build__index"
+
+
+class KindFilter(admin.SimpleListFilter):
+    title = parameter_name = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(kind, kind.replace("_", " ")) for kind in COLLECTIONS]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Node]) -> QuerySet[Node]:
+        kind = self.value()
+        return queryset if kind is None else queryset.filter(kind=kind)
+
+
+def wake_settling() -> None:
+    """Once this is committed, have the builds settled that have something to settle."""
+    pending = Node.objects.filter(build=OuterRef("pk"), state=Node.State.PENDING)
+    builds = IndexBuild.objects.receiving().filter(Exists(pending))
+    for build_id in builds.values_list("pk", flat=True):
+        wake_on_commit(tasks.settle, build_id=build_id)
+
+
+def say_queued(model_admin: Listed, request: HttpRequest, node_count: int) -> None:
+    message = ngettext("%d node queued.", "%d nodes queued.", node_count) % node_count
+    model_admin.message_user(request, message, messages.SUCCESS)
+
+
+@admin.action(description="Embed again", permissions=["queue"])
+def embed_artifacts_again(
+    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
+) -> None:
+    count = services.embed_again(Node.objects.filter(artifact__in=selected(queryset)))
+    wake_settling()
+    say_queued(model_admin, request, count)
+
+
+ArtifactAdmin.actions += [
+    embed_artifacts_again,
+    regenerate_artifacts,
+    regenerate_missing_of_artifacts,
+]
+
+
+@admin.register(Index)
+class IndexAdmin(Kept):
+    list_display = ["name", "live_build", "created_at"]
+    list_select_related = ["live_build"]
+    long_fields = ["live_build__recipe"]
+    actions = [
+        "sweep", "verify", "verify_and_repair", "apply_spec", "roll_back", "prune",
+        regenerate_indexes, regenerate_missing_of_indexes,
+    ]  # fmt: skip
+
+    @admin.action(description="Sweep now", permissions=["queue"])
+    def sweep(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
+        """Sweeps look through every index; what they find, they queue by index."""
+        tasks.wake_sweeps()
+        count = queryset.count()
+        message = ngettext("Sweeping %d index.", "Sweeping %d indexes.", count) % count
+        self.message_user(request, message, messages.SUCCESS)
+
+    @admin.action(description="Verify", permissions=["queue"])
+    def verify(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
+        self._queue_verifying(request, queryset, repair=False)
+
+    @admin.action(description="Verify and repair", permissions=["queue"])
+    def verify_and_repair(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
+        self._queue_verifying(request, queryset, repair=True)
+
+    def _queue_verifying(
+        self, request: HttpRequest, queryset: QuerySet[Index], *, repair: bool
+    ) -> None:
+        """It takes minutes where there is much to compare: the reports come with the builds."""
+        builds = IndexBuild.objects.receiving().filter(index__in=selected(queryset))
+        for build in builds:
+            wake_on_commit(tasks.verify_build, build_id=build.pk, repair=repair)
+        message = ngettext(
+            "Verifying %d build; its report will be shown with it.",
+            "Verifying %d builds; their reports will be shown with them.",
+            len(builds),
+        )
+        self.message_user(request, message % len(builds), messages.SUCCESS)
+
+    @admin.action(description="Apply the spec", permissions=["queue"])
+    def apply_spec(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
+        def apply(index: Index) -> str:
+            build = lifecycle.begin_build(index.name)
+            if build.state == IndexBuild.State.LIVE:
+                return f"{build} is live and made by this spec; nothing has to be made."
+            return f"{build} is being built beside the live build."
+
+        self.do_each(request, selected(queryset), apply)
+        tasks.wake_sweeps()
+
+    @admin.action(description="Roll back", permissions=["queue"])
+    def roll_back(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
+        def go_back(index: Index) -> str:
+            return f"{lifecycle.roll_back(index.name)} answers again."
+
+        self.do_each(request, selected(queryset), go_back)
+        wake_on_commit(tasks.tidy_store)
+
+    @admin.action(description="Prune", permissions=["queue"])
+    def prune(self, request: HttpRequest, queryset: QuerySet[Index]) -> HttpResponse | None:
+        def give_up_kept(index: Index) -> str:
+            pruned = lifecycle.prune_builds(index.name)
+            names = ", ".join(str(build) for build in pruned)
+            return f"{names} is given up." if names else f"{index} keeps no build to roll back to."
+
+        indexes = selected(queryset)
+        question = "Give up the builds that are kept to roll back to? Their points are removed."
+        page = self.ask_first(request, "prune", question, [(index, "") for index in indexes])
+        if page is None:
+            self.do_each(request, indexes, give_up_kept)
+        return page
+
+
+def _count_nodes(*conditions: Q) -> Coalesce:
+    """Of a build; each by an index alone, whatever the build holds."""
+    nodes = Node.objects.filter(*conditions, build=OuterRef("pk")).order_by().values("build")
+    return Coalesce(Subquery(nodes.annotate(count=Count("pk")).values("count")), 0)
+
+
+@admin.register(IndexBuild)
+class IndexBuildAdmin(Kept):
+    list_display = [
+        "__str__", "state", "progress", "copied_count", "embedded_count", "promotion", "measured",
+        "verdict", "paused", "problem", "writing_problem", "fingerprint", "created_at",
+    ]  # fmt: skip
+    list_filter = ["state", IndexFilter]
+    long_fields = ["recipe"]
+    readonly_fields = [
+        "progress", "missing", "copied_count", "embedded_count", "embedded_tokens", "paused",
+        "verdict", "verified_at", "report", "comparison_table",
+        "problem", "writing_problem", "promoted_at", "retired_at", "created_at",
+    ]  # fmt: skip
+    actions = ["promote", "force_promotion", "pause", "resume", "give_up"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        counts = {
+            f"{state}_count": _count_nodes(NOT_SETTLED, Q(state=state))
+            for state in (Node.State.PENDING, Node.State.DOOMED, Node.State.FAILED)
+        }
+        return super().get_queryset(request).annotate(node_count=_count_nodes(), **counts)
+
+    @admin.display(description="verified")
+    def verdict(self, build: IndexBuild) -> str:
+        """What the last report says, in a line."""
+        if build.report is None:
+            return "never"
+        if error := build.report.get("error"):
+            return f"not to its end: {error}"
+        counts = ", ".join(f"{count} {sort}" for sort, count in build.report["findings"].items())
+        return counts or "sound"
+
+    @admin.display(description="nodes settled")
+    def progress(self, build: Any) -> str:
+        total = build.node_count - build.doomed_count
+        settled = total - build.pending_count - build.failed_count
+        failed = f", {build.failed_count:,} failed" if build.failed_count else ""
+        return f"{settled:,} of {total:,}{failed}"
+
+    @admin.display(description="documents it lacks")
+    def missing(self, build: IndexBuild) -> str:
+        if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}:
+            return "-"
+        return f"{lifecycle.missing_artifacts(build).count():,}"
+
+    @admin.display(description="against the live build")
+    def measured(self, build: IndexBuild) -> str:
+        return summarise_comparison(build.comparison)
+
+    @admin.display(description="against the live build")
+    def comparison_table(self, build: IndexBuild) -> str:
+        return format_html("<pre>{}</pre>", "\n".join(describe_comparison(build.comparison)))
+
+    @admin.display
+    def paused(self, build: IndexBuild) -> str:
+        return "" if build.paused_at is None else build.pause_reason or "yes"
+
+    @admin.action(description="Promote once whole", permissions=["queue"])
+    def promote(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> None:
+        def ask(build: IndexBuild) -> str:
+            lifecycle.ask_promotion(build)
+            return f"{build} is promoted once it is whole, if nothing is significantly lost by it."
+
+        self.do_each(request, selected(queryset), ask)
+
+    @admin.action(description="Promote whatever is lost", permissions=["queue"])
+    def force_promotion(
+        self, request: HttpRequest, queryset: QuerySet[IndexBuild]
+    ) -> HttpResponse | None:
+        def force(build: IndexBuild) -> str:
+            lifecycle.ask_promotion(build, is_forced=True)
+            return f"{build} is promoted within seconds."
+
+        builds = selected(queryset).select_related("index__live_build")
+        question = "Have these builds answer searches at once, whatever is lost by it?"
+        rows = [(build, self._say_lost(build)) for build in builds]
+        page = self.ask_first(request, "force_promotion", question, rows)
+        if page is None:
+            self.do_each(request, builds, force)
+        return page
+
+    @admin.action(description="Pause", permissions=["queue"])
+    def pause(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> None:
+        def pause(build: IndexBuild) -> str:
+            lifecycle.pause_build(build, f"Paused by {request.user}.")
+            return f"{build} is paused."
+
+        self.do_each(request, selected(queryset), pause)
+
+    @admin.action(description="Resume", permissions=["queue"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> None:
+        def resume(build: IndexBuild) -> str:
+            lifecycle.resume_build(build)
+            return f"{build} goes on."
+
+        self.do_each(request, selected(queryset), resume)
+        tasks.wake_sweeps()
+
+    @admin.action(description="Give up", permissions=["queue"])
+    def give_up(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> HttpResponse | None:
+        def give_up(build: IndexBuild) -> str:
+            lifecycle.cancel_build(build)
+            return f"{build} is given up."
+
+        builds = selected(queryset)
+        question = "Give these builds up? What was made for them is removed."
+        rows = [(build, f"{build.copied_count + build.embedded_count:,} nodes") for build in builds]
+        page = self.ask_first(request, "give_up", question, rows)
+        if page is None:
+            self.do_each(request, builds, give_up)
+        return page
+
+    def _say_lost(self, build: IndexBuild) -> str:
+        lost = [
+            f"documents it lacks: {self.missing(build)}",
+            f"documents that failed in it alone: {lifecycle.failed_artifacts(build).count():,}",
+        ]
+        return ", ".join([*lost, *filter(None, [self.measured(build)])])
+
+
+@admin.register(Node)
+class NodeAdmin(Kept):
+    list_display = [
+        "point_id",
+        "kind",
+        "title",
+        "build",
+        "state",
+        "attempts",
+        "error",
+        "settled_at",
+    ]
+    list_filter = ["state", KindFilter, IndexOfBuildFilter]
+    list_select_related = ["build"]
+    search_fields = ["artifact__title"]
+    search_help_text = "Title, or the id of the point, its artifact or its source."
+    long_fields = ["text", "context", "details", "last_error", "build__recipe"]
+    actions = ["embed_again", "retry_failed", regenerate_nodes]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Node]:
+        # Not joined: a node may outlive its artifact, and it would drop out of the list.
+        title = Artifact.objects.filter(pk=OuterRef("artifact_id")).values("title")
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(artifact_title=title[:1], error=Left("last_error", ERROR_CHARS))
+        )
+
+    def has_id(self, wanted: UUID) -> Q:
+        builds: Sequence[int] = [*IndexBuild.objects.values_list("pk", flat=True)]
+        points = Q(build__in=builds, point_id=wanted)  # the one index there is begins with builds
+        return points | Q(artifact=wanted) | Q(source=wanted)
+
+    @admin.display(description="artifact")
+    def title(self, node: Any) -> str | None:
+        return node.artifact_title
+
+    @admin.display(description="last error")
+    def error(self, node: Any) -> str:
+        return node.error
+
+    @admin.action(description="Embed again", permissions=["queue"])
+    def embed_again(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
+        count = services.embed_again(selected(queryset))
+        wake_settling()
+        say_queued(self, request, count)
+
+    @admin.action(description="Retry failed", permissions=["queue"])
+    def retry_failed(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
+        count = services.retry_failed(selected(queryset))
+        wake_settling()
+        say_queued(self, request, count)

@@ -1,0 +1,124 @@
+"""Regenerations in the admin, and the actions that ask for one."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import ngettext
+
+from core.admin import Listed, LookedAt, selected
+from core.enqueueing import wake_on_commit
+from core.exceptions import StrataError
+from documents.admin import IndexFilter
+from documents.models import Artifact
+from indexing import tasks
+from indexing.kinds.registry import get_kind
+from indexing.models import Index, Node, Regeneration
+from indexing.regeneration import ALL, begin_regeneration, cancel_regeneration
+
+Asked = tuple[list[str], dict[str, Any]]  # types, and what else begin_regeneration takes
+
+
+def _begin(model_admin: Listed, request: HttpRequest, asked: Iterable[Asked]) -> None:
+    for types, scope in asked:
+        try:
+            regeneration = begin_regeneration(types, **scope)
+        except StrataError as error:
+            model_admin.message_user(request, f"{error} {error.fix or ''}".strip(), messages.ERROR)
+            continue
+        wake_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
+        count = regeneration.total_count
+        of = ngettext("of %d document", "of %d documents", count) % count
+        said = format_html(
+            'Regenerating {} {}: <a href="{}">how far it is</a>.',
+            ", ".join(regeneration.types),
+            of,
+            reverse("admin:indexing_regeneration_change", args=[regeneration.pk]),
+        )
+        model_admin.message_user(request, said, messages.SUCCESS)
+
+
+@admin.action(description="Regenerate: cut, write and embed all again", permissions=["queue"])
+def regenerate_indexes(
+    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Index]
+) -> None:
+    _begin(model_admin, request, [([ALL], {"index": index.pk}) for index in selected(queryset)])
+
+
+@admin.action(description="Regenerate what is missing", permissions=["queue"])
+def regenerate_missing_of_indexes(
+    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Index]
+) -> None:
+    asked: list[Asked] = [
+        ([ALL], {"index": index.pk, "is_for_missing": True}) for index in selected(queryset)
+    ]
+    _begin(model_admin, request, asked)
+
+
+@admin.action(description="Regenerate: cut, write and embed all again", permissions=["queue"])
+def regenerate_artifacts(
+    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
+) -> None:
+    artifact_ids = list(selected(queryset).values_list("pk", flat=True))
+    _begin(model_admin, request, [([ALL], {"artifact_ids": artifact_ids})])
+
+
+@admin.action(description="Regenerate what is missing", permissions=["queue"])
+def regenerate_missing_of_artifacts(
+    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
+) -> None:
+    artifact_ids = list(selected(queryset).values_list("pk", flat=True))
+    asked: list[Asked] = [([ALL], {"artifact_ids": artifact_ids, "is_for_missing": True})]
+    _begin(model_admin, request, asked)
+
+
+@admin.action(
+    description="Regenerate, with all of their type of their documents", permissions=["queue"]
+)
+def regenerate_nodes(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Node]) -> None:
+    """No node alone: a document's chunks are cut together."""
+    artifacts: dict[str, set[UUID]] = {}
+    for kind, artifact_id in selected(queryset).values_list("kind", "artifact_id").distinct():
+        artifacts.setdefault(get_kind(kind).regenerated_as, set()).add(artifact_id)
+    asked: list[Asked] = [([each], {"artifact_ids": ids}) for each, ids in artifacts.items()]
+    _begin(model_admin, request, asked)
+
+
+@admin.register(Regeneration)
+class RegenerationAdmin(LookedAt):
+    list_display = [
+        "started_at", "what", "index", "state", "progress", "made_count", "node_count",
+        "text_count", "failed_count", "last_error", "finished_at",
+    ]  # fmt: skip
+    list_filter = ["state", IndexFilter]
+    long_fields = ["artifact_ids"]
+    id_fields = ["pk"]
+    search_fields = ["index__name"]
+    search_help_text = "Name of the index, or the regeneration's id."
+    exclude = ["artifact_ids", "lease_token", "leased_until"]
+    actions = ["cancel"]
+
+    @admin.display(description="types")
+    def what(self, regeneration: Regeneration) -> str:
+        only = {"missing": regeneration.is_for_missing, "stale": regeneration.is_for_stale}
+        narrowed = " and ".join(name for name, is_it in only.items() if is_it)
+        return ", ".join(regeneration.types) + (f" (only {narrowed})" if narrowed else "")
+
+    @admin.display(description="documents")
+    def progress(self, regeneration: Regeneration) -> str:
+        return f"{regeneration.done_count:,} of {regeneration.total_count:,}"
+
+    @admin.action(description="Cancel", permissions=["queue"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Regeneration]) -> None:
+        running = [*selected(queryset).filter(state=Regeneration.State.RUNNING)]
+        for regeneration in running:
+            cancel_regeneration(regeneration)
+        message = ngettext(
+            "%d regeneration called off.", "%d regenerations called off.", len(running)
+        )
+        self.message_user(request, message % len(running), messages.SUCCESS)

@@ -1,0 +1,22 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from documents.importing import add_file, iter_files
+from indexing.management.adding import AddingCommand
+
+
+class Command(AddingCommand):
+    help = "Add files, folders and .jsonl files of documents to an index."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        parser.add_argument("--index", required=True)
+        super().add_arguments(parser)
+
+    def handle(self, *, paths: list[Path], index: str, wait: bool, **options: Any) -> None:
+        if missing := [path for path in paths if not path.exists()]:
+            raise CommandError(f"There is no {missing[0]}.")
+        given = (each for path in iter_files(paths) for each in add_file(index, path))
+        self.add(index, given, wait=wait)

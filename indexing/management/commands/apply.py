@@ -1,0 +1,66 @@
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from indexing.lifecycle import begin_build
+from indexing.management.building import follow_build
+from indexing.management.local_work import nudge, work_at_hand
+from indexing.management.prepared import PreparedCommand
+from indexing.models import IndexBuild
+
+
+class Command(PreparedCommand):
+    help = (
+        "Build an index by its spec as it is now, beside the live build. Stopped at any moment, "
+        "it is gone on with by whoever works, or by the same command."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("index")
+        parser.add_argument(
+            "--promote",
+            action="store_true",
+            help="Have it answer searches once it is whole, if nothing is significantly lost.",
+        )
+        parser.add_argument(
+            "--max-calls", type=int, metavar="N", help="Of a language model; then it is paused."
+        )
+        parser.add_argument(
+            "--max-minutes", type=int, metavar="N", help="Paused then, if it is not whole."
+        )
+
+    def handle(
+        self,
+        *,
+        index: str,
+        promote: bool,
+        max_calls: int | None,
+        max_minutes: int | None,
+        **options: Any,
+    ) -> None:
+        for name, limit in (("--max-calls", max_calls), ("--max-minutes", max_minutes)):
+            if limit is not None and limit < 1:
+                raise CommandError(f"{name} takes a number from 1.")
+        asked = IndexBuild.Promotion.WHEN_WHOLE if promote else IndexBuild.Promotion.MANUAL
+        with work_at_hand():
+            build = begin_build(
+                index, promotion=asked, max_calls=max_calls, max_minutes=max_minutes
+            )
+            if build.state == IndexBuild.State.LIVE:
+                self.stdout.write(f"{build} is live and made by this spec; nothing had to be made.")
+                return
+            nudge()
+            is_new = build.state == IndexBuild.State.BUILDING
+            said = "is being built beside the live build." if is_new else "is kept from before."
+            self.stdout.write(f"{build} {said}")
+            build = follow_build(build, self.stdout.write)
+        made = f"{build.copied_count:,} vectors copied, {build.embedded_count:,} made"
+        if build.state == IndexBuild.State.LIVE:
+            self.stdout.write(f"{build} is live: {made}. To go back: manage.py rollback {index}")
+        elif promote:
+            raise CommandError(
+                f"{build} is whole ({made}), but was not promoted. All the same: "
+                f"manage.py promote {index} --force"
+            )
+        else:
+            self.stdout.write(f"{build} is whole: {made}. Next: manage.py promote {index}")

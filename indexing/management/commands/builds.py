@@ -1,0 +1,57 @@
+from collections.abc import Callable
+from typing import IO, Any, cast
+
+from django.core.management.base import CommandParser
+from rich.console import Console
+from rich.table import Table
+
+from indexing.lifecycle import cancel_build, get_build, get_index, pause_build, resume_build
+from indexing.management.local_work import nudge
+from indexing.management.prepared import PreparedCommand
+from indexing.models import IndexBuild
+from indexing.serializers import render_builds
+
+ACTIONS: dict[str, Callable[[IndexBuild], None]] = {
+    "pause": pause_build,
+    "resume": resume_build,
+    "cancel": cancel_build,
+}
+
+
+class Command(PreparedCommand):
+    help = "The builds there are; or pause, resume or give up one that is not live."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("index", nargs="?", help="By default all.")
+        chosen = parser.add_mutually_exclusive_group()
+        for action in ACTIONS:
+            chosen.add_argument(f"--{action}", type=int, metavar="N", help="The build's number.")
+
+    def handle(self, *, index: str | None, **options: Any) -> None:
+        if index is not None:
+            get_index(index)
+        for action, act in ACTIONS.items():
+            if options[action] is not None:
+                act(get_build(index or "", options[action]))
+                nudge()
+        builds = IndexBuild.objects.filter(removed_at=None).order_by("index", "number")
+        if index is not None:
+            builds = builds.filter(index=index)
+        table = Table(box=None, pad_edge=False)
+        table.add_column("build")
+        table.add_column("state")
+        for column in ["pending", "settled", "failed", "copied", "embedded", "missing"]:
+            table.add_column(column, justify="right")
+        rows = render_builds(list(builds))
+        for row in rows:
+            nodes = row["nodes"]
+            counts = [nodes["pending"], nodes["settled"], nodes["failed"]]
+            counts += [row["copied"], row["embedded"], row["artifacts_missing"]]
+            state = "paused" if row["paused_at"] else row["state"]
+            table.add_row(f"{row['index']} #{row['number']}", state, *(f"{n:,}" for n in counts))
+        console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
+        console.print(table)
+        for row in rows:
+            for reason in (row["pause_reason"], row["problem"]):
+                if reason:
+                    console.print(f"{row['index']} #{row['number']}: {reason}")

@@ -1,0 +1,42 @@
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from indexing.exceptions import BuildNotThere
+from indexing.lifecycle import ask_promotion, get_build, get_index
+from indexing.management.building import follow_build
+from indexing.management.local_work import nudge, work_at_hand
+from indexing.management.prepared import PreparedCommand
+from indexing.models import IndexBuild
+
+
+class Command(PreparedCommand):
+    help = "Have a build answer searches in the live one's place, if nothing is lost by it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("index")
+        parser.add_argument("--build", type=int, metavar="N", help="By default the newest.")
+        parser.add_argument(
+            "--force", action="store_true", help="Whatever is lost by it, and whole or not."
+        )
+
+    def handle(self, *, index: str, build: int | None, force: bool, **options: Any) -> None:
+        chosen = _newest(index) if build is None else get_build(index, build)
+        with work_at_hand():
+            ask_promotion(chosen, is_forced=force)
+            nudge()
+            promoted = follow_build(chosen, self.stdout.write)
+        if promoted.state != IndexBuild.State.LIVE:
+            raise CommandError(f"{promoted} was not promoted. All the same: --force")
+        self.stdout.write(f"{promoted} is live. To go back: manage.py rollback {index}")
+
+
+def _newest(index: str) -> IndexBuild:
+    get_index(index)
+    builds = IndexBuild.objects.receiving().filter(index=index, state=IndexBuild.State.BUILDING)
+    build = builds.order_by("-number").first()
+    if build is None:
+        raise BuildNotThere(
+            f"No build of {index} waits to be promoted.", fix=f"manage.py apply {index} makes one."
+        )
+    return build

@@ -1,0 +1,35 @@
+from contextlib import ExitStack
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from core.running_server import find_server
+from indexing.lifecycle import get_index, prune_builds, remove_retired
+from indexing.management.local_work import nudge
+from indexing.management.prepared import PreparedCommand
+from indexing.stores.ownership import is_embedded, owning_store
+
+
+class Command(PreparedCommand):
+    help = (
+        "Give up the builds that are only kept to roll back to, and remove what builds given up "
+        "have left."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("index", nargs="?", help="By default all.")
+
+    def handle(self, *, index: str | None, **options: Any) -> None:
+        if index is not None:
+            get_index(index)
+        pruned = prune_builds(index)
+        for build in pruned:
+            self.stdout.write(f"{build} is given up.")
+        if find_server() is None and is_embedded():
+            with ExitStack() as stack:
+                stack.enter_context(owning_store())
+                count = remove_retired(grace_seconds=0)  # no one else can be searching
+            self.stdout.write(f"Builds removed: {count}")
+            return
+        nudge()
+        self.stdout.write("What they left is removed once no search can be reading it.")

@@ -1,0 +1,155 @@
+import signal
+from argparse import ArgumentTypeError
+from contextlib import ExitStack
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import CommandError, CommandParser
+
+from core.enqueueing import wake_on_commit
+from core.exceptions import InvalidInput, UnknownIndex
+from core.local_workers import local_workers
+from core.running_server import RunningServer, ServerGone, find_server
+from indexing import tasks
+from indexing.kinds.registry import regeneration_types
+from indexing.management.following import follow_regeneration
+from indexing.management.prepared import PreparedCommand
+from indexing.models import Regeneration
+from indexing.regeneration import (
+    ALL,
+    RegenerationProgress,
+    begin_regeneration,
+    cancel_regeneration,
+    get_regeneration,
+)
+from indexing.stores.ownership import is_embedded, owning_store
+
+
+class Command(PreparedCommand):
+    help = (
+        "Have nodes made and embedded anew in every build that is kept up to date, and follow it "
+        "to its end. Interrupted, it goes on where it was at the next start."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--type", action="append", dest="types", metavar="TYPE",
+            help=f"One of {', '.join(regeneration_types())}, or {ALL} (the default); several if "
+            "given several times. Summaries and questions are written again, but for those by "
+            "hand.",
+        )  # fmt: skip
+        parser.add_argument("--index", help="All indexes where none is named.")
+        parser.add_argument(
+            "--only-missing",
+            action="store_true",
+            help="Only what lacks nodes or points it should have.",
+        )
+        parser.add_argument(
+            "--stale",
+            action="store_true",
+            help="Only what has changed since, or was never hashed.",
+        )
+        parser.add_argument(
+            "--limit", type=_at_least(1), metavar="N",
+            help="So many documents, in the order of their ids.",
+        )  # fmt: skip
+        parser.add_argument("--offset", type=_at_least(0), metavar="N", default=0)
+        parser.add_argument(
+            "--cancel", type=_id, metavar="ID", help="Call one off; nothing else is done."
+        )
+
+    def handle(
+        self,
+        *,
+        types: list[str] | None,
+        index: str | None,
+        only_missing: bool,
+        stale: bool,
+        limit: int | None,
+        offset: int,
+        cancel: UUID | None,
+        **options: Any,
+    ) -> None:
+        if cancel is not None:
+            regeneration = get_regeneration(cancel)
+            cancel_regeneration(regeneration)
+            self.stdout.write(f"{regeneration} is {regeneration.state}.")
+            return
+        server = find_server()
+        works_here = server is None and is_embedded()
+        with ExitStack() as stack:
+            if works_here:
+                stack.enter_context(owning_store())
+            try:
+                regeneration = begin_regeneration(
+                    types or [ALL],
+                    index=index,
+                    is_for_missing=only_missing,
+                    is_for_stale=stale,
+                    limit=limit,
+                    offset=offset,
+                )
+            except (InvalidInput, UnknownIndex) as error:
+                there = f" There are: {', '.join(error.allowed)}." if error.allowed else ""
+                raise CommandError(f"{error}{there}") from None
+            try:
+                if works_here:
+                    stack.enter_context(local_workers())  # its first sweep takes it up
+                else:
+                    self._wake(regeneration, server)
+                progress = follow_regeneration(
+                    regeneration, lambda: server is None or find_server() is not None
+                )
+            except KeyboardInterrupt:
+                goes_on = "with the next server" if works_here else "without this command"
+                self.stderr.write(f"It goes on {goes_on}. {_how_to_cancel(regeneration)}")
+                raise SystemExit(128 + signal.SIGINT) from None
+            except (CommandError, ServerGone) as error:
+                raise CommandError(f"{error} {_how_to_cancel(regeneration)}") from None
+        self._report(progress)
+
+    def _wake(self, regeneration: Regeneration, server: RunningServer | None) -> None:
+        if server is None:
+            wake_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
+        else:
+            server.request("POST", "/api/v1/sweep/")
+
+    def _report(self, progress: RegenerationProgress) -> None:
+        row = progress.regeneration
+        told = "Called off: " if row.state == Regeneration.State.CANCELLED else ""
+        self.stdout.write(
+            f"{told}{row.done_count} documents gone through, {row.made_count} made anew: "
+            f"{row.node_count} nodes, {row.text_count} texts"
+        )
+        failed = {
+            "documents were given up": row.failed_count,
+            "documents have texts that could not be written": progress.refused_count,
+            "nodes failed": progress.failed_count,
+        }
+        for what, count in failed.items():
+            if count:
+                self.stderr.write(f"{count} {what}")
+        if row.last_error:
+            self.stderr.write(row.last_error)
+        if any(failed.values()):
+            raise SystemExit(1)
+
+
+def _how_to_cancel(regeneration: Regeneration) -> str:
+    return f"To call it off: manage.py regenerate --cancel {regeneration.pk}"
+
+
+def _at_least(least: int) -> Any:
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise ArgumentTypeError(f"{text!r} is no number from {least} on.")
+        return int(text)
+
+    return number
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no id of a regeneration.") from None

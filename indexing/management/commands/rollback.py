@@ -1,0 +1,23 @@
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from indexing.lifecycle import get_index, roll_back
+from indexing.management.local_work import nudge
+from indexing.management.prepared import PreparedCommand
+
+
+class Command(PreparedCommand):
+    help = "Have the build answer searches that was live before."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("index")
+
+    def handle(self, *, index: str, **options: Any) -> None:
+        get_index(index)
+        build = roll_back(index)
+        nudge()
+        self.stdout.write(
+            f"{build} is live again. The spec still says otherwise: set it back, or the next "
+            f"manage.py apply {index} promotes what was left."
+        )

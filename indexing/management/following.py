@@ -1,0 +1,105 @@
+"""Following work from the command line, whichever process does it."""
+
+import sys
+import time
+from collections.abc import Callable
+from uuid import UUID
+
+from django.core.management.base import CommandError
+from django.db.models import Q
+from rich.console import Console
+
+from core.progress_bars import make_bars, progress_bar
+from documents.indexes import get_catalog
+from documents.models import Artifact
+from indexing.models import Regeneration
+from indexing.progress import index_progress
+from indexing.regeneration import (
+    RegenerationProgress,
+    get_regeneration,
+    regeneration_progress,
+)
+
+FOLLOW_SECONDS = 0.2
+LINE_SECONDS = 10.0  # between two lines where there is no terminal
+
+IDS_PER_QUERY = 500
+
+PATIENCE_SECONDS = 5.0  # without any progress, before a known problem ends the waiting
+
+
+def follow_artifacts(index: str, artifact_ids: set[UUID]) -> None:
+    """Return when every one of these artifacts is ready or failed, or gone.
+
+    Raises:
+        CommandError: nothing moves, for a reason that is known.
+    """
+    remaining = sorted(artifact_ids)
+    moved_at = time.monotonic()
+    with progress_bar("Indexing", len(remaining)) as advance:
+        while remaining:
+            head = remaining[:IDS_PER_QUERY]
+            artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=head), index)
+            is_finished = Q(status__in=["ready", "failed"])  # an annotation, which stubs miss
+            unfinished = artifacts.exclude(is_finished)
+            open_ids = set(unfinished.values_list("pk", flat=True))
+            advance(len(head) - len(open_ids))
+            if len(open_ids) < len(head):
+                moved_at = time.monotonic()
+            elif time.monotonic() - moved_at > PATIENCE_SECONDS:
+                for progress in index_progress(index):
+                    if progress.problem:
+                        raise CommandError(f"{index} waits: {progress.problem}")
+            remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
+            if open_ids:
+                time.sleep(FOLLOW_SECONDS)
+
+
+def follow_regeneration(
+    regeneration: Regeneration, is_worked_on: Callable[[], bool]
+) -> RegenerationProgress:
+    """Return when it is over and all it made due is settled, with its progress then.
+
+    Raises:
+        CommandError: nothing moves, for a reason that is known.
+    """
+    console = Console(file=sys.stderr)
+    started_at = moved_at = line_at = time.monotonic()
+    before: tuple[int, int, int] | None = None
+    with make_bars(console) as bars:
+        documents = bars.add_task("Going through documents", total=regeneration.total_count)
+        nodes = bars.add_task("Settling nodes", total=None)
+        while True:
+            progress = regeneration_progress(get_regeneration(regeneration.pk))
+            row, now = progress.regeneration, time.monotonic()
+            if progress.is_settled:
+                return progress
+            settled = max(0, row.node_count - progress.pending_count)
+            bars.update(documents, completed=row.done_count, total=row.total_count)
+            bars.update(nodes, completed=settled, total=row.node_count)
+            counts = row.done_count, progress.pending_count, progress.awaited_count
+            if counts != before:
+                before, moved_at = counts, now
+            elif now - moved_at > PATIENCE_SECONDS:
+                if progress.problem:
+                    raise CommandError(f"It waits: {progress.problem}")
+                if not is_worked_on():
+                    raise CommandError("The server has stopped; the next one goes on with it.")
+            if not console.is_terminal and now - line_at >= LINE_SECONDS:
+                line_at = now
+                line = _regeneration_line(progress, settled / (now - started_at))
+                print(line, file=sys.stderr, flush=True)  # noqa: T201
+            time.sleep(FOLLOW_SECONDS)
+
+
+def _regeneration_line(progress: RegenerationProgress, nodes_per_second: float) -> str:
+    row = progress.regeneration
+    parts = [f"Regenerating: {row.done_count} of {row.total_count} documents gone through"]
+    if progress.eta_seconds is not None:
+        parts.append(f"{progress.artifacts_per_second} a second")
+        parts.append(f"about {progress.eta_seconds:.0f} s left")
+    nodes = f"{progress.pending_count} nodes to go"
+    if progress.pending_count and nodes_per_second > 0:
+        nodes += f", about {progress.pending_count / nodes_per_second:.0f} s left"
+    texts = f"; {progress.awaited_count} to be written about" if progress.awaited_count else ""
+    return f"{', '.join(parts)}; {nodes}{texts}"

@@ -1,0 +1,50 @@
+"""Vectors one build has made and another can have: of the same model, text and context."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from indexing.kinds.registry import hash_payload
+from indexing.models import IndexBuild, Node
+from indexing.stores import get_store
+from indexing.stores.base import DenseVector
+
+
+def copy_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+    """The dense vectors of those of these nodes that another build of the index holds, by point.
+
+    A node is the same in both if it stands for the same thing (its point id) and says the same.
+
+    Raises:
+        StoreUnavailable: retry helps.
+    """
+    copied: dict[UUID, DenseVector] = {}
+    others = IndexBuild.objects.receiving().filter(index=build.index_id).exclude(pk=build.pk)
+    for donor in others:
+        missing = [
+            node
+            for node in nodes
+            if node.point_id not in copied
+            and donor.spec.embedding_of(node.kind) == build.spec.embedding_of(node.kind)
+        ]
+        if missing:
+            copied |= _copy_from(donor, missing)
+    return copied
+
+
+def _copy_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+    wanted = {node.point_id: (node.kind, node.text, node.context) for node in nodes}
+    rows = Node.objects.filter(build=donor, point_id__in=wanted, state=Node.State.SETTLED)
+    rows_by_kind: dict[str, dict[UUID, str]] = {}
+    for row in rows.only("point_id", "kind", "text", "context", "payload_hash"):
+        if wanted[row.point_id] == (row.kind, row.text, row.context):
+            rows_by_kind.setdefault(row.kind, {})[row.point_id] = row.payload_hash
+    copied = {}
+    for kind, payload_hashes in rows_by_kind.items():
+        points = get_store().retrieve(
+            donor.collection(kind), list(payload_hashes), with_vectors=True
+        )
+        for point_id, point in points.items():
+            # Written by someone else since we read its row, it may be of another text.
+            if point.dense is not None and hash_payload(point.payload) == payload_hashes[point_id]:
+                copied[point_id] = point.dense
+    return copied

@@ -1,0 +1,275 @@
+"""The store, made to hold what the ledger says: claim, embed, write; and let what is doomed go."""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from core.exceptions import StrataError
+from indexing import embedding
+from indexing.chunking import embedded_text
+from indexing.kinds.registry import get_kind
+from indexing.models import IndexBuild, Node, lease_end, settled_values
+from indexing.reuse import copy_vectors
+from indexing.services.slices import ROWS_PER_STATEMENT, slices
+from indexing.spec import DENSE_KINDS, EmbeddingSpec
+from indexing.stores import get_store
+from indexing.stores.base import CollectionSchema, DenseVector, Point
+from indexing.throughput import embedding_with, note_pace
+from indexing.unconfirmed_writes import delete_points, in_doubt
+
+logger = logging.getLogger(__name__)
+
+SUSPECT_ATTEMPTS = 2  # from here on a node is tried alone, lest it takes its neighbours along
+EMBEDDING_SLICE = 64  # texts between two looks at whether to stop
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Nodes one worker holds a lease on; ``token`` proves it still does."""
+
+    token: UUID
+    nodes: list[Node]
+
+
+def settle_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Claim one batch of nodes, embed and write them, and let doomed ones go.
+
+    Returns:
+        How many rows it brought further; 0 when there was nothing left to do.
+
+    Raises:
+        StoreUnavailable, EmbeddingUnavailable, DiskFull, or whatever is wrong with the model or
+            the spec: the claim was given back with its attempt; calling again later is safe.
+    """
+    give_up_exhausted(build)
+    claim = claim_nodes(build, settings.STRATA_SETTLE_BATCH)
+    if claim is None:
+        return remove_doomed(build)
+    try:
+        is_done = _settle_claim(build, claim, should_stop)
+    except StrataError as error:
+        is_our_fault = not (error.is_retryable or error.is_about_setup)
+        release_claim(claim.token, error=str(error), has_cost=is_our_fault)
+        if is_our_fault:
+            return len(claim.nodes)
+        raise
+    except Exception as error:
+        logger.warning("Settling %d nodes of %s failed", len(claim.nodes), build, exc_info=True)
+        release_claim(claim.token, error=f"{type(error).__name__}: {error}", has_cost=True)
+        return len(claim.nodes)
+    if not is_done:
+        release_claim(claim.token, error="", has_cost=False)
+        return 0
+    return len(claim.nodes) + remove_doomed(build)
+
+
+def claim_nodes(build: IndexBuild, limit: int) -> Claim | None:
+    """Take a lease on up to ``limit`` unsettled nodes; the attempt is counted now.
+
+    Nodes that saw their worker die are taken one at a time.
+    """
+    token = uuid.uuid4()
+    with transaction.atomic():
+        claimable = Node.objects.claimable(build).order_by("pk")
+        if connection.features.has_select_for_update_skip_locked:
+            claimable = claimable.select_for_update(skip_locked=True)
+        fresh = claimable.filter(attempts__lt=SUSPECT_ATTEMPTS)[:limit]
+        ids = list(fresh.values_list("pk", flat=True))
+        if not ids:
+            suspects = claimable.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
+            ids = list(suspects.values_list("pk", flat=True))
+        if not ids:
+            return None
+        Node.objects.filter(pk__in=ids).update(
+            attempts=F("attempts") + 1,
+            lease_token=token,
+            leased_until=lease_end(settings.STRATA_LEASE_SECONDS),
+        )
+    # Joined with its artifact: a node whose artifact is gone drops out here and is doomed soon.
+    nodes = Node.objects.filter(lease_token=token).select_related("artifact", "page", "source")
+    return Claim(token, list(nodes.defer("page__text", "source__text")))
+
+
+def release_claim(token: UUID, *, error: str, has_cost: bool) -> None:
+    """Let go of what is left of a claim; without cost the attempt is given back."""
+    held = Node.objects.filter(lease_token=token)
+    if has_cost:
+        held.filter(state=Node.State.PENDING, attempts__gte=settings.STRATA_MAX_ATTEMPTS).update(
+            state=Node.State.FAILED
+        )
+    else:
+        held.update(attempts=F("attempts") - 1)
+    held.update(lease_token=None, leased_until=None, last_error=error)
+
+
+def release_leases() -> int:
+    """Let go of every claim. Only for the one process that owns all work."""
+    held = Node.objects.filter(lease_token__isnull=False)
+    return held.update(lease_token=None, leased_until=None)
+
+
+def give_up_exhausted(build: IndexBuild) -> int:
+    """Fail the nodes whose worker died with their last attempt."""
+    return Node.objects.exhausted(build).update(
+        state=Node.State.FAILED, last_error="Its worker died at each attempt."
+    )
+
+
+def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], bool]) -> bool:
+    """Write a claim's nodes. False if it was told to stop before writing."""
+    now = timezone.now()
+    for node in claim.nodes:
+        node.build = build
+        if node.input_hash != node.settled_input_hash:
+            node.embedded_at = now
+    needs_vectors = [node for node in claim.nodes if node.input_hash != node.settled_input_hash]
+    vectors = copy_vectors(build, needs_vectors)
+    copied_count = len(vectors)
+    uncopied = [node for node in needs_vectors if node.point_id not in vectors]
+    paces: list[tuple[str, int, float]] = []
+    for model, texts in _by_model(build, uncopied).items():
+        started = time.monotonic()
+        for part in slices(sorted(texts, key=lambda n: n.token_count), EMBEDDING_SLICE):
+            if should_stop():
+                return False
+            vectors |= _embed(model, part)
+        tokens = sum(node.token_count for node in texts)
+        paces.append((embedding_with(model), tokens, time.monotonic() - started))
+    points = _make_points(build, needs_vectors, vectors)
+    held = set(
+        Node.objects.unsettled(build)
+        .filter(lease_token=claim.token, leased_until__gt=Now())
+        .values_list("point_id", flat=True)
+    )
+    store = get_store()
+    kinds = {node.point_id: node.kind for node in claim.nodes}
+    for kind in set(kinds.values()):
+        collection = ensure_collection(build, kind)
+        of_kind = [p for p in points if kinds[p.id] == kind and p.id in held]
+        if of_kind:
+            with in_doubt(build, collection, [point.id for point in of_kind]):
+                store.upsert(collection, of_kind)
+        relabelled = {
+            node.point_id: get_kind(kind).payload(node)
+            for node in claim.nodes
+            if node.kind == kind
+            and node.input_hash == node.settled_input_hash
+            and node.point_id in held
+        }
+        if relabelled:
+            with in_doubt(build, collection, relabelled):
+                store.replace_payloads(collection, relabelled)
+    with transaction.atomic():
+        # Locked, lest a row be planned anew between our look and our write.
+        ours = Node.objects.unsettled(build).filter(lease_token=claim.token, point_id__in=held)
+        locked = ours.select_for_update().order_by("pk")
+        finished = set(locked.values_list("point_id", flat=True))
+        ours.exclude(settled_input_hash=F("input_hash")).update(embedded_at=now)
+        ours.update(**settled_values())
+        IndexBuild.objects.filter(pk=build.pk).update(
+            copied_count=F("copied_count") + copied_count,
+            embedded_count=F("embedded_count") + len(uncopied),
+            embedded_tokens=F("embedded_tokens") + sum(tokens for _, tokens, _ in paces),
+        )
+        for work, tokens, seconds in paces:
+            note_pace(work, tokens, seconds)
+    if lost := held - finished:
+        _write_again(build, lost, kinds)
+    Node.objects.filter(lease_token=claim.token).update(lease_token=None, leased_until=None)
+    return True
+
+
+def _by_model(build: IndexBuild, nodes: Sequence[Node]) -> dict[EmbeddingSpec, list[Node]]:
+    groups: dict[EmbeddingSpec, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(build.spec.embedding_of(node.kind), []).append(node)
+    return groups
+
+
+def _embed(model: EmbeddingSpec, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+    texts = [embedded_text(node.context, node.text) for node in nodes]
+    dense = embedding.get_embedder(model).embed_documents(texts)
+    return {node.point_id: vector for node, vector in zip(nodes, dense, strict=True)}
+
+
+def _make_points(
+    build: IndexBuild, nodes: Sequence[Node], vectors: Mapping[UUID, DenseVector]
+) -> list[Point]:
+    from indexing.stores import get_bm25
+
+    bm25 = get_bm25(build.spec.sparse)
+    return [
+        Point(
+            id=node.point_id,
+            dense=vectors[node.point_id],
+            sparse=None
+            if node.kind in DENSE_KINDS
+            else bm25.encode_document(embedded_text(node.context, node.text)),
+            payload=get_kind(node.kind).payload(node),
+        )
+        for node in nodes
+    ]
+
+
+def _write_again(build: IndexBuild, point_ids: set[UUID], kinds: dict[UUID, str]) -> None:
+    """Undo a write whose claim was overtaken: the point may hold an older text than its row.
+
+    Rows that stand are made due whole; points whose row is gone go too; doomed rows take
+    their points along by themselves.
+    """
+    rows = Node.objects.filter(build=build, point_id__in=point_ids)
+    rows.exclude(state=Node.State.DOOMED).update(
+        state=Node.State.PENDING, settled_input_hash="", lease_token=None, leased_until=None
+    )
+    rowless = point_ids - set(rows.values_list("point_id", flat=True))
+    for kind in {kinds[point_id] for point_id in rowless}:
+        of_kind = [point_id for point_id in rowless if kinds[point_id] == kind]
+        delete_points(build, build.collection(kind), of_kind)
+
+
+def ensure_collection(build: IndexBuild, kind: str) -> str:
+    """The collection of this kind, made if it is not there yet."""
+    name = build.collection(kind)
+    fields = {**build.spec.filter_fields, **get_kind(kind).payload_fields}
+    dimension = build.spec.embedding_of(kind).dimension
+    schema = CollectionSchema(dimension, fields, has_sparse=kind not in DENSE_KINDS)
+    get_store().ensure_collection(name, schema)
+    return name
+
+
+def remove_doomed(build: IndexBuild, artifact_id: UUID | None = None) -> int:
+    """Remove the points of doomed nodes, then their rows; how many rows went."""
+    removable = Node.objects.removable(build)
+    if artifact_id is not None:
+        removable = removable.filter(artifact=artifact_id)
+    rows = list(removable.values_list("pk", "point_id", "kind")[:ROWS_PER_STATEMENT])
+    if not rows:
+        return 0
+    for kind in {kind for _, _, kind in rows}:
+        of_kind = [point_id for _, point_id, its in rows if its == kind]
+        delete_points(build, build.collection(kind), of_kind)
+    with transaction.atomic():
+        doomed = Node.objects.filter(pk__in=[pk for pk, _, _ in rows], state=Node.State.DOOMED)
+        locked = doomed.select_for_update().order_by("pk")
+        gone = set(locked.values_list("point_id", flat=True))
+        doomed.delete()
+    if wanted_again := {point_id for _, point_id, _ in rows} - gone:
+        _write_again(build, wanted_again, {point_id: kind for _, point_id, kind in rows})
+    return len(rows)
+
+
+def note_problem(build: IndexBuild, error: StrataError | None, *, field: str = "problem") -> None:
+    """Keep what holds the build up where people look; None once nothing does."""
+    problem = "" if error is None else f"{error} {error.fix or ''}".strip()
+    if getattr(build, field) != problem:
+        IndexBuild.objects.filter(pk=build.pk).update(**{field: problem})
+        setattr(build, field, problem)

@@ -1,0 +1,156 @@
+"""Builds over HTTP: what a changed spec would take, making it, promoting it, going back."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
+
+from core.serializers import ErrorSerializer
+from indexing import lifecycle, tasks
+from indexing.estimates import forecast_build
+from indexing.models import IndexBuild
+from indexing.serializers import (
+    ApplySerializer,
+    BuildListSerializer,
+    BuildSerializer,
+    ForecastSerializer,
+    PlanParametersSerializer,
+    PromoteSerializer,
+    render_build,
+    render_builds,
+)
+
+CHANGED = {200: BuildSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
+ACCEPTED = {202: BuildSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
+
+
+class PlanView(APIView):
+    @extend_schema(
+        operation_id="plan_index",
+        parameters=[PlanParametersSerializer],
+        responses={200: ForecastSerializer, 404: ErrorSerializer},
+    )
+    def get(self, request: Request, index: str) -> Response:
+        """What applying the index's spec as it is now would do, before anything is spent."""
+        given = _checked(PlanParametersSerializer, request.query_params.dict())
+        return Response(forecast_build(index, is_exact=given["exact"]).as_json())
+
+
+class RollBackView(APIView):
+    @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGED)
+    def post(self, request: Request, index: str) -> Response:
+        """Have the build answer that was live before."""
+        lifecycle.get_index(index)
+        build = lifecycle.roll_back(index)
+        tasks.wake_sweeps()
+        return Response(render_build(build))
+
+
+class PruneView(APIView):
+    @extend_schema(
+        operation_id="prune_index",
+        request=None,
+        responses={200: BuildListSerializer, 404: ErrorSerializer},
+    )
+    def post(self, request: Request, index: str) -> Response:
+        """Give up the build that is kept to roll back to; it is removed within minutes."""
+        lifecycle.get_index(index)
+        pruned = lifecycle.prune_builds(index)
+        tasks.wake_sweeps()
+        return Response(_listed(pruned))
+
+
+class BuildViewSet(viewsets.ViewSet):
+    """The builds of an index: the live one, those beside it, and one to roll back to."""
+
+    lookup_url_kwarg = "number"
+    lookup_value_regex = "[0-9]{1,9}"
+
+    @extend_schema(
+        operation_id="list_builds",
+        responses={200: BuildListSerializer, 404: ErrorSerializer},
+    )
+    def list(self, request: Request, index: str) -> Response:
+        """The builds of an index that still hold anything."""
+        lifecycle.get_index(index)
+        builds = IndexBuild.objects.filter(index=index, removed_at=None)
+        return Response(_listed(list(builds.order_by("number"))))
+
+    @extend_schema(operation_id="apply_spec", request=ApplySerializer, responses=ACCEPTED)
+    def create(self, request: Request, index: str) -> Response:
+        """Build the index by its spec as it is now, beside the live build.
+
+        202: it is being built. 200: nothing stored changes, and searches follow it already.
+        """
+        given = _checked(ApplySerializer, request.data or {})
+        asked = IndexBuild.Promotion.WHEN_WHOLE if given["promote"] else IndexBuild.Promotion.MANUAL
+        build = lifecycle.begin_build(
+            index,
+            promotion=asked,
+            max_calls=given.get("max_calls"),
+            max_minutes=given.get("max_minutes"),
+        )
+        tasks.wake_sweeps()
+        is_live = build.state == IndexBuild.State.LIVE
+        return Response(
+            render_build(build), status=status.HTTP_200_OK if is_live else status.HTTP_202_ACCEPTED
+        )
+
+    @extend_schema(operation_id="read_build", responses=CHANGED)
+    def retrieve(self, request: Request, index: str, number: str) -> Response:
+        """One build: how far it is, and what it was measured to be worth."""
+        return Response(render_build(lifecycle.get_build(index, int(number))))
+
+    @extend_schema(operation_id="promote_build", request=PromoteSerializer, responses=ACCEPTED)
+    @action(detail=True, methods=["post"])
+    def promote(self, request: Request, index: str, number: str) -> Response:
+        """Have a build promoted once it is whole; its ``comparison`` then says what came of it."""
+        given = _checked(PromoteSerializer, request.data or {})
+        build = lifecycle.get_build(index, int(number))
+        lifecycle.ask_promotion(build, is_forced=given["force"])
+        return self._changed(build, status.HTTP_202_ACCEPTED)
+
+    @extend_schema(operation_id="pause_build", request=None, responses=CHANGED)
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, index: str, number: str) -> Response:
+        """Have nothing done for a build that is not live."""
+        build = lifecycle.get_build(index, int(number))
+        lifecycle.pause_build(build)
+        return self._changed(build)
+
+    @extend_schema(operation_id="resume_build", request=None, responses=CHANGED)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, index: str, number: str) -> Response:
+        """Go on with a paused build."""
+        build = lifecycle.get_build(index, int(number))
+        lifecycle.resume_build(build)
+        return self._changed(build)
+
+    @extend_schema(operation_id="cancel_build", request=None, responses=CHANGED)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, index: str, number: str) -> Response:
+        """Give up a build that is not live."""
+        build = lifecycle.get_build(index, int(number))
+        lifecycle.cancel_build(build)
+        return self._changed(build)
+
+    def _changed(self, build: IndexBuild, code: int = status.HTTP_200_OK) -> Response:
+        tasks.wake_sweeps()
+        build.refresh_from_db()
+        return Response(render_build(build), status=code)
+
+
+def _checked(serializer_class: type[Serializer], given: Any) -> dict[str, Any]:
+    serializer = serializer_class(data=given)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def _listed(builds: list[IndexBuild]) -> dict[str, Any]:
+    results = render_builds(builds)
+    return {"count": len(results), "next": None, "previous": None, "results": results}

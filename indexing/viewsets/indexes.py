@@ -1,0 +1,134 @@
+"""Indexes over HTTP: how far they are, whether they are right."""
+
+import logging
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.exceptions import UnknownIndex
+from core.serializers import ErrorSerializer, StrictSerializer
+from indexing import tasks
+from indexing.exceptions import StoreUnavailable
+from indexing.models import Index, IndexBuild
+from indexing.progress import index_progress
+from indexing.removal import remove_index
+from indexing.serializers import (
+    IndexListSerializer,
+    IndexRemovalSerializer,
+    IndexReportSerializer,
+    IndexSerializer,
+    VerifyAnswerSerializer,
+)
+from indexing.spec.loaded import has_spec
+from indexing.verification import keep_report
+
+logger = logging.getLogger(__name__)
+
+REST_GOES = "No search finds it any more; what is left is removed by itself."
+COMES_BACK = (
+    "specs/{}.yaml is still there, so that the index comes back, empty, at the next start; remove "
+    "the file to be rid of it."
+)
+
+
+class VerifySerializer(StrictSerializer):
+    repair = serializers.BooleanField(
+        default=False, help_text="Plan, write or remove again whatever differs."
+    )
+
+
+class IndexViewSet(viewsets.ViewSet):
+    """Every spec is an index; here is what each holds."""
+
+    lookup_url_kwarg = "index"
+    lookup_value_regex = "[^/]+"
+
+    @extend_schema(responses=IndexListSerializer)
+    def list(self, request: Request) -> Response:
+        """Every index with its progress."""
+        results = [progress.as_json() for progress in index_progress()]
+        return Response({"count": len(results), "next": None, "previous": None, "results": results})
+
+    @extend_schema(responses=IndexSerializer)
+    def retrieve(self, request: Request, index: str) -> Response:
+        """One index with its progress."""
+        return Response(_progress_of(index))
+
+    @extend_schema(
+        responses={200: IndexRemovalSerializer, 202: IndexRemovalSerializer, 404: ErrorSerializer}
+    )
+    def destroy(self, request: Request, index: str) -> Response:
+        """Remove an index with its documents, their originals, and the points of all its builds.
+
+        200: nothing of it is left. 202: no search finds it, and the rest goes by itself; asking
+        again counts again.
+        """
+        answer: dict[str, Any] = {"index": index, "deleted": True, "points": None}
+        try:
+            receipt = remove_index(index)
+        except StoreUnavailable as error:
+            logger.warning("The points of %s stay for now: %s", index, error)
+            is_complete = False
+        else:
+            answer |= receipt.as_json()
+            is_complete = receipt.is_complete
+        detail = "" if is_complete else REST_GOES
+        if has_spec(index):
+            detail = f"{detail} {COMES_BACK.format(index)}".strip()
+        if detail:
+            answer["detail"] = detail
+        return Response(
+            answer, status=status.HTTP_200_OK if is_complete else status.HTTP_202_ACCEPTED
+        )
+
+    @extend_schema(request=VerifySerializer, responses=IndexReportSerializer)
+    @action(detail=True, methods=["post"])
+    def verify(self, request: Request, index: str) -> Response:
+        """Compare documents, ledger and store of one index in both directions.
+
+        The report is the live build's; ``beside`` has those of the builds beside it.
+        """
+        live = _progress_of(index)["build"]
+        reports = {report["build"]: report for report in _verify(request, index)}
+        report = reports.pop(live)
+        return Response({**report, "beside": list(reports.values())})
+
+
+class VerifyView(APIView):
+    @extend_schema(request=VerifySerializer, responses=VerifyAnswerSerializer)
+    def post(self, request: Request) -> Response:
+        """Compare documents, ledger and store of every index in both directions."""
+        return Response({"reports": _verify(request, None)})
+
+
+class SweepView(APIView):
+    @extend_schema(request=None, responses={202: None})
+    def post(self, request: Request) -> Response:
+        """Have everything looked at that the rows say is undone, now and not within the minute."""
+        tasks.wake_sweeps()
+        return Response(status=status.HTTP_202_ACCEPTED)
+
+
+def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
+    serializer = VerifySerializer(data=request.data or {})
+    serializer.is_valid(raise_exception=True)
+    repair = serializer.validated_data["repair"]
+    builds = IndexBuild.objects.receiving()
+    if index is not None:
+        builds = builds.filter(index=index)
+    reports = [keep_report(build, repair=repair) for build in builds]
+    if repair:
+        tasks.sweep_indexes.delay()
+    return [report.as_json() for report in reports]
+
+
+def _progress_of(index: str) -> dict[str, Any]:
+    for progress in index_progress(index, counts_unplanned=True):
+        return progress.as_json()
+    names = Index.objects.standing().values_list("name", flat=True)
+    raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)

@@ -1,0 +1,93 @@
+"""Regenerations over HTTP: asking for one, how far each is, calling one off."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import status, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.enqueueing import wake_on_commit
+from core.paging import paged
+from core.serializers import (
+    ErrorSerializer,
+    PagingSerializer,
+)
+from indexing import tasks
+from indexing.exceptions import UnknownRegeneration
+from indexing.models import Regeneration
+from indexing.regeneration import (
+    begin_regeneration,
+    cancel_regeneration,
+    get_regeneration,
+    regeneration_progress,
+)
+from indexing.serializers import (
+    RegenerateSerializer,
+    RegenerationListSerializer,
+    RegenerationSerializer,
+)
+
+FOUND = {200: RegenerationSerializer, 404: ErrorSerializer}
+
+
+class RegenerationViewSet(viewsets.ViewSet):
+    """Nodes made and embedded anew, on request."""
+
+    @extend_schema(
+        operation_id="list_regenerations",
+        parameters=[PagingSerializer],
+        responses=RegenerationListSerializer,
+    )
+    def list(self, request: Request) -> Response:
+        """Every regeneration asked for, the newest first."""
+        serializer = PagingSerializer(data=request.query_params)
+        serializer.is_valid(raise_exception=True)
+        page, answer = paged(request, Regeneration.objects.all(), serializer.validated_data)
+        return Response(answer | {"results": [_rendered(each) for each in page]})
+
+    @extend_schema(
+        operation_id="regenerate",
+        request=RegenerateSerializer,
+        responses={202: RegenerationSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        """Have nodes made and embedded anew, in every build that is kept up to date."""
+        serializer = RegenerateSerializer(data=request.data or {})
+        serializer.is_valid(raise_exception=True)
+        given = serializer.validated_data
+        regeneration = begin_regeneration(
+            [given["type"]],
+            index=given.get("index"),
+            artifact_ids=given.get("artifacts"),
+            is_for_missing=given["only_missing"],
+            is_for_stale=given["stale"],
+            limit=given.get("limit"),
+            offset=given["offset"],
+        )
+        wake_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
+        return Response(_rendered(regeneration), status=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(operation_id="read_regeneration", responses=FOUND)
+    def retrieve(self, request: Request, regeneration_id: str) -> Response:
+        """How far one is, and what of it is still to be settled."""
+        return Response(_rendered(_found(regeneration_id)))
+
+    @extend_schema(operation_id="cancel_regeneration", request=None, responses=FOUND)
+    def cancel(self, request: Request, regeneration_id: str) -> Response:
+        """Make nothing more due for it; what is due already is settled."""
+        regeneration = _found(regeneration_id)
+        cancel_regeneration(regeneration)
+        return Response(_rendered(regeneration))
+
+
+def _found(regeneration_id: str) -> Regeneration:
+    try:
+        return get_regeneration(UUID(regeneration_id))
+    except ValueError:
+        raise UnknownRegeneration(field="id") from None
+
+
+def _rendered(regeneration: Regeneration) -> dict[str, Any]:
+    return regeneration_progress(regeneration).as_json()

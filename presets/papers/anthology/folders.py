@@ -1,0 +1,72 @@
+"""What of the Anthology lies at a path."""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.exceptions import InvalidInput
+from presets.papers.anthology.lines import open_plain, read_lines
+from presets.papers.anthology.papers import Paper
+from presets.papers.anthology.people import People, read_people
+from presets.papers.anthology.volumes import read_collection
+
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Anthology:
+    files: tuple[Path, ...]
+    people: People
+
+    def papers(self) -> Iterator[Paper | InvalidInput]:
+        """Each paper, or what is wrong where one should be, in the order of the files."""
+        for path in self.files:
+            yield from read_collection(path, self.people) if _is_xml(path) else read_lines(path)
+
+    def count(self) -> int:
+        """About how many papers there are; reads all files, a second for the whole Anthology."""
+        return sum(_count_papers(path) for path in self.files)
+
+
+def open_anthology(path: Path) -> Anthology:
+    """A folder with the Anthology's ``xml/`` and ``yaml/``, its whole repository, a file of its
+    XML, or one of JSON Lines.
+
+    Raises:
+        InvalidInput: there is nothing of it, or its table of names cannot be read.
+    """
+    if path.is_dir():
+        folder = path / "data" if (path / "data" / "xml").is_dir() else path
+        xml = folder / "xml" if (folder / "xml").is_dir() else folder
+        files = tuple(sorted(xml.glob("*.xml")))
+        if files:
+            return Anthology(files, read_people(xml.parent / "yaml"))
+    elif path.is_file() and _is_xml(path):
+        return Anthology((path,), read_people(path.parent.parent / "yaml"))
+    elif path.is_file() and path.name.endswith((".jsonl", ".jsonl.gz")):
+        return Anthology((path,), People())
+    raise InvalidInput(
+        f"There is nothing of the Anthology at {path}.",
+        field="path",
+        fix="Name a folder that holds xml/ and yaml/, an .xml file of it, or a .jsonl or "
+        ".jsonl.gz file of papers.",
+    )
+
+
+def _is_xml(path: Path) -> bool:
+    return path.suffix == ".xml"
+
+
+def _count_papers(path: Path) -> int:
+    mark = b"<paper " if _is_xml(path) else b"\n"
+    count, tail = 0, b""
+    try:
+        with open_plain(path) as file:
+            while block := file.read(_READ_BYTES):
+                # Too short for a mark, the tail counts none twice.
+                count += (tail + block).count(mark)
+                tail = block[-(len(mark) - 1) :] if len(mark) > 1 else b""
+    except (OSError, EOFError, zlib.error):
+        pass  # whoever reads the papers says so
+    return count

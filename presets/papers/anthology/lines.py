@@ -1,0 +1,77 @@
+"""Papers as JSON Lines: ``id``, ``title``, ``abstract``, ``authors``, ``year``, ``venue``, and
+``awards``, ``doi`` where they are known; plain or gzipped. Other names are passed over."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from django.conf import settings
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from core.exceptions import InvalidInput, Malformed, TooLarge
+from core.parsers import Line, iter_lines, load_json
+from presets.papers.anthology.papers import Paper
+from presets.papers.anthology.texts import clean
+
+
+class _PaperLine(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    id: str = Field(min_length=1, max_length=255)
+    title: str = ""
+    abstract: str | None = None
+    authors: list[str] = []
+    year: int | None = None
+    venue: list[str] = []
+    awards: list[str] = []
+    doi: str | None = None
+
+    @field_validator("venue", mode="before")
+    @classmethod
+    def _one_or_many(cls, venue: Any) -> Any:
+        return [venue] if isinstance(venue, str) else venue
+
+
+def read_lines(path: Path) -> Iterator[Paper | InvalidInput]:
+    """A paper for each line that is not blank, or what is wrong with it."""
+    try:
+        with open_plain(path) as file:
+            for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
+                try:
+                    yield _read_line(line)
+                except InvalidInput as error:
+                    error.field = f"{path}:{line.number}"
+                    yield error
+    except (OSError, EOFError, zlib.error) as error:
+        yield InvalidInput(f"The file cannot be read: {error}.", field=str(path))
+
+
+def open_plain(path: Path) -> IO[bytes]:
+    """Its bytes, unpacked where it is gzipped."""
+    if path.suffix == ".gz":
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return path.open("rb")
+
+
+def _read_line(line: Line) -> Paper:
+    if line.content is None:
+        raise TooLarge(f"A line may have {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
+    try:
+        given = _PaperLine.model_validate(load_json(line.content))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the line"
+        raise Malformed(f"This is no paper: {where}: {first['msg']}.") from None
+    names = (clean(name) for name in given.authors)
+    return Paper(
+        id=given.id,
+        title=clean(given.title),
+        abstract=clean(given.abstract or ""),
+        authors=tuple(dict.fromkeys(name for name in names if name)),
+        year=given.year,
+        venues=tuple(venue.strip().lower() for venue in given.venue),
+        awards=tuple(clean(award) for award in given.awards),
+        doi=(given.doi or "").strip(),
+    )

@@ -1,0 +1,30 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from indexing.management.adding import AddingCommand
+from presets.papers.anthology import open_anthology
+from presets.papers.importing import add_papers
+
+
+class Command(AddingCommand):
+    help = (
+        "Add papers of the ACL Anthology to an index, from its own XML and YAML or from JSON "
+        "Lines. What has no abstract is left out; run again, what is there is passed over."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "path",
+            type=Path,
+            help="A folder with xml/ and yaml/, the Anthology's repository, one of its .xml files, "
+            "or a .jsonl or .jsonl.gz file.",
+        )
+        parser.add_argument("--index", default="papers")
+        super().add_arguments(parser)
+
+    def handle(self, *, path: Path, index: str, wait: bool, **options: Any) -> None:
+        anthology = open_anthology(path)
+        papers = add_papers(index, anthology.papers())
+        self.add(index, papers, wait=wait, total=anthology.count())

@@ -1,0 +1,282 @@
+"""What the store gave, compared with the ledger and the documents as they are now."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from concepts.models import Concept, Entity, RelationshipType
+from core.text import hash_text
+from documents.models import Source
+from indexing.kinds.compound import list_structures
+from indexing.models import Node
+from indexing.spec import COLLECTIONS
+from indexing.stores import Payload
+from retrieval.ledger import LedgerRow, SummaryRow, read_ledger, read_summaries
+from retrieval.search.request import Stale
+from retrieval.search.targets import Found, Key
+
+logger = logging.getLogger(__name__)
+
+
+class Verdict(StrEnum):
+    EXACT = "exact"  # it stands at its offsets, or was written from, the document as that is now
+    STALE = "stale"  # the document has changed since
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Points found and not served."""
+
+    orphans: int = 0  # without a ledger row or an artifact
+    integrity_errors: int = 0  # not the text that was written, or of their unchanged source
+
+
+class Judgement(NamedTuple):
+    """What is to be said of a point that has a row. ``verdict`` None: an integrity error."""
+
+    verdict: Verdict | None
+    stale_artifact_id: UUID | None = None  # where the verdict is stale
+
+
+Judge = Callable[[Sequence[Found]], dict[Key, Judgement]]
+
+
+class Proof:
+    """The verdicts on all that was found for one search."""
+
+    def __init__(self) -> None:
+        self.verdicts: dict[Key, Verdict] = {}
+        self.orphans: set[Key] = set()
+        self.broken: set[Key] = set()
+        self.stale_artifact_ids: set[UUID] = set()
+
+    @property
+    def dropped(self) -> Dropped:
+        return Dropped(orphans=len(self.orphans), integrity_errors=len(self.broken))
+
+    def serves(self, found: Found, stale: Stale) -> bool:
+        verdict = self.verdicts.get(found.key)
+        return verdict == Verdict.EXACT or (verdict == Verdict.STALE and stale == Stale.FLAG)
+
+    def judge(self, ranking: Iterable[Found]) -> None:
+        """One query for each sort of collection of which something has not been judged yet,
+        another where a chunk names a source that its row does not."""
+        unjudged: dict[str, list[Found]] = {}
+        for found in ranking:
+            key = found.key
+            if key in self.verdicts or key in self.orphans or key in self.broken:
+                continue
+            unjudged.setdefault(COLLECTIONS[found.target.kinds[0]], []).append(found)
+        for collection, group in unjudged.items():
+            judgements = _JUDGES[collection](group)
+            for found in group:
+                self._note(found, judgements.get(found.key))
+
+    def _note(self, found: Found, judgement: Judgement | None) -> None:
+        if judgement is None:
+            self.orphans.add(found.key)
+        elif judgement.verdict is None:
+            self.broken.add(found.key)
+            logger.error(
+                "Integrity error: point %s of %s is not the text it stands for",
+                found.point.id,
+                found.target.collection,
+            )
+        else:
+            self.verdicts[found.key] = judgement.verdict
+            if judgement.stale_artifact_id is not None:
+                self.stale_artifact_ids.add(judgement.stale_artifact_id)
+
+
+def _judgement(verdict: Verdict | None, row: LedgerRow | SummaryRow) -> Judgement:
+    return Judgement(verdict, row.artifact_id if verdict is Verdict.STALE else None)
+
+
+def _ids(group: Sequence[Found]) -> tuple[set[int], set[UUID]]:
+    return {found.target.build_id for found in group}, {found.point.id for found in group}
+
+
+# --- Passages: chunks, and questions that stand for them -------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Where a payload keeps the text it was cut from its source as."""
+
+    text: str
+    text_hash: str
+
+
+CHUNK = Passage("text", "text_hash")
+QUESTION = Passage("chunk_text", "chunk_hash")
+
+
+def _judge_passages(group: Sequence[Found], passage: Passage) -> dict[Key, Judgement]:
+    rows = {(row.build_id, row.point): row for row in read_ledger(*_ids(group))}
+    texts = {
+        row.source: row.source_text
+        for row in rows.values()
+        if row.source is not None and row.source_text is not None
+    }
+    # It is the payload's own source its offsets count in; a row may have moved to another since.
+    named = {key: _source_id(found.point.payload) for found in group if (key := found.key) in rows}
+    sought = {source_id.int: source_id for source_id in named.values() if source_id is not None}
+    if elsewhere := sought.keys() - texts.keys():
+        held = Source.objects.filter(pk__in=[sought[source] for source in elsewhere])
+        texts |= {pk.int: text for pk, text in held.values_list("pk", "text")}
+    sources = {
+        source: (text, hash_text(text)) for source, text in texts.items() if source in sought
+    }
+    return {
+        key: _judgement(
+            _compare_passage(found.point.payload, passage, named[key], sources), rows[key]
+        )
+        for found in group
+        if (key := found.key) in named
+    }
+
+
+def _source_id(payload: Payload) -> UUID | None:
+    try:
+        return UUID(payload["source_id"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _compare_passage(
+    payload: Payload,
+    passage: Passage,
+    source_id: UUID | None,
+    sources: Mapping[int, tuple[str, str]],
+) -> Verdict | None:
+    """A hash that was never taken (null) proves and refutes nothing."""
+    text = payload.get(passage.text)
+    start, end = payload.get("start_offset"), payload.get("end_offset")
+    if source_id is None or not isinstance(text, str):
+        return None
+    if not isinstance(start, int) or not isinstance(end, int):
+        return None
+    if payload.get(passage.text_hash) not in (None, hash_text(text)):
+        return None
+    if source_id.int not in sources:
+        return Verdict.STALE  # an edit took the passage away
+    source_text, source_hash = sources[source_id.int]
+    if payload.get("source_hash") not in (None, source_hash):
+        return Verdict.STALE
+    if source_text[start:end] == text:
+        return Verdict.EXACT
+    return None if payload.get("source_hash") else Verdict.STALE
+
+
+# --- Summaries -------------------------------------------------------------------------------
+
+
+def _judge_summaries(group: Sequence[Found]) -> dict[Key, Judgement]:
+    rows = {(row.build_id, row.point_id.int): row for row in read_summaries(*_ids(group))}
+    return {
+        found.key: _judgement(_compare_summary(found.point.payload, row), row)
+        for found in group
+        if (row := rows.get(found.key)) is not None
+    }
+
+
+def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
+    """A summary stands nowhere in its document: that its text is what was written is all there
+    is to prove, and whether it would be written from the same today."""
+    text = payload.get("summary_text")
+    if not isinstance(text, str) or payload.get("kind") != row.kind:
+        return None
+    if payload.get("text_hash") not in (None, hash_text(text)):
+        return None
+    if row.input_hash is None or row.is_outdated:
+        return Verdict.STALE
+    # One that says nothing of its input proves and refutes nothing.
+    if payload.get("source_hash") not in (None, "", row.input_hash):
+        return Verdict.STALE
+    return Verdict.EXACT
+
+
+# --- Concepts and relationship types ---------------------------------------------------------
+
+
+def _judge_entities(group: Sequence[Found], model: type[Entity]) -> dict[Key, Judgement]:
+    """What they say is said nowhere else: it is proved by the entity itself, as it is now."""
+    builds, ids = _ids(group)
+    rows = Node.objects.filter(build__in=builds, point_id__in=ids)
+    held = {(build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")}
+    texts = {entity.pk: entity.text for entity in model._default_manager.filter(pk__in=ids)}
+    return {
+        found.key: _judge_entity(found, texts)
+        for found in group
+        if found.key in held and found.point.id in texts
+    }
+
+
+def _judge_entity(found: Found, texts: Mapping[UUID, str]) -> Judgement:
+    verdict = _compare_entity(found.point.payload, texts)
+    return Judgement(verdict, found.point.id if verdict is Verdict.STALE else None)
+
+
+def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | None:
+    if not _is_as_written(payload):
+        return None
+    is_said = payload["text"] == texts.get(UUID(payload["artifact_id"]))
+    return Verdict.EXACT if is_said else Verdict.STALE
+
+
+# --- Chemical structures and images ----------------------------------------------------------
+
+
+def _judge_by_artifact(
+    group: Sequence[Found], column: str, compare: Callable[[Found, Any], Verdict | None]
+) -> dict[Key, Judgement]:
+    """What stands in their artifact itself, as it is now."""
+    builds, ids = _ids(group)
+    rows = Node.objects.filter(build__in=builds, point_id__in=ids)
+    held = {
+        (build_id, point.int): (artifact_id, value)
+        for build_id, point, artifact_id, value in rows.values_list(
+            "build_id", "point_id", "artifact_id", f"artifact__{column}"
+        )
+    }
+    judgements = {}
+    for found in group:
+        if found.key in held:
+            artifact_id, value = held[found.key]
+            verdict = compare(found, value)
+            is_stale = verdict is Verdict.STALE
+            judgements[found.key] = Judgement(verdict, artifact_id if is_stale else None)
+    return judgements
+
+
+def _compare_compound(found: Found, metadata: Mapping[str, Any]) -> Verdict | None:
+    compounds = found.target.spec.compounds
+    if compounds is None or not _is_as_written(found.point.payload):
+        return None
+    structures = list_structures(metadata, compounds.field)
+    return Verdict.EXACT if found.point.payload["text"] in structures else Verdict.STALE
+
+
+def _compare_image(found: Found, sha256: str) -> Verdict | None:
+    if not _is_as_written(found.point.payload):
+        return None
+    return Verdict.EXACT if found.point.payload.get("source_hash") == sha256 else Verdict.STALE
+
+
+def _is_as_written(payload: Payload) -> bool:
+    text = payload.get("text")
+    return isinstance(text, str) and payload.get("text_hash") == hash_text(text)
+
+
+_JUDGES: dict[str, Judge] = {
+    "concept": lambda group: _judge_entities(group, Concept),
+    "relationship": lambda group: _judge_entities(group, RelationshipType),
+    "compound": lambda group: _judge_by_artifact(group, "metadata", _compare_compound),
+    "image": lambda group: _judge_by_artifact(group, "sha256", _compare_image),
+    "chunk": lambda group: _judge_passages(group, CHUNK),
+    "question": lambda group: _judge_passages(group, QUESTION),
+    "summary": _judge_summaries,
+}

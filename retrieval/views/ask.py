@@ -1,0 +1,248 @@
+"""Questions over HTTP, answered as a stream of server-sent events, or in one piece.
+
+    POST api/v1/ask     read in a thread: the key, the form, whether there is such an index
+                        then on the event loop: retrieval.asking.ask -> events -> the wire
+
+Under WSGI it answers as well, all events at once when the last is there.
+
+Source of the format: HTML Living Standard, section 9.2, "Server-sent events".
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Final
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+from rest_framework.utils.encoders import JSONEncoder
+from rest_framework.views import APIView
+
+from retrieval.asking import Event, Position, ask
+from retrieval.awaiting import in_thread
+from retrieval.pipelines.running import Found, Question, check_question
+from retrieval.serializers.answers import render_found
+from retrieval.serializers.requests import (
+    AskParametersSerializer,
+    read_query_string,
+    read_question,
+)
+from retrieval.serializers.schema import AskAnswerSerializer
+from retrieval.views.searches import enqueue_planning
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS: Final = 10.0  # proxies cut connections that are silent, often after 60
+EVENT_STREAM: Final = "text/event-stream"
+DEFECT: Final = "Something went wrong on the server; it has been logged."
+
+
+class _AnyForm(BaseContentNegotiation):
+    """Errors are JSON whatever was asked for: half the clients name the stream alone."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        return next((p for p in parsers if request.content_type.startswith(p.media_type)), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
+class _Read(HttpResponse):
+    """A question that may be answered, on its way from the thread that read it."""
+
+    def __init__(self, question: Question, holder: str, since: Position | None) -> None:
+        super().__init__()
+        self.question = question
+        self.holder = holder
+        self.since = since
+
+
+class AskView(APIView):
+    """Reads a question, or says what is wrong with it. ``answer_question`` answers it."""
+
+    content_negotiation_class = _AnyForm
+    renderer_classes = [JSONRenderer]
+
+    @extend_schema(
+        operation_id="ask",
+        summary="Ask in whole sentences",
+        parameters=[AskParametersSerializer],
+        responses={
+            (200, EVENT_STREAM): OpenApiResponse(
+                OpenApiTypes.STR, "Events metadata, chunk, done and error."
+            ),
+            (200, "application/json"): AskAnswerSerializer,
+        },
+    )
+    def get(self, request: Request) -> HttpResponse:
+        return self._read(request, read_query_string(request.query_params))
+
+    @extend_schema(
+        operation_id="ask_by_body",
+        summary="Ask in whole sentences, with the parameters in the body",
+        request=AskParametersSerializer,
+        parameters=[
+            OpenApiParameter(
+                "Last-Event-ID",
+                location=OpenApiParameter.HEADER,
+                description="Go on after this event of an answer that broke off.",
+            )
+        ],
+        responses={
+            (200, EVENT_STREAM): OpenApiResponse(
+                OpenApiTypes.STR, "Events metadata, chunk, done and error."
+            ),
+            (200, "application/json"): AskAnswerSerializer,
+        },
+    )
+    def post(self, request: Request) -> HttpResponse:
+        return self._read(request, request.data)
+
+    def _read(self, request: Request, content: Any) -> HttpResponse:
+        question = read_question(content)
+        last_id = request.headers.get("Last-Event-ID")
+        since = Position.parse(last_id) if last_id else None
+        check_question(question)
+        return _Read(question, str(request.user), since)
+
+
+_read = AskView.as_view()
+
+
+@csrf_exempt
+async def answer_question(request: HttpRequest) -> HttpResponseBase:
+    # Not Django's own thread for synchronous code: that is a new one, with a new connection to
+    # the database, for each request.
+    read = await in_thread(_read, request)
+    if not isinstance(read, _Read):
+        return read
+    events = ask(read.question, holder=read.holder, render=_render, since=read.since)
+    if _wants_one_piece(request):
+        return await _answer_in_one_piece(events)
+    wire = _write(_failing_softly(events))
+    if isinstance(request, ASGIRequest):
+        response: HttpResponseBase = StreamingHttpResponse(wire, content_type=EVENT_STREAM)
+    else:
+        response = HttpResponse([part async for part in wire], content_type=EVENT_STREAM)
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Accel-Buffering"] = "no"  # nginx would hold the events back
+    return response
+
+
+# How the OpenAPI document finds it.
+answer_question.cls = AskView  # type: ignore[attr-defined]
+answer_question.initkwargs = {}  # type: ignore[attr-defined]
+
+
+def _render(question: Question, found: Found) -> dict[str, Any]:
+    enqueue_planning(found.stale_artifact_ids)
+    return render_found(question, found)
+
+
+def _wants_one_piece(request: HttpRequest) -> bool:
+    """Whether JSON is asked for by name, and a stream is not."""
+    accepted = {
+        kind.partition(";")[0].strip() for kind in request.headers.get("Accept", "").split(",")
+    }
+    return "application/json" in accepted and EVENT_STREAM not in accepted
+
+
+async def _answer_in_one_piece(events: AsyncGenerator[Event, None]) -> HttpResponse:
+    content: dict[str, Any] = {}
+    pieces: list[str] = []
+    try:
+        async with aclosing(events):
+            async for event in events:
+                if event.kind == "chunk":
+                    pieces.append(event.data["text"])
+                else:
+                    content |= event.data
+    except Exception as error:
+        response = _describe(error)
+        if response is None:
+            raise
+        return response
+    return _json({**content, "answer": "".join(pieces) or None})
+
+
+def _describe(error: Exception) -> HttpResponse | None:
+    """As every other error of the API; None for a defect."""
+    described = _handle(error)
+    if described is None:
+        return None
+    response = _json(described.data, status=described.status_code)
+    for name, value in described.headers.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def _handle(error: Exception) -> Response | None:
+    handler: Any = api_settings.EXCEPTION_HANDLER
+    response: Response | None = handler(error, {})
+    return response
+
+
+def _json(content: Any, status: int = 200) -> JsonResponse:
+    return JsonResponse(content, encoder=JSONEncoder, status=status)
+
+
+async def _failing_softly(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    """The events, and where they break off the error as the last: its status has been sent."""
+    async with aclosing(events):
+        try:
+            async for event in events:
+                yield event
+        except Exception as error:
+            described = _handle(error)
+            if described is None:
+                logger.exception("A question could not be answered")
+                yield Event("error", {"code": "server_error", "detail": DEFECT})
+            else:
+                yield Event("error", described.data)
+
+
+async def _write(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
+    """The wire form, with a comment wherever nothing came for a while."""
+    following: asyncio.Task[Event | None] | None = None
+    try:
+        while True:
+            if following is None:
+                following = asyncio.create_task(_next(events))
+            await asyncio.wait([following], timeout=HEARTBEAT_SECONDS)
+            if not following.done():
+                yield b": still here\n\n"
+                continue
+            event, following = following.result(), None
+            if event is None:
+                return
+            yield _encode(event)
+    finally:
+        if following is not None:
+            following.cancel()
+            await asyncio.wait([following])
+        await events.aclose()
+
+
+async def _next(events: AsyncGenerator[Event, None]) -> Event | None:
+    return await anext(events, None)
+
+
+def _encode(event: Event) -> bytes:
+    # JSON holds no line breaks of its own, so the data is one line.
+    lines = [] if event.id is None else [f"id: {event.id}"]
+    data = json.dumps(event.data, cls=JSONEncoder, ensure_ascii=False)
+    lines += [f"event: {event.kind}", f"data: {data}", "", ""]
+    return "\n".join(lines).encode()

@@ -1,0 +1,121 @@
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db.models import Q
+
+from core.local_workers import local_workers
+from core.progress_bars import progress_bar
+from core.running_server import ServerGone, find_server
+from documents.indexes import get_catalog
+from documents.models import Artifact
+from indexing.management.following import follow_artifacts
+from indexing.management.prepared import PreparedCommand
+from indexing.stores.ownership import is_embedded, owning_store
+from summaries.processing import CHUNKS, MANIFEST, PARSED, Inspection
+
+
+class Command(PreparedCommand):
+    help = (
+        "Make of a file what an index would be given, as files to read and edit: its text "
+        "(parsed.md) and its chunks with questions, summaries and fields (chunks.json). Nothing "
+        "is embedded before --embed."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("--index", required=True)
+        parser.add_argument(
+            "--out", type=Path, required=True, metavar="DIR", help="Folder of the files."
+        )
+        stages = parser.add_mutually_exclusive_group()
+        stages.add_argument("--parse-only", action="store_true", help="Stop after parsed.md.")
+        stages.add_argument(
+            "--chunk-only",
+            action="store_true",
+            help="Cut parsed.md, edited or not, and have nothing written about the chunks.",
+        )
+        stages.add_argument(
+            "--embed",
+            action="store_true",
+            help="Give the index the document, with chunks.json as it stands.",
+        )
+
+    def handle(
+        self,
+        *,
+        file: Path,
+        index: str,
+        out: Path,
+        parse_only: bool,
+        chunk_only: bool,
+        embed: bool,
+        **options: Any,
+    ) -> None:
+        try:
+            inspection = Inspection.open(file, index, out, may_begin_anew=not embed)
+            if parse_only:
+                inspection.parse()
+            elif chunk_only:
+                inspection.cut()
+            elif embed:
+                self._embed(inspection)
+            else:
+                self._write(inspection)
+        except OSError as error:
+            where = error.filename or file
+            reason = error.strerror or type(error).__name__
+            raise CommandError(f"{where} cannot be read or written: {reason}.") from None
+        for warning in inspection.warnings():
+            self.stderr.write(self.style.WARNING(warning))
+        self._report(inspection)
+
+    def _write(self, inspection: Inspection) -> None:
+        with progress_bar("Writing about chunks", None) as advance:
+            inspection.write(advance)
+
+    def _embed(self, inspection: Inspection) -> None:
+        inspection.require_questions()
+        if not inspection.folder.has(CHUNKS):
+            self._write(inspection)
+        server = find_server()
+        with ExitStack() as stack:
+            works_here = server is None and is_embedded()
+            if works_here:
+                stack.enter_context(owning_store())
+            artifact = inspection.embed()
+            if works_here:
+                stack.enter_context(local_workers())
+                follow_artifacts(inspection.build.index_id, {artifact.pk})
+                self._check_state(artifact)
+                self.stdout.write(f"{inspection.build} holds it: artifact {artifact.pk}")
+        if server is not None:
+            try:
+                server.request("POST", "/api/v1/sweep/")
+            except ServerGone as error:
+                raise CommandError(
+                    f"{error} Everything is written down; the next manage.py serve embeds it."
+                ) from None
+            self.stdout.write("The running server embeds it now: manage.py status")
+
+    def _check_state(self, artifact: Artifact) -> None:
+        catalog = get_catalog()
+        failed = catalog.with_status(Artifact.objects.filter(pk=artifact.pk)).filter(
+            Q(status="failed")
+        )
+        for each in failed:
+            reason = each.error_detail or catalog.node_error(each.pk)
+            raise CommandError(f"{each.file_name} could not be embedded: {reason}")
+
+    def _report(self, inspection: Inspection) -> None:
+        manifest, folder = inspection.manifest, inspection.folder
+        counts = manifest.counts
+        said = {
+            PARSED: f"{counts.pages} pages",
+            CHUNKS: f"{counts.chunks} chunks, {counts.questions} questions",
+            MANIFEST: "what they were made from",
+        }
+        for name, about in said.items():
+            if folder.has(name):
+                self.stdout.write(f"{folder.path / name}: {about}")

@@ -1,0 +1,75 @@
+from contextlib import nullcontext
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from concepts.management.commands import survey_concepts
+from concepts.models import EmergentPair
+from concepts.services import create_concept
+from config import embedded
+from indexing.models import IndexBuild
+from indexing.services import plan_nodes, settle_nodes, sync_indexes
+from indexing.stores import get_store
+
+WORDS = "alpha beta gamma delta epsilon zeta eta"
+
+
+@pytest.fixture
+def concepts(db, store, embedder, monkeypatch):
+    monkeypatch.setattr(survey_concepts, "find_server", lambda: None)
+    monkeypatch.setattr(embedded, "owning_store", nullcontext)
+    # It lasts as long as its process.
+    monkeypatch.setattr("indexing.stores.embedded.map_files_once", lambda: None)
+    sync_indexes()
+    build = IndexBuild.objects.live().get(index="knowledge")
+    for last in ("theta", "iota"):
+        plan_nodes(create_concept("knowledge", f"{WORDS} {last}").pk, build)
+    while settle_nodes(build):
+        pass
+
+
+@pytest.fixture
+def optimized(monkeypatch):
+    """The collections a graph was built of."""
+    names = []
+    monkeypatch.setattr(type(get_store()), "optimize", lambda store, name: names.append(name))
+    return names
+
+
+class TestSurveyConcepts:
+    def test_keeps_what_is_near_and_says_how_much(self, concepts, capsys, optimized):
+        call_command("survey_concepts", index="knowledge")
+        call_command("survey_concepts")
+
+        assert capsys.readouterr().out.splitlines() == [
+            "knowledge #1: 2 concepts compared, pairs open: 1",
+            "knowledge #1: 0 concepts compared, pairs open: 1",
+        ]
+        assert EmergentPair.objects.count() == 1
+        assert optimized == []
+
+    def test_builds_the_graph_first_where_there_is_much(self, concepts, monkeypatch, optimized):
+        monkeypatch.setattr(survey_concepts, "GRAPH_FROM", 1)
+
+        call_command("survey_concepts")
+
+        assert optimized == ["knowledge.concept_embeddings.1"]
+        assert EmergentPair.objects.count() == 1
+
+    def test_leaves_it_to_the_server_that_runs(self, concepts, monkeypatch, capsys):
+        asked = []
+
+        class Server:
+            def request(self, *given):
+                asked.append(given)
+
+        monkeypatch.setattr(survey_concepts, "find_server", Server)
+
+        call_command("survey_concepts")
+
+        assert asked == [("POST", "/api/v1/sweep/")]
+        assert not EmergentPair.objects.exists()
+
+    def test_names_the_indexes_that_hold_concepts(self, concepts):
+        with pytest.raises(CommandError, match="these do: knowledge"):
+            call_command("survey_concepts", index="plain")

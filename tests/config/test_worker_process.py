@@ -1,0 +1,65 @@
+import logging
+import os
+
+import pytest
+
+from config import worker_process
+from config.background_workers import ROUNDS
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch):
+    """Whatever a test says to the worker is forgotten after it."""
+    for work in ROUNDS:
+        monkeypatch.setattr(work, "is_stopping", work.is_stopping)
+    yield
+    worker_process._is_stopping[0] = 0
+
+
+class TestHeedStop:
+    def test_stops_every_round_once_the_worker_is_asked_to(self):
+        worker_process.heed_stop()
+        before = [work.is_stopping.is_set() for work in ROUNDS]
+
+        worker_process.announce_stop()
+
+        assert before == [False] * len(ROUNDS)
+        assert [work.is_stopping.is_set() for work in ROUNDS] == [True] * len(ROUNDS)
+
+    def test_reaches_children_that_were_forked_before(self):
+        reading, writing = os.pipe()
+        asking, telling = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.read(asking, 1)
+            os.write(writing, b"1" if worker_process.WorkerStopping().is_set() else b"0")
+            os._exit(0)
+
+        worker_process.announce_stop()
+        os.write(telling, b".")
+
+        assert os.read(reading, 1) == b"1"
+        os.waitpid(child, 0)
+        for descriptor in (reading, writing, asking, telling):
+            os.close(descriptor)
+
+
+class TestShowLife:
+    def test_touches_the_file_it_is_given(self, settings, tmp_path):
+        settings.STRATA_HEARTBEAT_FILE = str(tmp_path / "alive")
+
+        worker_process.show_life()
+
+        assert (tmp_path / "alive").exists()
+
+
+class TestKeepLogging:
+    def test_leaves_levels_and_handlers_to_the_settings(self):
+        from celery import Celery
+
+        root = logging.getLogger()
+        before = root.level, list(root.handlers)
+
+        Celery("another").log.setup_logging_subsystem(loglevel="DEBUG")
+
+        assert (root.level, list(root.handlers)) == before

@@ -1,0 +1,31 @@
+import pytest
+
+from evaluation.judgements import Judgements
+from tests.factories import PARAGRAPHS, give, settle
+
+
+@pytest.fixture(autouse=True)
+def golden_dir(settings, tmp_path):
+    """Where golden queries lie: nowhere near the project's own."""
+    settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
+    return settings.STRATA_GOLDEN_DIR
+
+
+@pytest.fixture
+def filled(build):
+    """Four documents ``d0`` to ``d3`` of one paragraph each."""
+    artifacts = [
+        give(text, title=f"Note {number}", external_id=f"d{number}")
+        for number, text in enumerate(PARAGRAPHS)
+    ]
+    settle(build, *artifacts)
+    return artifacts
+
+
+@pytest.fixture
+def judged():
+    """Two queries; no document answers the second well."""
+    return Judgements(
+        {"q1": "heron waits for fish", "q2": "granite cools slowly"},
+        {"q1": {"d0": 1}, "q2": {"d3": 1}},
+    )

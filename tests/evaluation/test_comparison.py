@@ -1,0 +1,263 @@
+import json
+
+import numpy as np
+import pytest
+
+from core.exceptions import InvalidInput
+from documents.models import Artifact
+from evaluation import comparison
+from evaluation.comparison import (
+    bootstrap_interval,
+    compare_builds,
+    measure_difference,
+    rank_artifacts,
+)
+from indexing import embedding
+from tests.factories import give
+from tests.hashing import HashingEmbedder
+from tests.retrieval.beside import BLIND, COUNT, begin, fill, judge
+from tests.written import make_build, question, write_all
+
+
+@pytest.fixture
+def golden(settings, tmp_path):
+    """Where the plain index has its golden queries, once they are written."""
+    settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
+    return settings.STRATA_GOLDEN_DIR / "plain"
+
+
+@pytest.fixture
+def live(build, golden, monkeypatch):
+    """The live build with documents in it; every build is embedded by its own recipe."""
+    monkeypatch.setattr(embedding, "get_embedder", HashingEmbedder)
+    fill(build)
+    return build
+
+
+class TestBootstrapInterval:
+    @pytest.mark.parametrize(
+        ("differences", "interval"),
+        [
+            # The mean of a sample is -k/4 with k of Binomial(4, 1/4): P(k = 4) = 0.004,
+            # P(k >= 3) = 0.051 and P(k = 0) = 0.316, so that 2.5 % lie beyond 3 and 0.
+            ([-1, 0, 0, 0], (-3 / 4, 0)),
+            # -k/8 with k of Binomial(8, 1/2): P(k = 8) = P(k = 0) = 0.004, and with k = 7 and
+            # k = 1 either tail holds 0.035.
+            ([-1, -1, -1, -1, 0, 0, 0, 0], (-7 / 8, -1 / 8)),
+            ([0.25, 0.25, 0.25], (0.25, 0.25)),
+        ],
+    )
+    def test_is_what_it_is_by_hand(self, differences, interval):
+        assert bootstrap_interval(differences) == pytest.approx(interval)
+
+    def test_nears_that_of_the_normal_distribution_with_many_queries(self):
+        sample = np.random.default_rng(5).normal(0.02, 0.2, 400)
+        margin = 1.96 * sample.std() / 20
+
+        low, high = bootstrap_interval(sample)
+
+        assert low == pytest.approx(sample.mean() - margin, abs=margin / 20)
+        assert high == pytest.approx(sample.mean() + margin, abs=margin / 20)
+
+    def test_is_the_same_each_time(self):
+        sample = np.random.default_rng(5).normal(size=50)
+
+        assert bootstrap_interval(sample) == bootstrap_interval(sample)
+
+
+class TestMeasureDifference:
+    def test_pairs_the_queries(self):
+        measured = measure_difference([1.0, 0.5, 0.0], [0.5, 0.0, 0.0])
+
+        assert (measured.live, measured.new) == (pytest.approx(0.5), pytest.approx(1 / 6))
+        assert measured.difference == pytest.approx(-1 / 3)
+        assert (measured.low, measured.high) == pytest.approx(bootstrap_interval([-0.5, -0.5, 0.0]))
+
+    @pytest.mark.parametrize(
+        ("new", "is_loss"),
+        [
+            ([0, 0, 0, 0, 1, 1, 1, 1], True),
+            ([0, 1, 1, 1, 1, 1, 1, 1], False),  # chance may leave the one out
+            ([1, 1, 1, 1, 1, 1, 1, 1], False),
+        ],
+    )
+    def test_is_a_loss_only_where_the_whole_interval_is(self, new, is_loss):
+        assert measure_difference([1] * 8, new).is_loss is is_loss
+
+    def test_is_no_loss_where_more_is_found(self):
+        assert not measure_difference([0] * 8, [1] * 8).is_loss
+
+
+class TestRankArtifacts:
+    def test_names_each_artifact_once_by_its_best_chunk(self, live):
+        long = give("\n\n".join(f"The kel3 bird, part {n}. " + "sea " * 90 for n in range(6)))
+        beside = begin(live)
+
+        ranked = rank_artifacts(beside, "chunk", "kel3 tam3 bird")
+
+        assert list(ranked.values()) == sorted(ranked.values(), reverse=True)
+        assert len(ranked) == COUNT + 1
+        assert str(long.pk) in ranked
+
+    def test_asks_the_build_it_is_given(self, live):
+        empty = begin(live, is_settled=False)
+
+        assert rank_artifacts(empty, "chunk", "kel3") == {}
+
+
+class TestCompareBuilds:
+    def test_finds_no_difference_between_equals(self, live, golden):
+        judge(golden)
+
+        compared = compare_builds(live, begin(live))
+
+        assert compared.query_count == COUNT
+        for measured in compared.measures.values():
+            assert (measured.live, measured.new) == (1, 1)
+            assert (measured.low, measured.difference, measured.high) == (0, 0, 0)
+        assert not compared.is_loss
+
+    def test_finds_the_loss_of_a_build_that_understands_nothing(self, live, golden):
+        judge(golden)
+
+        compared = compare_builds(live, begin(live, **BLIND))
+
+        ndcg = compared.measures["nDCG@10"]
+        assert ndcg.live == 1
+        assert ndcg.low < ndcg.difference < ndcg.high < 0
+        assert compared.is_loss
+
+    def test_finds_no_loss_the_other_way_round(self, live, golden):
+        judge(golden)
+
+        assert not compare_builds(begin(live, **BLIND), live).is_loss
+
+    def test_is_made_of_what_json_can_hold(self, live, golden):
+        judge(golden)
+
+        kept = compare_builds(live, begin(live, **BLIND)).as_json()
+
+        assert json.loads(json.dumps(kept)) == kept
+        assert (kept["source"], kept["is_optimistic"]) == ("golden_queries", False)
+        assert (kept["kind"], kept["live_build"], kept["is_loss"]) == ("chunk", live.number, True)
+        assert set(kept["measures"]["nDCG@10"]) == {
+            "live", "new", "difference", "low", "high", "is_loss",
+        }  # fmt: skip
+
+    def test_asks_of_many_golden_queries_the_same_sample_each_time(self, live, golden, monkeypatch):
+        judge(golden)
+        monkeypatch.setattr(comparison, "MAX_QUERIES", 5)
+        asked = []
+        monkeypatch.setattr(
+            comparison, "rank_artifacts", lambda build, kind, query: asked.append(query) or {}
+        )
+
+        first = compare_builds(live, live)
+        half = len(asked)
+        compare_builds(live, live)
+
+        assert first.query_count == len(set(asked)) == 5
+        assert asked[:half] == asked[half:]
+
+    def test_counts_a_judged_document_that_is_not_there_as_missed(self, live, golden):
+        judge(golden, kel1="d1", kel2="elsewhere")
+
+        compared = compare_builds(live, live)
+
+        assert compared.measures["R@100"].live == 0.5
+
+    def test_says_when_no_judged_document_is_in_the_index(self, live, golden):
+        judge(golden, kel1="elsewhere")
+
+        with pytest.raises(InvalidInput, match="None of the documents that were judged"):
+            compare_builds(live, live)
+
+    def test_has_nothing_to_measure_by_without_queries(self, live):
+        assert compare_builds(live, begin(live)) is None
+
+    def test_has_nothing_to_measure_in_an_empty_index(self, build, golden):
+        judge(golden)
+
+        assert compare_builds(build, begin(build)) is None
+
+    def test_can_be_ended_before_any_query(self, live, golden):
+        judge(golden)
+        asked = []
+
+        def end_at_third() -> None:
+            asked.append(True)
+            if len(asked) == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            compare_builds(live, live, before_each=end_at_third)
+
+
+class TestHypotheticalQuestions:
+    @pytest.fixture
+    def asked(self, live):
+        """The live build with questions written about some of its chunks, and embedded nowhere."""
+        for artifact in Artifact.objects.all()[:3]:
+            question(live, artifact)
+        return live
+
+    def test_stand_in_where_no_golden_queries_are(self, asked):
+        compared = compare_builds(asked, begin(asked)).as_json()
+
+        assert (compared["source"], compared["is_optimistic"]) == ("hypothetical_questions", True)
+        assert compared["query_count"] == 3
+        assert compared["measures"]["nDCG@10"]["live"] == 1
+
+    def test_tell_a_build_that_understands_nothing(self, live):
+        for artifact in Artifact.objects.all():
+            question(live, artifact)
+
+        assert compare_builds(live, begin(live, **BLIND)).is_loss
+
+    def test_give_way_to_golden_queries(self, asked, golden):
+        judge(golden)
+
+        assert compare_builds(asked, asked).source == "golden_queries"
+
+    def test_are_a_sample_of_bounded_size(self, asked, monkeypatch):
+        monkeypatch.setattr(comparison, "MAX_HYPOTHETICAL", 2)
+
+        assert compare_builds(asked, asked).query_count == 2
+
+    def test_are_not_asked_of_an_index_of_questions(self, db, store, embedder, golden):
+        live = make_build("asked", chunks={"embed": False}, questions={"count": 3})
+        artifact = give(index="asked")
+        write_all(live, artifact)
+
+        assert compare_builds(live, live) is None
+
+
+class TestOtherKindsOfNode:
+    @pytest.mark.parametrize(
+        ("recipe", "kind"),
+        [
+            ({"questions": {"count": 3}}, "question"),
+            ({"page_summaries": True}, "page_summary"),
+        ],
+    )
+    def test_answer_golden_queries_where_chunks_are_not_embedded(
+        self, db, store, embedder, settings, tmp_path, recipe, kind
+    ):
+        settings.STRATA_GOLDEN_DIR = tmp_path
+        live = make_build("other", chunks={"embed": False}, **recipe)
+        write_all(live, *fill(live, 3))
+        judge(tmp_path / "other", 3)
+
+        compared = compare_builds(live, live)
+
+        assert compared.kind == kind
+        assert compared.measures["nDCG@10"].live == 1
+
+    def test_are_what_both_builds_hold(self, db, store, embedder, settings, tmp_path):
+        settings.STRATA_GOLDEN_DIR = tmp_path
+        live = make_build("other", questions={"count": 3})
+        write_all(live, *fill(live, 3))
+        judge(tmp_path / "other", 3)
+        without_chunks = begin(live, is_settled=False, chunks={"embed": False})
+
+        assert compare_builds(live, without_chunks).kind == "question"

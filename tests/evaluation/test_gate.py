@@ -1,0 +1,300 @@
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from documents.models import Artifact
+from evaluation import gate
+from evaluation.comparison import Comparison, measure_difference
+from evaluation.gate import promote_asked
+from indexing import embedding
+from indexing.lifecycle import ask_promotion, cancel_build, pause_build, promote_build
+from indexing.models import IndexBuild, Node
+from summaries.models import Summary, Writing
+from tests.factories import give, settle
+from tests.hashing import HashingEmbedder
+from tests.retrieval.beside import BLIND, begin, fill, judge
+from tests.written import write_summary
+
+Promotion = IndexBuild.Promotion
+
+
+@pytest.fixture
+def golden(settings, tmp_path):
+    """Where the plain index has its golden queries, once they are written."""
+    settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
+    return settings.STRATA_GOLDEN_DIR / "plain"
+
+
+@pytest.fixture
+def live(build, golden, monkeypatch):
+    """The live build with documents in it; every build is embedded by its own recipe."""
+    monkeypatch.setattr(embedding, "get_embedder", HashingEmbedder)
+    fill(build)
+    return build
+
+
+def now_live() -> IndexBuild:
+    return IndexBuild.objects.live().get(index="plain")
+
+
+def again(build: IndexBuild) -> IndexBuild:
+    return IndexBuild.objects.get(pk=build.pk)
+
+
+def verdict(build: IndexBuild) -> str:
+    comparison = again(build).comparison
+    assert comparison is not None
+    return comparison["verdict"]
+
+
+class Measuring:
+    """``compare_builds`` as if both builds found the same, with something going on meanwhile."""
+
+    def __init__(self, monkeypatch, meanwhile=lambda: None) -> None:
+        self.meanwhile = meanwhile
+        self.count = 0
+        monkeypatch.setattr(gate, "compare_builds", self)
+
+    def __call__(self, live, build, *, before_each) -> Comparison:
+        self.count += 1
+        self.meanwhile()
+        return Comparison(
+            source="golden_queries",
+            is_optimistic=False,
+            kind="chunk",
+            live_build=live.number,
+            query_count=2,
+            measures={"nDCG@10": measure_difference([1, 1], [1, 1])},
+            measured_at=timezone.now(),
+        )
+
+
+class TestPromoteAsked:
+    def test_promotes_a_build_that_finds_as_much(self, live, golden):
+        judge(golden)
+        beside = begin(live)
+
+        assert promote_asked(beside)
+
+        assert now_live() == beside
+        assert verdict(beside) == "promoted: nothing is significantly lost by it."
+        assert again(beside).comparison["measures"]["nDCG@10"]["difference"] == 0
+
+    def test_refuses_a_build_that_finds_significantly_less(self, live, golden):
+        judge(golden)
+        beside = begin(live, **BLIND)
+
+        assert not promote_asked(beside)
+
+        assert now_live() == live
+        assert again(beside).promotion == Promotion.MANUAL
+        assert verdict(beside).startswith("refused: nDCG@10 falls by 0.")
+        assert again(beside).comparison["is_loss"]
+
+    def test_measures_a_refused_build_anew_when_asked_again(self, live, golden):
+        judge(golden)
+        beside = begin(live, **BLIND)
+        promote_asked(beside)
+        golden.rename(golden.with_name("other"))
+
+        ask_promotion(beside)
+        promote_asked(beside)
+
+        assert now_live() == beside
+
+    def test_promotes_what_cannot_be_measured_and_says_so(self, live):
+        beside = begin(live)
+
+        assert promote_asked(beside)
+
+        assert verdict(beside) == "promoted: there was nothing to measure it by."
+        assert again(beside).comparison["measures"] == {}
+
+    def test_promotes_the_first_build_of_an_index(self, live):
+        live.index.live_build = None
+        live.index.save()
+        IndexBuild.objects.filter(pk=live.pk).update(state="building", promotion="when_whole")
+
+        assert promote_asked(live)
+
+        assert now_live() == live
+
+    def test_waits_until_the_build_is_whole(self, live, monkeypatch):
+        measuring = Measuring(monkeypatch)
+        beside = begin(live, is_settled=False)
+
+        assert not promote_asked(beside)
+
+        assert (now_live(), measuring.count) == (live, 0)
+        assert again(beside).promotion == Promotion.WHEN_WHOLE
+
+    def test_leaves_builds_alone_that_no_one_asked_for(self, live):
+        beside = begin(live)
+        IndexBuild.objects.filter(pk=beside.pk).update(promotion=Promotion.MANUAL)
+
+        assert not promote_asked(beside)
+
+        assert now_live() == live
+
+    def test_leaves_a_paused_build_alone(self, live):
+        beside = begin(live)
+        pause_build(beside)
+
+        assert not promote_asked(beside)
+
+        assert now_live() == live
+
+    def test_brings_a_kept_build_back_when_asked(self, live, golden):
+        judge(golden)
+        beside = begin(live)
+        promote_asked(beside)
+
+        ask_promotion(live)
+
+        assert promote_asked(live)
+        assert now_live() == live
+
+    def test_refuses_where_the_golden_queries_cannot_be_read(self, live, golden):
+        judge(golden)
+        (golden / "queries.jsonl").write_text("{")
+        beside = begin(live)
+
+        assert not promote_asked(beside)
+
+        assert now_live() == live
+        assert verdict(beside) == "refused: queries.jsonl, line 1: not a JSON object with an _id."
+
+
+class TestAForcedPromotion:
+    def test_goes_through_whatever_is_lost(self, live, golden):
+        judge(golden)
+        beside = begin(live, **BLIND)
+        promote_asked(beside)
+
+        ask_promotion(beside, is_forced=True)
+
+        assert promote_asked(beside)
+        assert now_live() == beside
+        assert verdict(beside) == "promoted: it was forced."
+
+    def test_does_not_wait_until_the_build_is_whole_or_goes_on(self, live):
+        beside = begin(live, is_settled=False)
+        pause_build(beside)
+        ask_promotion(beside, is_forced=True)
+
+        assert promote_asked(beside)
+
+        assert now_live() == beside
+
+
+class TestDocumentsThatFailed:
+    def test_keep_a_build_from_being_promoted(self, live):
+        beside = begin(live)
+        Node.objects.filter(build=beside, artifact=Artifact.objects.first()).update(state="failed")
+
+        assert not promote_asked(beside)
+
+        assert now_live() == live
+        assert verdict(beside).startswith("refused: 1 documents failed in it")
+
+    def test_do_not_where_they_failed_in_the_live_build_too(self, live):
+        beside = begin(live)
+        Node.objects.filter(artifact=Artifact.objects.first()).update(state="failed")
+
+        assert promote_asked(beside)
+
+    def test_count_where_it_is_their_summary_that_failed(self, live):
+        beside = begin(live)
+        artifact = Artifact.objects.first()
+        write_summary(beside, artifact, "", input_hash="")
+        Summary.objects.update(state=Writing.State.FAILED)
+
+        assert not promote_asked(beside)
+
+        assert verdict(beside).startswith("refused: 1 documents failed in it")
+
+    def test_do_not_count_where_that_summary_failed_before_too(self, live):
+        beside = begin(live)
+        for build in (live, beside):
+            write_summary(build, Artifact.objects.first(), "", input_hash="")
+        Summary.objects.update(state=Writing.State.FAILED)
+
+        assert promote_asked(beside)
+
+
+class TestWhatHappensMeanwhile:
+    def test_a_second_worker_changes_nothing(self, live, monkeypatch):
+        beside = begin(live)
+        other = Measuring(monkeypatch)
+        kept = []
+
+        def promote_elsewhere() -> None:
+            other.meanwhile = lambda: None
+            assert promote_asked(beside)
+            IndexBuild.objects.filter(pk=beside.pk).update(comparison={"verdict": "theirs"})
+            kept.append(again(beside).promoted_at)
+
+        other.meanwhile = promote_elsewhere
+
+        assert not promote_asked(beside)
+        assert verdict(beside) == "theirs"
+        assert [again(beside).promoted_at] == kept
+
+    def test_a_build_given_up_stays_so(self, live, monkeypatch):
+        beside = begin(live)
+        Measuring(monkeypatch, lambda: cancel_build(beside))
+
+        assert not promote_asked(beside)
+
+        assert now_live() == live
+        assert again(beside).state == IndexBuild.State.RETIRED
+
+    def test_what_was_measured_against_a_build_no_longer_live_decides_nothing(
+        self, live, golden, monkeypatch
+    ):
+        judge(golden)
+        beside, third = begin(live, **BLIND), begin(live)
+        measure = gate.compare_builds
+
+        def compare(*builds, before_each):
+            promote_build(third)
+            return measure(*builds, before_each=before_each)
+
+        monkeypatch.setattr(gate, "compare_builds", compare)
+
+        assert not promote_asked(beside)
+
+        assert now_live() == third
+        assert again(beside).promotion == Promotion.WHEN_WHOLE
+        assert again(beside).comparison is None
+
+    def test_a_document_that_comes_in_is_waited_for_and_nothing_measured_anew(
+        self, live, monkeypatch
+    ):
+        beside = begin(live)
+        measuring = Measuring(monkeypatch, lambda: settle(live, give("New.", title="Late")))
+
+        assert not promote_asked(beside)
+        assert again(beside).promotion == Promotion.WHEN_WHOLE
+
+        settle(beside, *Artifact.objects.all())
+        assert promote_asked(beside)
+        assert (now_live(), measuring.count) == (beside, 1)
+        assert verdict(beside).startswith("promoted")
+
+    def test_what_was_measured_long_ago_is_measured_anew(self, live, monkeypatch):
+        beside = begin(live)
+        measuring = Measuring(monkeypatch, lambda: settle(live, give("New.", title="Late")))
+        promote_asked(beside)
+        settle(beside, *Artifact.objects.all())
+        measuring.meanwhile = lambda: None
+        kept = again(beside).comparison
+        long_ago = timezone.now() - timedelta(minutes=gate.KEPT_MINUTES + 1)
+        IndexBuild.objects.filter(pk=beside.pk).update(
+            comparison={**kept, "measured_at": long_ago.isoformat()}
+        )
+
+        assert promote_asked(beside)
+
+        assert measuring.count == 2

@@ -1,0 +1,89 @@
+import pytest
+
+from core.exceptions import InvalidInput
+from evaluation.judgements import (
+    Judgements,
+    find_artifacts,
+    make_judgements,
+    name_page,
+    read_judgements,
+    split_page,
+)
+
+
+def write(tmp_path, text: str):
+    path = tmp_path / "judged.csv"
+    path.write_text(text, encoding="utf-8-sig")
+    return path
+
+
+class TestReadCsv:
+    def test_gathers_what_answers_each_query(self, tmp_path):
+        path = write(
+            tmp_path,
+            "Query,artifact,page,relevance\n"
+            "where do herons fish,d0,,\n"
+            '"granite, cooling",d1,3,2\n'
+            "where do herons fish,d2,,0\n",
+        )
+
+        judged = read_judgements(path)
+
+        assert judged.queries == {"1": "where do herons fish", "2": "granite, cooling"}
+        assert judged.qrels == {"1": {"d0": 1, "d2": 0}, "2": {"d1#page=3": 2}}
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("question,answer\na,b\n", "columns query and artifact"),
+            ("", "columns query and artifact"),
+            ("query,artifact\n,d0\n", "line 2"),
+            ("query,artifact,page\nq,d0,0\n", "page"),
+            ("query,artifact,relevance\nq,d0,high\n", "relevance"),
+            ("query,artifact\nq,d0,7\n", "more columns"),
+            ("query,artifact\n", "No query"),
+        ],
+    )
+    def test_says_what_is_wrong(self, tmp_path, text, said):
+        with pytest.raises(InvalidInput, match=said):
+            read_judgements(write(tmp_path, text))
+
+
+class TestNamePage:
+    def test_is_undone_by_splitting(self):
+        assert split_page(name_page("a#page=x", 2)) == ("a#page=x", "#page=3")
+        assert split_page("a#page=x") == ("a#page=x", "")
+
+
+class TestFingerprint:
+    def test_tells_what_was_judged_and_not_in_which_order(self):
+        one = Judgements({"a": "x", "b": "y"}, {"a": {"d": 1, "e": 0}, "b": {"d": 1}})
+        same = Judgements({"b": "y", "a": "x"}, {"b": {"d": 1}, "a": {"e": 0, "d": 1}})
+        other = Judgements({"a": "x", "b": "y"}, {"a": {"d": 2, "e": 0}, "b": {"d": 1}})
+
+        assert one.fingerprint == same.fingerprint != other.fingerprint
+
+
+class TestMakeJudgements:
+    def test_keeps_the_queries_that_were_judged(self):
+        judged = make_judgements({"q1": "a", "q2": "b"}, {"q1": {"d": 1}, "q3": {"d": 1}})
+
+        assert judged == Judgements({"q1": "a"}, {"q1": {"d": 1}})
+
+    def test_refuses_where_none_was(self):
+        with pytest.raises(InvalidInput):
+            make_judgements({"q1": "a"}, {"q2": {"d": 1}})
+
+
+class TestFindArtifacts:
+    def test_knows_them_by_their_external_ids_and_their_ids(self, filled):
+        own = str(filled[1].pk)
+        judged = Judgements({"q": "x"}, {"q": {"d0#page=2": 1, own: 1, "gone": 1}})
+
+        found = find_artifacts("plain", judged)
+
+        assert found.qrels == {"q": {f"{filled[0].pk}#page=2": 1, own: 1, "gone": 1}}
+
+    def test_refuses_where_none_of_them_is_there(self, filled):
+        with pytest.raises(InvalidInput, match="plain"):
+            find_artifacts("plain", Judgements({"q": "x"}, {"q": {"gone": 1}}))

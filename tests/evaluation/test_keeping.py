@@ -1,0 +1,160 @@
+import uuid
+
+import pytest
+
+from core.exceptions import InvalidInput, UnknownIndex
+from documents.exceptions import UnknownArtifact
+from documents.services import TextContent, add_artifact
+from evaluation.comparison import compare_builds
+from evaluation.exceptions import UnknownJudgement
+from evaluation.golden_queries import golden_folder, read_golden, write_golden
+from evaluation.judgements import read_judgements
+from evaluation.models import Judgement
+from evaluation.services import judge, take_back
+from indexing.models import Node
+from tests.factories import PARAGRAPHS, settle
+
+QUERY = "where do herons fish"
+
+
+def keep(artifact, *, is_good: bool = True, query: str = QUERY, by: str = "someone"):
+    return judge("plain", query, is_good=is_good, judged_by=by, artifact_id=artifact.pk)[0]
+
+
+@pytest.fixture
+def book(build):
+    """A document of two pages, of a node each."""
+    book, _ = add_artifact("plain", TextContent(tuple(PARAGRAPHS[:2])), external_id="book")
+    settle(build, book)
+    return book
+
+
+class TestJudge:
+    def test_keeps_the_last_verdict_on_the_same(self, filled):
+        first = keep(filled[0], is_good=True)
+
+        again, is_new = judge(
+            "plain", QUERY, is_good=False, judged_by="another", artifact_id=filled[0].pk
+        )
+
+        assert (again.pk, is_new) == (first.pk, False)
+        [kept] = Judgement.objects.all()
+        assert (kept.is_good, kept.judged_by) == (False, "another")
+
+    def test_tells_queries_and_artifacts_apart(self, filled):
+        keep(filled[0])
+        keep(filled[1])
+        keep(filled[0], query=f"{QUERY}?")
+
+        assert Judgement.objects.count() == 3
+
+    def test_takes_a_hit_for_its_page_where_there_are_several(self, book, filled):
+        of_page = Node.objects.get(page__index=1, artifact=book)
+        of_one = Node.objects.get(artifact=filled[0])
+
+        kept = [
+            judge("plain", QUERY, is_good=True, judged_by="me", node_id=node.point_id)[0]
+            for node in (of_page, of_one)
+        ]
+
+        assert [each.page_index for each in kept] == [1, None]
+        assert [each.artifact_id for each in kept] == [book.pk, filled[0].pk]
+        assert kept[0].node_id == of_page.point_id
+
+    @pytest.mark.parametrize(
+        ("given", "condition"),
+        [
+            ({"index": "plian"}, UnknownIndex),
+            ({"query": " "}, InvalidInput),
+            ({"artifact_id": None}, InvalidInput),
+            ({"node_id": uuid.uuid4()}, InvalidInput),
+            ({"node_id": uuid.uuid4(), "artifact_id": None}, InvalidInput),
+            ({"artifact_id": uuid.uuid4()}, UnknownArtifact),
+            ({"index": "papers"}, UnknownArtifact),
+        ],
+    )
+    def test_refuses_what_names_nothing(self, filled, given, condition):
+        asked = {"index": "plain", "query": QUERY, "artifact_id": filled[0].pk, **given}
+
+        with pytest.raises(condition):
+            judge(is_good=True, judged_by="me", **asked)
+
+        assert not Judgement.objects.exists()
+
+
+class TestTakeBack:
+    def test_forgets_a_verdict(self, filled):
+        take_back(keep(filled[0]).pk)
+
+        assert not Judgement.objects.exists()
+
+    def test_says_that_there_is_none(self, db):
+        with pytest.raises(UnknownJudgement):
+            take_back(uuid.uuid4())
+
+
+class TestReadGolden:
+    def write_folder(self, golden_dir):
+        folder = golden_dir / "plain"
+        (folder / "qrels").mkdir(parents=True)
+        (folder / "queries.jsonl").write_text(f'{{"_id": "g1", "text": "{QUERY}"}}\n')
+        (folder / "qrels" / "test.tsv").write_text("q\td\ts\ng1\td0\t3\ng1\td1\t1\n")
+
+    def test_is_none_where_nothing_was_judged(self, filled):
+        assert read_golden("plain") is None
+
+    def test_leaves_out_a_query_that_nothing_answers(self, filled):
+        keep(filled[0], is_good=False)
+
+        assert read_golden("plain") is None
+
+    def test_adds_verdicts_to_the_folder_and_the_later_word_counts(self, filled, golden_dir):
+        self.write_folder(golden_dir)
+        keep(filled[0], is_good=True)
+        keep(filled[1], is_good=False)
+        keep(filled[2], is_good=True)
+        other = keep(filled[3], query="yeast")
+
+        golden = read_golden("plain")
+
+        other_id = other.query_hash[:12]
+        assert golden.queries == {"g1": QUERY, other_id: "yeast"}
+        assert golden.qrels == {"g1": {"d0": 3, "d1": 0, "d2": 1}, other_id: {"d3": 1}}
+
+    def test_names_pages_and_artifacts_without_an_external_id(self, book, build):
+        nameless, _ = add_artifact("plain", TextContent((PARAGRAPHS[3],)), title="Nameless")
+        settle(build, nameless)
+        node = Node.objects.get(page__index=1, artifact=book)
+        judge("plain", QUERY, is_good=True, judged_by="me", node_id=node.point_id)
+        keep(nameless)
+
+        [judged] = read_golden("plain").qrels.values()
+        assert judged == {"book#page=2": 1, str(nameless.pk): 1}
+
+    def test_is_what_a_new_build_is_judged_by(self, build, book, filled):
+        node = Node.objects.get(page__index=0, artifact=book)
+        judge("plain", PARAGRAPHS[0], is_good=True, judged_by="me", node_id=node.point_id)
+
+        comparison = compare_builds(build, build)
+
+        assert comparison.source == "golden_queries"
+        assert comparison.measures["R@100"].live == 1.0
+
+
+class TestWriteGolden:
+    def test_writes_what_can_be_read_and_changes_nothing_when_run_again(self, filled):
+        keep(filled[0])
+        keep(filled[1], is_good=False)
+
+        golden = write_golden("plain")
+
+        folder = golden_folder("plain")
+        assert read_judgements(folder) == golden
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        write_golden("plain")
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+        assert len(before) == 2
+
+    def test_writes_nothing_where_there_is_nothing(self, filled):
+        assert write_golden("plain") is None
+        assert not golden_folder("plain").exists()

@@ -1,0 +1,195 @@
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from core.exceptions import InvalidInput, UnknownIndex
+from evaluation import runs, tasks
+from evaluation.exceptions import RunTakenOver
+from evaluation.judgements import Judgements
+from evaluation.models import EvaluationRun
+from evaluation.runs import begin_run, claim_run, measure_run
+from indexing.exceptions import StoreUnavailable
+
+State = EvaluationRun.State
+
+
+@pytest.fixture
+def run(filled, judged):
+    return begin_run("plain", systems=["hybrid", "sparse"], baseline="sparse", judged=judged)
+
+
+def measured(run: EvaluationRun) -> EvaluationRun:
+    claimed = claim_run(run.pk)
+    assert claimed is not None
+    return measure_run(claimed)
+
+
+class TestBeginRun:
+    def test_measures_every_mode_unless_told_otherwise(self, filled, judged):
+        run = begin_run("plain", judged=judged)
+
+        assert run.systems == ["dense", "sparse", "hybrid"]
+        assert run.measures == ["nDCG@10", "R@100", "RR"]
+        assert (run.state, run.total_count) == (State.QUEUED, 6)
+
+    def test_measures_the_baseline_as_well(self, filled, judged):
+        assert begin_run("plain", systems=["plain"], baseline="dense", judged=judged).systems == [
+            "plain",
+            "dense",
+        ]
+
+    @pytest.mark.parametrize(
+        ("given", "condition"),
+        [
+            ({"index": "plian"}, UnknownIndex),
+            ({"systems": ["psychic"]}, InvalidInput),
+            ({"baseline": "psychic"}, InvalidInput),
+            ({"measures": ["goodness"]}, InvalidInput),
+            ({"measures": []}, InvalidInput),
+            ({"judged": Judgements({"q": "x"}, {"q": {"gone": 1}})}, InvalidInput),
+            ({"judged": None}, InvalidInput),
+        ],
+    )
+    def test_refuses_what_cannot_be_measured(self, filled, judged, given, condition):
+        with pytest.raises(condition):
+            begin_run(**{"index": "plain", "judged": judged, **given})
+
+        assert not EvaluationRun.objects.exists()
+
+    def test_refuses_more_than_one_run_takes(self, filled, judged, monkeypatch):
+        monkeypatch.setattr(runs, "MAX_QUERIES", 1)
+
+        with pytest.raises(InvalidInput, match="1 queries"):
+            begin_run("plain", judged=judged)
+
+
+class TestMeasureRun:
+    def test_keeps_what_came_of_it(self, run, filled):
+        done = measured(run)
+
+        assert (done.state, done.done_count, done.build_number) == (State.DONE, 4, 1)
+        assert done.finished_at is not None
+        assert done.lease_token is None
+        hybrid, sparse = done.results
+        assert (hybrid["system"], sparse["system"]) == ("hybrid", "sparse")
+        assert set(hybrid["measures"]) == {"nDCG@10", "R@100", "RR"}
+        assert hybrid["p95_ms"] >= hybrid["p50_ms"] > 0
+        assert set(hybrid["differences"]) == set(hybrid["measures"])
+        assert "differences" not in sparse
+        assert done.details["queries"] == ["q1", "q2"]
+        assert done.details["values"]["hybrid"]["RR"][0] == 1.0
+        [first, *_] = done.details["returned"]["q1"]["hybrid"]
+        assert first["external_id"] == "d0"
+        assert first["relevance"] == 1
+        assert "heron" in first["text"]
+
+    def test_gives_it_back_where_it_is_to_stop(self, run):
+        stops = iter([False, True])
+
+        left = measure_run(claim_run(run.pk), should_stop=lambda: next(stops))
+
+        assert (left.state, left.attempts, left.lease_token) == (State.QUEUED, 0, None)
+        assert measured(run).state == State.DONE
+
+    def test_gives_it_back_where_the_store_is_away(self, run, monkeypatch):
+        def fail(*given, **named):
+            raise StoreUnavailable("gone")
+
+        monkeypatch.setattr(runs, "measure_systems", fail)
+        with pytest.raises(StoreUnavailable):
+            measured(run)
+
+        run.refresh_from_db()
+        assert (run.state, run.attempts) == (State.QUEUED, 0)
+
+    def test_fails_for_good_where_a_retry_would_not_help(self, run, filled):
+        for artifact in filled:
+            artifact.delete()
+
+        failed = measured(run)
+
+        assert (failed.state, failed.error_code) == (State.FAILED, "invalid")
+        assert "plain" in failed.error_detail
+
+    def test_gives_up_what_stops_its_worker_each_time(self, run):
+        for _ in range(runs.ATTEMPTS):
+            claim_run(run.pk)
+            run_out_of_time(run)
+
+        given_up = measured(run)
+
+        assert (given_up.state, given_up.error_code) == (State.FAILED, "gave_up")
+
+    def test_leaves_to_another_what_another_has_taken(self, run):
+        slow = claim_run(run.pk)
+        run_out_of_time(run)
+        other = claim_run(run.pk)
+
+        with pytest.raises(RunTakenOver):
+            measure_run(slow)
+
+        assert measure_run(other).state == State.DONE
+
+    def test_says_how_far_it_is_and_keeps_its_lease(self, run, monkeypatch):
+        monkeypatch.setattr(runs, "NOTE_SECONDS", 0.0)
+        seen = []
+
+        def look(count: int) -> None:
+            row = EvaluationRun.objects.get(pk=run.pk)
+            seen.append(row.done_count)
+            assert row.leased_until is not None
+            assert row.leased_until > timezone.now()
+
+        measure_run(claim_run(run.pk), advance=look)
+
+        assert seen == [0, 0, 1, 2]
+
+
+def run_out_of_time(run: EvaluationRun) -> None:
+    late = timezone.now() - timedelta(seconds=1)
+    EvaluationRun.objects.filter(pk=run.pk).update(leased_until=late)
+
+
+class TestClaimRun:
+    def test_is_for_one_at_a_time(self, run):
+        assert claim_run(run.pk) is not None
+        assert claim_run(run.pk) is None
+
+    def test_passes_over_what_is_done(self, run):
+        measured(run)
+
+        assert claim_run(run.pk) is None
+
+
+class TestTasks:
+    def test_measure_one_and_then_what_else_waits(self, run, filled, judged):
+        other = begin_run("plain", systems=["dense"], judged=judged)
+
+        tasks.measure_run(run_id=str(other.pk))
+
+        assert set(EvaluationRun.objects.values_list("state", flat=True)) == {State.DONE}
+
+    def test_leave_what_is_held_up_to_the_sweep(self, run, monkeypatch):
+        tries = []
+
+        def fail(*given, **named):
+            tries.append(1)
+            raise StoreUnavailable("gone")
+
+        monkeypatch.setattr(runs, "measure_systems", fail)
+        tasks.measure_run(run_id=str(run.pk))
+
+        assert len(tries) == 1
+        tasks.sweep_runs()
+        assert len(tries) == 2
+
+    def test_stop_between_two_answers(self, run):
+        tasks.evaluating.is_stopping.set()
+        try:
+            tasks.measure_run(run_id=str(run.pk))
+        finally:
+            tasks.evaluating.is_stopping.clear()
+
+        run.refresh_from_db()
+        assert run.state == State.QUEUED

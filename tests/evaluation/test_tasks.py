@@ -1,0 +1,78 @@
+import pytest
+
+from config.background_workers import ROUNDS
+from config.celery import app
+from documents.models import Artifact
+from evaluation import gate
+from evaluation.tasks import promote_builds, promoting
+from indexing.exceptions import StoreUnavailable
+from indexing.lifecycle import publish_aliases
+from indexing.models import IndexBuild
+from tests.factories import give, settle
+from tests.retrieval.beside import begin
+
+
+@pytest.fixture
+def live(build, settings, tmp_path) -> IndexBuild:
+    settings.STRATA_GOLDEN_DIR = tmp_path
+    settle(build, give())
+    return build
+
+
+def now_live() -> IndexBuild:
+    return IndexBuild.objects.live().get(index="plain")
+
+
+class TestPromoteBuilds:
+    def test_promotes_once_the_build_is_whole_and_publishes_it(self, live, store):
+        publish_aliases()
+        beside = begin(live, is_settled=False)
+        promote_builds()
+        assert now_live() == live
+
+        settle(beside, *Artifact.objects.all())
+        promote_builds()
+
+        assert now_live() == beside
+        assert store.aliases()[live.spec.collection_alias("chunk")] == beside.collection("chunk")
+
+    def test_costs_one_query_where_nothing_is_asked_for(self, live, django_assert_num_queries):
+        with django_assert_num_queries(1):
+            promote_builds()
+
+    def test_goes_on_where_one_build_has_to_wait(self, live, monkeypatch):
+        first, second = begin(live, is_settled=False), begin(live)
+        decide = gate.promote_asked
+
+        def fail_first(build, **given):
+            if build == first:
+                raise StoreUnavailable
+            return decide(build, **given)
+
+        monkeypatch.setattr(gate, "promote_asked", fail_first)
+
+        promote_builds()
+
+        assert now_live() == second
+
+    def test_decides_nothing_once_the_worker_is_asked_to_stop(self, live, monkeypatch):
+        begin(live)
+        monkeypatch.setattr(
+            gate,
+            "promote_asked",
+            lambda build, before_each: before_each() or pytest.fail("went on"),
+        )
+        promoting.is_stopping.set()
+        try:
+            promote_builds()
+        finally:
+            promoting.is_stopping.clear()
+
+        assert promoting.wait_idle(0)
+        assert promoting in ROUNDS
+
+    def test_is_woken_by_the_clock_where_builds_are_searched(self):
+        woken = {entry["task"] for entry in app.conf.beat_schedule.values()}
+
+        assert promote_builds.name in woken
+        assert app.amqp.router.route({}, promote_builds.name)["queue"].name == "indexing"

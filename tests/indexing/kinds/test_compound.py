@@ -1,0 +1,210 @@
+"""Nodes of chemical structures, whatever makes their vectors."""
+
+import sys
+
+import pytest
+
+from documents.models import Artifact
+from documents.services import relabel_artifact, remove_artifact
+from indexing import embedding
+from indexing.embedding import examine_model, get_embedder
+from indexing.estimates import forecast_build
+from indexing.exceptions import InvalidSpec, ModelUnavailable
+from indexing.kinds.registry import unplanned_artifacts
+from indexing.models import Node
+from indexing.services import plan_nodes, settle_nodes
+from indexing.spec import IndexSpec, parse_spec
+from indexing.stores import get_store
+from indexing.verification import verify_build
+from tests.factories import give, settle
+from tests.written import make_build
+
+ASPIRIN, CAFFEINE = "CC(=O)Oc1ccccc1C(=O)O", "Cn1cnc2c1c(=O)n(C)c(=O)n2C"
+RECIPE = {
+    "metadata": {"smiles": {"type": "keyword", "many": True}},
+    "compounds": {"bits": 384},  # as many as the embedder of the tests has
+}
+
+
+@pytest.fixture
+def chemistry(db, store, embedder, monkeypatch):
+    """The live build of an index whose structures may be any text."""
+    monkeypatch.setattr(embedding, "read_structure", lambda smiles: None)
+    return make_build("chemistry", **RECIPE)
+
+
+def give_compounds(*smiles, **given):
+    return give(index="chemistry", metadata={"smiles": list(smiles)}, **given)
+
+
+def compounds(build):
+    rows = Node.objects.filter(build=build, kind="compound").exclude(state=Node.State.DOOMED)
+    return sorted(rows.values_list("text", flat=True))
+
+
+def stored(build):
+    points = get_store().scroll(build.collection("compound"))
+    return sorted(point.payload["text"] for batch in points for point in batch)
+
+
+class TestSpec:
+    def test_takes_the_field_that_holds_them(self):
+        spec = parse_spec(
+            "chemistry", "metadata: {drawn_as: {type: keyword}}\ncompounds: {field: drawn_as}\n"
+        )
+
+        assert spec.kinds == ("chunk", "compound")
+        assert spec.collection_alias("compound") == "chemistry.compound_embeddings"
+
+    def test_each_kind_has_its_own_model(self):
+        spec = IndexSpec.model_validate({"name": "chemistry", **RECIPE})
+
+        assert spec.embedding_of("chunk") == spec.embedding
+        assert spec.embedding_of("compound").provider == "rdkit"
+        assert spec.embedding_of("compound").dimension == 384
+        assert spec.embeddings == {spec.embedding, spec.embedding_of("compound")}
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("compounds: true\n", "declare 'smiles'"),
+            ("metadata: {smiles: {type: text}}\ncompounds: true\n", "as a keyword"),
+            (
+                "metadata: {smiles: {type: keyword, lowercase: true}}\ncompounds: true\n",
+                "its case kept",
+            ),
+            ("compounds: {radios: 2}\n", "allowed here: field, radius, bits"),
+            ("embedding: {provider: rdkit}\n", "reads structures and no text"),
+        ],
+    )
+    def test_refuses_what_cannot_be(self, text, words):
+        with pytest.raises(InvalidSpec, match=words):
+            parse_spec("chemistry", text)
+
+
+class TestLedger:
+    def test_holds_each_structure_once(self, chemistry):
+        artifact = give_compounds(ASPIRIN, CAFFEINE, ASPIRIN)
+
+        settle(chemistry, artifact)
+
+        assert compounds(chemistry) == stored(chemistry) == sorted([ASPIRIN, CAFFEINE])
+        assert verify_build(chemistry).is_sound
+
+    def test_says_what_each_was_embedded_with(self, chemistry):
+        settle(chemistry, give_compounds(ASPIRIN))
+
+        models = Node.objects.values_list("kind", "embedding_model", "dimension").distinct()
+        assert set(models) == {("chunk", "all-MiniLM-L6-v2", 384), ("compound", "morgan-2", 384)}
+
+    def test_follows_the_metadata(self, chemistry):
+        artifact = give_compounds(ASPIRIN)
+        settle(chemistry, artifact)
+
+        relabel_artifact(artifact.pk, metadata={"smiles": [CAFFEINE]})
+        settle(chemistry, artifact)
+
+        assert compounds(chemistry) == stored(chemistry) == [CAFFEINE]
+        assert verify_build(chemistry).is_sound
+
+    def test_embeds_no_structure_again_for_a_new_title(self, chemistry, embedder):
+        artifact = give_compounds(ASPIRIN)
+        settle(chemistry, artifact)
+        embedder.embedded.clear()
+
+        relabel_artifact(artifact.pk, title="Another")
+        settle(chemistry, artifact)
+
+        assert ASPIRIN not in embedder.embedded
+        assert verify_build(chemistry).is_sound
+
+    @pytest.mark.parametrize("metadata", [{}, {"smiles": []}, {"smiles": None}, {"other": "CC"}])
+    def test_wants_none_where_there_is_none(self, chemistry, metadata):
+        artifact = give(index="chemistry")
+        Artifact.objects.filter(pk=artifact.pk).update(metadata=metadata)  # behind its back
+        settle(chemistry, artifact)
+
+        assert not compounds(chemistry)
+        assert not unplanned_artifacts(chemistry).exists()
+
+    def test_misses_those_that_came_behind_its_back(self, chemistry):
+        artifact = give(index="chemistry", metadata={"smiles": []})
+        settle(chemistry, artifact)
+        assert not unplanned_artifacts(chemistry).exists()
+
+        Artifact.objects.filter(pk=artifact.pk).update(metadata={"smiles": [ASPIRIN]})
+
+        assert unplanned_artifacts(chemistry).exists()
+
+    def test_lets_one_bad_structure_fail_alone(self, chemistry, embedder, monkeypatch):
+        embed = embedder.embed_documents
+
+        def choke(texts):
+            if "no structure" in texts:
+                raise ValueError("no structure")
+            return embed(texts)
+
+        monkeypatch.setattr(embedder, "embed_documents", choke)
+        settle(
+            chemistry,
+            give_compounds(ASPIRIN, "no structure"),
+            give_compounds(CAFFEINE, title="Beside it"),
+        )
+        while settle_nodes(chemistry):
+            pass
+
+        failed = Node.objects.filter(state=Node.State.FAILED)
+        assert list(failed.values_list("text", flat=True)) == ["no structure"]
+        assert stored(chemistry) == sorted([ASPIRIN, CAFFEINE])
+
+    def test_goes_with_its_artifact(self, chemistry):
+        artifact = give_compounds(ASPIRIN)
+        settle(chemistry, artifact)
+
+        artifact_id = artifact.pk
+        remove_artifact(artifact_id)
+        plan_nodes(artifact_id, chemistry)
+        while settle_nodes(chemistry):
+            pass
+
+        assert stored(chemistry) == []
+        assert verify_build(chemistry).is_sound
+
+
+class TestWithoutRdkit:
+    @pytest.fixture
+    def bare(self, db, store, embedder, monkeypatch):
+        monkeypatch.setitem(sys.modules, "rdkit", None)
+        return make_build("chemistry", **RECIPE)
+
+    def test_no_structure_is_taken_unread(self, bare):
+        with pytest.raises(ModelUnavailable, match="need RDKit") as refusal:
+            give_compounds(ASPIRIN)
+
+        assert "requirements/chemistry.txt" in refusal.value.fix
+        assert not Artifact.objects.exists()
+
+    def test_a_document_without_any_is(self, bare):
+        settle(bare, give(index="chemistry"))
+
+        assert Node.objects.filter(kind="chunk", state=Node.State.SETTLED).exists()
+
+    def test_the_model_says_what_is_missing(self, bare):
+        with pytest.raises(ModelUnavailable, match="need RDKit"):
+            examine_model(bare.spec.embedding_of("compound"))
+        with pytest.raises(ModelUnavailable, match="need RDKit"):
+            get_embedder(bare.spec.embedding_of("compound"))
+
+
+class TestForecast:
+    def test_counts_structures_of_a_new_recipe(self, chemistry, settings, tmp_path):
+        settle(chemistry, give_compounds(ASPIRIN, CAFFEINE))
+        settings.STRATA_SPECS_DIR = tmp_path
+        (tmp_path / "chemistry.yaml").write_text(
+            "metadata: {smiles: {type: keyword, many: true}}\ncompounds: {bits: 512}\n"
+        )
+
+        kinds = forecast_build("chemistry").kinds
+
+        assert (kinds["compound"].reembedded, kinds["compound"].kept) == (2, 0)
+        assert (kinds["chunk"].reembedded, kinds["chunk"].rebuilt) == (0, 0)

@@ -1,0 +1,330 @@
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from core.exceptions import UnknownIndex
+from documents.models import Artifact
+from documents.services import remove_artifact
+from indexing import lifecycle
+from indexing.exceptions import BuildNotThere, BuildUnfinished
+from indexing.models import Index, IndexBuild, Node
+from indexing.removal import remove_points
+from indexing.verification import verify_build
+from tests.factories import give, settle
+
+State = IndexBuild.State
+
+
+SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
+
+
+@pytest.fixture
+def beside(specs, build) -> IndexBuild:
+    """A whole build of shorter chunks beside the live one, which holds a document."""
+    settle(build, give())
+    specs(SHORTER)
+    beside = lifecycle.begin_build("plain")
+    settle(beside, *Artifact.objects.all())
+    return beside
+
+
+def state_of(build: IndexBuild) -> str:
+    return IndexBuild.objects.get(pk=build.pk).state
+
+
+def live() -> IndexBuild:
+    return IndexBuild.objects.live().get(index="plain")
+
+
+class TestBeginBuild:
+    def test_makes_a_build_beside_the_live_one(self, specs, build):
+        give()
+        specs(SHORTER)
+
+        begun = lifecycle.begin_build("plain")
+
+        assert (begun.number, begun.state) == (build.number + 1, State.BUILDING)
+        assert begun.spec.chunks.strategies[0].max_chars == 60
+        assert live() == build
+
+    def test_takes_over_what_is_not_stored(self, specs, build):
+        specs("title: Other words\nsearch: {rrf_k: 3}\n")
+
+        returned = lifecycle.begin_build("plain")
+
+        assert returned == build
+        assert live().spec.search.rrf_k == 3
+        assert IndexBuild.objects.filter(index="plain").count() == 1
+
+    def test_goes_on_with_the_build_of_this_recipe(self, specs, build):
+        specs(SHORTER)
+        begun = lifecycle.begin_build("plain", max_calls=3)
+        lifecycle.pause_build(begun)
+
+        again = lifecycle.begin_build("plain", max_calls=7)
+
+        assert (again.pk, again.max_calls, again.paused_at) == (begun.pk, 7, None)
+
+    def test_gives_up_the_build_of_a_recipe_written_over(self, specs, build):
+        specs(SHORTER)
+        first = lifecycle.begin_build("plain")
+        specs("chunks: {strategies: [{name: sentence, max_chars: 90}]}\n")
+
+        second = lifecycle.begin_build("plain")
+
+        assert state_of(first) == State.RETIRED
+        assert (second.number, second.state) == (first.number + 1, State.BUILDING)
+
+    def test_refuses_an_index_without_a_spec(self, specs):
+        with pytest.raises(UnknownIndex):
+            lifecycle.begin_build("nothing")
+
+
+class TestVectorsOfAnotherBuild:
+    def test_are_copied_where_model_and_text_are_the_same(self, specs, build, embedder, store):
+        settle(build, give())
+        embedder.embedded.clear()
+        specs("sparse: {language: none}\n")
+        begun = lifecycle.begin_build("plain")
+
+        settle(begun, *Artifact.objects.all())
+
+        begun.refresh_from_db()
+        assert embedder.embedded == []
+        assert (begun.copied_count, begun.embedded_count) == (
+            Node.objects.filter(build=begun).count(),
+            0,
+        )
+        old = {p.id: p for batch in store.scroll(build.collection("chunk")) for p in batch}
+        copied = store.retrieve(begun.collection("chunk"), list(old), with_vectors=True)
+        made = store.retrieve(build.collection("chunk"), list(old), with_vectors=True)
+        assert all((copied[key].dense == made[key].dense).all() for key in old)
+        assert verify_build(begun).is_sound
+
+    def test_are_not_taken_for_another_text(self, specs, build, embedder):
+        artifact = give("One heron. Two herons.", title="Birds")
+        settle(build, artifact)
+        specs("chunks: {context: []}\n")
+        begun = lifecycle.begin_build("plain")
+
+        settle(begun, artifact)
+
+        begun.refresh_from_db()
+        assert (begun.copied_count, begun.embedded_count) == (0, 1)
+
+    def test_are_not_taken_from_a_point_that_is_not_its_rows(self, specs, build, embedder, store):
+        settle(build, give())
+        for batch in store.scroll(build.collection("chunk")):
+            changed = {point.id: {**point.payload, "text": "Other."} for point in batch}
+            store.replace_payloads(build.collection("chunk"), changed)
+        specs("sparse: {language: none}\n")
+        begun = lifecycle.begin_build("plain")
+
+        settle(begun, *Artifact.objects.all())
+
+        begun.refresh_from_db()
+        assert begun.copied_count == 0
+
+
+class TestPromoteBuild:
+    def test_makes_it_live_and_keeps_the_one_before(self, beside, build, store):
+        previous = lifecycle.promote_build(beside)
+
+        assert previous == build
+        assert live() == beside
+        assert (state_of(beside), state_of(build)) == (State.LIVE, State.KEPT)
+
+    def test_is_published_as_the_alias(self, beside, build, store):
+        lifecycle.publish_aliases()
+        alias = build.spec.collection_alias("chunk")
+        before = store.aliases()[alias]
+
+        lifecycle.promote_build(beside)
+        lifecycle.publish_aliases()
+
+        assert before == build.collection("chunk")
+        assert store.aliases()[alias] == beside.collection("chunk")
+
+    def test_is_refused_while_something_is_missing(self, specs, build):
+        settle(build, give())
+        specs(SHORTER)
+        begun = lifecycle.begin_build("plain")
+
+        with pytest.raises(BuildUnfinished, match="1 documents"):
+            lifecycle.promote_build(begun)
+
+        assert live() == build
+
+    def test_does_not_wait_for_what_the_live_build_lacks_too(self, beside, build):
+        give("Only just come in.", title="News")
+
+        lifecycle.promote_build(beside)
+
+        assert live() == beside
+
+    @pytest.mark.parametrize("state", [Artifact.State.PARSED, Artifact.State.RECEIVED])
+    def test_waits_for_a_document_whose_text_before_its_edit_is_shown(self, specs, build, state):
+        settle(build, give(external_id="notes"))
+        edited = give("Another text altogether.", external_id="notes")
+        Artifact.objects.filter(pk=edited.pk).update(state=state)
+        specs(SHORTER)
+        begun = lifecycle.begin_build("plain")
+
+        with pytest.raises(BuildUnfinished, match="1 documents"):
+            lifecycle.promote_build(begun)
+
+        assert live() == build
+
+    def test_waits_for_no_document_that_cannot_be_read(self, specs, build):
+        settle(build, give())
+        Artifact.objects.update(state=Artifact.State.FAILED)
+        specs(SHORTER)
+        begun = lifecycle.begin_build("plain")
+
+        lifecycle.promote_build(begun)
+
+        assert live() == begun
+
+    def test_can_be_forced(self, specs, build):
+        settle(build, give())
+        specs(SHORTER)
+        begun = lifecycle.begin_build("plain")
+
+        lifecycle.promote_build(begun, is_forced=True)
+
+        assert live() == begun
+
+    def test_gives_up_what_was_kept_before(self, beside, build, specs):
+        lifecycle.promote_build(beside)
+        specs("chunks: {strategies: [{name: sentence, max_chars: 90}]}\n")
+        third = lifecycle.begin_build("plain")
+        settle(third, *Artifact.objects.all())
+
+        lifecycle.promote_build(third)
+
+        assert [state_of(each) for each in (build, beside, third)] == [
+            State.RETIRED, State.KEPT, State.LIVE,
+        ]  # fmt: skip
+
+    def test_refuses_what_was_given_up(self, beside):
+        lifecycle.cancel_build(beside)
+
+        with pytest.raises(BuildNotThere):
+            lifecycle.promote_build(beside)
+
+
+class TestRollBack:
+    def test_brings_the_build_before_back_with_what_changed_since(self, beside, build):
+        lifecycle.promote_build(beside)
+        late = give("Written after the promotion.", title="Late")
+        settle(build, late)
+        settle(beside, late)
+
+        returned = lifecycle.roll_back("plain")
+
+        assert (returned, live()) == (build, build)
+        assert state_of(beside) == State.KEPT
+        assert Node.objects.filter(build=build, artifact=late, state="settled").exists()
+        assert verify_build(live()).is_sound
+
+    def test_says_when_there_is_nothing_to_go_back_to(self, build):
+        with pytest.raises(BuildNotThere, match="No build of plain is kept"):
+            lifecycle.roll_back("plain")
+
+
+class TestPauseBuild:
+    def test_leaves_it_out_of_the_work(self, beside):
+        lifecycle.pause_build(beside, "Lunch.")
+
+        assert beside not in IndexBuild.objects.working()
+        assert beside in IndexBuild.objects.receiving()
+
+    def test_ends_with_resuming(self, beside):
+        lifecycle.pause_build(beside)
+
+        lifecycle.resume_build(beside)
+
+        assert beside in IndexBuild.objects.working()
+
+    def test_is_refused_for_the_live_build(self, build):
+        with pytest.raises(BuildNotThere):
+            lifecycle.pause_build(build)
+
+    def test_comes_by_itself_when_the_time_is_up(self, specs, build):
+        specs(SHORTER)
+        begun = lifecycle.begin_build("plain", max_minutes=5)
+        IndexBuild.objects.filter(pk=begun.pk).update(
+            deadline_at=timezone.now() - timedelta(seconds=1)
+        )
+
+        lifecycle.pause_overdue()
+
+        assert begun not in IndexBuild.objects.working()
+        assert "minutes" in IndexBuild.objects.get(pk=begun.pk).pause_reason
+
+
+class TestPruneBuilds:
+    def test_gives_up_what_is_only_kept(self, beside, build):
+        lifecycle.promote_build(beside)
+
+        assert lifecycle.prune_builds("plain") == [build]
+        assert state_of(build) == State.RETIRED
+        assert state_of(beside) == State.LIVE
+
+    def test_leaves_a_build_in_the_making(self, beside, build):
+        assert lifecycle.prune_builds() == []
+        assert state_of(beside) == State.BUILDING
+
+
+class TestRemoveRetired:
+    def test_removes_collections_and_rows(self, beside, build, store):
+        lifecycle.promote_build(beside)
+        lifecycle.prune_builds()
+
+        removed = lifecycle.remove_retired(grace_seconds=0)
+
+        assert removed == 1
+        assert not store.has_collection(build.collection("chunk"))
+        assert not Node.objects.filter(build=build).exists()
+        assert IndexBuild.objects.get(pk=build.pk).removed_at is not None
+        assert verify_build(beside).is_sound
+
+    def test_leaves_time_to_searches_that_have_begun(self, beside, build, store):
+        lifecycle.promote_build(beside)
+        lifecycle.prune_builds()
+
+        assert lifecycle.remove_retired(grace_seconds=60) == 0
+        assert store.has_collection(build.collection("chunk"))
+
+    def test_removes_what_a_late_worker_wrote_once_more(self, beside, build, store):
+        lifecycle.promote_build(beside)
+        lifecycle.prune_builds()
+        lifecycle.remove_retired(grace_seconds=0)
+        from indexing.services import ensure_collection
+
+        ensure_collection(build, "chunk")
+
+        lifecycle.remove_retired(grace_seconds=0)
+
+        assert not store.has_collection(build.collection("chunk"))
+
+    def test_never_deals_the_number_out_again(self, beside, build, specs):
+        lifecycle.cancel_build(beside)
+        lifecycle.remove_retired(grace_seconds=0)
+
+        assert Index.objects.get(name="plain").next_number() == beside.number + 1
+
+
+class TestADeletion:
+    def test_reaches_every_build(self, beside, build, store):
+        artifact = Artifact.objects.get()
+        artifact_id = artifact.pk
+        remove_artifact(artifact_id)
+
+        assert remove_points(artifact_id, "plain") == {
+            build.collection("chunk"): 0,
+            beside.collection("chunk"): 0,
+        }
+        assert store.count(build.collection("chunk")) == 0
+        assert store.count(beside.collection("chunk")) == 0

@@ -1,0 +1,169 @@
+import threading
+
+import pytest
+
+from documents.exceptions import Unparsable
+from documents.models import Artifact, Change
+from documents.services import refuse_artifact, relabel_artifact, remove_artifact
+from indexing import revisions
+from indexing.exceptions import NotYetIndexed
+from indexing.removal import remove_points
+from tests.factories import give, settle
+from webhooks.models import Delivery
+
+
+def shows(build, revision: int) -> bool:
+    return revisions.shows_revision(build.index_id, build.pk, ["chunk"], revision)
+
+
+def wait(build, revision: int) -> None:
+    revisions.wait_for_revision(build.index_id, build.pk, ["chunk"], revision)
+
+
+class TestShowsRevision:
+    def test_is_true_once_the_write_is_settled(self, build):
+        artifact = give()
+
+        before = shows(build, artifact.revision)
+        settle(build, artifact)
+
+        assert (before, shows(build, artifact.revision)) == (False, True)
+
+    def test_does_not_ask_for_what_was_written_later(self, build):
+        first = give("One heron.", title="First")
+        settle(build, first)
+
+        give("Two herons.", title="Second")
+
+        assert shows(build, first.revision)
+
+    def test_waits_for_a_write_that_another_overtook(self, build):
+        first = give("One heron.", title="Birds", external_id="b1")
+        again = give("Two herons.", title="Birds", external_id="b1")
+        assert again.revision > first.revision
+
+        assert not shows(build, first.revision)
+
+    def test_waits_for_new_metadata(self, build):
+        artifact = give()
+        settle(build, artifact)
+        revisions.resolve_changes()
+
+        relabelled = relabel_artifact(artifact.pk, metadata={"year": 2019})
+
+        assert not shows(build, relabelled.revision)
+        settle(build, artifact)
+        assert shows(build, relabelled.revision)
+
+    def test_waits_for_a_deletion(self, build):
+        artifact = give()
+        settle(build, artifact)
+
+        revision = remove_artifact(artifact.pk)
+
+        assert not shows(build, revision)
+        remove_points(artifact.pk, "plain")
+        assert shows(build, revision)
+
+    def test_is_true_of_a_document_that_failed(self, build):
+        artifact = give()
+        refuse_artifact(artifact, Unparsable("broken", "It is broken."))
+        settle(build, artifact)
+
+        assert shows(build, artifact.revision)
+
+
+class TestWaitForRevision:
+    def test_says_when_it_did_not_come(self, build, settings):
+        settings.STRATA_MIN_REVISION_SECONDS = 0.1
+        artifact = give()
+
+        with pytest.raises(NotYetIndexed, match=f"revision {artifact.revision}"):
+            wait(build, artifact.revision)
+
+    def test_returns_at_once_where_nothing_is_undone(self, build, settings):
+        settings.STRATA_MIN_REVISION_SECONDS = 0
+        artifact = give()
+        settle(build, artifact)
+
+        wait(build, artifact.revision)
+
+    def test_lets_only_a_few_wait_at_once(self, build, settings, monkeypatch):
+        settings.STRATA_MIN_REVISION_SECONDS = 60
+        monkeypatch.setattr(revisions, "_waiting", threading.BoundedSemaphore(1))
+        revisions._waiting.acquire()
+        artifact = give()
+
+        with pytest.raises(NotYetIndexed):
+            wait(build, artifact.revision)
+
+
+class TestResolveChanges:
+    def test_forgets_what_shows(self, build):
+        artifact = give()
+        settle(build, artifact)
+
+        revisions.resolve_changes()
+
+        assert not Change.objects.exists()
+
+    def test_keeps_what_does_not(self, build):
+        artifact = give()
+
+        revisions.resolve_changes()
+
+        assert Change.objects.get().pk == artifact.revision
+
+    def test_forgets_a_deletion_once_its_points_are_gone(self, build):
+        artifact = give()
+        settle(build, artifact)
+        revisions.resolve_changes()
+        remove_artifact(artifact.pk)
+        revisions.resolve_changes()
+        is_kept = Change.objects.exists()
+
+        remove_points(artifact.pk, "plain")
+        revisions.resolve_changes()
+
+        assert (is_kept, Change.objects.exists()) == (True, False)
+
+    def test_announces_each_write_once(self, build, settings):
+        settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
+        artifact = give(external_id="b1")
+        settle(build, artifact)
+
+        revisions.resolve_changes()
+        revisions.resolve_changes()
+
+        [delivery] = Delivery.objects.all()
+        assert delivery.event == "artifact.ready"
+        assert delivery.payload == {
+            "index": "plain",
+            "artifact_id": str(artifact.pk),
+            "external_id": "b1",
+            "revision": artifact.revision,
+            "status": "ready",
+            "error": None,
+        }
+
+    def test_announces_why_a_document_failed(self, build, settings):
+        settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
+        artifact = give()
+        refuse_artifact(artifact, Unparsable("broken", "It is broken."))
+
+        revisions.resolve_changes()
+
+        [delivery] = Delivery.objects.all()
+        assert delivery.event == "artifact.failed"
+        assert delivery.payload["error"] == {"code": "broken", "detail": "It is broken."}
+
+    def test_leaves_a_write_that_came_since(self, build, monkeypatch):
+        artifact = give("One heron.", title="Birds", external_id="b1")
+        settle(build, artifact)
+        stale = Artifact.objects.get()
+        stale.status = "ready"
+        later = give("Two herons.", title="Birds", external_id="b1")
+
+        revisions._forget(stale.pk, stale)
+
+        assert list(Change.objects.values_list("pk", flat=True)) == [later.revision]

@@ -1,0 +1,202 @@
+"""A store that does not answer: what it may yet do, and what is done about it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from documents.models import Artifact
+from documents.services import TextContent, relabel_artifact, replace_content
+from indexing import tasks, unconfirmed_writes
+from indexing.exceptions import StoreSilent, StoreUnavailable
+from indexing.models import Node, WriteInDoubt
+from indexing.services import settle_nodes
+from indexing.stores import VectorStore
+from indexing.unconfirmed_writes import in_doubt
+from indexing.verification import resolve_doubts, verify_build
+from tests.acting import record_wakes
+from tests.factories import give, settle
+
+pytestmark = pytest.mark.django_db
+
+COLLECTION = "plain.page_embeddings.1"
+TEXT = "The heron waits in the shallow water."
+
+
+@contextmanager
+def silent(store: VectorStore, method: str) -> Iterator[Callable[[], None]]:
+    """Within the block the store takes what it is asked and does not answer; whoever asked is
+    told so at its end. What is yielded has the store do it after all."""
+    does = getattr(store, method)
+    asked: list[tuple[Any, ...]] = []
+
+    def take(*given: Any) -> None:
+        asked.append(given)
+        raise StoreSilent
+
+    def catch_up() -> None:
+        for given in asked:
+            does(*given)
+
+    setattr(store, method, take)
+    try:
+        with pytest.raises(StoreSilent):
+            yield catch_up
+    finally:
+        delattr(store, method)
+
+
+@pytest.fixture
+def server(store, monkeypatch):
+    """The store, taken for one that goes on when its caller is gone."""
+    monkeypatch.setattr(store, "acts_late", True)
+    return store
+
+
+@pytest.fixture
+def artifact(server, build) -> Artifact:
+    artifact = give(TEXT)
+    settle(build, artifact)
+    return artifact
+
+
+@pytest.fixture
+def over(settings):
+    """What is in doubt has been so for long enough."""
+    settings.STRATA_DOUBT_SECONDS = -1
+
+
+def edit(build, artifact: Artifact, text: str) -> None:
+    replace_content(artifact.pk, TextContent((text,)))
+    settle(build, artifact)
+
+
+class TestWhatIsInDoubt:
+    def test_is_whatever_was_not_answered(self, build, artifact):
+        [node] = Node.objects.all()
+
+        with pytest.raises(StoreSilent), in_doubt(build, COLLECTION, [node.point_id]):
+            raise StoreSilent
+
+        [kept] = WriteInDoubt.objects.all()
+        assert kept.build == build
+        assert kept.collection == COLLECTION
+        assert kept.point_ids == [str(node.point_id)]
+
+    def test_is_known_before_the_write_lest_its_caller_is_killed(self, build, artifact):
+        with in_doubt(build, COLLECTION, []):
+            assert WriteInDoubt.objects.count() == 1
+
+    def test_is_over_with_the_answer(self, build, artifact):
+        edit(build, artifact, "The heron has flown.")
+
+        assert not WriteInDoubt.objects.exists()
+
+    def test_is_not_what_was_never_sent(self, build, artifact):
+        with pytest.raises(StoreUnavailable), in_doubt(build, COLLECTION, []):
+            raise StoreUnavailable
+
+        assert not WriteInDoubt.objects.exists()
+
+    def test_is_nothing_where_the_store_ends_with_its_process(self, build, store, monkeypatch):
+        monkeypatch.setattr(unconfirmed_writes, "WriteInDoubt", None)
+
+        with in_doubt(build, COLLECTION, []):
+            pass
+
+    @pytest.mark.parametrize("method", ["upsert", "replace_payloads", "delete"])
+    def test_is_every_write_of_a_build(self, build, artifact, server, method):
+        with silent(server, method):
+            if method == "replace_payloads":
+                relabel_artifact(artifact.pk, metadata={"venue": "pond"})
+            else:
+                replace_content(artifact.pk, TextContent(("The heron has flown.",)))
+            settle(build, artifact)
+
+        assert WriteInDoubt.objects.count() == 1
+        settle(build, artifact)
+        assert verify_build(build).is_sound
+
+
+class TestResolvingDoubts:
+    @pytest.mark.parametrize(
+        ("method", "finding"), [("delete", "missing"), ("upsert", "orphan")], ids=["took", "wrote"]
+    )
+    def test_undoes_what_came_too_late(self, build, artifact, server, over, method, finding):
+        with silent(server, method) as catch_up:
+            edit(build, artifact, "The heron has flown.")
+        edit(build, artifact, TEXT)
+        assert verify_build(build).is_sound
+        catch_up()
+        assert verify_build(build).findings == {finding: 1}
+
+        assert resolve_doubts(build) == 1
+
+        settle(build)
+        assert verify_build(build).is_sound
+        assert not WriteInDoubt.objects.exists()
+
+    def test_labels_anew_what_a_late_write_mislabelled(
+        self, build, artifact, server, over, embedder
+    ):
+        relabel_artifact(artifact.pk, metadata={"venue": "pond"})
+        with silent(server, "replace_payloads") as catch_up:
+            settle(build, artifact)
+        relabel_artifact(artifact.pk, metadata={"venue": "river"})
+        settle(build, artifact)
+        catch_up()
+        assert verify_build(build).findings == {"mislabelled": 1}
+        embedder.embedded.clear()
+
+        assert resolve_doubts(build) == 1
+
+        settle(build)
+        assert verify_build(build).is_sound
+        assert embedder.embedded == []
+
+    def test_changes_nothing_that_is_as_it_should_be(
+        self, build, artifact, server, over, monkeypatch
+    ):
+        [node] = Node.objects.all()
+        WriteInDoubt.objects.create(
+            build=build, collection=COLLECTION, point_ids=[str(node.point_id)]
+        )
+        for method in ("upsert", "replace_payloads", "delete"):
+            monkeypatch.setattr(server, method, None)
+
+        assert resolve_doubts(build) == 0
+
+        assert not WriteInDoubt.objects.exists()
+        assert settle_nodes(build) == 0
+
+    def test_waits_until_nothing_can_be_under_way(self, build, artifact):
+        WriteInDoubt.objects.create(build=build, collection=COLLECTION, point_ids=[])
+
+        assert resolve_doubts(build) == 0
+
+        assert WriteInDoubt.objects.exists()
+
+    def test_goes_on_where_the_store_is_silent_once_more(self, build, artifact, server, over):
+        [node] = Node.objects.all()
+        Node.objects.all().delete()
+        WriteInDoubt.objects.create(
+            build=build, collection=COLLECTION, point_ids=[str(node.point_id)]
+        )
+        with silent(server, "delete"):
+            resolve_doubts(build)
+
+        assert resolve_doubts(build) == 1
+
+        assert server.count(COLLECTION) == 0
+
+    def test_comes_with_the_sweep(self, build, artifact, server, over, monkeypatch):
+        with silent(server, "delete") as catch_up:
+            edit(build, artifact, "The heron has flown.")
+        edit(build, artifact, TEXT)
+        catch_up()
+        wakes = record_wakes(monkeypatch, tasks.settle)
+
+        tasks.tidy_store()
+
+        assert wakes == [("settle", {"build_id": build.pk})]

@@ -1,0 +1,161 @@
+import threading
+
+import pytest
+from django.utils import timezone
+
+from indexing import services, workers
+from indexing.exceptions import StoreUnavailable
+from indexing.kinds.registry import unplanned_artifacts
+from indexing.models import Index, IndexBuild
+from indexing.workers import BuildRound, PlanRound
+from tests.factories import give
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def builds(build) -> list[IndexBuild]:
+    """Two of them, of indexes of their own."""
+    live = IndexBuild.objects.live().exclude(pk=build.pk).filter(index__in=Index.objects.all())
+    return [build, live.order_by("pk")[0]]
+
+
+class Batches:
+    """Work that takes as many batches as it is given, and tells of each."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+        self.done: list[int] = []
+
+    def __call__(self, build, should_stop) -> int:
+        self.done.append(build.pk)
+        self.left -= 1
+        return int(self.left > 0)
+
+
+def ignore(build, error) -> None:
+    pass
+
+
+class TestBuildRound:
+    def test_works_until_nothing_is_left(self, builds):
+        work = Batches(3)
+
+        left = BuildRound(work, ignore).run(builds[0].pk)
+
+        assert work.done == [builds[0].pk] * 3
+        assert left == []
+
+    def test_hands_back_what_is_not_done_when_its_time_is_up(self, builds, settings):
+        settings.STRATA_ROUND_SECONDS = 0
+        work = Batches(3)
+        turn = BuildRound(work, ignore)
+
+        left = turn.run(builds[0].pk)
+
+        assert work.done == [builds[0].pk]
+        assert left == [builds[0].pk]
+
+    def test_comes_to_an_end_by_being_asked_for_what_it_hands_back(self, builds, settings):
+        settings.STRATA_ROUND_SECONDS = 0
+        work = Batches(3)
+        turn = BuildRound(work, ignore)
+
+        tries = [turn.run(builds[0].pk) for _ in range(3)]
+
+        assert tries == [[builds[0].pk], [builds[0].pk], []]
+
+    def test_hands_back_builds_that_joined_meanwhile(self, builds, settings):
+        settings.STRATA_ROUND_SECONDS = 0
+
+        def join(build, should_stop):
+            late = threading.Thread(target=turn.run, args=[builds[1].pk])
+            late.start()
+            late.join()  # it leaves its build in the round and goes
+            return 0
+
+        turn = BuildRound(join, ignore)
+
+        assert turn.run(builds[0].pk) == [builds[1].pk]
+
+    def test_notes_what_holds_a_build_up_and_asks_for_nothing(self, builds):
+        def fail(build, should_stop):
+            raise StoreUnavailable("Away.")
+
+        noted = []
+        turn = BuildRound(fail, lambda build, error: noted.append((build, str(error))))
+
+        assert turn.run(builds[0].pk) == []
+        assert noted == [(builds[0], "Away.")]
+
+    def test_begins_nothing_once_it_is_to_stop(self, builds):
+        work = Batches(3)
+        turn = BuildRound(work, ignore)
+        turn.is_stopping.set()
+
+        assert turn.run(builds[0].pk) == []
+        assert work.done == []
+
+
+@pytest.fixture
+def planning(monkeypatch):
+    """A round that plans two artifacts at a time; another thread asks it for ``joined``."""
+    monkeypatch.setattr(workers, "PLAN_SLICE", 2)
+
+    class Planning(PlanRound):
+        joined: int | None = None
+
+        def __init__(self) -> None:
+            self.woken: list[int] = []
+            work = BuildRound(lambda build, should_stop: 0, lambda build, error: None)
+            super().__init__(unplanned_artifacts, self.plan, work, self.woken.append)
+
+        def plan(self, artifact_id, build) -> None:
+            if self.joined is not None:
+                joined, self.joined = self.joined, None
+                thread = threading.Thread(target=self.run, args=[joined])
+                thread.start()
+                thread.join()
+            services.plan_nodes(artifact_id, build)
+
+    return Planning()
+
+
+class TestPlanRound:
+    def test_plans_what_the_build_lacks(self, build, planning):
+        for number in range(3):
+            give(f"Heron number {number}.", title=f"Heron {number}")
+
+        left = planning.run(build.pk)
+
+        assert left == []
+        assert not unplanned_artifacts(build).exists()
+        assert planning.woken == [build.pk, build.pk]  # once each slice of two
+
+    def test_comes_again_when_its_time_is_up(self, build, planning, settings):
+        settings.STRATA_ROUND_SECONDS = 0
+        for number in range(3):
+            give(f"Heron number {number}.", title=f"Heron {number}")
+
+        left = planning.run(build.pk)
+
+        assert left == [build.pk]
+        assert unplanned_artifacts(build).count() == 1
+
+    def test_takes_up_a_build_that_joins_meanwhile(self, build, planning):
+        other = IndexBuild.objects.live().exclude(pk=build.pk).order_by("pk")[0]
+        give("One heron.")
+        give("Two herons.", index=other.index_id)
+
+        planning.joined = other.pk
+        planning.run(build.pk)
+
+        assert not unplanned_artifacts(other).exists()
+
+    def test_leaves_a_paused_build_alone(self, build, planning):
+        give("One heron.")
+        IndexBuild.objects.filter(pk=build.pk).update(paused_at=timezone.now())
+
+        planning.run(build.pk)
+
+        assert unplanned_artifacts(build).count() == 1

@@ -1,0 +1,151 @@
+import pytest
+from rest_framework.test import APIClient
+
+from access.models import ApiKey
+from documents.models import Artifact
+from indexing import lifecycle, tasks
+from indexing.models import IndexBuild
+from tests.factories import give, settle
+
+SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
+
+
+@pytest.fixture
+def client(db, monkeypatch):
+    monkeypatch.setattr(tasks, "wake_sweeps", lambda: None)
+    _, secret = ApiKey.issue("tests")
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return client
+
+
+@pytest.fixture
+def beside(specs, build) -> IndexBuild:
+    settle(build, give())
+    specs(SHORTER)
+    beside = lifecycle.begin_build("plain")
+    settle(beside, *Artifact.objects.all())
+    return beside
+
+
+def url(*parts: object) -> str:
+    return "/api/v1/indexes/plain/" + "".join(f"{part}/" for part in parts)
+
+
+class TestPlanView:
+    def test_says_what_applying_would_do(self, client, specs, build):
+        settle(build, give())
+        specs(SHORTER)
+
+        answer = client.get(url("plan")).json()
+
+        assert not answer["is_free"]
+        assert answer["kinds"]["chunk"]["rebuilt"] > 1
+        assert any(change.startswith("chunks.strategies") for change in answer["changes"])
+
+    def test_knows_no_other_parameters(self, client, specs):
+        answer = client.get(url("plan"), {"exactly": "true"})
+
+        assert answer.status_code == 400
+        assert (answer.json()["field"], answer.json()["allowed"]) == ("exactly", ["exact"])
+
+    def test_names_the_specs_there_are(self, client, specs):
+        answer = client.get("/api/v1/indexes/nothing/plan/")
+
+        assert answer.status_code == 404
+        assert answer.json()["allowed"] == ["plain"]
+
+    def test_says_what_is_wrong_with_a_spec(self, client, specs):
+        specs("chunk: true\n")
+
+        answer = client.get(url("plan"))
+
+        assert answer.json()["code"] == "invalid_spec"
+        assert "chunk" in answer.json()["detail"]
+
+
+class TestBuildViewSet:
+    def test_begins_a_build(self, client, specs, build):
+        give()
+        specs(SHORTER)
+
+        answer = client.post(url("builds"), {"promote": True, "max_calls": 5}, format="json")
+
+        assert answer.status_code == 202
+        body = answer.json()
+        assert (body["number"], body["state"]) == (build.number + 1, "building")
+        assert (body["promotion"], body["max_calls"]) == ("when_whole", 5)
+
+    def test_takes_over_what_costs_nothing(self, client, specs, build):
+        specs("title: Other words\n")
+
+        answer = client.post(url("builds"), {}, format="json")
+
+        assert (answer.status_code, answer.json()["state"]) == (200, "live")
+        assert IndexBuild.objects.live().get(index="plain").spec.title == "Other words"
+
+    def test_lists_them(self, client, beside, build):
+        answer = client.get(url("builds")).json()
+
+        assert [row["number"] for row in answer["results"]] == [build.number, beside.number]
+        assert answer["results"][1]["artifacts_missing"] == 0
+
+    def test_counts_what_is_missing(self, client, specs, build):
+        settle(build, give())
+        specs(SHORTER)
+        begun = lifecycle.begin_build("plain")
+
+        assert client.get(url("builds", begun.number)).json()["artifacts_missing"] == 1
+
+    @pytest.mark.parametrize(("force", "asked"), [(False, "when_whole"), (True, "forced")])
+    def test_asks_for_promotion(self, client, beside, force, asked):
+        answer = client.post(
+            url("builds", beside.number, "promote"), {"force": force}, format="json"
+        )
+
+        assert answer.status_code == 202
+        assert answer.json()["promotion"] == asked
+
+    def test_pauses_resumes_and_gives_up(self, client, beside):
+        paused = client.post(url("builds", beside.number, "pause")).json()
+        resumed = client.post(url("builds", beside.number, "resume")).json()
+        cancelled = client.post(url("builds", beside.number, "cancel")).json()
+
+        assert paused["paused_at"] is not None
+        assert resumed["paused_at"] is None
+        assert cancelled["state"] == "retired"
+
+    def test_refuses_to_pause_what_is_live(self, client, build):
+        answer = client.post(url("builds", build.number, "pause"))
+
+        assert (answer.status_code, answer.json()["code"]) == (409, "no_such_build")
+
+    def test_names_the_builds_there_are(self, client, build):
+        answer = client.get(url("builds", 99))
+
+        assert answer.status_code == 404
+        assert answer.json()["allowed"] == [str(build.number)]
+
+
+class TestRollBackView:
+    def test_goes_back(self, client, beside, build):
+        lifecycle.promote_build(beside)
+
+        answer = client.post(url("rollback"))
+
+        assert (answer.status_code, answer.json()["number"]) == (200, build.number)
+
+    def test_says_when_there_is_nothing_to_go_back_to(self, client, build):
+        answer = client.post(url("rollback"))
+
+        assert (answer.status_code, answer.json()["code"]) == (409, "no_such_build")
+
+
+class TestPruneView:
+    def test_names_what_it_gave_up(self, client, beside, build):
+        lifecycle.promote_build(beside)
+
+        answer = client.post(url("prune")).json()
+
+        assert [row["number"] for row in answer["results"]] == [build.number]
+        assert answer["results"][0]["state"] == "retired"

@@ -1,0 +1,53 @@
+import pytest
+from lxml import etree
+
+from presets.papers.anthology.texts import clean, read_markup
+
+
+class TestClean:
+    @pytest.mark.parametrize(
+        ("given", "cleaned"),
+        [
+            ("  two\n  lines\t", "two lines"),
+            ("ﬁnd the eﬀect", "find the effect"),
+            ("a \\textit{very \\textbf{bold}} claim", "a very bold claim"),
+            ("we reach $F_1$ of $\\alpha > 1$", "we reach F1 of α > 1"),
+            ("na\\\"{i}ve caf\\'e", "naïve café"),
+            ("Smith \\& Co. at 5\\%", "Smith & Co. at 5%"),
+            ("AT&amp;T and R&#38;D", "AT&T and R&D"),
+        ],
+    )
+    def test_keeps_what_is_said_and_drops_how(self, given, cleaned):
+        assert clean(given) == cleaned
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "10% better, then 20% worse",  # to LaTeX a percent sign begins a comment
+            "it costs $5 to $10 a day",
+            "from $5,000 to $10,000",
+            "a ~ b, a & b, a_b and {a, b}",
+            "C:\\1 and a lone \\",
+        ],
+    )
+    def test_leaves_alone_what_only_looks_like_latex(self, text):
+        assert clean(text) == text
+
+    @pytest.mark.parametrize("text", ["\\textit{open", "$\\frac{1$", "\\", "{" * 2_000])
+    def test_comes_to_an_end_with_broken_latex(self, text):
+        assert isinstance(clean(text), str)
+
+
+class TestReadMarkup:
+    def test_reads_formulas_and_passes_over_comments_and_tags(self):
+        element = etree.fromstring(
+            "<abstract>A <b>bold <i>and</i></b> <tex-math>\\alpha</tex-math><!-- no --> end"
+            "</abstract>"
+        )
+
+        assert read_markup(element) == "A bold and α end"
+
+    def test_keeps_a_percent_sign_in_a_formula_and_what_follows(self):
+        element = etree.fromstring("<abstract><tex-math>3-25% + x</tex-math></abstract>")
+
+        assert read_markup(element).replace(" ", "") == "3-25%+x"

@@ -1,0 +1,71 @@
+from datetime import date
+
+import pytest
+
+from retrieval.questions.english.years import find_years
+
+TODAY = date(2026, 11, 21)
+
+
+def read(text):
+    return [year.clause.condition for year in find_years(text, "year", TODAY)]
+
+
+class TestFindYears:
+    @pytest.mark.parametrize(
+        ("said", "meant"),
+        [
+            ("no later than 2012", {"lte": 2012}),
+            ("not earlier than 2012", {"gte": 2012}),
+            ("newer than 2012", {"gt": 2012}),
+            ("older than 2012", {"lt": 2012}),
+            ("pre-2012", {"lt": 2012}),
+            ("post-2012", {"gt": 2012}),
+            (">= 2012", {"gte": 2012}),
+            ("from 2012 onwards", {"gte": 2012}),
+            ("from 2012 on", {"gte": 2012}),
+            ("2012 or earlier", {"lte": 2012}),
+            ("from 2012", 2012),
+            ("published 2012", 2012),
+            ("between 2015 and 2012", {"gte": 2012, "lte": 2015}),
+            ("2015-18", {"gte": 2015, "lte": 2018}),
+            ("from May 2015 to June 2018", {"gte": 2015, "lte": 2018}),
+            ("mid-1990s", {"gte": 1994, "lte": 1996}),
+            ("since the late 2010s", {"gte": 2017}),
+            ("before the 1990s", {"lt": 1990}),
+            ("after the 80s", {"gt": 1989}),
+            ("over the past two decades", {"gte": 2006}),
+            ("in the last 18 months", {"gte": 2024}),
+            ("this year", 2026),
+            ("last year", 2025),
+            ("in the past year", {"gte": 2025}),
+            ("after May 2019", {"gte": 2019}),
+            ("before May 2019", {"lte": 2019}),
+        ],
+    )
+    def test_reads_what_is_said(self, said, meant):
+        assert read(f"parsing {said}") == [{"year": meant}]
+
+    @pytest.mark.parametrize("said", ["not since 2019", "but not after 2019", "excluding 2019"])
+    def test_reads_what_is_refused(self, said):
+        [condition] = read(f"parsing {said}")
+
+        assert set(condition) == {"not"}
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "in 2000 sentences", "of 2019 examples", "2019-nCoV", "COVID-2019", "version 2019",
+            "$2000 since", "since 2,019", "from 2019.5 on", "top 2000", "GPT 2019", "item 12019",
+            "corpus (2009-2017) of speeches", "in recent years", "depuis 2019", "seit 2019",
+        ],
+    )  # fmt: skip
+    def test_leaves_other_numbers_alone(self, text):
+        assert read(text) == []
+
+    def test_says_where_a_month_was_meant(self):
+        [year] = find_years("since 3 May 2019", "year", TODAY) or find_years(
+            "since May 2019", "year", TODAY
+        )
+
+        assert year.month == "May"

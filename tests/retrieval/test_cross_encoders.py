@@ -1,0 +1,78 @@
+import pytest
+
+from indexing.exceptions import ModelUnavailable
+from retrieval.cross_encoders import BATCH_PAIRS, Stopped, get_cross_encoder
+from tests.indexing.crossing import WINDOW, write_cross_encoder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_cross_encoder(tmp_path / "tiny")
+
+
+class TestGetCrossEncoder:
+    def test_loads_a_folder_once(self, folder):
+        assert get_cross_encoder(str(folder)) is get_cross_encoder(str(folder))
+
+    def test_names_the_models_there_are(self):
+        with pytest.raises(ModelUnavailable) as caught:
+            get_cross_encoder("acme/unheard-of")
+
+        assert "Xenova/ms-marco-MiniLM-L-6-v2" in caught.value.allowed
+
+    def test_says_that_a_folder_holds_no_model(self, tmp_path):
+        with pytest.raises(ModelUnavailable, match=r"holds no model\.onnx"):
+            get_cross_encoder(str(tmp_path))
+
+    @pytest.mark.parametrize("broken", ["tokenizer.json", "model.onnx"])
+    def test_says_that_a_model_cannot_be_read(self, folder, broken):
+        (folder / broken).write_text("no model")
+
+        with pytest.raises(ModelUnavailable, match="could not be loaded"):
+            get_cross_encoder(str(folder))
+
+
+class TestCrossEncoder:
+    def test_scores_texts_in_their_order_whatever_their_length(self, folder):
+        texts = ["granite", "heron " * 3, "fish", "heron fish and more words", ""]
+
+        scores = get_cross_encoder(str(folder)).score("heron fish", texts)
+
+        assert scores == [0, 3, 1, 2, 0]
+
+    def test_scores_a_text_the_same_alone_and_among_others(self, folder):
+        encoder = get_cross_encoder(str(folder))
+        texts = [f"heron {'water ' * (n % 7)}" for n in range(3 * BATCH_PAIRS)]
+
+        together = encoder.score("heron water", texts)
+
+        assert together == [encoder.score("heron water", [text])[0] for text in texts]
+        assert len(set(together)) == 7
+
+    def test_cuts_what_exceeds_the_model_s_window(self, folder):
+        encoder = get_cross_encoder(str(folder))
+
+        [score] = encoder.score("heron", ["heron " * 100])
+
+        assert encoder.window == WINDOW
+        assert score == WINDOW - 2  # the query and what parts it from the text
+
+    def test_cuts_at_a_smaller_window_where_asked_to(self, folder):
+        encoder = get_cross_encoder(str(folder), 6)
+
+        assert encoder.score("heron", ["heron " * 100]) == [4]
+
+    def test_never_reads_beyond_the_model_s_own_window(self, folder):
+        assert get_cross_encoder(str(folder), 512).window == WINDOW
+
+    def test_stops_between_batches(self, folder):
+        asked = []
+
+        with pytest.raises(Stopped):
+            get_cross_encoder(str(folder)).score(
+                "heron",
+                ["fish"] * 3 * BATCH_PAIRS,
+                should_stop=lambda: asked.append(1) or len(asked) == 2,
+            )
+
+        assert len(asked) == 2

@@ -1,0 +1,307 @@
+"""Asking a real service over HTTP, with a language model on loopback that does as it is told."""
+
+import asyncio
+import contextlib
+import json
+import socket
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from access.models import ApiKey
+from retrieval.asking import Event, Position
+from retrieval.views import ask as ask_views
+from tests.faults.armed import armed
+from tests.serving import KEY
+from tests.summaries.test_llm import Endpoint, fails, on_and_on, streams
+
+TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
+PATIENCE_SECONDS = 30
+LEAVING = 200  # clients at once
+FEW = 30  # threads and descriptors: each of eight threads may open its database only now
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    server = Endpoint()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def service(endpoint, tmp_path_factory):
+    """Its answers are written by the endpoint."""
+    data_dir = tmp_path_factory.mktemp("asked")
+    settings = {
+        "STRATA_LLM_BASE_URL": endpoint.url,
+        "STRATA_LLM_MODEL": "a-model",
+        "STRATA_LLM_RETRIES": "0",
+    }
+    with armed(data_dir, **settings) as service:
+        service.add("plain", text=TIDE, title="Harbour", external_id="harbour")
+        yield service
+
+
+@pytest.fixture(autouse=True)
+def forgotten(endpoint):
+    endpoint.requests.clear()
+    endpoint.broken.clear()
+    endpoint.scripts = [streams("Boats leave ", "before dawn ", "[1].")]
+
+
+def read_events(lines):
+    """(id, kind, data) of each event, from the lines of a stream."""
+    event = {}
+    for line in lines:
+        if line.startswith(":"):
+            continue
+        if line:
+            name, _, value = line.partition(": ")
+            event[name] = value
+        elif event:
+            yield event.get("id"), event["event"], json.loads(event["data"])
+            event = {}
+
+
+@contextlib.contextmanager
+def asking(service, **more):
+    headers = {"Last-Event-ID": more.pop("since")} if "since" in more else {}
+    question = {"index": "plain", "query": "When do boats leave the harbour?", **more}
+    with service.api.stream("POST", "ask", json=question, headers=headers) as response:
+        yield response
+
+
+def ask(service, **more):
+    with asking(service, **more) as response:
+        assert response.status_code == 200
+        return list(read_events(response.iter_lines()))
+
+
+def text_of(events):
+    return "".join(data["text"] for _, kind, data in events if kind == "chunk")
+
+
+class TestAStream:
+    def test_brings_the_hits_then_the_answer_then_what_it_rests_on(self, service):
+        [(_, first, metadata), *_, (_, last, done)] = events = ask(service)
+
+        assert (first, last) == ("metadata", "done")
+        [hit] = metadata["hits"]
+        assert hit["text"] == TIDE
+        assert metadata["relevant"] is True
+        assert text_of(events) == "Boats leave before dawn [1]."
+        [citation] = done["citations"]
+        assert citation["node_id"] == hit["node_id"]
+        assert TIDE[citation["start_offset"] : citation["end_offset"]] == (
+            "Boats leave the harbour before dawn."
+        )
+        assert done["model_name"] == "a-model"
+
+    def test_is_held_back_by_no_proxy(self, service):
+        with asking(service) as response:
+            assert response.headers["Content-Type"] == "text/event-stream"
+            assert response.headers["X-Accel-Buffering"] == "no"
+            assert response.headers["Cache-Control"] == "no-cache"
+
+    def test_goes_on_where_the_connection_broke(self, service, endpoint):
+        endpoint.scripts = [
+            streams("Boats leave ", then=on_and_on),
+            streams("before dawn ", "[1]."),
+        ]
+        first = []
+        with asking(service) as response:
+            for event in read_events(response.iter_lines()):
+                first.append(event)
+                if event[1] == "chunk":
+                    break
+        assert endpoint.broken.wait(PATIENCE_SECONDS)
+
+        rest = ask(service, since=first[-1][0])
+
+        assert "metadata" not in [kind for _, kind, _ in rest]
+        assert text_of(rest).endswith("before dawn [1].")
+        assert "Boats leave" in endpoint.requests[-1].body["messages"][-1]["content"]
+
+    def test_says_what_went_wrong_after_the_hits(self, service, endpoint):
+        endpoint.scripts = [fails(500)]
+
+        [(_, first, _), (_, last, error)] = ask(service)
+
+        assert (first, last) == ("metadata", "error")
+        assert error["code"] == "language_model_unavailable"
+
+
+class TestAClientThatLeaves:
+    def test_stops_the_model_within_a_second(self, service, endpoint):
+        endpoint.scripts = [on_and_on_from_the_start]
+        with asking(service) as response:
+            for _, kind, _ in read_events(response.iter_lines()):
+                if kind == "chunk":
+                    break
+
+        assert endpoint.broken.wait(1)
+
+    def test_leaves_nothing_behind_with_two_hundred_others(self, service, endpoint):
+        endpoint.scripts = [on_and_on_from_the_start]
+        process = Path(f"/proc/{service.process.pid}")
+
+        def count():
+            return len(list((process / "task").iterdir())), len(list((process / "fd").iterdir()))
+
+        connect_and_reset(service, LEAVING)  # once, so that every thread there may be is there
+        settle(count)
+        before, held = count(), resident_mib(process)
+
+        connect_and_reset(service, LEAVING)
+        settle(count)
+
+        after = count()
+        assert after[0] <= before[0] + FEW
+        assert after[1] <= before[1] + FEW
+        assert resident_mib(process) - held < 50
+        endpoint.scripts = [streams("Here [1].")]
+        assert text_of(ask(service)) == "Here [1]."
+
+
+def on_and_on_from_the_start(handler):
+    streams(then=on_and_on)(handler)
+
+
+def connect_and_reset(service, count):
+    body = json.dumps({"index": "plain", "query": "When do boats leave?"}).encode()
+    head = (
+        f"POST /api/v1/ask HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {KEY}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    clients = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(count)]
+    for client in clients:
+        client.sendall(head + body)
+    time.sleep(0.5)
+    for client in clients:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset
+        client.close()
+
+
+def settle(count):
+    """Return once it has stayed the same for a while."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    seen, since = count(), time.monotonic()
+    while time.monotonic() - since < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+        if (now := count()) != seen:
+            seen, since = now, time.monotonic()
+
+
+def resident_mib(process):
+    for line in (process / "status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise LookupError("VmRSS")
+
+
+class TestOnePiece:
+    def test_holds_all_that_the_events_would(self, service):
+        answer = service.api.post(
+            "ask",
+            json={"index": "plain", "query": "When do boats leave?"},
+            headers={"Accept": "application/json"},
+        ).json()
+
+        assert answer["answer"] == "Boats leave before dawn [1]."
+        assert answer["hits"][0]["text"] == TIDE
+        assert answer["citations"][0]["number"] == 1
+
+    def test_fails_with_a_status(self, service, endpoint):
+        endpoint.scripts = [fails(500)]
+
+        answer = service.api.get(
+            "ask",
+            params={"index": "plain", "q": "When do boats leave?"},
+            headers={"Accept": "application/json"},
+        )
+
+        assert answer.status_code == 503
+        assert answer.json()["code"] == "language_model_unavailable"
+        assert answer.headers["Retry-After"]
+
+
+class TestAWrongQuestion:
+    @pytest.mark.parametrize(
+        ("given", "status", "field"),
+        [
+            ({"index": "nowhere", "query": "a"}, 404, "index"),
+            ({"index": "plain"}, 400, "query"),
+            ({"index": "plain", "query": " "}, 400, "query"),
+            ({"index": ["plain", "library"], "query": "a"}, 400, "index"),
+            ({"index": "plain", "query": "a", "limit": 0}, 400, "limit"),
+            ({"index": "plain", "query": "a", "filter": {"colour": "red"}}, 400, "filter.colour"),
+            ({"index": "plain", "query": "a", "pipeline": "nowhere"}, 404, "pipeline"),
+            ({"index": "plain", "query": "a", "colour": "red"}, 400, "colour"),
+        ],
+    )
+    def test_is_refused_before_anything_is_sent(self, service, given, status, field):
+        answer = service.api.post("ask", json=given)
+
+        assert answer.status_code == status
+        assert answer.json()["field"] == field
+        assert answer.headers["Content-Type"] == "application/json"
+
+    def test_needs_a_key(self, service):
+        answer = httpx.post(f"{service.url}/api/v1/ask", json={"index": "plain", "query": "a"})
+
+        assert answer.status_code == 401
+
+    def test_names_no_event_that_is_none(self, service):
+        with asking(service, since="yesterday") as response:
+            assert response.status_code == 400
+            assert json.loads(response.read())["field"] == "Last-Event-ID"
+
+
+class TestTheWire:
+    def write(self, events):
+        async def collect():
+            return [part async for part in ask_views._write(events)]
+
+        return asyncio.run(asyncio.wait_for(collect(), 10))
+
+    def test_holds_an_event_in_lines(self):
+        async def events():
+            yield Event("chunk", {"text": "a\nb ü"}, Position("x", 5))
+
+        assert self.write(events()) == [
+            'id: x.5\nevent: chunk\ndata: {"text": "a\\nb ü"}\n\n'.encode()
+        ]
+
+    def test_shows_signs_of_life_while_nothing_comes(self, monkeypatch):
+        monkeypatch.setattr(ask_views, "HEARTBEAT_SECONDS", 0.05)
+
+        async def events():
+            await asyncio.sleep(0.2)
+            yield Event("done", {})
+
+        *signs, last = self.write(events())
+
+        assert len(signs) >= 2
+        assert all(sign.startswith(b":") for sign in signs)
+        assert last.startswith(b"event: done")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_answers_all_at_once_where_threads_serve(client, build):
+    """Under WSGI."""
+    secret = ApiKey.issue("tests")[1]
+
+    answer = client.post(
+        "/api/v1/ask",
+        {"index": "plain", "query": "When do boats leave?"},
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {secret}"},
+    )
+
+    events = list(read_events(answer.content.decode().split("\n")))
+    assert [events[0][1], events[-1][1]] == ["metadata", "done"]

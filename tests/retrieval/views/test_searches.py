@@ -1,0 +1,289 @@
+import gc
+import json
+import uuid
+import weakref
+
+import pytest
+from django.urls import reverse
+from kombu.exceptions import OperationalError
+from rest_framework.test import APIClient, APIRequestFactory, force_authenticate
+
+from access.authentication import KeyHolder
+from access.models import ApiKey
+from documents.models import Source
+from indexing import tasks
+from indexing.exceptions import StoreUnavailable
+from indexing.models import Node
+from indexing.stores import get_store
+from retrieval.views.searches import PageSearchView
+from tests.factories import PARAGRAPHS, give, settle
+
+URL = "/api/v1/search/pages"
+
+
+@pytest.fixture
+def client(db):
+    """With a key, and strict about CSRF as browsers' sessions are."""
+    _, secret = ApiKey.issue("tests")
+    client = APIClient(enforce_csrf_checks=True)
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return client
+
+
+@pytest.fixture
+def artifact(build):
+    artifact = give(title="Stones & birds", external_id="doc-1", metadata={"year": 2019})
+    settle(build, artifact)
+    return artifact
+
+
+class TestPageSearchView:
+    def test_shows_a_write_or_says_that_it_does_not_yet(self, client, build, settings):
+        settings.STRATA_MIN_REVISION_SECONDS = 0.1
+        artifact = give()
+        asked = {"index": "plain", "query": "granite", "min_revision": artifact.revision}
+
+        early = client.post(URL, asked, format="json")
+        settle(build, artifact)
+        late = client.post(URL, asked, format="json")
+
+        assert (early.status_code, early.json()["code"]) == (409, "not_yet_indexed")
+        assert early.json()["field"] == "min_revision"
+        assert late.status_code == 200
+        assert late.json()["hits"][0]["artifact"]["id"] == str(artifact.pk)
+
+    def test_frees_an_answer_without_the_garbage_collector(self, artifact):
+        request = APIRequestFactory().get(URL, {"index": "plain", "q": "granite"})
+        force_authenticate(request, KeyHolder("tests"))
+        gc.disable()
+        try:
+            response = PageSearchView.as_view()(request).render()
+            is_answered, answer = response.status_code == 200, weakref.ref(response)
+            del response
+            is_freed = answer() is None
+        finally:
+            gc.enable()
+
+        assert (is_answered, is_freed) == (True, True)
+
+    def test_answers_with_hits_as_documented(self, client, artifact, build):
+        answer = client.get(URL, {"index": "plain", "q": "granite crystals", "limit": 1}).json()
+
+        [hit] = answer["hits"]
+        node = Node.objects.get(point_id=hit["node_id"])
+        assert hit == {
+            "score": hit["score"],
+            "score_kind": "rrf",
+            "node_id": str(node.point_id),
+            "kind": "chunk",
+            "text": node.text,
+            "start_offset": node.start_offset,
+            "end_offset": node.end_offset,
+            "verdict": "exact",
+            "artifact": {
+                "id": str(artifact.pk),
+                "title": "Stones & birds",
+                "external_id": "doc-1",
+            },
+            "page": {"id": str(node.page_id), "index": 0},
+            "source": {"id": str(node.source_id), "ordinal": 0},
+            "metadata": {"year": 2019},
+        }
+        assert hit["score"] == pytest.approx(2 / 61)
+        assert answer["index"] == "plain"
+        assert answer["build"] == build.number
+        assert answer["took_ms"].keys() == {"embed", "search", "verify", "total"}
+        assert answer["dropped"] == {"orphans": 0, "integrity_errors": 0}
+
+    @pytest.mark.parametrize("url", [URL, f"{URL}/"])
+    def test_takes_a_body_as_it_takes_a_query_string(self, client, artifact, url):
+        chosen = {"artifact_id": str(artifact.pk)}
+        parameters = {"index": "plain", "query": "granite", "mode": "dense", "verify": False}
+
+        posted = client.post(url, {**parameters, "filter": chosen}, format="json")
+        got = client.get(url, {**parameters, "filter": json.dumps(chosen)})
+
+        assert posted.status_code == got.status_code == 200
+        assert posted.json()["hits"] == got.json()["hits"]
+        assert posted.json()["hits"][0]["verdict"] is None
+
+    @pytest.mark.parametrize("mode", ["hybrid", "dense", "sparse"])
+    def test_explains_scores_that_add_up(self, client, artifact, mode):
+        parameters = {"index": "plain", "q": "granite crystals bread", "mode": mode}
+
+        hits = client.get(URL, {**parameters, "explain": "true"}).json()["hits"]
+
+        assert hits
+        for hit in hits:
+            shares = [hit["explain"]["dense"], hit["explain"]["sparse"]]
+            total = sum(share["contribution"] for share in shares if share)
+            assert total == pytest.approx(hit["score"], abs=1e-6)
+
+    def test_names_the_index_of_each_hit_where_several_are_asked(self, client, artifact):
+        parameters = {"index": "plain,library", "q": "granite"}
+
+        answer = client.get(URL, parameters).json()
+
+        assert answer["index"] == ["plain", "library"]
+        assert {hit["index"] for hit in answer["hits"]} == {"plain"}
+
+    def test_wants_a_key(self, artifact):
+        answer = APIClient().get(URL, {"index": "plain", "q": "granite"})
+
+        assert answer.status_code == 401
+
+    @pytest.mark.parametrize(
+        ("given", "field"),
+        [
+            ({"limitt": 5}, "limitt"),
+            ({"limit": 0}, "limit"),
+            ({"limit": 101}, "limit"),
+            ({"limit": "many"}, "limit"),
+            ({"offset": 1_001}, "offset"),
+            ({"mode": "psychic"}, "mode"),
+            ({"stale": "hide"}, "stale"),
+            ({"verify": "perhaps"}, "verify"),
+            ({"min_score": "nan"}, "min_score"),
+            ({"min_score": "high"}, "min_score"),
+            ({"q": ""}, "q"),
+            ({"q": "  "}, "query"),
+            ({"q": "x" * 10_001}, "q"),
+            ({"query": "granite"}, "q"),
+            ({"index": ""}, "index"),
+            ({"filter": "{year"}, "filter"),
+            ({"filter": "[" * 100_000}, "filter"),
+            ({"filter": '{"yaer": 1}'}, "filter.yaer"),
+        ],
+    )
+    def test_refuses_what_it_does_not_understand(self, client, build, given, field):
+        answer = client.get(URL, {"index": "plain", "q": "granite", **given})
+
+        assert answer.status_code == 400, answer.json()
+        assert answer.json()["field"] == field
+
+    def test_lists_the_parameters_there_are(self, client, build):
+        answer = client.get(URL, {"index": "plain", "q": "granite", "limitt": 5}).json()
+
+        assert {"index", "query", "q", "limit", "filter", "stale"} <= set(answer["allowed"])
+
+    def test_lists_the_modes_there_are(self, client, build):
+        answer = client.get(URL, {"index": "plain", "q": "granite", "mode": "psychic"}).json()
+
+        assert answer["allowed"] == ["dense", "hybrid", "sparse"]
+
+    @pytest.mark.parametrize("missing", ["index", "q"])
+    def test_refuses_a_search_for_nothing_or_nowhere(self, client, build, missing):
+        parameters = {"index": "plain", "q": "granite"}
+        del parameters[missing]
+
+        assert client.get(URL, parameters).status_code == 400
+
+    def test_refuses_a_body_that_is_no_object(self, client, build):
+        assert client.post(URL, ["granite"], format="json").status_code == 400
+
+    def test_knows_no_index_of_another_name(self, client, build):
+        answer = client.get(URL, {"index": "plian", "q": "granite"})
+
+        assert answer.status_code == 404
+        assert answer.json()["code"] == "unknown_index"
+        assert "plain" in answer.json()["allowed"]
+
+    def test_says_that_the_store_is_away(self, client, artifact, monkeypatch):
+        def refuse(*args):
+            raise StoreUnavailable
+
+        monkeypatch.setattr(get_store(), "search", refuse)
+
+        answer = client.get(URL, {"index": "plain", "q": "granite"})
+
+        assert answer.status_code == 503
+        assert answer.json()["code"] == "store_unavailable"
+
+    def test_has_stale_artifacts_planned_anew(self, client, artifact, planned):
+        Source.objects.update(text="Something else.")
+
+        answer = client.get(URL, {"index": "plain", "q": "granite"}).json()
+
+        assert {hit["verdict"] for hit in answer["hits"]} == {"stale"}
+        assert planned == [{"artifact_id": str(artifact.pk)}]
+
+    def test_asks_for_that_once_however_many_search(self, client, artifact, planned):
+        Source.objects.update(text="Something else.")
+
+        for _ in range(3):
+            client.get(URL, {"index": "plain", "q": "granite"})
+
+        assert planned == [{"artifact_id": str(artifact.pk)}]
+
+    def test_answers_though_the_broker_is_away(self, client, artifact, monkeypatch):
+        def refuse(*args, **kwargs):
+            raise OperationalError("refused")
+
+        monkeypatch.setattr(tasks.plan_nodes, "apply_async", refuse)
+        Source.objects.update(text="Something else.")
+
+        answer = client.get(URL, {"index": "plain", "q": "granite"})
+
+        assert answer.status_code == 200
+
+    def test_leaves_nothing_to_plan_where_nothing_is_stale(self, client, artifact, planned):
+        client.get(URL, {"index": "plain", "q": "granite"})
+
+        assert planned == []
+
+
+class TestSourceView:
+    @pytest.fixture
+    def sources(self, build):
+        """Twelve passages of one artifact, settled."""
+        text = "\n\n".join(" ".join(PARAGRAPHS * 20) for _ in range(12))
+        artifact = give(text)
+        settle(build, artifact)
+        sources = list(artifact.sources.order_by("ordinal"))
+        assert len(sources) > 5
+        return sources
+
+    def test_shows_the_source_and_where_its_chunks_lie(self, client, sources):
+        source = sources[2]
+
+        answer = client.get(reverse("source", args=[source.pk])).json()
+
+        assert answer["text"] == source.text
+        assert answer["ordinal"] == 2
+        assert answer["artifact"]["id"] == str(source.artifact_id)
+        assert answer["page"]["index"] == 0
+        assert answer["neighbours"] == []
+        chunks = {node.point_id: node.text for node in Node.objects.filter(source=source)}
+        assert len(answer["chunks"]) == len(chunks) > 1
+        for chunk in answer["chunks"]:
+            piece = source.text[chunk["start_offset"] : chunk["end_offset"]]
+            assert piece == chunks[uuid.UUID(chunk["node_id"])]
+
+    @pytest.mark.parametrize(("ordinal", "around"), [(2, [0, 1, 3, 4]), (0, [1, 2])])
+    def test_shows_the_neighbours_there_are(self, client, sources, ordinal, around):
+        answer = client.get(reverse("source", args=[sources[ordinal].pk]), {"window": 2}).json()
+
+        assert [each["ordinal"] for each in answer["neighbours"]] == around
+        assert [each["text"] for each in answer["neighbours"]] == [
+            sources[each].text for each in around
+        ]
+
+    def test_keeps_to_its_artifact(self, client, sources):
+        give("Another artifact altogether.")
+
+        answer = client.get(reverse("source", args=[sources[-1].pk]), {"window": 10}).json()
+
+        assert {each["ordinal"] for each in answer["neighbours"]} < set(range(len(sources)))
+
+    @pytest.mark.parametrize("given", [{"window": 11}, {"window": -1}, {"windw": 2}])
+    def test_refuses_what_it_does_not_understand(self, client, sources, given):
+        answer = client.get(reverse("source", args=[sources[0].pk]), given)
+
+        assert answer.status_code == 400
+        assert answer.json()["field"] == next(iter(given))
+
+    def test_knows_no_source_of_another_id(self, client, db):
+        answer = client.get(reverse("source", args=[uuid.uuid4()]))
+
+        assert answer.status_code == 404
+        assert answer.json()["code"] == "unknown_source"
