@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.raw import raw_query
+
 if TYPE_CHECKING:
-    from indexing.stores import Query
     from tests.serving import Service
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
@@ -229,25 +230,6 @@ def print_p50(times: dict[str, list[float]], floor: str) -> None:
     print(f"  {floor} {p50_raw:7.2f} ms")
     print(f"  search over HTTP      {p50_ours:7.2f} ms   (a bare request: {p50_bare:.2f} ms)")
     print(f"  on top: {p50_ours - p50_raw:.2f} ms; ratio {p50_ours / p50_raw:.2f}")
-
-
-def raw_query(query: str, limit: int) -> "Query":
-    """Embedded and encoded as the service does, under the default settings."""
-    import numpy as np
-
-    from indexing.embedding import get_embedder
-    from indexing.spec import EmbeddingSpec, IndexSpec, SearchSpec
-    from indexing.stores import Fusion, Query, get_bm25
-
-    settings = SearchSpec()
-    return Query(
-        dense=np.asarray(get_embedder(EmbeddingSpec()).embed_query(query)),
-        sparse=get_bm25(IndexSpec(name="plain").sparse).encode_query(query),
-        fusion=Fusion(
-            settings.rrf_k, settings.dense_weight, settings.sparse_weight, settings.prefetch
-        ),
-        limit=limit,
-    )
 
 
 def _node_count(service: "Service", index: str) -> int:

@@ -43,7 +43,7 @@ def load_abstracts(count: int) -> list[Text]:
 
 
 def _measure(index: str, pipeline: str, texts: Sequence[Text], questions: int) -> None:
-    from benchmarks.__main__ import raw_query
+    from benchmarks.raw import raw_query
     from indexing.stores.embedded import EmbeddedStore
 
     with measured_service() as service, tempfile.TemporaryDirectory() as folder:

@@ -5,9 +5,12 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.service import Text
+
+if TYPE_CHECKING:
+    from indexing.stores import Query
 
 BATCH = 16  # texts per call of the model: the fastest of 8, 16 and 32 where it was tried
 UPSERT = 500
@@ -71,3 +74,22 @@ def index(chunks: Sequence[str]) -> float:
         seconds = time.perf_counter() - started
         shard.close()
     return seconds
+
+
+def raw_query(query: str, limit: int) -> "Query":
+    """Embedded and encoded as the service does, under the default settings."""
+    import numpy as np
+
+    from indexing.embedding import get_embedder
+    from indexing.spec import EmbeddingSpec, IndexSpec, SearchSpec
+    from indexing.stores import Fusion, Query, get_bm25
+
+    settings = SearchSpec()
+    return Query(
+        dense=np.asarray(get_embedder(EmbeddingSpec()).embed_query(query)),
+        sparse=get_bm25(IndexSpec(name="plain").sparse).encode_query(query),
+        fusion=Fusion(
+            settings.rrf_k, settings.dense_weight, settings.sparse_weight, settings.prefetch
+        ),
+        limit=limit,
+    )

@@ -44,7 +44,7 @@ from concepts.serializers import (
 from core.exceptions import UnknownIndex
 from core.paging import paged
 from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 
 REFUSED = {400: ErrorSerializer, 404: ErrorSerializer}
 TAKEN = {**REFUSED, 409: ErrorSerializer}

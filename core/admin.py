@@ -75,6 +75,12 @@ class LookedAt(Listed):
         return False
 
 
+def offer_actions(model: type[Model], *actions: Any) -> None:
+    """Add actions to the list of a model that an app further down shows."""
+    model_admin = admin.site.get_model_admin(model)
+    model_admin.actions = [*(model_admin.actions or []), *actions]
+
+
 def selected(queryset: QuerySet[M]) -> QuerySet[M]:
     """The rows an action is for, without the list's ordering, joins and annotations.
 

@@ -64,6 +64,14 @@ class RunningServer:
         except httpx.TransportError as error:
             raise ServerGone(f"The server at {self.url} stopped answering: {error}") from error
 
+    def reconcile(self) -> None:
+        """Have it look now, and not within a minute, for work that is due.
+
+        Raises:
+            ServerGone: as ``request``.
+        """
+        self.request("POST", "/api/v1/sweep/")
+
 
 _own_key: str | None = None
 _lock: IO[bytes] | None = None

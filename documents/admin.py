@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from core.admin import LookedAt
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.services import remove_artifact
 
@@ -42,7 +42,6 @@ class ArtifactAdmin(LookedAt):
     ordering = ["-created_at", "-id"]
     long_fields = ["metadata", "warnings", "error_detail"]
     id_fields = ["pk"]
-    actions: list[Any] = []
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).filter(role=Artifact.Role.DOCUMENT)
@@ -82,7 +81,6 @@ class PageAdmin(PartAdmin):
     search_fields = ["artifact__title", "label"]
     search_help_text = "Title, label, or the id of the page or its artifact."
     ordering = ["artifact_id", "index"]  # by the titles, all pages would have to be sorted
-    actions: list[Any] = []
 
 
 @admin.register(Source)

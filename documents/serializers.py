@@ -26,7 +26,7 @@ from core.serializers import (
     TitleField,
 )
 from core.text import clean_text
-from documents.indexes import NodeCounts, get_catalog
+from documents.index_catalog import NodeCounts, get_catalog
 from documents.models import Artifact, Page
 from documents.services import TextContent
 

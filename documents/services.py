@@ -23,7 +23,7 @@ from django.db.models.functions import Now
 
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, Unparsable
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact, Change, Page, Source
 from documents.originals import FileContent, adopt_file, require_disk
 from documents.parsing import ParsedPage, parse_file

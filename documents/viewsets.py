@@ -29,7 +29,7 @@ from core.text import clean_text
 from documents import services
 from documents.batches import add_lines
 from documents.exceptions import UnknownArtifact
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
 from documents.originals import FileContent, keep_file
 from documents.serializers import (

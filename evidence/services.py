@@ -17,7 +17,7 @@ from django.db.models import Q
 
 from core.exceptions import InvalidInput, UnknownIndex
 from core.text import hash_text
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact, find_given
 from evidence.comparing import Known, embed_contents, name_space

@@ -5,7 +5,7 @@ class IndexingConfig(AppConfig):
     name = "indexing"
 
     def ready(self) -> None:
-        from documents.indexes import register_catalog
+        from documents.index_catalog import register_catalog
         from indexing import checks, signals  # noqa: F401
         from indexing.catalog import Catalog
         from indexing.kinds.chunk import ChunkKind

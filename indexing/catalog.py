@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from core.exceptions import InvalidInput
-from documents.indexes import NodeCounts
+from documents.index_catalog import NodeCounts
 from documents.models import Artifact
 from indexing import embedding
 from indexing.kinds.compound import list_structures
@@ -19,7 +19,7 @@ from indexing.spec import FieldSpec
 
 
 class Catalog:
-    """What ``documents.indexes.IndexCatalog`` asks, answered from specs and ledger."""
+    """What ``documents.index_catalog.IndexCatalog`` asks, answered from specs and ledger."""
 
     def names(self) -> Collection[str]:
         return set(Index.objects.standing().values_list("name", flat=True))

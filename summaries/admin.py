@@ -15,11 +15,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import ngettext
 from rest_framework.exceptions import ValidationError as InvalidJSON
 
-from core.admin import Listed, selected
+from core.admin import Listed, offer_actions, selected
 from core.enqueueing import wake_on_commit
 from core.exceptions import InvalidInput
 from core.text import clean_text
-from documents.admin import ArtifactAdmin, PageAdmin
+from documents.admin import ArtifactAdmin
 from documents.models import Artifact, Page
 from documents.serializers import MetadataTextField
 from documents.services import parse_again
@@ -123,8 +123,8 @@ def summarise_pages_again(
     say_summaries(model_admin, request, write_again(summaries))
 
 
-ArtifactAdmin.actions += [summarise_artifacts_again, ask_artifacts_again, retry_artifacts]
-PageAdmin.actions += [summarise_pages_again]
+offer_actions(Artifact, summarise_artifacts_again, ask_artifacts_again, retry_artifacts)
+offer_actions(Page, summarise_pages_again)
 
 
 # --- What is written -------------------------------------------------------------------------

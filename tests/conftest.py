@@ -15,6 +15,7 @@ from indexing.spec import EmbeddingSpec
 from indexing.stores import CollectionSchema, VectorStore, close_store, get_store
 from tests.hashing import HashingEmbedder
 from tests.qdrant_loopback.process import qdrant_loopback
+from tests.serving import Service, serving
 
 MEMORY = Path("/dev/shm")  # where Linux keeps files in memory
 NEEDED_BYTES = 4 * 2**30
@@ -84,3 +85,19 @@ def build(db, store, embedder) -> IndexBuild:
     """The live build of the plain index, empty."""
     sync_indexes()
     return IndexBuild.objects.live().get(index="plain")
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Service:
+    """A data folder no server runs on."""
+    data = tmp_path / "data"
+    data.mkdir()
+    return Service(data)
+
+
+@pytest.fixture
+def served(tmp_path: Path):
+    data = tmp_path / "data"
+    data.mkdir()
+    with serving(data) as service:
+        yield service

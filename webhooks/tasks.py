@@ -9,11 +9,12 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from core.workers import Worker
 from webhooks import services
 from webhooks.models import Delivery
 
 
-class DeliveryRound:
+class DeliveryRound(Worker):
     """Delivers what is due by one thread of the process at a time.
 
     A second thread would only wait for the same receivers; it leaves its deliveries to the
@@ -21,9 +22,8 @@ class DeliveryRound:
     """
 
     def __init__(self) -> None:
-        self._working = threading.Lock()
+        super().__init__()
         self._is_asked = threading.Event()
-        self.is_stopping = threading.Event()
 
     def run(self) -> int:
         """How many attempts were made."""
@@ -31,21 +31,12 @@ class DeliveryRound:
         attempt_count = 0
         # Looked at again after letting go: what came in between is not left behind.
         while self._is_asked.is_set() and not self.is_stopping.is_set():
-            if not self._working.acquire(blocking=False):
-                break
-            try:
+            with self._turn() as is_ours:
+                if not is_ours:
+                    break
                 self._is_asked.clear()
                 attempt_count += services.deliver(should_stop=self.is_stopping.is_set)
-            finally:
-                self._working.release()
         return attempt_count
-
-    def wait_idle(self, timeout: float) -> bool:
-        """Whether the batch under way was finished within ``timeout`` seconds."""
-        if not self._working.acquire(timeout=timeout):
-            return False
-        self._working.release()
-        return True
 
 
 delivering = DeliveryRound()

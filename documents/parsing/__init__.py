@@ -6,9 +6,9 @@ pages into sources is ``documents.sources``.
 """
 
 from core.text import clean_text, is_text
-from documents.parsing.children import close_children, parse_file
 from documents.parsing.document import Limits, ParsedDocument, ParsedPage, ParseWarning
 from documents.parsing.formats import FORMATS, IMAGE_TYPES, SUPPORTED_SUFFIXES, Format
+from documents.parsing.process_pool import close_children, parse_file
 
 __all__ = [
     "FORMATS",

@@ -13,10 +13,10 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.translation import ngettext
 
-from core.admin import Listed, LookedAt, selected
+from core.admin import Listed, LookedAt, offer_actions, selected
 from core.enqueueing import wake_on_commit
 from core.exceptions import StrataError
-from documents.admin import ArtifactAdmin, IndexFilter
+from documents.admin import IndexFilter
 from documents.models import Artifact
 from indexing import lifecycle, services, tasks
 from indexing.admin.regenerations import (
@@ -105,11 +105,9 @@ def embed_artifacts_again(
     say_queued(model_admin, request, count)
 
 
-ArtifactAdmin.actions += [
-    embed_artifacts_again,
-    regenerate_artifacts,
-    regenerate_missing_of_artifacts,
-]
+offer_actions(
+    Artifact, embed_artifacts_again, regenerate_artifacts, regenerate_missing_of_artifacts
+)
 
 
 @admin.register(Index)

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.import_lock import importing
+from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingMismatch
 from indexing.spec import EmbeddingSpec
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
-
-Vectors = NDArray[np.float32]
 
 
 class LoadedModel(Protocol):

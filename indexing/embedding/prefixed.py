@@ -1,20 +1,32 @@
 """LlamaIndex's view of an embedder whose spec declares prefixes."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 
-if TYPE_CHECKING:
-    from indexing.embedding.embedder import Embedder
+from indexing.embedding.vectors import Vectors
+from indexing.spec import EmbeddingSpec
+
+
+class PrefixingEmbedder(Protocol):
+    """An embedder that puts the prefixes of its spec before each text."""
+
+    spec: EmbeddingSpec
+
+    def embed_query(self, text: str) -> Vectors: ...
+    def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
+    async def aembed_query(self, text: str) -> Vectors: ...
+    async def aembed_documents(self, texts: Sequence[str]) -> Vectors: ...
 
 
 class PrefixedEmbedding(BaseEmbedding):
     """Embeds as the embedder does, so that no prefix is forgotten on the way."""
 
-    _embedder: "Embedder" = PrivateAttr()
+    _embedder: PrefixingEmbedder = PrivateAttr()
 
-    def __init__(self, embedder: "Embedder") -> None:
+    def __init__(self, embedder: PrefixingEmbedder) -> None:
         super().__init__(model_name=embedder.spec.model)
         self._embedder = embedder
 

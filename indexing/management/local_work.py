@@ -30,7 +30,7 @@ def nudge() -> None:
     """Have whoever does the work look now, and not within a minute."""
     server = find_server()
     if server is not None:
-        server.request("POST", "/api/v1/sweep/")
+        server.reconcile()
         return
     try:
         wake_sweeps()

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from retrieval.passages import Context
 from retrieval.questions.words import fold_words
 from summaries.extractive.centrality import choose_by_relevance
-from summaries.extractive.languages import guess_language
-from summaries.extractive.phrases import stop_words
+from summaries.extractive.languages import guess_language, stop_words
 from summaries.extractive.sentences import CitedSentence, quotable_sentences
 
 # A query and texts -> their vectors, of unit length.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from retrieval.questions.words import Span, fold_words, mask, word_set
-from summaries.extractive.phrases import stop_words
+from summaries.extractive.languages import stop_words
 
 Filter = Mapping[str, Any]  # as callers of the API write it
 

@@ -8,8 +8,7 @@ from pydantic import BaseModel
 
 from indexing.spec import IndexSpec
 from retrieval.questions.words import fold_words, word_set
-from summaries.extractive.languages import guess_language
-from summaries.extractive.phrases import stop_words
+from summaries.extractive.languages import guess_language, stop_words
 from summaries.llm import get_language_model
 from summaries.prompts import render_prompt
 

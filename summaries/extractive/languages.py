@@ -54,10 +54,19 @@ def is_unspaced(text: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _languages_of_words() -> dict[str, tuple[str, ...]]:
-    from summaries.extractive.phrases import stop_words
 
     languages: dict[str, list[str]] = {}
     for language in LANGUAGES:
         for word in stop_words(language):
             languages.setdefault(word, []).append(language)
     return {word: tuple(those) for word, those in languages.items()}
+
+
+@lru_cache(maxsize=64)
+def stop_words(language: str) -> frozenset[str]:
+    """In small letters; none for a language that is not known."""
+    if language not in LANGUAGES:
+        return frozenset()
+    from stop_words import get_stop_words
+
+    return frozenset(word.lower() for word in get_stop_words(LANGUAGES[language])) - {""}

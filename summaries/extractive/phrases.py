@@ -1,11 +1,9 @@
 """Key phrases of a text, by RAKE."""
 
-from functools import lru_cache
-
 import regex  # for Unicode properties, which re lacks
 
 from core.import_lock import importing
-from summaries.extractive.languages import LANGUAGES
+from summaries.extractive.languages import stop_words
 
 MAX_WORDS = 4  # of a phrase
 MAX_CHARS = 4_000  # of a text that are read: the time it takes grows with it
@@ -52,13 +50,3 @@ def _split_words(sentence: str) -> list[str]:
     """Words, numbers within them included; what is no word or a bare number parts phrases."""
     words = _WORD.findall(sentence)
     return [PARTING if _NUMBER.fullmatch(word) else word for word in words]
-
-
-@lru_cache(maxsize=64)
-def stop_words(language: str) -> frozenset[str]:
-    """In small letters; none for a language that is not known."""
-    if language not in LANGUAGES:
-        return frozenset()
-    from stop_words import get_stop_words
-
-    return frozenset(word.lower() for word in get_stop_words(LANGUAGES[language])) - {""}

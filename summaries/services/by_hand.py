@@ -11,7 +11,7 @@ from django.utils import timezone
 from core.exceptions import InvalidInput
 from core.text import hash_text
 from documents.exceptions import UnknownArtifact
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
 from documents.services import note_change
 from indexing.models import IndexBuild

@@ -6,7 +6,6 @@ from django.core.management import CommandError, call_command
 from concepts.management.commands import survey_concepts
 from concepts.models import EmergentPair
 from concepts.services import create_concept
-from config import embedded
 from indexing.models import IndexBuild
 from indexing.services import plan_nodes, settle_nodes, sync_indexes
 from indexing.stores import get_store
@@ -17,7 +16,7 @@ WORDS = "alpha beta gamma delta epsilon zeta eta"
 @pytest.fixture
 def concepts(db, store, embedder, monkeypatch):
     monkeypatch.setattr(survey_concepts, "find_server", lambda: None)
-    monkeypatch.setattr(embedded, "owning_store", nullcontext)
+    monkeypatch.setattr(survey_concepts, "owning_store", nullcontext)
     # It lasts as long as its process.
     monkeypatch.setattr("indexing.stores.embedded.map_files_once", lambda: None)
     sync_indexes()
@@ -60,14 +59,14 @@ class TestSurveyConcepts:
         asked = []
 
         class Server:
-            def request(self, *given):
-                asked.append(given)
+            def reconcile(self):
+                asked.append("reconcile")
 
         monkeypatch.setattr(survey_concepts, "find_server", Server)
 
         call_command("survey_concepts")
 
-        assert asked == [("POST", "/api/v1/sweep/")]
+        assert asked == ["reconcile"]
         assert not EmergentPair.objects.exists()
 
     def test_names_the_indexes_that_hold_concepts(self, concepts):

@@ -19,8 +19,8 @@ import sys, time
 from pathlib import Path
 from django.conf import settings
 settings.configure(STRATA_DATA_DIR=Path(sys.argv[1]))
-from access import server
-server.announce(sys.argv[2])
+from core import running_server
+running_server.announce(sys.argv[2])
 print("announced", flush=True)
 time.sleep(60)
 """

@@ -3,7 +3,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from documents import admin
+from core import admin as core_admin
 from documents.models import Artifact, Change, Page
 from documents.services import TextContent, add_artifact
 from documents.tasks import sweep_documents
@@ -50,7 +50,7 @@ class TestLists:
         assert len(long.splitlines()) == len(short.splitlines())
 
     def test_count_no_further_than_anyone_turns_pages(self, build, admin_client, monkeypatch):
-        monkeypatch.setattr(admin, "COUNT_LIMIT", 200)
+        monkeypatch.setattr(core_admin, "COUNT_LIMIT", 200)
         add_artifacts(201)
         url = reverse("admin:documents_artifact_changelist")
 

@@ -8,7 +8,7 @@ from core.exceptions import DiskFull, InvalidInput
 from core.text import hash_text
 from documents import services
 from documents.exceptions import ContentConflict, Unparsable
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.originals import FileContent, keep_file
 from documents.parsing import ParsedDocument, ParsedPage, ParseWarning

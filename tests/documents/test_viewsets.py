@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 from access.models import ApiKey
 from core.exceptions import StrataError
 from documents import batches, services
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
 from indexing.models import IndexBuild
 

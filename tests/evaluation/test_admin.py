@@ -22,32 +22,32 @@ def run(filled, judged):
 
 class TestEvaluationRunAdmin:
     def test_lists_runs_with_what_came_of_them(self, admin, run):
-        waiting = admin.get(reverse("admin:retrieval_evaluationrun_changelist")).content.decode()
+        waiting = admin.get(reverse("admin:evaluation_evaluationrun_changelist")).content.decode()
         assert "hybrid, sparse" in waiting
         assert "0 of 4" in waiting
         assert "/report" not in waiting
 
         measure_run(claim_run(run.pk))
 
-        done = admin.get(reverse("admin:retrieval_evaluationrun_changelist")).content.decode()
+        done = admin.get(reverse("admin:evaluation_evaluationrun_changelist")).content.decode()
         assert "nDCG@10: hybrid 0." in done
         report = reverse("evaluation-report", args=[run.pk])
         assert f'href="{report}"' in done
         assert admin.get(report).status_code == 200
 
     def test_reads_no_queries_for_a_list(self, admin, run, django_assert_num_queries):
-        address = reverse("admin:retrieval_evaluationrun_changelist")
+        address = reverse("admin:evaluation_evaluationrun_changelist")
         with django_assert_num_queries(5) as queries:
             admin.get(address)
 
         assert not [each for each in queries if '"qrels"' in each["sql"]]
 
     def test_shows_one_and_forgets_it(self, admin, run):
-        shown = admin.get(reverse("admin:retrieval_evaluationrun_change", args=[run.pk]))
+        shown = admin.get(reverse("admin:evaluation_evaluationrun_change", args=[run.pk]))
         assert shown.status_code == 200
         assert b"granite cools slowly" not in shown.content
 
-        address = reverse("admin:retrieval_evaluationrun_delete", args=[run.pk])
+        address = reverse("admin:evaluation_evaluationrun_delete", args=[run.pk])
         admin.post(address, {"post": "yes"})
 
         assert not EvaluationRun.objects.exists()
@@ -58,7 +58,7 @@ class TestJudgementAdmin:
         nodes = Node.objects.filter(kind="chunk")[:2]
         for number, node in enumerate(nodes):
             judge("plain", f"query {number}", is_good=True, judged_by="me", node_id=node.point_id)
-        address = reverse("admin:retrieval_judgement_changelist")
+        address = reverse("admin:evaluation_judgement_changelist")
 
         assert "query 1" in admin.get(address).content.decode()
         found = admin.get(address, {"q": str(nodes[0].point_id)}).content.decode()

@@ -49,7 +49,7 @@ def send_readers(service: ArmedService, number_of_signal: int) -> None:
             command = (status.parent / "cmdline").read_bytes()
         except OSError:
             continue
-        if parent == service.process.pid and b"documents.parsing.child" in command:
+        if parent == service.process.pid and b"documents.parsing.child_process" in command:
             with suppress(ProcessLookupError):
                 os.kill(int(status.parent.name), number_of_signal)
 

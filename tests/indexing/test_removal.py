@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from access.models import ApiKey
 from core.exceptions import UnknownIndex
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact, Change
 from documents.originals import keep_file
 from documents.services import add_artifact

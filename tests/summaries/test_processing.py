@@ -56,10 +56,10 @@ LONG = "\n\n".join(
 
 class RecordingServer:
     def __init__(self) -> None:
-        self.asked: list[tuple[str, str]] = []
+        self.asked: list[str] = []
 
-    def request(self, method: str, path: str) -> None:
-        self.asked.append((method, path))
+    def reconcile(self) -> None:
+        self.asked.append("reconcile")
 
 
 class ScriptedWriter:
@@ -420,7 +420,7 @@ class TestEmbed:
     def test_wakes_the_server_that_runs(self, physio, file, out, server):
         process(file, out, "--embed")
 
-        assert server.asked == [("POST", "/api/v1/sweep/")]
+        assert server.asked == ["reconcile"]
 
     def test_takes_what_was_edited_by_hand(self, physio, file, out):
         process(file, out)

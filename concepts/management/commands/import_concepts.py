@@ -50,7 +50,7 @@ class Command(PreparedCommand):
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
         server = find_server()
         if server is not None:
-            server.request("POST", "/api/v1/sweep/")
+            server.reconcile()
         for kind, plural in PLURALS.items():
             if added[kind] or unchanged[kind]:
                 self.stdout.write(f"{plural}: {added[kind]} added, {unchanged[kind]} there already")

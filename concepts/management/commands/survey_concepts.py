@@ -34,7 +34,7 @@ class Command(PreparedCommand):
             )
         server = find_server()
         if server is not None:
-            server.request("POST", "/api/v1/sweep/")
+            server.reconcile()
             self.stdout.write("The server that runs looks for them now.")
             return
         with ExitStack() as stack:

@@ -38,6 +38,6 @@ class Command(PreparedCommand):
                 external_id=name,
             )
         if server := find_server():
-            server.request("POST", "/api/v1/sweep/")
+            server.reconcile()
         elif is_embedded() and options["verbosity"]:
             self.stdout.write("Added; manage.py serve indexes it.")

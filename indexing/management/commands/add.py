@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from documents.importing import add_file, iter_files
-from indexing.management.adding import AddingCommand
+from indexing.management.add_command import AddingCommand
 
 
 class Command(AddingCommand):

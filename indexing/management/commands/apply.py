@@ -3,9 +3,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from indexing.lifecycle import begin_build
-from indexing.management.building import follow_build
 from indexing.management.local_work import nudge, work_at_hand
 from indexing.management.prepared import PreparedCommand
+from indexing.management.waiting import follow_build
 from indexing.models import IndexBuild
 
 

@@ -4,9 +4,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from indexing.exceptions import BuildNotThere
 from indexing.lifecycle import ask_promotion, get_build, get_index
-from indexing.management.building import follow_build
 from indexing.management.local_work import nudge, work_at_hand
 from indexing.management.prepared import PreparedCommand
+from indexing.management.waiting import follow_build
 from indexing.models import IndexBuild
 
 

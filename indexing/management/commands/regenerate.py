@@ -12,8 +12,8 @@ from core.local_workers import local_workers
 from core.running_server import RunningServer, ServerGone, find_server
 from indexing import tasks
 from indexing.kinds.registry import regeneration_types
-from indexing.management.following import follow_regeneration
 from indexing.management.prepared import PreparedCommand
+from indexing.management.waiting import follow_regeneration
 from indexing.models import Regeneration
 from indexing.regeneration import (
     ALL,
@@ -112,7 +112,7 @@ class Command(PreparedCommand):
         if server is None:
             wake_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         else:
-            server.request("POST", "/api/v1/sweep/")
+            server.reconcile()
 
     def _report(self, progress: RegenerationProgress) -> None:
         row = progress.regeneration

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from core.exceptions import InvalidInput, Malformed, TooLarge
 from core.parsers import Line, iter_lines, load_json
 from presets.papers.anthology.papers import Paper
-from presets.papers.anthology.texts import clean
+from presets.papers.anthology.plain_text import clean
 
 
 class _PaperLine(BaseModel):

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from core.exceptions import InvalidInput
-from presets.papers.anthology.texts import clean
+from presets.papers.anthology.plain_text import clean
 
 # The C loader reads megabytes in seconds; it is there unless PyYAML was built without it.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

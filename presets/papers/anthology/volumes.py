@@ -10,7 +10,7 @@ from lxml import etree
 from core.exceptions import InvalidInput
 from presets.papers.anthology.papers import Paper
 from presets.papers.anthology.people import People
-from presets.papers.anthology.texts import clean, read_markup
+from presets.papers.anthology.plain_text import clean, read_markup
 
 _YEAR = re.compile(r"\d{4}")
 

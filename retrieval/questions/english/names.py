@@ -7,8 +7,7 @@ from retrieval.questions.clauses import Clause, join_filters, one_or_many
 from retrieval.questions.english.people import Trouble, Unknown
 from retrieval.questions.values import Names
 from retrieval.questions.words import MASK, MONTHS, TAKEN, is_title, split_words, word_set
-from summaries.extractive.languages import LANGUAGES
-from summaries.extractive.phrases import stop_words
+from summaries.extractive.languages import LANGUAGES, stop_words
 
 _PAPERS: Final = word_set(
     "paper papers article articles publication publications proceedings submissions"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from retrieval.questions.clauses import Clause, one_or_many
 from retrieval.questions.values import People
 from retrieval.questions.words import MONTHS, is_title, split_words, word_set
-from summaries.extractive.phrases import stop_words
+from summaries.extractive.languages import stop_words
 
 MOST_NAMESAKES: Final = 60  # a filter names them all
 MOST_NAME_WORDS: Final = 5

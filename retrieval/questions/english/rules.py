@@ -16,8 +16,7 @@ from retrieval.questions.english.people import MOST_NAMESAKES, Crowd, Trouble, f
 from retrieval.questions.english.years import find_years, says_years
 from retrieval.questions.values import Marks, Names, People, Values
 from retrieval.questions.words import MASK, TAKEN, Span, mask, split_words
-from summaries.extractive.languages import LANGUAGES
-from summaries.extractive.phrases import stop_words
+from summaries.extractive.languages import LANGUAGES, stop_words
 
 MAX_CHARS: Final = 1_000  # a longer one is a text and no sentence with filters
 

@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 from retrieval.questions.clauses import DOCUMENTS, Clause, one_or_many
 from retrieval.questions.words import TAKEN, Word, is_title, mask, split_words, word_set
-from summaries.extractive.languages import LANGUAGES
-from summaries.extractive.phrases import stop_words
+from summaries.extractive.languages import LANGUAGES, stop_words
 
 Bounds = dict[str, int] | int | list[int]
 

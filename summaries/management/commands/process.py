@@ -8,10 +8,10 @@ from django.db.models import Q
 from core.local_workers import local_workers
 from core.progress_bars import progress_bar
 from core.running_server import ServerGone, find_server
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact
-from indexing.management.following import follow_artifacts
 from indexing.management.prepared import PreparedCommand
+from indexing.management.waiting import follow_artifacts
 from indexing.stores.ownership import is_embedded, owning_store
 from summaries.processing import CHUNKS, MANIFEST, PARSED, Inspection
 
@@ -92,7 +92,7 @@ class Command(PreparedCommand):
                 self.stdout.write(f"{inspection.build} holds it: artifact {artifact.pk}")
         if server is not None:
             try:
-                server.request("POST", "/api/v1/sweep/")
+                server.reconcile()
             except ServerGone as error:
                 raise CommandError(
                     f"{error} Everything is written down; the next manage.py serve embeds it."

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from documents.exceptions import Unparsable
-from documents.parsing import FORMATS, Limits, children, close_children, parse_file
-from documents.parsing.child import MAX_PEAK_BYTES
+from documents.parsing import FORMATS, Limits, close_children, parse_file, process_pool
+from documents.parsing.child_process import MAX_PEAK_BYTES
 from tests.documents.parsing.conftest import LIMITS, MIB
 from tests.documents.parsing.makers import make_docx, make_pdf, make_xlsx, make_zip, replace_member
 
@@ -83,7 +83,7 @@ class TestLimits:
 
         assert refused.value.code == "parse_timeout"
         assert time.monotonic() - started < 3
-        assert not children._idle
+        assert not process_pool._idle
 
     def test_stop_a_file_that_takes_too_much_memory(self, refusal, limits):
         content = json.dumps([[]] * 3_000_000)
@@ -100,11 +100,11 @@ class TestLimits:
 class TestChildren:
     def test_are_reused(self, fresh, parse):
         parse("one", "a.txt")
-        [child] = children._idle
+        [child] = process_pool._idle
 
         parse("two", "a.txt")
 
-        assert list(children._idle) == [child]
+        assert list(process_pool._idle) == [child]
 
     def test_are_reused_by_a_parent_that_holds_much_memory(self, fresh, parse):
         held = b"x" * MAX_PEAK_BYTES
@@ -112,17 +112,17 @@ class TestChildren:
         parse("one", "a.txt")
 
         assert held
-        assert len(children._idle) == 1
+        assert len(process_pool._idle) == 1
 
     def test_are_kept_after_a_plain_refusal(self, fresh, refusal):
         refusal(b"", "a.pdf")
 
-        assert len(children._idle) == 1
+        assert len(process_pool._idle) == 1
 
     def test_are_replaced_when_they_died_idle(self, fresh, parse):
         parse("one", "a.txt")
-        os.kill(children._idle[0]._process.pid, signal.SIGKILL)
-        children._idle[0]._process.wait()
+        os.kill(process_pool._idle[0]._process.pid, signal.SIGKILL)
+        process_pool._idle[0]._process.wait()
 
         assert parse("two", "a.txt").pages[0].text == "two"
 
@@ -141,7 +141,7 @@ class TestChildren:
 
         killer.join()
         assert refused.value.code == code
-        assert not children._idle
+        assert not process_pool._idle
 
     def test_serve_threads_side_by_side(self, fresh, tmp_path):
         path = tmp_path / "a.txt"
@@ -152,7 +152,7 @@ class TestChildren:
 
         with ThreadPoolExecutor(4) as threads:
             assert set(threads.map(read, range(200))) == {"words"}
-        assert 1 <= len(children._idle) <= children.MAX_IDLE
+        assert 1 <= len(process_pool._idle) <= process_pool.MAX_IDLE
 
     def test_return_megabytes_without_a_deadlock(self, parse):
         text = 'é"\\' * 2_000_000
@@ -191,7 +191,7 @@ class TestChildren:
         monkeypatch.setenv("STRATA_ADMIN_KEY", "secret")
         parse(make_docx(), "a.docx")
         parse(make_xlsx(), "a.xlsx")
-        pid = children._idle[0]._process.pid
+        pid = process_pool._idle[0]._process.pid
 
         environment = Path(f"/proc/{pid}/environ").read_bytes()
         libraries = Path(f"/proc/{pid}/maps").read_text()
@@ -203,7 +203,7 @@ class TestChildren:
     def test_do_without_django(self):
         modules = sorted({f"documents.parsing.{format_.module}" for format_ in FORMATS})
         program = (
-            f"import sys, importlib\nfor name in ['documents.parsing.child', *{modules}]:\n"
+            f"import sys, importlib\nfor name in ['documents.parsing.child_process', *{modules}]:\n"
             "    importlib.import_module(name)\n"
             "sys.exit('django' in sys.modules or 'llama_index' in sys.modules)"
         )
@@ -224,7 +224,7 @@ def _kill_readers(signal_number):
             continue
         pid = int(status.parent.name)
         is_reader = int(fields[1]) == own and (
-            b"documents.parsing.child" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            b"documents.parsing.child_process" in Path(f"/proc/{pid}/cmdline").read_bytes()
         )
         if is_reader:
             os.kill(pid, signal_number)

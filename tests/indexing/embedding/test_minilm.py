@@ -126,7 +126,7 @@ class TestEnsureModel:
     def test_recovers_from_a_process_killed_halfway(self, models_dir):
         script = (
             "import os, signal, django; django.setup()\n"
-            "from indexing import minilm\n"
+            "from indexing.embedding import minilm\n"
             "minilm._check_vectors = lambda *args: os.kill(os.getpid(), signal.SIGKILL)\n"
             "minilm.ensure_model('float32')"
         )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.originals import keep_file
 from documents.services import (

@@ -1,7 +1,6 @@
 import pytest
 
-from summaries.extractive.languages import LANGUAGES, guess_language, is_unspaced
-from summaries.extractive.phrases import stop_words
+from summaries.extractive.languages import LANGUAGES, guess_language, is_unspaced, stop_words
 from tests.summaries.extractive.texts import CHINESE, ENGLISH, GERMAN, JAPANESE, RUSSIAN, THAI
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from indexing.management.adding import AddingCommand
+from indexing.management.add_command import AddingCommand
 from presets.papers.anthology import open_anthology
 from presets.papers.importing import add_papers
 

@@ -1,7 +1,7 @@
 import pytest
 from lxml import etree
 
-from presets.papers.anthology.texts import clean, read_markup
+from presets.papers.anthology.plain_text import clean, read_markup
 
 
 class TestClean:

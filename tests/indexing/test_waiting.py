@@ -1,9 +1,9 @@
 import pytest
 from django.core.management.base import CommandError
 
-from config import progress
 from indexing import tasks
-from indexing.management.following import follow_regeneration
+from indexing.management import waiting
+from indexing.management.waiting import follow_regeneration
 from indexing.models import IndexBuild, Regeneration
 from indexing.regeneration import begin_regeneration, cancel_regeneration
 from indexing.tasks import RegenerationRound
@@ -17,15 +17,15 @@ pytestmark = pytest.mark.django_db
 def row(build, monkeypatch) -> Regeneration:
     """Of one document, with no one who works on it but the test."""
     record_wakes(monkeypatch, tasks.settle)
-    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0)
     settle(build, give("One heron."))
     return begin_regeneration(["chunk"], index="plain")
 
 
 def between_looks(monkeypatch, *deeds) -> None:
     """Do one of these each time it would sleep."""
-    waiting = list(deeds)
-    monkeypatch.setattr(progress.time, "sleep", lambda seconds: waiting.pop(0)())
+    due = list(deeds)
+    monkeypatch.setattr(waiting.time, "sleep", lambda seconds: due.pop(0)())
 
 
 class TestFollowRegeneration:
@@ -79,7 +79,7 @@ class TestFollowRegeneration:
         assert len(looks) == 5
 
     def test_writes_lines_where_there_is_no_terminal(self, row, build, monkeypatch, capsys):
-        monkeypatch.setattr(progress, "LINE_SECONDS", 0)
+        monkeypatch.setattr(waiting, "LINE_SECONDS", 0)
         between_looks(
             monkeypatch,
             lambda: None,

@@ -9,7 +9,7 @@ PROGRAM = """
 import threading
 import django
 django.setup()
-from indexing.embedding.embedder import importing
+from core.import_lock import importing
 from retrieval.pipelines.declaring import read_declaration
 from retrieval.pipelines.loading import load_pipeline
 from summaries.extractive.phrases import find_key_phrases

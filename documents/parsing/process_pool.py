@@ -151,7 +151,7 @@ class _Child:
         # A file, not a pipe: nobody has to read it while waiting for the answer.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
         self._process = subprocess.Popen(
-            [sys.executable, "-X", "utf8", "-W", "ignore", "-m", "documents.parsing.child"],
+            [sys.executable, "-X", "utf8", "-W", "ignore", "-m", "documents.parsing.child_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from core.exceptions import DiskFull, InvalidInput
-from documents import importing
 from documents.models import Artifact
+from presets.papers import importing
 from presets.papers.anthology import Paper
 from presets.papers.importing import add_papers
 

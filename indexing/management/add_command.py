@@ -12,10 +12,10 @@ from core.local_workers import local_workers
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server
 from documents.importing import Given
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact
-from indexing.management.following import follow_artifacts
 from indexing.management.prepared import PreparedCommand
+from indexing.management.waiting import follow_artifacts
 from indexing.models import Index
 from indexing.stores.ownership import is_embedded, owning_store
 
@@ -79,9 +79,9 @@ class AddingCommand(PreparedCommand):
                 verdicts[_say_verdict(each)] += 1
                 advance(1)
                 if server and verdicts.total() % NUDGE_EVERY == 0:
-                    server.request("POST", "/api/v1/sweep/")
+                    server.reconcile()
         if server:
-            server.request("POST", "/api/v1/sweep/")
+            server.reconcile()
         for each in refused:
             assert each.error is not None
             self.stderr.write(f"{each.name}: {each.error} [{each.error.code}]")

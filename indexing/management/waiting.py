@@ -10,9 +10,11 @@ from django.db.models import Q
 from rich.console import Console
 
 from core.progress_bars import make_bars, progress_bar
-from documents.indexes import get_catalog
+from documents.index_catalog import get_catalog
 from documents.models import Artifact
-from indexing.models import Regeneration
+from indexing.comparison_text import describe_comparison
+from indexing.lifecycle import missing_artifacts
+from indexing.models import IndexBuild, Regeneration
 from indexing.progress import index_progress
 from indexing.regeneration import (
     RegenerationProgress,
@@ -25,7 +27,9 @@ LINE_SECONDS = 10.0  # between two lines where there is no terminal
 
 IDS_PER_QUERY = 500
 
-PATIENCE_SECONDS = 5.0  # without any progress, before a known problem ends the waiting
+# Without any progress, before a known problem ends the waiting.
+PATIENCE_SECONDS = 5.0
+BUILD_PATIENCE_SECONDS = 10.0
 
 
 def follow_artifacts(index: str, artifact_ids: set[UUID]) -> None:
@@ -103,3 +107,47 @@ def _regeneration_line(progress: RegenerationProgress, nodes_per_second: float) 
         nodes += f", about {progress.pending_count / nodes_per_second:.0f} s left"
     texts = f"; {progress.awaited_count} to be written about" if progress.awaited_count else ""
     return f"{', '.join(parts)}; {nodes}{texts}"
+
+
+BUILD_POLL_SECONDS = 0.5
+
+
+def follow_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBuild:
+    """Return once a build is whole and, where that was asked, promoted.
+
+    Raises:
+        CommandError: it was refused, paused or given up, or nothing moves for a known reason.
+    """
+    total = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED).count()
+    moved_at, done = time.monotonic(), 0
+    with progress_bar(f"Building {build}", total) as advance:
+        while True:
+            build = IndexBuild.objects.get(pk=build.pk)
+            if _is_over(build):
+                break
+            started = time.monotonic()
+            now_done = max(total - missing_artifacts(build).count(), done)
+            if now_done > done:
+                advance(now_done - done)
+                done, moved_at = now_done, time.monotonic()
+            problem = build.problem or build.writing_problem
+            if problem and time.monotonic() - moved_at > BUILD_PATIENCE_SECONDS:
+                raise CommandError(f"{build} waits: {problem}")
+            if done >= total and build.promotion == IndexBuild.Promotion.MANUAL:
+                break
+            time.sleep(max(BUILD_POLL_SECONDS, 4 * (time.monotonic() - started)))
+    for line in describe_comparison(build.comparison):
+        write(line)
+    if build.state == IndexBuild.State.RETIRED:
+        raise CommandError(f"{build} was given up.")
+    if build.paused_at is not None:
+        raise CommandError(f"{build} is paused. {build.pause_reason}".strip())
+    return build
+
+
+def _is_over(build: IndexBuild) -> bool:
+    if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}:
+        return True
+    # Asked for and answered: what was measured speaks against it.
+    is_refused = build.comparison is not None and build.promotion == IndexBuild.Promotion.MANUAL
+    return is_refused or build.paused_at is not None
