@@ -1,4 +1,4 @@
-"""API keys in the admin: listed and revoked. They are issued where the secret can be shown."""
+"""Admin for API keys: list and revoke. ``manage.py key create`` makes them."""
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet

@@ -1,4 +1,4 @@
-"""Who is asking: the holder of an API key, named in ``Authorization: Bearer``."""
+"""Authenticate requests by an API key in ``Authorization: Bearer``."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,8 +13,8 @@ from core import running_server
 
 
 @dataclass(frozen=True, slots=True)
-class KeyHolder:
-    """Stands where Django expects a user; it has no row, no password and no session."""
+class ApiKeyUser:
+    """The ``request.user`` of a request with an API key; it has no row, password or session."""
 
     name: str
     is_authenticated: ClassVar[bool] = True
@@ -28,31 +28,31 @@ class KeyHolder:
         return self.name
 
 
-class KeyAuthentication(BaseAuthentication):
-    """Costs one look into the database a request, none for the server's own key."""
+class ApiKeyAuthentication(BaseAuthentication):
+    """Authenticate by API key: one database query a request, none for the server's own key."""
 
-    def authenticate(self, request: Request) -> tuple[KeyHolder, None] | None:
+    def authenticate(self, request: Request) -> tuple[ApiKeyUser, None] | None:
         scheme, _, secret = get_authorization_header(request).decode("latin-1").partition(" ")
         if scheme.lower() != "bearer":
             return None
         secret = secret.strip()
         if running_server.is_own_key(secret):
-            return KeyHolder("this server"), None
-        name = ApiKey.find_holder(secret)
+            return ApiKeyUser("this server"), None
+        name = ApiKey.find_name_by_secret(secret)
         if name is None:
             raise AuthenticationFailed(
                 "This key is unknown or has been revoked.", code="unknown_key"
             )
-        return KeyHolder(name), None
+        return ApiKeyUser(name), None
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
 
 
-class KeyAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class ApiKeyAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the OpenAPI document describes it; registers itself by being defined."""
 
-    target_class = KeyAuthentication
+    target_class = ApiKeyAuthentication
     name = "key"
 
     def get_security_definition(self, auto_schema: object) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""System checks of what guards the API."""
+"""System checks of the admin key."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
-SHORTEST_SECRET = 16  # characters
+MIN_SECRET_CHARS = 16  # characters
 
 
 @register()
@@ -23,10 +23,10 @@ def check_admin_key(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
                 id="access.E001",
             )
         ]
-    if len(secret) < SHORTEST_SECRET:
+    if len(secret) < MIN_SECRET_CHARS:
         return [
             Warning(
-                f"STRATA_ADMIN_KEY is shorter than {SHORTEST_SECRET} characters and can be "
+                f"STRATA_ADMIN_KEY is shorter than {MIN_SECRET_CHARS} characters and can be "
                 "guessed.",
                 hint="openssl rand -hex 32 makes a good one.",
                 id="access.W001",

@@ -1,4 +1,4 @@
-"""API keys: who may ask. Secrets are shown once and never kept."""
+"""API keys. Only hashes are stored; a secret is shown once, when it is made."""
 
 import hashlib
 import secrets
@@ -7,7 +7,7 @@ from django.db import connection, models
 from django.db.models.functions import Now
 
 SECRET_BYTES = 32  # 256 random bits
-SHOWN_CHARS = 12  # of a secret we made: enough to tell keys apart, useless to guess the rest
+PREFIX_CHARS = 12  # of a secret we made: enough to tell keys apart, useless to guess the rest
 
 
 def hash_secret(secret: str) -> str:
@@ -18,16 +18,16 @@ def hash_secret(secret: str) -> str:
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     def active(self) -> "ApiKeyQuerySet":
-        """Keys that open the API."""
+        """Keys that have not been revoked."""
         return self.filter(revoked_at=None)
 
     def revoke(self) -> int:
-        """Close them from the next request on; how many were still open."""
+        """Revoke these keys; return how many were still active."""
         return self.active().update(revoked_at=Now())
 
 
 class ApiKey(models.Model):
-    """Someone's way in. Revoked ones stay, so that it is known whom a prefix belonged to."""
+    """An API key. Revoked keys keep their rows, so a prefix can still be traced to its owner."""
 
     name = models.CharField(max_length=100, help_text="Whose it is, or what it is for.")
     prefix = models.CharField(max_length=16, editable=False, help_text="To tell keys apart.")
@@ -46,8 +46,8 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     @classmethod
-    def find_holder(cls, secret: str) -> str | None:
-        """The name of the key that this secret opens the API with.
+    def find_name_by_secret(cls, secret: str) -> str | None:
+        """Return the name of the active key with this secret, or None.
 
         Every request asks: in plain SQL, since the ORM takes longer to write the query and to
         make a key of the row than the database to answer.
@@ -70,7 +70,7 @@ class ApiKey(models.Model):
         """
         if secret is None:
             secret = f"strata_{secrets.token_urlsafe(SECRET_BYTES)}"
-            prefix = secret[:SHOWN_CHARS]
+            prefix = secret[:PREFIX_CHARS]
         else:
             # One that may be short or guessable: show nothing of it, only of its hash.
             prefix = f"given_{hash_secret(secret)[:8]}"

@@ -18,7 +18,7 @@ UPSERT = 500
 
 def cut(texts: Sequence[Text]) -> list[str]:
     """The texts the service embeds for these documents under the plain recipe."""
-    from documents.sources import cut_sources
+    from documents.sources import split_into_sources
     from indexing.chunking import cut_chunks, embedded_text
     from indexing.embedding import get_embedder
     from indexing.spec import IndexSpec
@@ -29,7 +29,7 @@ def cut(texts: Sequence[Text]) -> list[str]:
     return [
         embedded_text(text.title, chunk.text)
         for text in texts
-        for span in cut_sources(text.text)
+        for span in split_into_sources(text.text)
         for chunk in cut_chunks(
             text.text[span.start : span.end],
             strategy,

@@ -66,7 +66,7 @@ def _write(build_id: int, start: int, vectors: NDArray[np.float32]) -> None:
 
     from concepts.models import Concept
     from core.text import hash_text
-    from documents.entities import identify_entity
+    from documents.entities import compute_entity_identity
     from documents.models import Artifact
     from indexing.models import IndexBuild, Node
     from indexing.stores import Point, get_store
@@ -82,7 +82,7 @@ def _write(build_id: int, start: int, vectors: NDArray[np.float32]) -> None:
                 index=INDEX,
                 role=Artifact.Role.CONCEPT,
                 state=Artifact.State.PARSED,
-                identity=identify_entity(Artifact.Role.CONCEPT, label),
+                identity=compute_entity_identity(Artifact.Role.CONCEPT, label),
                 title=label,
             )
         )

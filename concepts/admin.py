@@ -22,7 +22,7 @@ from concepts.models import (
 from core.admin import Listed, LookedAt, selected
 from core.enqueueing import wake_on_commit
 from core.exceptions import InvalidInput, StrataError
-from documents.admin import IndexFilter, IndexOfArtifactFilter
+from documents.admin import ArtifactIndexFilter, IndexFilter
 from indexing.models import IndexBuild
 
 
@@ -321,7 +321,7 @@ class InstanceAdmin(LookedAt):
     """Quotes come in through the API or an import, which find them in their text."""
 
     list_display = ["__str__", "concept", "artifact", "is_lost"]
-    list_filter = ["is_lost", IndexOfArtifactFilter]
+    list_filter = ["is_lost", ArtifactIndexFilter]
     list_select_related = ["concept", "artifact"]
     search_fields = ["quote", "concept__label"]
     search_help_text = "Quote, label, or the id of the instance, its concept or its document."

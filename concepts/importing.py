@@ -28,7 +28,7 @@ from concepts.services import (
 from core.exceptions import InvalidInput, StrataError, TooLarge
 from core.parsers import iter_lines, load_json
 from documents.models import Artifact
-from documents.services import find_given
+from documents.services import find_by_external_ids
 
 DEFAULT_TYPE = "RELATED TO"  # of an edge that says nothing of its type
 FIELDS = {
@@ -130,7 +130,7 @@ def _take_quote(index: str, where: str, concept: Concept, content: Mapping[str, 
     _check_fields(content, QUOTE_FIELDS)
     source, artifact = _id(content, "source"), _id(content, "artifact")
     if document := _text(content, "document"):
-        given: dict[str, Artifact] = find_given(index, [document])
+        given: dict[str, Artifact] = find_by_external_ids(index, [document])
         if document not in given:
             raise QuoteNotFound(f"{index} has no document {document!r}.", field="document")
         artifact = given[document].pk

@@ -61,7 +61,7 @@ class _EntityKind(UnwrittenKind):
             artifact=OuterRef("pk"),
             kind=self.name,
             text_hash=OuterRef("text_hash"),
-            label_hash=OuterRef("artifact__label_hash"),
+            attributes_hash=OuterRef("artifact__attributes_hash"),
         ).exclude(state=Node.State.DOOMED)
         entities = self.model._default_manager.filter(artifact=OuterRef("pk"))
         return Exists(entities.filter(~Exists(mirrored)))

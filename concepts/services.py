@@ -9,7 +9,7 @@ from django.db import transaction
 from concepts.exceptions import UnknownConcept, UnknownRelationshipType
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from core.exceptions import InvalidInput
-from documents.entities import add_entity, change_entity, identify_entity
+from documents.entities import add_entity, compute_entity_identity, update_entity
 from documents.models import Artifact
 from documents.services import remove_artifact
 from indexing.models import IndexBuild
@@ -132,7 +132,7 @@ def merge_concepts(kept_id: UUID, merged_ids: Collection[UUID]) -> Concept:
 
 def find_concept(index: str, label: str) -> Concept | None:
     """The index's concept of this label, in any case."""
-    identity = identify_entity(CONCEPT, name_key(label))
+    identity = compute_entity_identity(CONCEPT, name_key(label))
     return Concept.objects.filter(artifact__index=index, artifact__identity=identity).first()
 
 
@@ -151,7 +151,7 @@ def lock_concept(concept_id: UUID) -> Concept:
 
 def _keep_concept(concept: Concept) -> None:
     concept.save()
-    change_entity(concept.pk, name=name_key(concept.label), title=concept.label)
+    update_entity(concept.pk, name=name_key(concept.label), title=concept.label)
 
 
 def _move_instances(kept: Concept, others: Sequence[UUID]) -> None:
@@ -226,7 +226,7 @@ def edit_relationship_type(
     if description is not None:
         kind.description = _clean_description(description)
     kind.save()
-    change_entity(kind.pk, name=name_key(kind.name), title=kind.name)
+    update_entity(kind.pk, name=name_key(kind.name), title=kind.name)
     return kind
 
 
@@ -243,7 +243,7 @@ def remove_relationship_type(type_id: UUID) -> int:
 
 def find_relationship_type(index: str, name: str) -> RelationshipType | None:
     """The index's type of this name, in any case."""
-    identity = identify_entity(RELATIONSHIP_TYPE, name_key(name))
+    identity = compute_entity_identity(RELATIONSHIP_TYPE, name_key(name))
     found = RelationshipType.objects.filter(artifact__index=index, artifact__identity=identity)
     return found.first()
 

@@ -276,7 +276,7 @@ def checked(serializer_class: type[StrictSerializer], data: Any) -> dict[str, An
 
 
 def check_index(index: str) -> None:
-    names = get_catalog().names()
+    names = get_catalog().index_names()
     if index not in names:
         shown = index[:MAX_NAME_CHARS]
         raise UnknownIndex(f"There is no index named {shown!r}.", field="index", allowed=names)

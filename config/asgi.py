@@ -1,4 +1,4 @@
-"""The service under ASGI: what streams answers, and everything else besides."""
+"""The ASGI application; it preloads models and pipelines at startup."""
 
 import asyncio
 import os
@@ -8,18 +8,18 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
-answer = get_asgi_application()
+django_application = get_asgi_application()
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """A process is ready once it has loaded what its first question would wait for."""
+    """Preload everything at lifespan startup; pass all other scopes to Django."""
     if scope["type"] != "lifespan":
-        await answer(scope, receive, send)
+        await django_application(scope, receive, send)
         return
-    from config.preloading import load_all
+    from config.preloading import preload_all
 
     await receive()  # startup
-    await asyncio.to_thread(load_all)
+    await asyncio.to_thread(preload_all)
     await send({"type": "lifespan.startup.complete"})
     await receive()  # shutdown
     await send({"type": "lifespan.shutdown.complete"})

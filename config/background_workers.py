@@ -1,9 +1,18 @@
-"""All work that is worked off in rounds, for whoever stops it."""
+"""All background workers of the process, listed so that they can be stopped."""
 
 from concepts.tasks import extracting, surveying
 from evaluation.tasks import evaluating, promoting
 from indexing.tasks import regenerating, settling
 from summaries.tasks import writing
-from webhooks.tasks import delivering
+from webhooks.tasks import delivery_worker
 
-ROUNDS = (settling, writing, delivering, promoting, regenerating, evaluating, surveying, extracting)
+BACKGROUND_WORKERS = (
+    settling,
+    writing,
+    delivery_worker,
+    promoting,
+    regenerating,
+    evaluating,
+    surveying,
+    extracting,
+)

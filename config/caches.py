@@ -9,8 +9,8 @@ from redis.exceptions import RedisError
 logger = logging.getLogger(__name__)
 
 
-class LenientRedisCache(RedisCache):
-    """Redis, whose absence is no failure: nothing is found in it, and nothing is kept.
+class FaultTolerantRedisCache(RedisCache):
+    """A Redis cache that behaves as empty while Redis does not answer.
 
     What it holds may be lost at any time. A search or an answer does without.
     """

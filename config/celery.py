@@ -1,4 +1,4 @@
-"""The Celery application: its queues, and what runs by the clock."""
+"""The Celery application: queues, task routes and the beat schedule."""
 
 import os
 
@@ -26,13 +26,13 @@ app.conf.task_routes = {
     "indexing.tasks.settle": {"queue": "indexing"},
     "summaries.tasks.write": {"queue": "llm"},
     "concepts.tasks.extract_concepts": {"queue": "llm"},
-    "webhooks.tasks.deliver": {"queue": "webhooks"},
+    "webhooks.tasks.send_due_deliveries": {"queue": "webhooks"},
     "concepts.tasks.survey_concepts": {"queue": "indexing"},
     # They search: the model is there.
     "evaluation.tasks.promote_builds": {"queue": "indexing"},
     "evaluation.tasks.measure_run": {"queue": "indexing"},
 }
-SWEEPS = {  # seconds between two
+PERIODIC_TASKS = {  # seconds between two
     "documents.tasks.sweep_documents": 60.0,
     "indexing.tasks.sweep_indexes": 60.0,
     "summaries.tasks.sweep_writing": 60.0,
@@ -44,6 +44,6 @@ SWEEPS = {  # seconds between two
 app.conf.beat_schedule = {
     # Without an end to them they would pile up while no worker takes them.
     task: {"task": task, "schedule": seconds, "options": {"expires": 600}}
-    for task, seconds in SWEEPS.items()
+    for task, seconds in PERIODIC_TASKS.items()
 }
 app.autodiscover_tasks()

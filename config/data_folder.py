@@ -14,9 +14,9 @@ def create_data_folder() -> None:
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
 
 
-def read_secret_key(data_folder: Path) -> str:
-    """The secret of this data folder; the first call writes it, because sessions must outlive a
-    restart."""
+def load_or_create_secret_key(data_folder: Path) -> str:
+    """Return the secret key of this data folder; the first call creates it, because sessions must
+    survive a restart."""
     path = data_folder / "secret_key"
     data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:

@@ -1,4 +1,5 @@
-"""The embedded form: this process works the ledger off, and owns the vector engine for it.
+"""Embedded mode: run the background workers and the web server in this process, which owns the
+vector engine.
 
 ``serve`` runs it beside the web server; commands run it by themselves when no server does.
 """
@@ -20,11 +21,11 @@ from waitress.server import BaseWSGIServer
 
 from concepts import extraction as concepts
 from config import asgi, wsgi
-from config.background_workers import ROUNDS
+from config.background_workers import BACKGROUND_WORKERS
 from config.celery import QUEUES, app
-from config.stream_server import StreamServer, make_channel
+from config.stream_server import StreamServer, make_channel_class
 from documents import services as documents
-from documents.parsing import close_children
+from documents.parsing import close_child_processes
 from indexing import regeneration
 from indexing import services as indexing
 from indexing.tasks import wake_sweeps
@@ -38,11 +39,11 @@ MAX_BODY_BYTES = 16 * 2**30  # of a batch; the views bound everything else
 # One settles, one writes, one delivers, two look for concepts and what is near them; the others
 # read files and plan.
 WORKER_THREADS = 7
-TRIM_SECONDS = 3.0  # one round takes some milliseconds
+MEMORY_TRIM_SECONDS = 3.0  # one round takes some milliseconds
 DRAIN_SECONDS = 3.0  # what is under way may finish; what does not is taken up at the next start
 
 
-class Workers:
+class InProcessCelery:
     """Celery's worker and beat in threads of this process."""
 
     def __init__(self) -> None:
@@ -73,7 +74,8 @@ class Workers:
 
 @contextmanager
 def local_workers() -> Iterator[None]:
-    """Work the ledger off, in threads, until the block ends. The store must be ours."""
+    """Run the background workers in threads until the block ends. This process must own the
+    store."""
     # Whoever held a lease is dead: the engine's owner does all the work there is.
     documents.release_parse_leases()
     indexing.release_leases()
@@ -81,39 +83,39 @@ def local_workers() -> Iterator[None]:
     summaries.release_leases()
     concepts.release_leases()
     webhooks.release_leases()
-    for work in ROUNDS:
-        work.is_stopping.clear()
-    workers = Workers()
+    for work in BACKGROUND_WORKERS:
+        work.stop_requested.clear()
+    workers = InProcessCelery()
     workers.start()
-    is_over = threading.Event()
-    threading.Thread(target=_return_freed_memory, args=[is_over], daemon=True).start()
+    stop_event = threading.Event()
+    threading.Thread(target=_return_freed_memory, args=[stop_event], daemon=True).start()
     wake_sweeps()
     try:
         yield
     finally:
-        is_over.set()
-        for work in ROUNDS:
-            work.is_stopping.set()
+        stop_event.set()
+        for work in BACKGROUND_WORKERS:
+            work.stop_requested.set()
         deadline = time.monotonic() + DRAIN_SECONDS
-        close_children()  # a parser at work gives its file back at the next start
+        close_child_processes()  # a parser at work gives its file back at the next start
         workers.stop()
-        for work in ROUNDS:
+        for work in BACKGROUND_WORKERS:
             work.wait_idle(max(0.0, deadline - time.monotonic()))
 
 
-def _return_freed_memory(is_over: threading.Event) -> None:
+def _return_freed_memory(stop_event: threading.Event) -> None:
     """Have glibc give freed memory back now and then; without effect on other C libraries.
 
     By itself it keeps what large documents needed for a moment, in a heap for each thread: a
     gigabyte after a few dozen files.
     """
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    while malloc_trim is not None and not is_over.wait(TRIM_SECONDS):
+    while malloc_trim is not None and not stop_event.wait(MEMORY_TRIM_SECONDS):
         malloc_trim(0)
 
 
 @contextmanager
-def web_serving(host: str, port: int) -> Iterator[None]:
+def run_web_server(host: str, port: int) -> Iterator[None]:
     """The web server, in threads of this process, until the block ends.
 
     Raises:
@@ -122,19 +124,19 @@ def web_serving(host: str, port: int) -> Iterator[None]:
     # A request's body is read to its end before a thread takes it up; a large one waits on disk.
     tempfile.tempdir = str(settings.FILE_UPLOAD_TEMP_DIR)
     streams = StreamServer(asgi.application)
-    listening: dict[int, Any] = {}  # descriptor -> what answers for it
+    dispatchers: dict[int, Any] = {}  # descriptor -> what answers for it
     server = waitress.create_server(
         wsgi.application,
-        map=listening,
+        map=dispatchers,
         host=host,
         port=port,
         threads=WEB_THREADS,
         max_request_body_size=MAX_BODY_BYTES,
         ident="strata",
     )
-    for listener in listening.values():
+    for listener in dispatchers.values():
         if isinstance(listener, BaseWSGIServer):  # one for each address of the host
-            listener.channel_class = make_channel(streams)
+            listener.channel_class = make_channel_class(streams)
     streams.start()
     threading.Thread(target=server.run, name="web", daemon=True).start()
     try:

@@ -1,4 +1,4 @@
-"""How errors leave the service: the one table from exception to HTTP status.
+"""Map exceptions to HTTP responses; ``HTTP_STATUS`` is the one table.
 
 Every error under ``/api/`` is ``{code, detail, field?, allowed?, fix?}``.
 """
@@ -55,7 +55,7 @@ from summaries.exceptions import (
 
 logger = logging.getLogger(__name__)
 
-RETRY_SECONDS = 5  # what a caller is told to wait where a retry may help
+RETRY_AFTER_SECONDS = 5  # what a caller is told to wait where a retry may help
 
 # The nearest class counts: what stands here for a class holds for those derived from it.
 HTTP_STATUS: dict[type[StrataError], int] = {
@@ -100,7 +100,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
 }
 
 # Where DRF's own code says less than the status.
-DRF_CODES = {"parse_error": "malformed"}
+DRF_CODE_OVERRIDES = {"parse_error": "malformed"}
 
 
 def http_status(error: StrataError) -> int:
@@ -112,49 +112,51 @@ def http_status(error: StrataError) -> int:
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's hook. None passes a defect on to Django: logged there, answered by ``handler500``."""
-    response = _response(error)
+    response = _translate_error(error)
     if response is not None:
         set_rollback()
     return response
 
 
-def _response(error: Exception) -> Response | None:
+def _translate_error(error: Exception) -> Response | None:
     if isinstance(error, exceptions.ValidationError):
         error = invalid_input(error.detail)
     if isinstance(error, StrataError):
         status = http_status(error)
         if status >= 500:
             logger.error("%s: %s", error.code, error)
-        headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else {}
+        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status == 503 else {}
         return Response(describe_error(error), status=status, headers=headers)
     if isinstance(error, (OperationalError, InterfaceError)):
         logger.exception("The database did not answer")
-        return _away("database_unavailable", "The database did not answer; try again.")
+        return _service_unavailable(
+            "database_unavailable", "The database did not answer; try again."
+        )
     if isinstance(error, BrokerError):
         logger.error("The broker did not answer: %s", error)
-        return _away(
+        return _service_unavailable(
             "broker_unavailable",
             "The broker of messages did not answer. What is due is done once it does.",
         )
     if isinstance(error, exceptions.APIException):
-        return _api_response(error)
+        return _drf_error_response(error)
     if isinstance(error, Http404):
-        return _body(404, "not_found", "There is nothing at this address.")
+        return _error_response(404, "not_found", "There is nothing at this address.")
     if isinstance(error, DjangoPermissionDenied):
-        return _body(403, "permission_denied", str(error) or "This is not yours to do.")
+        return _error_response(403, "permission_denied", str(error) or "This is not yours to do.")
     if isinstance(error, RequestDataTooBig):
-        return _body(413, "too_large", "The body is larger than is accepted.")
+        return _error_response(413, "too_large", "The body is larger than is accepted.")
     if isinstance(error, (SuspiciousOperation, BadRequest, UnreadablePostError)):
-        return _body(400, "malformed", "The request cannot be read.")
+        return _error_response(400, "malformed", "The request cannot be read.")
     return None
 
 
-def _away(code: str, detail: str) -> Response:
-    headers = {"Retry-After": str(RETRY_SECONDS)}
+def _service_unavailable(code: str, detail: str) -> Response:
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
     return Response({"code": code, "detail": detail}, status=503, headers=headers)
 
 
-def _api_response(error: exceptions.APIException) -> Response:
+def _drf_error_response(error: exceptions.APIException) -> Response:
     headers = {}
     if auth_header := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = auth_header
@@ -163,13 +165,13 @@ def _api_response(error: exceptions.APIException) -> Response:
     code, detail = error.default_code, str(error.detail)
     if isinstance(error.detail, exceptions.ErrorDetail):
         code = error.detail.code or code
-    response = _body(error.status_code, DRF_CODES.get(code, code), detail)
+    response = _error_response(error.status_code, DRF_CODE_OVERRIDES.get(code, code), detail)
     for name, value in headers.items():
         response[name] = value
     return response
 
 
-def _body(status: int, code: str, detail: str) -> Response:
+def _error_response(status: int, code: str, detail: str) -> Response:
     return Response({"code": code, "detail": detail}, status=status)
 
 
@@ -177,24 +179,24 @@ def _body(status: int, code: str, detail: str) -> Response:
 
 
 def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 400, "malformed", "The request cannot be read.")
+    return _render_django_error(request, 400, "malformed", "The request cannot be read.")
 
 
 def handler403(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 403, "permission_denied", "This is not yours to do.")
+    return _render_django_error(request, 403, "permission_denied", "This is not yours to do.")
 
 
 def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 404, "not_found", "There is nothing at this address.")
+    return _render_django_error(request, 404, "not_found", "There is nothing at this address.")
 
 
 def handler500(request: HttpRequest) -> HttpResponse:
-    return _answer(
+    return _render_django_error(
         request, 500, "server_error", "Something went wrong on the server; it has been logged."
     )
 
 
-def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
+def _render_django_error(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
     if request.path_info.startswith("/api/"):
         return JsonResponse({"code": code, "detail": detail}, status=status)
     return HttpResponse(f"{detail}\n", status=status, content_type="text/plain; charset=utf-8")

@@ -26,6 +26,6 @@ control_socket_disable = True  # nothing asks it
 
 def post_worker_init(worker: Any) -> None:
     """Load what the first search of a process would wait for, before it takes requests."""
-    from config.preloading import load_searching
+    from config.preloading import preload_models_and_store
 
-    load_searching()
+    preload_models_and_store()

@@ -1,4 +1,4 @@
-"""Loading what takes seconds before the first request has to wait for it."""
+"""Preload embedding models, the vector store and query pipelines before the first request."""
 
 import logging
 
@@ -10,7 +10,7 @@ from indexing.stores import get_store
 logger = logging.getLogger(__name__)
 
 
-def load_searching() -> None:
+def preload_models_and_store() -> None:
     """The embedding models of all specs and the vector store. Without them the process serves
     all the same, and says so."""
     try:
@@ -21,7 +21,7 @@ def load_searching() -> None:
         logger.warning("This process serves without having loaded all it needs: %s", error)
 
 
-def load_pipelines() -> None:
+def preload_pipelines() -> None:
     """The query pipelines that the specs name, and with the first of them Haystack and
     LlamaIndex, which take seconds to import."""
     from retrieval.pipelines.loading import get_pipeline
@@ -33,6 +33,6 @@ def load_pipelines() -> None:
             logger.warning("A query pipeline was not loaded: %s", error)
 
 
-def load_all() -> None:
-    load_searching()
-    load_pipelines()
+def preload_all() -> None:
+    preload_models_and_store()
+    preload_pipelines()

@@ -1,4 +1,4 @@
-"""Progress on stderr: bars where it is a terminal, a line now and then where it is not."""
+"""Show indexing progress on stderr and wait for it: bars on a terminal, else periodic lines."""
 
 import sys
 import threading
@@ -12,26 +12,26 @@ from core.progress_bars import make_bars
 from indexing.progress import IndexProgress, index_progress
 
 POLL_SECONDS = 1.0
-LINE_SECONDS = 10.0  # between two lines where there is no terminal
+LOG_LINE_SECONDS = 10.0  # between two lines where there is no terminal
 
 
-def watch_progress(is_over: threading.Event) -> None:
-    """Show what is being indexed, with an estimate of the time left, until ``is_over``."""
+def show_indexing_progress(stop_event: threading.Event) -> None:
+    """Show what is being indexed, with an estimate of the time left, until ``stop_event``."""
     console = Console(file=sys.stderr)
     try:
         if console.is_terminal:
-            _draw_bars(console, is_over)
+            _draw_bars(console, stop_event)
         else:
-            _write_lines(is_over)
+            _write_lines(stop_event)
     finally:
         connections.close_all()
 
 
-def _draw_bars(console: Console, is_over: threading.Event) -> None:
+def _draw_bars(console: Console, stop_event: threading.Event) -> None:
     bars = make_bars(console)
     shown: dict[str, TaskID] = {}
-    while not is_over.wait(POLL_SECONDS):
-        unfinished = {progress.name: progress for progress in _unfinished()}
+    while not stop_event.wait(POLL_SECONDS):
+        unfinished = {progress.name: progress for progress in _unfinished_indexes()}
         for name in [*shown]:
             if name not in unfinished:
                 bars.remove_task(shown.pop(name))
@@ -47,12 +47,12 @@ def _draw_bars(console: Console, is_over: threading.Event) -> None:
     bars.stop()
 
 
-def _write_lines(is_over: threading.Event) -> None:
+def _write_lines(stop_event: threading.Event) -> None:
     started_at: float | None = None
     settled_before = 0
     last_line_at = 0.0
-    while not is_over.wait(POLL_SECONDS):
-        unfinished = _unfinished()
+    while not stop_event.wait(POLL_SECONDS):
+        unfinished = _unfinished_indexes()
         now = time.monotonic()
         if not unfinished:
             if started_at is not None:
@@ -62,7 +62,7 @@ def _write_lines(is_over: threading.Event) -> None:
         settled = sum(progress.settled for progress in unfinished)
         if started_at is None or settled < settled_before:
             started_at, settled_before = now, settled
-        if now - last_line_at < LINE_SECONDS:
+        if now - last_line_at < LOG_LINE_SECONDS:
             continue
         last_line_at = now
         pending = sum(progress.pending for progress in unfinished)
@@ -74,7 +74,7 @@ def _write_lines(is_over: threading.Event) -> None:
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _unfinished() -> list[IndexProgress]:
+def _unfinished_indexes() -> list[IndexProgress]:
     try:
         every = index_progress()
     except DatabaseError:  # busy for a moment: look again at the next tick

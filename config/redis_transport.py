@@ -1,4 +1,4 @@
-"""How Celery reaches Redis."""
+"""A Kombu Redis transport that survives a lost connection."""
 
 from typing import Any
 
@@ -6,8 +6,9 @@ from kombu.transport import redis
 from redis.exceptions import ConnectionError
 
 
-class Channel(redis.Channel):
-    """Kombu's, whose messages can be given back or acknowledged too late.
+class HandOverChannel(redis.Channel):
+    """Kombu's Redis channel, which also accepts a late ``ack`` or ``reject`` on a closed
+    connection.
 
     Where Redis goes away, Celery 5.7 takes the broken connection apart while messages are still
     held by its channel. Whatever brings one back then would meet an ``AttributeError``, which
@@ -22,4 +23,4 @@ class Channel(redis.Channel):
 
 
 class Transport(redis.Transport):
-    Channel = Channel
+    HandOverChannel = HandOverChannel

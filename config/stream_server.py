@@ -1,4 +1,4 @@
-"""Streams in the embedded form: connections move from the web server's threads to an event loop.
+"""Event-loop server for streamed answers in embedded mode.
 
 Plain requests are answered from threads, which is quickest. An answer that a language model
 writes lasts for many seconds, and each would hold a thread as long. So a connection that asks
@@ -17,11 +17,14 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from config.waitress_channel import Connection
+from config.waitress_channel import HeaderMergingChannel
 
-STREAMED: Final = (b"GET /api/v1/ask", b"POST /api/v1/ask")  # how requests for streams begin
-THREADS: Final = 8  # for what would block the loop; each keeps its database connection
-STOP_SECONDS: Final = 1.0  # until streams under way are cut off
+STREAM_REQUEST_PREFIXES: Final = (
+    b"GET /api/v1/ask",
+    b"POST /api/v1/ask",
+)  # how requests for streams begin
+STREAM_THREADS: Final = 8  # for what would block the loop; each keeps its database connection
+STOP_TIMEOUT_SECONDS: Final = 1.0  # until streams under way are cut off
 
 
 class StreamServer:
@@ -29,7 +32,7 @@ class StreamServer:
 
     def __init__(self, application: Any) -> None:
         self._config = uvicorn.Config(
-            _closing_after(application),
+            _close_after_response(application),
             http=H11Protocol,
             ws="none",
             lifespan="off",
@@ -41,15 +44,15 @@ class StreamServer:
         self._config.load()
         self._state = ServerState()
         self._loop = asyncio.new_event_loop()
-        self._loop.set_default_executor(ThreadPoolExecutor(THREADS, "stream"))
+        self._loop.set_default_executor(ThreadPoolExecutor(STREAM_THREADS, "stream"))
         self._thread = threading.Thread(target=self._loop.run_forever, name="streams", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
-    def take(self, connection: socket.socket, received: bytes) -> None:
-        """Answer a connection from now on, which has sent this much of a request."""
-        self._loop.call_soon_threadsafe(self._adopt, connection, received)
+    def accept_connection(self, connection: socket.socket, received: bytes) -> None:
+        """Take over a connection that has already sent ``received``, and answer it."""
+        self._loop.call_soon_threadsafe(self._start_protocol, connection, received)
 
     def stop(self) -> None:
         """Let what is under way end for a moment, then cut it off."""
@@ -58,9 +61,9 @@ class StreamServer:
         self._thread.join()
         self._loop.close()
 
-    def _adopt(self, connection: socket.socket, received: bytes) -> None:
-        def make_protocol() -> _Adopted:
-            return _Adopted(
+    def _start_protocol(self, connection: socket.socket, received: bytes) -> None:
+        def make_protocol() -> _HandedOverProtocol:
+            return _HandedOverProtocol(
                 received,
                 config=self._config,
                 server_state=self._state,
@@ -78,15 +81,15 @@ class StreamServer:
         for connection in list(self._state.connections):
             connection.shutdown()
         if self._state.tasks:
-            await asyncio.wait(self._state.tasks, timeout=STOP_SECONDS)
+            await asyncio.wait(self._state.tasks, timeout=STOP_TIMEOUT_SECONDS)
         for task in list(self._state.tasks):
             task.cancel()
         if self._state.tasks:
-            await asyncio.wait(self._state.tasks, timeout=STOP_SECONDS)
+            await asyncio.wait(self._state.tasks, timeout=STOP_TIMEOUT_SECONDS)
 
 
-def _closing_after(application: Any) -> Any:
-    """The application, on connections for one answer each."""
+def _close_after_response(application: Any) -> Any:
+    """Wrap the application so that every response closes its connection."""
 
     async def answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
         async def send_closing(message: dict[str, Any]) -> None:
@@ -100,7 +103,7 @@ def _closing_after(application: Any) -> Any:
     return answer
 
 
-class _Adopted(H11Protocol):
+class _HandedOverProtocol(H11Protocol):
     """HTTP on a connection whose first bytes were read before."""
 
     def __init__(self, received: bytes, **given: Any) -> None:
@@ -112,33 +115,34 @@ class _Adopted(H11Protocol):
         self.data_received(self._received)
 
 
-def make_channel(streams: StreamServer) -> type[Connection]:
-    """Of connections that are handed over where a request is for a stream."""
+def make_channel_class(streams: StreamServer) -> type[HeaderMergingChannel]:
+    """The waitress channel class that hands a connection to ``streams`` when it asks for a
+    stream."""
 
-    class Channel(Connection):
-        _begun = b""  # of a request that cannot be told yet
+    class Channel(HeaderMergingChannel):
+        _partial_request = b""  # of a request that cannot be told yet
 
         def received(self, data: bytes) -> bool:
             if self.request is None and not self.requests:
-                data = self._begun + data
-                self._begun = b""
-                if _is_streamed(data):
+                data = self._partial_request + data
+                self._partial_request = b""
+                if _is_stream_request(data):
                     self.del_channel()
                     self.connected = False
-                    streams.take(self.socket, data)
+                    streams.accept_connection(self.socket, data)
                     return True
-                if any(start.startswith(data) for start in STREAMED):
-                    self._begun = data
+                if any(start.startswith(data) for start in STREAM_REQUEST_PREFIXES):
+                    self._partial_request = data
                     return False
             return bool(super().received(data))
 
     return Channel
 
 
-def _is_streamed(data: bytes) -> bool:
-    """Whether the request that begins so is for one of ``STREAMED``, and not for another address
-    that only begins alike."""
-    for start in STREAMED:
+def _is_stream_request(data: bytes) -> bool:
+    """Whether the request that begins so is for one of ``STREAM_REQUEST_PREFIXES``, and not for
+    another address that only begins alike."""
+    for start in STREAM_REQUEST_PREFIXES:
         if data.startswith(start) and data[len(start) : len(start) + 1] in {b" ", b"?", b"/"}:
             return True
     return False

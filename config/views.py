@@ -1,4 +1,4 @@
-"""The pages of search and of concepts, and the two health checks."""
+"""Views of the search page, the concepts page and the health checks."""
 
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -26,13 +26,13 @@ def concepts_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def live(request: HttpRequest) -> HttpResponse:
-    """The process answers."""
+    """Liveness check: always 200."""
     return JsonResponse({"status": "live"})
 
 
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """Database and vector store answer, so searches will."""
+    """Readiness check: 200 if the database and the vector store answer, else 503."""
     checks = {"database": "ok", "vectors": "ok"}
     try:
         with connection.cursor() as cursor:

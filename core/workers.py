@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 class Worker:
     """Work for one thread of the process at a time: a second would only fight the first for the
-    same cores. Whoever sets ``is_stopping`` ends it at the next step."""
+    same cores. Whoever sets ``stop_requested`` ends it at the next step."""
 
     def __init__(self) -> None:
         self._working = threading.Lock()
-        self.is_stopping = threading.Event()
+        self.stop_requested = threading.Event()
 
     @contextmanager
     def _turn(self) -> Iterator[bool]:

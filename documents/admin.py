@@ -1,7 +1,6 @@
-"""Documents in the admin: to look at, and to delete. Content comes in through the API.
+"""Admin for artifacts, pages and sources: view and delete. Content comes in through the API.
 
-Also what every list of the service shares, for all of them may grow long. Actions that other apps
-offer on artifacts and pages stand in those apps' admin modules.
+Other apps add actions on artifacts and pages in their own admin modules.
 """
 
 from contextlib import suppress
@@ -22,14 +21,14 @@ class IndexFilter(admin.SimpleListFilter):
     lookup = "index"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, name) for name in sorted(get_catalog().names())]
+        return [(name, name) for name in sorted(get_catalog().index_names())]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         name = self.value()
         return queryset if name is None else queryset.filter(**{self.lookup: name})
 
 
-class IndexOfArtifactFilter(IndexFilter):
+class ArtifactIndexFilter(IndexFilter):
     lookup = "artifact__index"
 
 
@@ -49,7 +48,7 @@ class ArtifactAdmin(LookedAt):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """The artifacts alone: what goes with them is no one's to keep, and may be thousands."""
+        """List only the artifacts; the thousands of rows deleted with them are not shown."""
         names = [str(artifact) for artifact in objs]
         return names, {str(self.opts.verbose_name_plural): len(names)}, set(), []
 
@@ -63,10 +62,10 @@ class ArtifactAdmin(LookedAt):
                 remove_artifact(artifact_id)
 
 
-class PartAdmin(LookedAt):
+class ArtifactPartAdmin(LookedAt):
     """Pages and sources, which come and go with their artifact."""
 
-    list_filter = [IndexOfArtifactFilter]
+    list_filter = [ArtifactIndexFilter]
     list_select_related = ["artifact"]
     long_fields = ["text", *(f"artifact__{name}" for name in ArtifactAdmin.long_fields)]
     id_fields = ["pk", "artifact"]
@@ -76,7 +75,7 @@ class PartAdmin(LookedAt):
 
 
 @admin.register(Page)
-class PageAdmin(PartAdmin):
+class PageAdmin(ArtifactPartAdmin):
     list_display = ["artifact", "index", "label"]
     search_fields = ["artifact__title", "label"]
     search_help_text = "Title, label, or the id of the page or its artifact."
@@ -84,7 +83,7 @@ class PageAdmin(PartAdmin):
 
 
 @admin.register(Source)
-class SourceAdmin(PartAdmin):
+class SourceAdmin(ArtifactPartAdmin):
     list_display = ["artifact", "ordinal", "heading", "start", "end"]
     search_fields = ["artifact__title", "heading"]
     search_help_text = "Title, heading, or the id of the source, its page or its artifact."

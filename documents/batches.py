@@ -1,4 +1,4 @@
-"""Artifacts given by the line: many in one request, a verdict for each."""
+"""Add many artifacts in one request: JSON Lines in, one result line for each."""
 
 import json
 import logging
@@ -12,46 +12,46 @@ from django.db import DatabaseError, OperationalError, transaction
 from core.exceptions import StrataError, TooLarge
 from core.parsers import Line, Readable, iter_lines, load_json
 from core.serializers import describe_error
-from documents.serializers import read_text_artifact
+from documents.serializers import validate_text_artifact
 from documents.services import add_artifact
 
 logger = logging.getLogger(__name__)
 
 GROUP_LINES = 100  # lines that share a transaction: a commit waits for the disk
 GROUP_BYTES = 4 * 2**20
-GROUP_TRIES = 3
+GROUP_ATTEMPTS = 3
 # Few clients read before they have written all, and one that does not would wait for us for
 # ever while we wait for it. So much fits every socket's buffers; the rest is held back until
 # the request has been read to its end.
-EARLY_BYTES = 32 * 2**10
-HELD_IN_MEMORY_BYTES = 2**20
+EARLY_RESPONSE_BYTES = 32 * 2**10
+RESPONSE_MEMORY_BYTES = 2**20
 
 
-def add_lines(index: str, stream: Readable) -> Iterator[bytes]:
-    """Give each line of a stream to an index; a JSON line for each, in their order.
+def add_batch(index: str, stream: Readable) -> Iterator[bytes]:
+    """Add each line of a stream to an index; yield one JSON result line for each, in order.
 
     A verdict leaves only after what it reports is committed, so a connection that breaks
     loses nothing that was acknowledged; given again, what was taken is ``unchanged``.
     """
-    early = 0
-    with SpooledTemporaryFile(max_size=HELD_IN_MEMORY_BYTES) as held:
-        for group in _grouped(iter_lines(stream, limit=settings.STRATA_MAX_JSON_BYTES)):
+    early_byte_count = 0
+    with SpooledTemporaryFile(max_size=RESPONSE_MEMORY_BYTES) as delayed_response:
+        for group in _group_lines(iter_lines(stream, limit=settings.STRATA_MAX_JSON_BYTES)):
             said = b"".join(
                 json.dumps(verdict, ensure_ascii=False).encode() + b"\n"
                 for verdict in _add_group(index, group)
             )
-            if early + len(said) <= EARLY_BYTES:
-                early += len(said)
+            if early_byte_count + len(said) <= EARLY_RESPONSE_BYTES:
+                early_byte_count += len(said)
                 yield said
             else:
-                early = EARLY_BYTES
-                held.write(said)
-        held.seek(0)
-        while said := held.read(2**16):
+                early_byte_count = EARLY_RESPONSE_BYTES
+                delayed_response.write(said)
+        delayed_response.seek(0)
+        while said := delayed_response.read(2**16):
             yield said
 
 
-def _grouped(lines: Iterator[Line]) -> Iterator[list[Line]]:
+def _group_lines(lines: Iterator[Line]) -> Iterator[list[Line]]:
     group: list[Line] = []
     byte_count = 0
     for line in lines:
@@ -65,7 +65,7 @@ def _grouped(lines: Iterator[Line]) -> Iterator[list[Line]]:
 
 
 def _add_group(index: str, group: list[Line]) -> list[dict[str, Any]]:
-    for tries_left in reversed(range(GROUP_TRIES)):
+    for tries_left in reversed(range(GROUP_ATTEMPTS)):
         try:
             with transaction.atomic():
                 return [_add_line(index, line) for line in group]
@@ -83,7 +83,7 @@ def _add_line(index: str, line: Line) -> dict[str, Any]:
         if line.content is None:
             limit = settings.STRATA_MAX_JSON_BYTES
             raise TooLarge(f"A line may have {limit:,} bytes.")
-        given = read_text_artifact(load_json(line.content))
+        given = validate_text_artifact(load_json(line.content))
         # A savepoint of its own: a line the database refuses takes no other with it.
         with transaction.atomic():
             artifact, verdict = add_artifact(index, **given)

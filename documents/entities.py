@@ -1,5 +1,5 @@
-"""Artifacts without pages, for what an app keeps beside documents and has in the ledger: one
-bears the nodes of one entity, and its revisions tell of changes to it."""
+"""Artifacts without pages: each owns the nodes of one entity that another app keeps, such as a
+concept, and its revisions track changes to that entity."""
 
 from typing import Any
 from uuid import UUID
@@ -9,20 +9,20 @@ from django.db import IntegrityError, transaction
 from core.text import hash_text
 from documents.exceptions import ContentConflict
 from documents.models import Artifact
-from documents.services import note_change
+from documents.services import assign_next_revision
 
 
 def add_entity(index: str, role: Artifact.Role, *, name: str, title: str) -> Artifact:
-    """The artifact of a new entity; ``name`` is what its index may have but once for this role.
+    """Add the artifact of a new entity; ``name`` must be unique in its index for this role.
 
     Raises:
         ContentConflict: there is one of this name.
     """
     artifact = Artifact(index=index, role=role, state=Artifact.State.PARSED)
-    return _write(artifact, name, title)
+    return _save_entity(artifact, name, title)
 
 
-def change_entity(artifact_id: UUID, *, name: str, title: str) -> Artifact:
+def update_entity(artifact_id: UUID, *, name: str, title: str) -> Artifact:
     """Give an entity its next revision, and its name as it is now.
 
     Raises:
@@ -30,22 +30,22 @@ def change_entity(artifact_id: UUID, *, name: str, title: str) -> Artifact:
     """
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
-        return _write(artifact, name, title)
+        return _save_entity(artifact, name, title)
 
 
-def identify_entity(role: str, name: str) -> str:
-    """What makes it the same entity of its index again."""
+def compute_entity_identity(role: str, name: str) -> str:
+    """The identity string of an entity; the same role and name give the same identity."""
     return f"{role} {hash_text(name)}"
 
 
-def _write(artifact: Artifact, name: str, title: str) -> Artifact:
-    artifact.identity = identify_entity(artifact.role, name)
+def _save_entity(artifact: Artifact, name: str, title: str) -> Artifact:
+    artifact.identity = compute_entity_identity(artifact.role, name)
     artifact.title = title
-    artifact.has_given_title = True
+    artifact.has_user_title = True
     clash: dict[str, Any] = {"index": artifact.index, "identity": artifact.identity}
     try:
         with transaction.atomic():
-            note_change(artifact)
+            assign_next_revision(artifact)
             artifact.save()
     except IntegrityError:
         if not Artifact.objects.filter(**clash).exclude(pk=artifact.pk).exists():

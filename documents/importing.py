@@ -1,4 +1,4 @@
-"""Files, folders, JSON Lines and papers from this machine, given to an index one by one."""
+"""Add local files, folders, JSON Lines and papers to an index."""
 
 import json
 import os
@@ -11,16 +11,16 @@ from django.conf import settings
 
 from core.exceptions import InvalidInput, StrataError, TooLarge
 from core.parsers import iter_lines, load_json
-from documents.originals import keep_file
-from documents.serializers import read_text_artifact
+from documents.originals import save_incoming_file
+from documents.serializers import validate_text_artifact
 from documents.services import Verdict, add_artifact
 
 READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What became of one file, of one line of a JSON Lines file, or of one paper. With neither a
+class AddResult:
+    """The result of adding one file, one line of a JSON Lines file, or one paper. With neither a
     verdict nor an error it was left out: a paper without an abstract."""
 
     name: str
@@ -40,25 +40,25 @@ def iter_files(paths: list[Path]) -> Iterator[Path]:
             yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
-def add_file(index: str, path: Path) -> Iterator[Given]:
-    """Give one file; a ``.jsonl`` whose lines are documents is given line by line."""
+def add_file(index: str, path: Path) -> Iterator[AddResult]:
+    """Add one file; add a ``.jsonl`` file whose lines are documents line by line."""
     try:
-        if path.suffix.lower() == ".jsonl" and _holds_documents(path):
+        if path.suffix.lower() == ".jsonl" and _has_document_lines(path):
             yield from _add_lines(index, path)
             return
         with path.open("rb") as file:
-            content = keep_file(path.name, iter(lambda: file.read(READ_BYTES), b""))
+            content = save_incoming_file(path.name, iter(lambda: file.read(READ_BYTES), b""))
         artifact, verdict = add_artifact(index, content)
     except StrataError as error:
-        yield Given(str(path), error=error)
+        yield AddResult(str(path), error=error)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        yield Given(str(path), error=InvalidInput(f"The file cannot be read: {reason}."))
+        yield AddResult(str(path), error=InvalidInput(f"The file cannot be read: {reason}."))
     else:
-        yield Given(str(path), artifact.pk, verdict)
+        yield AddResult(str(path), artifact.pk, verdict)
 
 
-def _holds_documents(path: Path) -> bool:
+def _has_document_lines(path: Path) -> bool:
     """Whether the first line is a document: an object with ``text`` or ``pages``."""
     with path.open("rb") as file:
         try:
@@ -68,16 +68,16 @@ def _holds_documents(path: Path) -> bool:
     return isinstance(first, dict) and ("text" in first or "pages" in first)
 
 
-def _add_lines(index: str, path: Path) -> Iterator[Given]:
+def _add_lines(index: str, path: Path) -> Iterator[AddResult]:
     with path.open("rb") as file:
         for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
             name = f"{path}:{line.number}"
             try:
                 if line.content is None:
                     raise TooLarge(f"A line may have {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
-                document = read_text_artifact(load_json(line.content))
+                document = validate_text_artifact(load_json(line.content))
                 artifact, verdict = add_artifact(index, **document)
             except StrataError as error:
-                yield Given(name, error=error)
+                yield AddResult(name, error=error)
             else:
-                yield Given(name, artifact.pk, verdict)
+                yield AddResult(name, artifact.pk, verdict)

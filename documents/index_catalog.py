@@ -1,4 +1,4 @@
-"""What documents ask of whoever indexes them.
+"""The protocol through which documents query the indexing app.
 
 Documents stand below indexes and never import them: the indexing app registers its
 catalog here when it starts.
@@ -24,10 +24,10 @@ class NodeCounts:
 
 
 class IndexCatalog(Protocol):
-    def names(self) -> Collection[str]:
-        """Every index an artifact may be given to."""
+    def index_names(self) -> Collection[str]:
+        """Names of all indexes."""
 
-    def takes_images(self, index: str) -> bool:
+    def accepts_images(self, index: str) -> bool:
         """Whether pictures given to it are read, too."""
 
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class IndexCatalog(Protocol):
 
     def count_nodes(self, artifact_ids: Iterable[UUID]) -> dict[UUID, NodeCounts]: ...
 
-    def node_error(self, artifact_id: UUID) -> str:
+    def first_node_error(self, artifact_id: UUID) -> str:
         """Why the first failed node of an artifact failed; empty where none did."""
 
     def remove_points(self, artifact_id: UUID, index: str) -> dict[str, int]:

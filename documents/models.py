@@ -1,4 +1,4 @@
-"""What people give: artifacts, the pages they have, the sources the pages are cut into."""
+"""Artifacts, their pages and the sources that pages are split into."""
 
 import json
 import uuid
@@ -14,11 +14,12 @@ from core.text import hash_text
 
 class ArtifactQuerySet(models.QuerySet["Artifact"]):
     def documents(self) -> "ArtifactQuerySet":
-        """Those that people gave, without what stands for a concept or a relationship type."""
+        """Artifacts that are documents, not those that hold nodes of a concept or relationship
+        type."""
         return self.filter(role=Artifact.Role.DOCUMENT)
 
     def unparsed(self) -> "ArtifactQuerySet":
-        """Artifacts whose current content no one has read and no one is reading."""
+        """Artifacts whose current content is not parsed and that no worker is parsing."""
         return self.filter(
             models.Q(state=Artifact.State.RECEIVED)
             | models.Q(state=Artifact.State.PARSING, leased_until__lt=Now())
@@ -33,7 +34,7 @@ class ArtifactQuerySet(models.QuerySet["Artifact"]):
 class Artifact(models.Model):
     """A document as its owner last sent it.
 
-    Or, without pages, what bears the nodes of a concept or of a relationship type.
+    With another role it has no pages and owns the nodes of a concept or relationship type.
     """
 
     class Role(models.TextChoices):
@@ -65,10 +66,10 @@ class Artifact(models.Model):
     sha256 = models.CharField(max_length=64, editable=False, help_text="Of the content as given.")
     byte_count = models.PositiveBigIntegerField(default=0, editable=False)
     has_file = models.BooleanField(default=False, editable=False)
-    has_given_title = models.BooleanField(
+    has_user_title = models.BooleanField(
         default=False, editable=False, help_text="The owner named it; parsing must not."
     )
-    label_hash = models.CharField(
+    attributes_hash = models.CharField(
         max_length=64, editable=False, help_text="Of all it lends to the payloads of its nodes."
     )
     revision = models.PositiveBigIntegerField(
@@ -105,13 +106,13 @@ class Artifact(models.Model):
         return self.title or self.file_name or self.external_id or str(self.pk)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        self.label_hash = self.compute_label_hash()
+        self.attributes_hash = self.compute_attributes_hash()
         update_fields = kwargs.get("update_fields")
         if update_fields is not None:
-            kwargs["update_fields"] = {*update_fields, "label_hash", "updated_at"}
+            kwargs["update_fields"] = {*update_fields, "attributes_hash", "updated_at"}
         super().save(*args, **kwargs)
 
-    def compute_label_hash(self) -> str:
+    def compute_attributes_hash(self) -> str:
         label = [
             self.title, self.file_name, self.url, self.external_id, self.media_type, self.metadata,
         ]  # fmt: skip
@@ -185,8 +186,8 @@ class Source(models.Model):
         super().save(*args, **kwargs)
 
 
-class Change(models.Model):
-    """A write to an artifact that its index may not show yet; its number is the revision.
+class PendingRevision(models.Model):
+    """A revision of an artifact that the live build may not show yet; its id is the number.
 
     Gone once the artifact, or its absence, has reached the live build, or has failed to.
     """

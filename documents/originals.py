@@ -1,4 +1,4 @@
-"""The files people gave, kept as they were: one on disk for each artifact that has one.
+"""Store original files unchanged on disk, one for each artifact that was given as a file.
 
 A file is written under a name of its own first, and linked to its artifact's name inside the
 transaction that takes it in; so no artifact's file is ever another's to delete.
@@ -24,7 +24,7 @@ ABANDONED_SECONDS = 86_400  # a file that long on its way in was left there by a
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A file on its way in; parsed later, in a child process."""
+    """A received file that is not linked to its artifact yet."""
 
     file_name: str
     sha256: str
@@ -36,7 +36,7 @@ class FileContent:
         self.path.unlink(missing_ok=True)
 
 
-def keep_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
+def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
     """Write a file to the data folder; on return it survives a power cut.
 
     Raises:
@@ -50,7 +50,7 @@ def keep_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
     try:
         with os.fdopen(descriptor, "wb") as file:
             for chunk in chunks:
-                require_disk(folder, len(chunk))
+                require_free_disk(folder, len(chunk))
                 byte_count += len(chunk)
                 if byte_count > settings.STRATA_MAX_UPLOAD_BYTES:
                     limit = settings.STRATA_MAX_UPLOAD_BYTES // 2**20
@@ -70,7 +70,7 @@ def keep_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
     return FileContent(name, digest.hexdigest(), byte_count, Path(incoming))
 
 
-def adopt_file(content: FileContent, artifact: Artifact) -> None:
+def link_original(content: FileContent, artifact: Artifact) -> None:
     """Make the file the artifact's original; on return that survives a power cut too."""
     path = artifact.file_path
     path.parent.mkdir(exist_ok=True)
@@ -83,8 +83,8 @@ def adopt_file(content: FileContent, artifact: Artifact) -> None:
         os.close(descriptor)
 
 
-def drop_abandoned_files() -> int:
-    """Remove files whose way in was cut short by a kill long ago."""
+def delete_abandoned_files() -> int:
+    """Delete incoming files that a killed process left behind; return how many."""
     oldest = time.time() - ABANDONED_SECONDS
     abandoned = [
         path
@@ -96,7 +96,7 @@ def drop_abandoned_files() -> int:
     return len(abandoned)
 
 
-def require_disk(folder: Path, byte_count: int) -> None:
+def require_free_disk(folder: Path, byte_count: int) -> None:
     """Raise ``DiskFull`` where ``byte_count`` more would leave less than the reserve."""
     free = shutil.disk_usage(folder if folder.exists() else folder.parent).free
     if free - byte_count < settings.STRATA_MIN_FREE_BYTES:

@@ -1,8 +1,5 @@
-"""Shapes of the documents API: what is taken, checked strictly, and what is answered.
-
-``StrictSerializer`` is the base of every request shape of the service. Answers are rendered as
-plain dicts; the serializers of answers describe them in the OpenAPI document.
-"""
+"""Serializers of the documents API: request bodies, strictly validated, and responses. Answers are
+rendered as plain dicts; the serializers of answers describe them in the OpenAPI document."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -100,7 +97,7 @@ class MetadataField(serializers.Field):
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
             self.fail("invalid")
-        self._room = MAX_METADATA_CHARS
+        self._remaining_chars = MAX_METADATA_CHARS
         cleaned: dict[str, Any] = self._clean(data, MAX_METADATA_DEPTH)
         return cleaned
 
@@ -110,8 +107,8 @@ class MetadataField(serializers.Field):
     def _clean(self, value: Any, depth: int) -> Any:
         if depth < 0:
             self.fail("too_deep")
-        self._room -= len(value) + 2 if isinstance(value, str) else 4
-        if self._room < 0:
+        self._remaining_chars -= len(value) + 2 if isinstance(value, str) else 4
+        if self._remaining_chars < 0:
             self.fail("too_large")
         if isinstance(value, str):
             return clean_text(value)
@@ -152,7 +149,7 @@ class MetadataTextField(MetadataField):
 # --- What is taken ---------------------------------------------------------------------------
 
 
-class PagesSerializer(StrictSerializer):
+class TextContentSerializer(StrictSerializer):
     """Text that needs no parsing."""
 
     text = TextField(required=False, help_text="The whole text, as one page.")
@@ -172,7 +169,7 @@ class PagesSerializer(StrictSerializer):
         return attrs
 
 
-class TextArtifactSerializer(PagesSerializer):
+class TextArtifactSerializer(TextContentSerializer):
     """An artifact given as text: the body of a request, or a line of a batch."""
 
     title = TitleField(
@@ -188,8 +185,8 @@ class TextArtifactSerializer(PagesSerializer):
     metadata = MetadataField(required=False, allow_null=True)
 
 
-def read_text_artifact(data: Any) -> dict[str, Any]:
-    """A JSON document as arguments of ``services.add_artifact``.
+def validate_text_artifact(data: Any) -> dict[str, Any]:
+    """Validate a JSON document and return it as arguments of ``services.add_artifact``.
 
     An empty title or URL is one that was not given.
 
@@ -208,14 +205,14 @@ def read_text_artifact(data: Any) -> dict[str, Any]:
     }
 
 
-class FileSerializer(StrictSerializer):
+class FileContentSerializer(StrictSerializer):
     """A file to be parsed."""
 
     # An empty file is no error here: parsing warns of it, wherever it came from.
     file = serializers.FileField(allow_empty_file=True)
 
 
-class FileArtifactSerializer(FileSerializer):
+class FileArtifactSerializer(FileContentSerializer):
     """An artifact given as a file."""
 
     title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
@@ -224,7 +221,7 @@ class FileArtifactSerializer(FileSerializer):
     metadata = MetadataTextField(required=False)
 
 
-class RelabelSerializer(StrictSerializer):
+class ArtifactUpdateSerializer(StrictSerializer):
     """What can change without giving the content again; metadata is replaced as a whole."""
 
     title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
@@ -247,7 +244,7 @@ class ArtifactFilterSerializer(PagingSerializer):
 # --- What is answered ------------------------------------------------------------------------
 
 
-class ArtifactNodesSerializer(serializers.Serializer):
+class ArtifactNodeCountsSerializer(serializers.Serializer):
     pending = serializers.IntegerField()
     settled = serializers.IntegerField()
     failed = serializers.IntegerField()
@@ -272,12 +269,12 @@ class ArtifactSerializer(serializers.Serializer):
     error = ProblemSerializer(allow_null=True)
     warnings = ProblemSerializer(many=True)
     pages = serializers.IntegerField(help_text="How many it has.")
-    nodes = ArtifactNodesSerializer()
+    nodes = ArtifactNodeCountsSerializer()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
 
-class PageSummarySerializer(serializers.Serializer):
+class PageInfoSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.IntegerField(help_text="Counted from 0.")
     label = serializers.CharField(  # type: ignore[assignment]
@@ -286,7 +283,7 @@ class PageSummarySerializer(serializers.Serializer):
     char_count = serializers.IntegerField()
 
 
-class PageSerializer(PageSummarySerializer):
+class PageSerializer(PageInfoSerializer):
     artifact_id = serializers.UUIDField()
     text = serializers.CharField()
 
@@ -298,11 +295,11 @@ class ArtifactListSerializer(ListSerializer):
 
 @extend_schema_serializer(many=False)
 class PageListSerializer(ListSerializer):
-    results = PageSummarySerializer(many=True)
+    results = PageInfoSerializer(many=True)
 
 
-class VerdictSerializer(serializers.Serializer):
-    """What became of one line of a batch."""
+class BatchLineSerializer(serializers.Serializer):
+    """The result of one line of a batch."""
 
     line = serializers.IntegerField(help_text="Counted from 1, blank lines included.")
     verdict = serializers.ChoiceField(choices=["added", "unchanged", "revised", "rejected"])
@@ -347,7 +344,7 @@ def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
         if artifact.state == Artifact.State.FAILED:
             error = {"code": artifact.error_code, "detail": artifact.error_detail}
         elif nodes.failed:
-            error = {"code": "node_failed", "detail": catalog.node_error(artifact.pk)}
+            error = {"code": "node_failed", "detail": catalog.first_node_error(artifact.pk)}
         rendered.append(
             {
                 "id": str(artifact.pk),

@@ -1,4 +1,4 @@
-"""Writes to documents: taking them in, reading them, changing and removing them.
+"""Add, parse, update and remove artifacts.
 
 Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 """
@@ -24,16 +24,16 @@ from django.db.models.functions import Now
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, Unparsable
 from documents.index_catalog import get_catalog
-from documents.models import Artifact, Change, Page, Source
-from documents.originals import FileContent, adopt_file, require_disk
+from documents.models import Artifact, Page, PendingRevision, Source
+from documents.originals import FileContent, link_original, require_free_disk
 from documents.parsing import ParsedPage, parse_file
-from documents.sources import cut_sources
+from documents.sources import split_into_sources
 
 logger = logging.getLogger(__name__)
 
 
 class Verdict(StrEnum):
-    """What giving a document to an index came to."""
+    """The outcome of adding a document to an index."""
 
     ADDED = "added"
     UNCHANGED = "unchanged"
@@ -70,7 +70,7 @@ def add_artifact(
     external_id: str | None = None,
     url: str | None = None,
 ) -> tuple[Artifact, Verdict]:
-    """Give a document to an index, once however often it is given.
+    """Add a document to an index; adding the same one again does not duplicate it.
 
     A document is the same again if its ``external_id`` is, or, without one, if its bytes and
     the ending of its name are (a text without an ``external_id``: its pages, title and URL).
@@ -82,18 +82,18 @@ def add_artifact(
         InvalidInput: the metadata breaks the index's declaration.
         DiskFull: there is too little room left.
     """
-    with _taking(content):
-        label = _clean_label(index, title=title, metadata=metadata, url=url)
+    with _check_space_then_discard(content):
+        label = _clean_attributes(index, title=title, metadata=metadata, url=url)
         try:
-            return _add(index, content, label, external_id)
+            return _add_or_update(index, content, label, external_id)
         except IntegrityError:
             # Someone else added the same document between our look and our write: look again.
-            return _add(index, content, label, external_id)
+            return _add_or_update(index, content, label, external_id)
 
 
-def find_given(index: str, external_ids: Iterable[str]) -> dict[str, Artifact]:
-    """Those of these documents that an index has, by their external ids."""
-    identities = [_identity_of(external_id) for external_id in external_ids]
+def find_by_external_ids(index: str, external_ids: Iterable[str]) -> dict[str, Artifact]:
+    """Return the artifacts of an index that have one of these external ids, keyed by it."""
+    identities = [_external_identity(external_id) for external_id in external_ids]
     found = Artifact.objects.filter(index=index, identity__in=identities)
     return {artifact.external_id or "": artifact for artifact in found}
 
@@ -105,15 +105,15 @@ def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact,
         ContentConflict: another artifact of the index is known by this very content.
     """
     try:
-        with _taking(content), transaction.atomic():
+        with _check_space_then_discard(content), transaction.atomic():
             artifact = Artifact.objects.documents().select_for_update().get(pk=artifact_id)
             if artifact.sha256 == content.sha256:
                 return artifact, Verdict.UNCHANGED
             if artifact.external_id is None:
                 label = {"title": artifact.title, "url": artifact.url}
-                artifact.identity = _identity(content, label, None)
-            note_change(artifact)
-            _take_content(artifact, content)
+                artifact.identity = _compute_identity(content, label, None)
+            assign_next_revision(artifact)
+            _set_content(artifact, content)
             return artifact, Verdict.REVISED
     except IntegrityError:
         raise ContentConflict(
@@ -122,7 +122,7 @@ def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact,
         ) from None
 
 
-def relabel_artifact(
+def update_artifact(
     artifact_id: uuid.UUID,
     *,
     title: str | None = None,
@@ -136,34 +136,35 @@ def relabel_artifact(
     """
     with transaction.atomic():
         artifact = Artifact.objects.documents().select_for_update().get(pk=artifact_id)
-        label = _clean_label(artifact.index, title=title, metadata=metadata, url=url)
-        if _apply_label(artifact, label):
-            note_change(artifact)
+        label = _clean_attributes(artifact.index, title=title, metadata=metadata, url=url)
+        if _apply_attributes(artifact, label):
+            assign_next_revision(artifact)
             artifact.save()
     return artifact
 
 
 def remove_artifact(artifact_id: uuid.UUID) -> int:
-    """Delete an artifact with its pages, sources and original; the revision that does."""
+    """Delete an artifact with its pages, sources and original; return the revision of the
+    deletion."""
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
         path = artifact.file_path
-        note_change(artifact)
+        assign_next_revision(artifact)
         artifact.delete()
         transaction.on_commit(partial(path.unlink, missing_ok=True))
     return artifact.revision
 
 
-def note_change(artifact: Artifact) -> None:
-    """Give an artifact about to be written its next revision, inside the caller's transaction.
+def assign_next_revision(artifact: Artifact) -> None:
+    """Assign the next revision to an artifact that the caller's transaction is about to save.
 
     Searches can wait for it, and once it shows that is announced.
     """
-    change = Change.objects.create(index=artifact.index, artifact_id=artifact.pk)
+    change = PendingRevision.objects.create(index=artifact.index, artifact_id=artifact.pk)
     artifact.revision = change.pk
 
 
-def _note_changes(artifacts: QuerySet[Artifact]) -> None:
+def _add_pending_revisions(artifacts: QuerySet[Artifact]) -> None:
     """A change for each of these, in one statement however many, which then stay as they are
     until the caller's transaction ends. Their revisions are not touched."""
     rows = artifacts.select_for_update().order_by().annotate(noted_at=Now())
@@ -173,7 +174,7 @@ def _note_changes(artifacts: QuerySet[Artifact]) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {Change._meta.db_table} ({columns}) {select}",
+            f"INSERT INTO {PendingRevision._meta.db_table} ({columns}) {select}",
             parameters,
         )
 
@@ -209,15 +210,15 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
         parsed = parse_file(
             artifact.file_path,
             file_name=artifact.file_name,
-            takes_images=get_catalog().takes_images(artifact.index),
+            takes_images=get_catalog().accepts_images(artifact.index),
         )
     except FileNotFoundError:
         error = Unparsable("missing_file", "The original is gone from the data folder.")
-        return _finish_failed(artifact, token, error)
+        return _fail_claimed(artifact, token, error)
     except Unparsable as error:
-        return _finish_failed(artifact, token, error)
+        return _fail_claimed(artifact, token, error)
     with transaction.atomic():
-        current = _lock_claimed(artifact_id, token)
+        current = _lock_if_claimed(artifact_id, token)
         if current is None:
             return None
         replace_pages(current, parsed.pages)
@@ -226,25 +227,25 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
         current.warnings = [
             {"code": warning.code, "detail": warning.detail} for warning in parsed.warnings
         ]
-        if not current.has_given_title and parsed.title.strip():
+        if not current.has_user_title and parsed.title.strip():
             current.title = clean_text(parsed.title).strip()[:1_000]
-        _finish(current, Artifact.State.PARSED)
+        _save_final_state(current, Artifact.State.PARSED)
     return current
 
 
-def refuse_artifact(artifact: Artifact, error: Unparsable) -> None:
-    """End an artifact as failed, unless it was given anew since it was read."""
+def mark_artifact_failed(artifact: Artifact, error: Unparsable) -> None:
+    """Mark an artifact as failed, unless its content was replaced since it was read."""
     with transaction.atomic():
         current = Artifact.objects.select_for_update().filter(pk=artifact.pk).first()
         if current is not None and current.revision == artifact.revision:
-            _fail(current, error)
+            _set_failed(current, error)
 
 
-def parse_again(artifacts: QuerySet[Artifact]) -> int:
-    """Have the failed ones of these artifacts that came as files read anew; how many."""
+def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
+    """Reset failed file artifacts so that they are parsed again; return how many."""
     failed = artifacts.filter(state=Artifact.State.FAILED, has_file=True)
     with transaction.atomic():
-        _note_changes(failed)
+        _add_pending_revisions(failed)
         return failed.update(
             state=Artifact.State.RECEIVED, error_code="", error_detail="", warnings=[], attempts=0,
             lease_token=None, leased_until=None, updated_at=Now(),
@@ -270,7 +271,7 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
             content_hash=hash_text(page.text),
         )
         page_rows.append(page_row)
-        for span in cut_sources(page.text):
+        for span in split_into_sources(page.text):
             text = page.text[span.start : span.end]
             content_hash = hash_text(text)
             occurrences[content_hash] += 1
@@ -314,50 +315,50 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
 
 
 def release_parse_leases() -> int:
-    """Let go of every parse claim. Only for the one process that owns all work."""
+    """Release every parsing lease. Only for a process that is the only worker."""
     return Artifact.objects.filter(state=Artifact.State.PARSING).update(
         state=Artifact.State.RECEIVED, lease_token=None, leased_until=None
     )
 
 
 @contextmanager
-def _taking(content: Content) -> Iterator[None]:
-    """Room for the content is there, and a file's copy on its way in goes in the end."""
+def _check_space_then_discard(content: Content) -> Iterator[None]:
+    """Check that the content fits the disk; delete its temporary file when the block ends."""
     try:
-        require_disk(Path(settings.STRATA_DATA_DIR), content.byte_count)
+        require_free_disk(Path(settings.STRATA_DATA_DIR), content.byte_count)
         yield
     finally:
         if isinstance(content, FileContent):
             content.discard()
 
 
-def _add(
+def _add_or_update(
     index: str, content: Content, label: dict[str, Any], external_id: str | None
 ) -> tuple[Artifact, Verdict]:
-    identity = _identity(content, label, external_id)
+    identity = _compute_identity(content, label, external_id)
     with transaction.atomic():
-        existing = _find_same(index, identity, content, external_id)
+        existing = _find_existing(index, identity, content, external_id)
         if existing is None:
             artifact = Artifact(index=index, identity=identity, external_id=external_id)
-            _apply_label(artifact, label)
-            note_change(artifact)
-            _take_content(artifact, content)
+            _apply_attributes(artifact, label)
+            assign_next_revision(artifact)
+            _set_content(artifact, content)
             return artifact, Verdict.ADDED
-        is_relabelled = _apply_label(existing, label)
+        is_relabelled = _apply_attributes(existing, label)
         if existing.sha256 != content.sha256:
-            note_change(existing)
-            _take_content(existing, content)
+            assign_next_revision(existing)
+            _set_content(existing, content)
             return existing, Verdict.REVISED
         if existing.state == Artifact.State.FAILED:
-            note_change(existing)
-            _take_content(existing, content)  # given again, it is tried again
+            assign_next_revision(existing)
+            _set_content(existing, content)  # given again, it is tried again
         elif is_relabelled:
-            note_change(existing)
+            assign_next_revision(existing)
             existing.save()
         return existing, Verdict.UNCHANGED
 
 
-def _find_same(
+def _find_existing(
     index: str, identity: str, content: Content, external_id: str | None
 ) -> Artifact | None:
     artifacts = Artifact.objects.select_for_update().filter(index=index)
@@ -370,9 +371,9 @@ def _find_same(
     return existing
 
 
-def _identity(content: Content, label: dict[str, Any], external_id: str | None) -> str:
+def _compute_identity(content: Content, label: dict[str, Any], external_id: str | None) -> str:
     if external_id is not None:
-        return _identity_of(external_id)
+        return _external_identity(external_id)
     if isinstance(content, FileContent):
         # Its ending says how it is read: the same bytes under another are another document.
         return f"file {content.sha256} {Path(content.file_name).suffix.lower()[:20]}"
@@ -380,11 +381,11 @@ def _identity(content: Content, label: dict[str, Any], external_id: str | None) 
     return f"text {hash_text(json.dumps(said))}"
 
 
-def _identity_of(external_id: str) -> str:
+def _external_identity(external_id: str) -> str:
     return f"id {external_id}"
 
 
-def _clean_label(
+def _clean_attributes(
     index: str, *, title: str | None, metadata: dict[str, Any] | None, url: str | None
 ) -> dict[str, Any]:
     """Only what was given, as it is stored."""
@@ -398,16 +399,16 @@ def _clean_label(
     return label
 
 
-def _apply_label(artifact: Artifact, label: dict[str, Any]) -> bool:
+def _apply_attributes(artifact: Artifact, label: dict[str, Any]) -> bool:
     changed = {name: value for name, value in label.items() if getattr(artifact, name) != value}
     for name, value in changed.items():
         setattr(artifact, name, value)
     if label.get("title"):
-        artifact.has_given_title = True
+        artifact.has_user_title = True
     return bool(changed)
 
 
-def _take_content(artifact: Artifact, content: Content) -> None:
+def _set_content(artifact: Artifact, content: Content) -> None:
     if artifact.has_file and artifact.sha256 != content.sha256:
         transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
     artifact.sha256 = content.sha256
@@ -423,7 +424,7 @@ def _take_content(artifact: Artifact, content: Content) -> None:
         if not artifact.title:
             artifact.title = Path(content.file_name).stem
         artifact.save()  # first: whoever lost a race for its identity must leave no file behind
-        adopt_file(content, artifact)
+        link_original(content, artifact)
         return
     artifact.has_file = False
     artifact.media_type = "text/plain"
@@ -435,29 +436,29 @@ def _take_content(artifact: Artifact, content: Content) -> None:
     replace_pages(artifact, pages)
 
 
-def _lock_claimed(artifact_id: uuid.UUID, token: uuid.UUID) -> Artifact | None:
+def _lock_if_claimed(artifact_id: uuid.UUID, token: uuid.UUID) -> Artifact | None:
     """The row, locked, if our claim still stands: not if it is gone, revised or claimed anew."""
     return Artifact.objects.select_for_update().filter(pk=artifact_id, lease_token=token).first()
 
 
-def _finish_failed(artifact: Artifact, token: uuid.UUID, error: Unparsable) -> Artifact | None:
+def _fail_claimed(artifact: Artifact, token: uuid.UUID, error: Unparsable) -> Artifact | None:
     logger.info("%s cannot be parsed: %s", artifact.pk, error.code)
     with transaction.atomic():
-        current = _lock_claimed(artifact.pk, token)
+        current = _lock_if_claimed(artifact.pk, token)
         if current is None:
             return None
-        _fail(current, error)
+        _set_failed(current, error)
     return current
 
 
-def _fail(artifact: Artifact, error: Unparsable) -> None:
+def _set_failed(artifact: Artifact, error: Unparsable) -> None:
     replace_pages(artifact, [])
     artifact.error_code = error.code[:60]
     artifact.error_detail = f"{error.detail} {error.fix or ''}".strip()
-    _finish(artifact, Artifact.State.FAILED)
+    _save_final_state(artifact, Artifact.State.FAILED)
 
 
-def _finish(artifact: Artifact, state: Artifact.State) -> None:
+def _save_final_state(artifact: Artifact, state: Artifact.State) -> None:
     artifact.state = state
     artifact.lease_token = artifact.leased_until = None
     artifact.save()

@@ -1,4 +1,4 @@
-"""Cutting a page into sources: canonical passages of about 500 to 1500 words."""
+"""Split a page into sources: canonical passages of about 500 to 1500 words."""
 
 import re
 import unicodedata
@@ -42,19 +42,19 @@ class SourceSpan:
     heading: str = ""
 
 
-def cut_sources(page_text: str) -> list[SourceSpan]:
+def split_into_sources(page_text: str) -> list[SourceSpan]:
     """The page's passages: in order, apart, together all of its text but the space between them.
 
     A page within both limits is one source. Longer ones are cut before a heading, else
     between paragraphs, sentences, lines or words, each time leaving at least 500 words on both
     sides where there is such a place; a longer token is cut between characters.
     """
-    words = _Words(page_text)
-    places = _Places(page_text)
+    words = _WordCounts(page_text)
+    places = _SplitPoints(page_text)
     spans = []
     start = _skip_space(page_text, 0)
     while start < len(page_text):
-        cut = _next_cut(page_text, start, words, places)
+        cut = _find_split(page_text, start, words, places)
         end = start + len(page_text[start:cut].rstrip())
         spans.append(SourceSpan(start, end, places.heading_at(start)))
         start = _skip_space(page_text, cut)
@@ -63,39 +63,39 @@ def cut_sources(page_text: str) -> list[SourceSpan]:
 
 def count_words(text: str) -> int:
     """Words as sources are measured: by spaces, or by characters in scripts without them."""
-    return -(-_Words(text).total // _QUARTERS)
+    return -(-_WordCounts(text).total // _QUARTERS)
 
 
-def _next_cut(text: str, start: int, words: "_Words", places: "_Places") -> int:
-    done = words.before(start)
+def _find_split(text: str, start: int, words: "_WordCounts", places: "_SplitPoints") -> int:
+    done = words.count_before(start)
     remaining = words.total - done
     if remaining <= MAX_WORDS * _QUARTERS and len(text) - start <= MAX_CHARS:
         return len(text)
     most = MAX_WORDS * _QUARTERS
     if remaining > most:
         most = min(most, remaining - MIN_WORDS * _QUARTERS)
-    last = min(words.position(done + most), start + MAX_CHARS, len(text))
-    first = words.position(done + MIN_WORDS * _QUARTERS)
+    last = min(words.position_at(done + most), start + MAX_CHARS, len(text))
+    first = words.position_at(done + MIN_WORDS * _QUARTERS)
     for lowest in (first, start + 1):
         for ranked in places.by_rank:
             at = bisect_right(ranked, last) - 1
             if at >= 0 and ranked[at] >= lowest and ranked[at] > start:
                 return ranked[at]
-    return _between_characters(text, start, last)
+    return _split_between_characters(text, start, last)
 
 
-def _between_characters(text: str, start: int, cut: int) -> int:
+def _split_between_characters(text: str, start: int, cut: int) -> int:
     """The last place up to ``cut`` that parts no character from its combining marks.
 
     If marks fill the whole source, the limit counts for more.
     """
     place = cut
-    while place > start + 1 and _continues(text, place):
+    while place > start + 1 and _is_inside_character(text, place):
         place -= 1
-    return cut if place <= start + 1 and _continues(text, place) else place
+    return cut if place <= start + 1 and _is_inside_character(text, place) else place
 
 
-def _continues(text: str, place: int) -> bool:
+def _is_inside_character(text: str, place: int) -> bool:
     if place >= len(text):
         return False
     joined = text[place - 1] == "\u200d" or text[place] == "\u200d"
@@ -107,7 +107,7 @@ def _skip_space(text: str, start: int) -> int:
     return found.end() if found else start
 
 
-class _Words:
+class _WordCounts:
     """Running counts of quarter words, by position."""
 
     def __init__(self, text: str) -> None:
@@ -125,7 +125,7 @@ class _Words:
             self._per_char.append(per_char)
             self.total += per_char * (end - start) if per_char else _QUARTERS
 
-    def before(self, position: int) -> int:
+    def count_before(self, position: int) -> int:
         """Quarters before a position; a word it stands in counts for what follows."""
         at = bisect_left(self._starts, position) - 1
         if at < 0:
@@ -134,7 +134,7 @@ class _Words:
             return self._counts[at] + per_char * (min(position, self._ends[at]) - self._starts[at])
         return self._counts[at] + (_QUARTERS if position >= self._ends[at] else 0)
 
-    def position(self, quarters: int) -> int:
+    def position_at(self, quarters: int) -> int:
         """The furthest position with no more than so many quarters before it."""
         if quarters >= self.total:
             return self._ends[-1] if self._ends else 0
@@ -144,21 +144,21 @@ class _Words:
         return self._starts[at]
 
 
-class _Places:
+class _SplitPoints:
     """Where a page may be cut, the best kind first, and its headings."""
 
     def __init__(self, text: str) -> None:
-        found = _headings(text)
+        found = _find_headings(text)
         self._headings = found
         self._heading_starts = [match.start("marks") for match in found]
         # A heading stays with what it opens, be that its text or the next heading.
         opens = [_skip_space(text, match.end()) for match in found]
         opened = set(opens)
         # A passage that begins with several headings stands under the last of them.
-        self._lowest = list(range(len(found)))
+        self._innermost = list(range(len(found)))
         for at in range(len(found) - 2, -1, -1):
             if opens[at] == self._heading_starts[at + 1]:
-                self._lowest[at] = self._lowest[at + 1]
+                self._innermost[at] = self._innermost[at + 1]
         self.by_rank = [
             [start for start in self._heading_starts if start not in opened],
             *(
@@ -173,11 +173,11 @@ class _Places:
         if at < 0:
             return ""
         if self._heading_starts[at] == position:
-            at = self._lowest[at]
+            at = self._innermost[at]
         return _CLOSING_HASHES.sub("", self._headings[at].group("title")).strip()
 
 
-def _headings(text: str) -> list[re.Match[str]]:
+def _find_headings(text: str) -> list[re.Match[str]]:
     """Heading lines that stand in no fenced code; a fence that is not closed runs to the end."""
     headings = []
     fence = ""

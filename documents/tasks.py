@@ -1,4 +1,4 @@
-"""Celery entry points for documents: ids in, one service call, nothing out."""
+"""Celery tasks of documents: each takes ids, calls one service and returns nothing."""
 
 from uuid import UUID
 
@@ -6,7 +6,7 @@ from celery import shared_task
 
 from documents import services
 from documents.models import Artifact
-from documents.originals import drop_abandoned_files
+from documents.originals import delete_abandoned_files
 
 SWEEP_LIMIT = 1_000  # artifacts a sweep wakes
 
@@ -19,8 +19,8 @@ def parse_artifact(*, artifact_id: str) -> None:
 
 @shared_task
 def sweep_documents() -> None:
-    """Wake what no message woke: artifacts received, or left by a worker that died."""
-    drop_abandoned_files()
+    """Enqueue parsing of artifacts that no message announced or that a dead worker left."""
+    delete_abandoned_files()
     waiting = Artifact.objects.unparsed().values_list("pk", flat=True)
     for artifact_id in waiting[:SWEEP_LIMIT]:
         parse_artifact.delay(artifact_id=str(artifact_id))

@@ -1,4 +1,4 @@
-"""Where artifacts are, below ``api/v1/``."""
+"""Routes of the documents API, below ``api/v1/``."""
 
 from typing import Any
 

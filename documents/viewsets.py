@@ -1,4 +1,4 @@
-"""Artifacts over HTTP: giving, reading, changing and removing them."""
+"""REST endpoints that add, read, update and remove artifacts."""
 
 import logging
 from collections.abc import Iterator
@@ -27,39 +27,39 @@ from core.parsers import JSONParser, Readable
 from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
 from core.text import clean_text
 from documents import services
-from documents.batches import add_lines
+from documents.batches import add_batch
 from documents.exceptions import UnknownArtifact
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
-from documents.originals import FileContent, keep_file
+from documents.originals import FileContent, save_incoming_file
 from documents.serializers import (
     ArtifactFilterSerializer,
     ArtifactListSerializer,
     ArtifactSerializer,
+    ArtifactUpdateSerializer,
+    BatchLineSerializer,
     FileArtifactSerializer,
-    FileSerializer,
+    FileContentSerializer,
     PageListSerializer,
     PageSerializer,
-    PagesSerializer,
-    RelabelSerializer,
     RemovalSerializer,
     TextArtifactSerializer,
-    VerdictSerializer,
-    read_text_artifact,
+    TextContentSerializer,
     render_artifacts,
+    validate_text_artifact,
 )
 from documents.services import Content, TextContent, Verdict
 
 logger = logging.getLogger(__name__)
 
 NDJSON = "application/x-ndjson"
-FORM_BYTES = 2**20  # what surrounds a file in a form: its other fields, the boundaries
+FORM_OVERHEAD_BYTES = 2**20  # what surrounds a file in a form: its other fields, the boundaries
 
 ARTIFACT_ID = OpenApiParameter("artifact_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 PAGE_INDEX = OpenApiParameter(
     "page_index", OpenApiTypes.INT, OpenApiParameter.PATH, description="Counted from 0."
 )
-TAKEN = {
+ADD_RESPONSES = {
     200: ArtifactSerializer,
     202: ArtifactSerializer,
     400: ErrorSerializer,
@@ -74,7 +74,7 @@ class LengthRequired(APIException):
     default_detail = "Send a Content-Length with the body."
 
 
-class AnyAcceptHeader(DefaultContentNegotiation):
+class IgnoreAcceptHeader(DefaultContentNegotiation):
     """For answers in one form only: better one the caller did not name than none."""
 
     def select_renderer(
@@ -84,7 +84,7 @@ class AnyAcceptHeader(DefaultContentNegotiation):
 
 
 class ArtifactViewSet(viewsets.ViewSet):
-    """Artifacts are given to an index; once there, each is known by its id."""
+    """Artifacts of an index: add and list by index, read and change by id."""
 
     parser_classes = [JSONParser, MultiPartParser]
 
@@ -102,7 +102,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     def list(self, request: Request, index: str) -> Response:
         """The artifacts of an index."""
         _check_index(index)
-        given = _checked(ArtifactFilterSerializer, request.query_params)
+        given = _validate(ArtifactFilterSerializer, request.query_params)
         documents = Artifact.objects.documents().filter(index=index)
         artifacts = get_catalog().with_status(documents, index)
         for name in ("status", "external_id", "media_type"):
@@ -120,7 +120,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             "multipart/form-data": FileArtifactSerializer,
             "application/json": TextArtifactSerializer,
         },
-        responses=TAKEN,
+        responses=ADD_RESPONSES,
     )
     def create(self, request: Request, index: str) -> Response:
         """Give a file or a text to an index.
@@ -129,27 +129,27 @@ class ArtifactViewSet(viewsets.ViewSet):
         """
         _check_index(index)
         if _is_form(request):
-            given = _checked(FileArtifactSerializer, request.data)
+            given = _validate(FileArtifactSerializer, request.data)
             if given.get("metadata"):
                 # Refuse it before the file is written, not after.
                 get_catalog().clean_metadata(index, given["metadata"])
             artifact, verdict = services.add_artifact(
                 index,
-                _keep(given["file"]),
+                _save_upload(given["file"]),
                 title=given.get("title") or None,
                 metadata=given.get("metadata"),
                 external_id=given.get("external_id"),
                 url=given.get("url") or None,
             )
         else:
-            given = read_text_artifact(request.data)
+            given = validate_text_artifact(request.data)
             artifact, verdict = services.add_artifact(index, **given)
-        return _taken(artifact, verdict)
+        return _add_response(artifact, verdict)
 
     @extend_schema(
         operation_id="add_artifacts",
         request={NDJSON: TextArtifactSerializer},
-        responses={(200, NDJSON): VerdictSerializer, 404: ErrorSerializer},
+        responses={(200, NDJSON): BatchLineSerializer, 404: ErrorSerializer},
     )
     def batch(self, request: Request, index: str) -> StreamingHttpResponse:
         """Give many texts to an index, a JSON object a line; a verdict for each, in order.
@@ -162,7 +162,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             raise UnsupportedMediaType(
                 request.content_type, f"Send lines of JSON, as {NDJSON}; this takes no form."
             )
-        verdicts = _until_hung_up(add_lines(index, _open_body(request)))
+        verdicts = _stop_on_disconnect(add_batch(index, _open_body(request)))
         # A client may wait to be told to go on: read from it before anything is answered.
         first = next(verdicts, b"")
         response = StreamingHttpResponse(_chained(first, verdicts), content_type=NDJSON)
@@ -176,21 +176,21 @@ class ArtifactViewSet(viewsets.ViewSet):
     )
     def retrieve(self, request: Request, artifact_id: str) -> Response:
         """One artifact: how far it is, and what went wrong with it."""
-        return Response(_rendered(_parsed_id(artifact_id)))
+        return Response(_load_and_render(_parse_artifact_id(artifact_id)))
 
     @extend_schema(
         operation_id="relabel_artifact",
         parameters=[ARTIFACT_ID],
-        request=RelabelSerializer,
+        request=ArtifactUpdateSerializer,
         responses={200: ArtifactSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
     )
     def partial_update(self, request: Request, artifact_id: str) -> Response:
         """Change title, URL or metadata; what is not named stays."""
-        pk = _parsed_id(artifact_id)
-        given = _checked(RelabelSerializer, request.data)
-        with _existing(pk):
-            services.relabel_artifact(pk, **given)
-        return Response(_rendered(pk))
+        pk = _parse_artifact_id(artifact_id)
+        given = _validate(ArtifactUpdateSerializer, request.data)
+        with _raise_unknown_artifact(pk):
+            services.update_artifact(pk, **given)
+        return Response(_load_and_render(pk))
 
     @extend_schema(
         operation_id="remove_artifact",
@@ -202,8 +202,8 @@ class ArtifactViewSet(viewsets.ViewSet):
 
         200: no point of it is left in the vector store. 202: some may be, and go by themselves.
         """
-        pk = _parsed_id(artifact_id)
-        with _existing(pk):
+        pk = _parse_artifact_id(artifact_id)
+        with _raise_unknown_artifact(pk):
             index = Artifact.objects.documents().only("index").get(pk=pk).index
             revision = services.remove_artifact(pk)
         answer: dict[str, Any] = {
@@ -225,26 +225,29 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="replace_content",
         parameters=[ARTIFACT_ID],
-        request={"multipart/form-data": FileSerializer, "application/json": PagesSerializer},
-        responses={**TAKEN, 409: ErrorSerializer},
+        request={
+            "multipart/form-data": FileContentSerializer,
+            "application/json": TextContentSerializer,
+        },
+        responses={**ADD_RESPONSES, 409: ErrorSerializer},
     )
     def content(self, request: Request, artifact_id: str) -> Response:
         """Give an artifact other content; its id, title and metadata stay.
 
         202: a new revision, being indexed. 200: the content is what it was.
         """
-        pk = _parsed_id(artifact_id)
-        with _existing(pk):
+        pk = _parse_artifact_id(artifact_id)
+        with _raise_unknown_artifact(pk):
             Artifact.objects.documents().only("pk").get(
                 pk=pk
             )  # before a file is written for nothing
         content: Content
         if _is_form(request):
-            content = _keep(_checked(FileSerializer, request.data)["file"])
+            content = _save_upload(_validate(FileContentSerializer, request.data)["file"])
         else:
-            content = TextContent(tuple(_checked(PagesSerializer, request.data)["pages"]))
-        with _existing(pk):
-            return _taken(*services.replace_content(pk, content))
+            content = TextContent(tuple(_validate(TextContentSerializer, request.data)["pages"]))
+        with _raise_unknown_artifact(pk):
+            return _add_response(*services.replace_content(pk, content))
 
     @extend_schema(
         operation_id="list_pages",
@@ -253,9 +256,9 @@ class ArtifactViewSet(viewsets.ViewSet):
     )
     def pages(self, request: Request, artifact_id: str) -> Response:
         """The pages of an artifact, without their text."""
-        pk = _parsed_id(artifact_id)
-        given = _checked(PagingSerializer, request.query_params)
-        with _existing(pk):
+        pk = _parse_artifact_id(artifact_id)
+        given = _validate(PagingSerializer, request.query_params)
+        with _raise_unknown_artifact(pk):
             artifact = Artifact.objects.documents().get(pk=pk)
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
         page, answer = paged(request, pages.defer("text"), given)
@@ -277,12 +280,12 @@ class ArtifactViewSet(viewsets.ViewSet):
     )
     def page(self, request: Request, artifact_id: str, page_index: str) -> Response:
         """One page with its text, which is what offsets count in."""
-        pk = _parsed_id(artifact_id)
+        pk = _parse_artifact_id(artifact_id)
         page = None
         if page_index.isascii() and page_index.isdigit() and len(page_index) < 10:
             page = Page.objects.filter(artifact=pk, index=int(page_index)).first()
         if page is None:
-            with _existing(pk):
+            with _raise_unknown_artifact(pk):
                 Artifact.objects.documents().only("pk").get(pk=pk)
             raise NotFound("The artifact has no such page.", code="unknown_page")
         return Response(
@@ -306,8 +309,8 @@ class ArtifactViewSet(viewsets.ViewSet):
     )
     def original(self, request: Request, artifact_id: str) -> FileResponse:
         """The file as it was given, always as a download."""
-        pk = _parsed_id(artifact_id)
-        with _existing(pk):
+        pk = _parse_artifact_id(artifact_id)
+        with _raise_unknown_artifact(pk):
             artifact = Artifact.objects.documents().get(pk=pk)
         if not artifact.has_file:
             raise NotFound("The artifact was given as text, not as a file.", code="no_original")
@@ -331,19 +334,19 @@ class ArtifactViewSet(viewsets.ViewSet):
 
 
 class StreamedArtifactViewSet(ArtifactViewSet):
-    """The answers that are no JSON document."""
+    """Endpoints whose response is not a JSON document."""
 
-    content_negotiation_class = AnyAcceptHeader
+    content_negotiation_class = IgnoreAcceptHeader
 
 
-def _checked(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
+def _validate(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
     serializer = serializer_class(data=data)
     serializer.is_valid(raise_exception=True)
     return serializer.validated_data
 
 
 def _check_index(index: str) -> None:
-    names = get_catalog().names()
+    names = get_catalog().index_names()
     if index not in names:
         raise UnknownIndex(
             f"There is no index named {index[:MAX_NAME_CHARS]!r}.", field="index", allowed=names
@@ -356,7 +359,7 @@ def _check_length(request: Request) -> None:
         raise LengthRequired
     limit = settings.STRATA_MAX_JSON_BYTES
     if _is_form(request):
-        limit = settings.STRATA_MAX_UPLOAD_BYTES + FORM_BYTES
+        limit = settings.STRATA_MAX_UPLOAD_BYTES + FORM_OVERHEAD_BYTES
     if declared and declared.isdigit() and int(declared) > limit:
         raise TooLarge(f"This request may have {limit:,} bytes; it has {int(declared):,}.")
 
@@ -378,7 +381,7 @@ def _open_body(request: Request) -> Readable:
     raise LengthRequired
 
 
-def _until_hung_up(verdicts: Iterator[bytes]) -> Iterator[bytes]:
+def _stop_on_disconnect(verdicts: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from verdicts
     except UnreadablePostError:
@@ -390,11 +393,11 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _keep(file: UploadedFile) -> FileContent:
-    return keep_file(clean_text(file.name or ""), file.chunks())
+def _save_upload(file: UploadedFile) -> FileContent:
+    return save_incoming_file(clean_text(file.name or ""), file.chunks())
 
 
-def _parsed_id(artifact_id: str) -> UUID:
+def _parse_artifact_id(artifact_id: str) -> UUID:
     try:
         parsed = UUID(artifact_id)
     except ValueError:
@@ -403,15 +406,15 @@ def _parsed_id(artifact_id: str) -> UUID:
 
 
 @contextmanager
-def _existing(artifact_id: UUID) -> Iterator[None]:
+def _raise_unknown_artifact(artifact_id: UUID) -> Iterator[None]:
     try:
         yield
     except Artifact.DoesNotExist:
         raise UnknownArtifact(f"There is no artifact {artifact_id}.") from None
 
 
-def _rendered(artifact_id: UUID) -> dict[str, Any]:
-    with _existing(artifact_id):
+def _load_and_render(artifact_id: UUID) -> dict[str, Any]:
+    with _raise_unknown_artifact(artifact_id):
         documents = Artifact.objects.documents().filter(pk=artifact_id)
         index = documents.values_list("index", flat=True).get()
         artifact = get_catalog().with_status(documents, index).get()
@@ -419,9 +422,9 @@ def _rendered(artifact_id: UUID) -> dict[str, Any]:
     return rendered
 
 
-def _taken(artifact: Artifact, verdict: Verdict) -> Response:
+def _add_response(artifact: Artifact, verdict: Verdict) -> Response:
     is_done = verdict == Verdict.UNCHANGED
     return Response(
-        _rendered(artifact.pk),
+        _load_and_render(artifact.pk),
         status=status.HTTP_200_OK if is_done else status.HTTP_202_ACCEPTED,
     )

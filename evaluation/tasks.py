@@ -40,7 +40,7 @@ class PromotionRound(Worker):
         return is_promoted
 
     def _heed_stop(self) -> None:
-        if self.is_stopping.is_set():
+        if self.stop_requested.is_set():
             raise Stopping
 
 
@@ -53,7 +53,7 @@ class EvaluationRound(Worker):
         with self._turn() as is_ours:
             # Whoever is at one names the next, or the sweep does.
             is_held_up = not is_ours or not self._measure(run_id)
-        if is_held_up or self.is_stopping.is_set():
+        if is_held_up or self.stop_requested.is_set():
             return []  # the sweep asks again
         return list(EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1])
 
@@ -63,7 +63,7 @@ class EvaluationRound(Worker):
         if run is None:
             return True
         try:
-            runs.measure_run(run, should_stop=self.is_stopping.is_set)
+            runs.measure_run(run, should_stop=self.stop_requested.is_set)
         except StrataError as error:
             logger.warning("The evaluation %s waits: %s", run, error)
             return False

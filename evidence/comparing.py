@@ -15,7 +15,7 @@ import numpy as np
 
 from documents.models import Artifact, Page, Source
 from documents.services import TextContent
-from documents.sources import cut_sources
+from documents.sources import split_into_sources
 from evidence.models import RecentEvidence, Vectors
 from indexing import embedding
 from indexing.chunking import embedded_text
@@ -57,7 +57,7 @@ def embed_contents(contents: Sequence[tuple[str, TextContent]], build: IndexBuil
                 heading=(span.heading or "")[:300],
             )
             for index, text in enumerate(content.pages)
-            for span in cut_sources(text)
+            for span in split_into_sources(text)
         ]
         drafts.append(_draft_texts(artifact, sources, build))
     return _embed(drafts, build)

@@ -19,7 +19,7 @@ from core.exceptions import InvalidInput, UnknownIndex
 from core.text import hash_text
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
-from documents.services import TextContent, add_artifact, find_given
+from documents.services import TextContent, add_artifact, find_by_external_ids
 from evidence.comparing import Known, embed_contents, name_space
 from evidence.models import RecentEvidence, Vectors
 from indexing.models import Index, IndexBuild
@@ -73,7 +73,7 @@ def find_evidence_build(index: str) -> IndexBuild:
         UnknownIndex: with the names there are.
         InvalidInput: it takes none; with those that do.
     """
-    names = get_catalog().names()
+    names = get_catalog().index_names()
     if index not in names:
         raise UnknownIndex(f"There is no index {index[:100]!r}.", field="index", allowed=names)
     build = IndexBuild.objects.live().filter(index=index).first()
@@ -146,7 +146,7 @@ def _decide_one(
 ) -> Decision:
     external_id = identify(item.url)
     content = TextContent((item.content,))
-    given = find_given(build.index_id, [external_id]).get(external_id)
+    given = find_by_external_ids(build.index_id, [external_id]).get(external_id)
     if given is None:
         while twin := known.find_same(content) or known.find_twin(position, vectors):
             # Locked: a twin that is deleted at this moment would take the finding with it.

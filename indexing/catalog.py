@@ -21,10 +21,10 @@ from indexing.spec import FieldSpec
 class Catalog:
     """What ``documents.index_catalog.IndexCatalog`` asks, answered from specs and ledger."""
 
-    def names(self) -> Collection[str]:
+    def index_names(self) -> Collection[str]:
         return set(Index.objects.standing().values_list("name", flat=True))
 
-    def takes_images(self, index: str) -> bool:
+    def accepts_images(self, index: str) -> bool:
         build = _live_build(index)
         return build is not None and build.spec.images is not None
 
@@ -74,7 +74,7 @@ class Catalog:
             for row in counted
         }
 
-    def node_error(self, artifact_id: UUID) -> str:
+    def first_node_error(self, artifact_id: UUID) -> str:
         failed = Node.objects.live().filter(artifact=artifact_id, state=Node.State.FAILED)
         return failed.values_list("last_error", flat=True).first() or ""
 

@@ -22,7 +22,7 @@ from indexing.models import Index, IndexBuild, Node
 from indexing.services import ensure_collection
 from indexing.spec.loaded import read_spec
 from indexing.stores import get_store
-from webhooks.services import announce
+from webhooks.services import emit_event
 
 logger = logging.getLogger(__name__)
 
@@ -230,7 +230,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
         )
         index.live_build = current
         index.save(update_fields=["live_build"])
-        announce(
+        emit_event(
             "build.promoted",
             {
                 "index": index.name,
@@ -305,7 +305,7 @@ def remove_retired(*, grace_seconds: float | None = None) -> int:
     Raises:
         StoreUnavailable: the next sweep tries again.
     """
-    grace = settings.STRATA_RETIRED_SECONDS if grace_seconds is None else grace_seconds
+    grace = settings.STRATA_RETIRED_BUILD_GRACE_SECONDS if grace_seconds is None else grace_seconds
     now = timezone.now()
     # Looked at again for a while: a worker that froze and woke may have written once more.
     is_due = Q(removed_at=None) | Q(removed_at__gt=now - timedelta(seconds=LATE_WRITE_SECONDS))

@@ -242,7 +242,9 @@ class Node(models.Model):
     context = models.TextField(blank=True, help_text="Embedded in front of the text.")
     text_hash = models.CharField(max_length=64, null=True)
     source_hash = models.CharField(max_length=64, null=True)
-    label_hash = models.CharField(max_length=64, help_text="The artifact's, when this was planned.")
+    attributes_hash = models.CharField(
+        max_length=64, help_text="The artifact's, when this was planned."
+    )
     input_hash = models.CharField(max_length=64, help_text="Of all that decides the vectors.")
     settled_input_hash = models.CharField(
         max_length=64, blank=True, help_text="The input whose vectors the store holds."

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.exceptions import UnknownIndex
-from documents.models import Artifact, Change
+from documents.models import Artifact, PendingRevision
 from documents.services import remove_artifact
 from indexing.cleanup import LATE_WRITE_SECONDS, remove_remains
 from indexing.models import Index, IndexBuild, Node
@@ -135,7 +135,7 @@ def _go_on(index: Index, deadline: float) -> None:
                 remove_artifact(artifact_id)
         if time.monotonic() >= deadline:
             return
-    Change.objects.filter(index=index.pk).delete()
+    PendingRevision.objects.filter(index=index.pk).delete()
 
 
 def _count(index: Index) -> IndexReceipt:

@@ -1,8 +1,7 @@
 """Writes that do not show yet: waiting for one, and announcing that it shows.
 
-A ``Change`` is there from the write's own transaction until its artifact is ready or failed in
-the live build, or is gone from it. Whoever settles or sweeps resolves them.
-"""
+A ``PendingRevision`` is there from the write's own transaction until its artifact is ready or
+failed in the live build, or is gone from it. Whoever settles or sweeps resolves them."""
 
 import time
 from collections.abc import Sequence
@@ -14,11 +13,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from documents.index_catalog import get_catalog
-from documents.models import Artifact, Change
+from documents.models import Artifact, PendingRevision
 from indexing.exceptions import NotYetIndexed
 from indexing.kinds.registry import is_unfinished_in
 from indexing.models import Node
-from webhooks.services import announce
+from webhooks.services import emit_event
 
 SLICE = 200  # changes looked at together
 POLL_SECONDS = 0.05
@@ -54,7 +53,7 @@ def wait_for_revision(index: str, build_id: int, kinds: Sequence[str], revision:
 
 def shows_revision(index: str, build_id: int, kinds: Sequence[str], revision: int) -> bool:
     """Whether nothing of these kinds is undone for what was written up to ``revision``."""
-    changed = Change.objects.filter(index=index, pk__lte=revision)
+    changed = PendingRevision.objects.filter(index=index, pk__lte=revision)
     if not changed.exists():
         return True
     ids = changed.values("artifact_id")
@@ -73,7 +72,7 @@ def resolve_changes(*, most: int | None = None) -> int:
     ``most`` oldest, or at all."""
     count = looked_at = last = 0
     while most is None or looked_at < most:
-        changes = list(Change.objects.filter(pk__gt=last).order_by("pk")[:SLICE])
+        changes = list(PendingRevision.objects.filter(pk__gt=last).order_by("pk")[:SLICE])
         if not changes:
             break
         last, looked_at = changes[-1].pk, looked_at + len(changes)
@@ -81,14 +80,14 @@ def resolve_changes(*, most: int | None = None) -> int:
     return count
 
 
-def _resolve(changes: Sequence[Change]) -> int:
+def _resolve(changes: Sequence[PendingRevision]) -> int:
     ids = {change.artifact_id for change in changes}
     known = get_catalog().with_status(Artifact.objects.filter(pk__in=ids))
     status = {artifact.pk: artifact for artifact in known}
     nodes = Node.objects.live().filter(artifact=OuterRef("artifact_id"))
     numbers = [change.pk for change in changes]
     bereft = set(
-        Change.objects.filter(~Exists(nodes), pk__in=numbers)
+        PendingRevision.objects.filter(~Exists(nodes), pk__in=numbers)
         .exclude(artifact_id__in=status)
         .values_list("artifact_id", flat=True)
     )
@@ -112,12 +111,12 @@ def _resolve(changes: Sequence[Change]) -> int:
 def _forget(artifact_id: UUID, artifact: Artifact | None) -> int:
     with transaction.atomic():
         # Not what was written since: that is not what we looked at.
-        seen = Change.objects.filter(artifact_id=artifact_id)
+        seen = PendingRevision.objects.filter(artifact_id=artifact_id)
         if artifact is not None:
             seen = seen.filter(pk__lte=artifact.revision)
         count, _ = seen.delete()
         if count and artifact is not None and artifact.role == Artifact.Role.DOCUMENT:
-            announce(
+            emit_event(
                 f"artifact.{_status(artifact)}",
                 {
                     "index": artifact.index,
@@ -140,4 +139,4 @@ def _error(artifact: Artifact) -> dict[str, str] | None:
         return None
     if artifact.error_code:
         return {"code": artifact.error_code, "detail": artifact.error_detail}
-    return {"code": "node_failed", "detail": get_catalog().node_error(artifact.pk)}
+    return {"code": "node_failed", "detail": get_catalog().first_node_error(artifact.pk)}

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class RegenerationRound(Worker):
-    """Goes through a regeneration, slice by slice; a stop request or ``STRATA_ROUND_SECONDS`` end
+    """Goes through a regeneration, slice by slice; a stop request or ``STRATA_WORKER_RUN_SECONDS`` end
     it between two artifacts."""
 
     def run(self, regeneration_id: UUID) -> list[UUID]:
@@ -38,13 +38,13 @@ class RegenerationRound(Worker):
             return self._go_through(regeneration_id) if is_ours else []
 
     def _go_through(self, regeneration_id: UUID) -> list[UUID]:
-        deadline = time.monotonic() + settings.STRATA_ROUND_SECONDS
+        deadline = time.monotonic() + settings.STRATA_WORKER_RUN_SECONDS
         regeneration = claim_regeneration(regeneration_id)
         if regeneration is None:
             return []
 
         def should_stop() -> bool:
-            return self.is_stopping.is_set() or time.monotonic() >= deadline
+            return self.stop_requested.is_set() or time.monotonic() >= deadline
 
         due = Due()
         try:
@@ -52,7 +52,7 @@ class RegenerationRound(Worker):
                 _settle_due(due)
                 if should_stop():
                     release_regeneration(regeneration)
-                    return [] if self.is_stopping.is_set() else [regeneration_id]
+                    return [] if self.stop_requested.is_set() else [regeneration_id]
         except StrataError as error:
             # It is as far as its row says; the sweep asks for it again.
             logger.warning("%s waits: %s", regeneration, error)

@@ -235,13 +235,13 @@ def _has_its_chunks(build: IndexBuild, artifact: Artifact, report: Report) -> bo
     sources = {source.pk: source for source in Source.objects.filter(artifact=artifact)}
     hashes = {pk: hash_text(source.text) for pk, source in sources.items()}
     nodes = Node.objects.filter(build=build, artifact=artifact, kind="chunk")
-    label_hash = artifact.compute_label_hash()
+    attributes_hash = artifact.compute_attributes_hash()
     spans: dict[tuple[UUID, str], list[tuple[int, int]]] = {}
     for node in nodes.exclude(state=Node.State.DOOMED).values_list(
         "point_id", "source_id", "strategy", "start_offset", "end_offset", "text", "text_hash",
-        "source_hash", "label_hash", named=True,
+        "source_hash", "attributes_hash", named=True,
     ):  # fmt: skip
-        if node.source_id not in sources or node.label_hash != label_hash:
+        if node.source_id not in sources or node.attributes_hash != attributes_hash:
             return False
         if node.source_hash not in (None, hashes[node.source_id]):
             return False

@@ -29,7 +29,7 @@ class BuildRound(Worker):
     """Works builds off turn by turn, one batch each.
 
     A second thread leaves its build in the round and goes. A stop request ends the round between
-    two batches, or slices of one; so does ``STRATA_ROUND_SECONDS``, for other tasks to have
+    two batches, or slices of one; so does ``STRATA_WORKER_RUN_SECONDS``, for other tasks to have
     their turn.
     """
 
@@ -45,7 +45,7 @@ class BuildRound(Worker):
         if build_id not in self._waiting:
             self._waiting.append(build_id)
         # Looked at again after letting go: a build that joined in between is not left behind.
-        while self._waiting and not self.is_stopping.is_set():
+        while self._waiting and not self.stop_requested.is_set():
             with self._turn() as is_ours:
                 if not is_ours:
                     break
@@ -54,14 +54,14 @@ class BuildRound(Worker):
 
     def _work_off(self) -> list[int]:
         """Ends when nothing waits, or when the time is up: what waited then."""
-        deadline = time.monotonic() + settings.STRATA_ROUND_SECONDS
-        while self._waiting and not self.is_stopping.is_set():
+        deadline = time.monotonic() + settings.STRATA_WORKER_RUN_SECONDS
+        while self._waiting and not self.stop_requested.is_set():
             build_id = self._next()
             build = IndexBuild.objects.working().filter(pk=build_id).first()
             if build is None:
                 continue
             try:
-                count = self._work(build, self.is_stopping.is_set)
+                count = self._work(build, self.stop_requested.is_set)
             except StrataError as error:
                 # The rows are as they were; the sweep asks for them again.
                 logger.warning("Work on %s waits: %s", build, error)
@@ -112,7 +112,7 @@ class PlanRound:
         if build_id not in self._waiting:
             self._waiting.append(build_id)
         # As with a round of work: who finds another at it leaves its build to that one.
-        while self._waiting and not self._work.is_stopping.is_set():
+        while self._waiting and not self._work.stop_requested.is_set():
             if not self._planning.acquire(blocking=False):
                 break
             try:
@@ -126,9 +126,9 @@ class PlanRound:
 
     def _plan_slices(self, build_id: int) -> bool:
         """Whether nothing is left of it, or not while the worker stops."""
-        deadline = time.monotonic() + settings.STRATA_ROUND_SECONDS
+        deadline = time.monotonic() + settings.STRATA_WORKER_RUN_SECONDS
         last: UUID | None = None
-        while not self._work.is_stopping.is_set():
+        while not self._work.stop_requested.is_set():
             build = IndexBuild.objects.working().filter(pk=build_id).first()
             if build is None:
                 return True

@@ -22,7 +22,7 @@ from core.text import clean_text
 from documents.admin import ArtifactAdmin
 from documents.models import Artifact, Page
 from documents.serializers import MetadataTextField
-from documents.services import parse_again
+from documents.services import retry_parsing
 from documents.tasks import sweep_documents
 from indexing import services as indexing
 from indexing.admin.indexes import ERROR_CHARS, IndexOfBuildFilter, wake_settling
@@ -101,7 +101,7 @@ def retry_artifacts(
             services.retry_failed(model._default_manager.filter(artifact__in=artifacts))
             for model in services.KINDS_OF
         )
-        files = parse_again(artifacts)  # last: the list may be of those that failed
+        files = retry_parsing(artifacts)  # last: the list may be of those that failed
         if files:
             wake_on_commit(sweep_documents)
         wake_settling()

@@ -86,7 +86,7 @@ class _SummaryKind:
             point_id=Coalesce(OuterRef("page"), OuterRef("artifact")),
             text_hash=OuterRef("text_hash"),
             source_hash=OuterRef("written_hash"),
-            label_hash=OuterRef("artifact__label_hash"),
+            attributes_hash=OuterRef("artifact__attributes_hash"),
         ).exclude(state=Node.State.DOOMED)
         written = Summary.objects.filter(build__in=builds, artifact=OuterRef("pk")).with_text()
         return Exists(written.filter(~Exists(mirrored)))
@@ -219,7 +219,7 @@ class QuestionKind:
             strategy=OuterRef("strategy"),
             chunk_index=OuterRef("chunk_index"),
             source_hash=OuterRef("source_hash"),
-            label_hash=OuterRef("artifact__label_hash"),
+            attributes_hash=OuterRef("artifact__attributes_hash"),
         ).exclude(state=Node.State.DOOMED)
         mirrored = nodes.annotate(
             annotation_hash=KeyTextTransform("annotation_hash", "details")

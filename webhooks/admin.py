@@ -1,4 +1,4 @@
-"""Deliveries in the admin: to look at, and to try again."""
+"""Admin for webhook deliveries: read-only list with a retry action."""
 
 from django.contrib import admin, messages
 from django.db import transaction
@@ -29,14 +29,14 @@ class DeliveryAdmin(admin.ModelAdmin):
         return False
 
     def has_queue_permission(self, request: HttpRequest) -> bool:
-        """Who may change rows may have their work done again, even where no one edits them."""
+        """Allow the retry action to users who may change deliveries, though rows are read-only."""
         return super().has_change_permission(request)
 
     @admin.action(description="Try again", permissions=["queue"])
-    def try_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+    def retry_deliveries(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         # Named by a subquery: all of a long list may be meant, and ids would be too many.
         chosen = Delivery.objects.filter(pk__in=queryset.order_by().values("pk"))
-        count = services.try_again(chosen)
-        transaction.on_commit(tasks.deliver.delay, robust=True)
+        count = services.retry_deliveries(chosen)
+        transaction.on_commit(tasks.send_due_deliveries.delay, robust=True)
         message = ngettext("%d delivery queued.", "%d deliveries queued.", count) % count
         self.message_user(request, message, messages.SUCCESS)

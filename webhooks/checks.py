@@ -1,4 +1,4 @@
-"""System checks of who is told, and with what signature."""
+"""System checks of the webhook URLs and secret."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from webhooks.sending import decode_secret
 
-MAKE_ONE = (
+GENERATE_COMMAND = (
     "python -c \"import base64, os; print('whsec_' + base64.b64encode(os.urandom(32)).decode())\""
 )
 
@@ -22,7 +22,7 @@ def check_urls(**kwargs: Any) -> list[CheckMessage]:
             id="webhooks.E001",
         )
         for url in settings.STRATA_WEBHOOK_URLS
-        if not _is_http(url)
+        if not _is_http_url(url)
     ]
 
 
@@ -35,7 +35,7 @@ def check_secret(**kwargs: Any) -> list[CheckMessage]:
             Error(
                 "STRATA_WEBHOOK_URLS is set, STRATA_WEBHOOK_SECRET is not: no receiver could "
                 "tell who speaks.",
-                hint=f"{MAKE_ONE} makes one.",
+                hint=f"{GENERATE_COMMAND} makes one.",
                 id="webhooks.E002",
             )
         ]
@@ -45,14 +45,14 @@ def check_secret(**kwargs: Any) -> list[CheckMessage]:
         return [
             Error(
                 f"STRATA_WEBHOOK_SECRET is not well formed. {error}",
-                hint=f"{MAKE_ONE} makes one.",
+                hint=f"{GENERATE_COMMAND} makes one.",
                 id="webhooks.E003",
             )
         ]
     return []
 
 
-def _is_http(url: str) -> bool:
+def _is_http_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
     except ValueError:

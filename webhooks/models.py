@@ -1,4 +1,4 @@
-"""The outbox: what others are to be told, kept until they have taken it."""
+"""The webhook outbox: one row for each event and receiver."""
 
 import uuid
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def due(self) -> "DeliveryQuerySet":
-        """Not taken yet by a receiver that is still configured."""
+        """Deliveries not yet delivered or given up, to receivers that are still configured."""
         return self.filter(state=Delivery.State.DUE, url__in=settings.STRATA_WEBHOOK_URLS)
 
     def claimable(self) -> "DeliveryQuerySet":

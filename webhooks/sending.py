@@ -1,5 +1,5 @@
-"""Talking to receivers: one signed POST for each delivery, as the Standard Webhooks
-specification has it (https://www.standardwebhooks.com). Nothing here knows the database.
+"""Send one signed POST for each delivery, as the Standard Webhooks specification defines it
+(https://www.standardwebhooks.com). Nothing here reads or writes the database.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from webhooks.models import Delivery
 
 SECRET_PREFIX = "whsec_"  # noqa: S105
-KEY_BYTES = range(24, 65)  # as the specification wants it
+KEY_LENGTHS = range(24, 65)  # as the specification wants it
 TIMEOUT_SECONDS = 10.0  # from the name's look-up to the last of the answer's headers
 
 
@@ -33,7 +33,7 @@ class Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
-def post_all(deliveries: Sequence[Delivery], secret: str) -> list[Outcome]:
+def post_deliveries(deliveries: Sequence[Delivery], secret: str) -> list[Outcome]:
     """Post them all at the same time; within ``TIMEOUT_SECONDS`` each has its outcome."""
     key = decode_secret(secret)
     return asyncio.run(_post_all(deliveries, key))
@@ -47,7 +47,9 @@ async def _post_all(deliveries: Sequence[Delivery], key: bytes) -> list[Outcome]
 
 async def _post(client: httpx.AsyncClient, delivery: Delivery, key: bytes) -> Outcome:
     body = render_body(delivery)
-    headers = sign(key, message_id=str(delivery.pk), timestamp=int(time.time()), body=body)
+    headers = make_signature_headers(
+        key, message_id=str(delivery.pk), timestamp=int(time.time()), body=body
+    )
     headers |= {"Content-Type": "application/json", "User-Agent": "strata"}
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -72,7 +74,9 @@ def render_body(delivery: Delivery) -> bytes:
     return json.dumps(content, cls=DjangoJSONEncoder, ensure_ascii=False).encode()
 
 
-def sign(key: bytes, *, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
+def make_signature_headers(
+    key: bytes, *, message_id: str, timestamp: int, body: bytes
+) -> dict[str, str]:
     """The three headers by which a receiver knows who sent ``body``, and when.
 
     Source:
@@ -99,8 +103,8 @@ def decode_secret(secret: str) -> bytes:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except ValueError as error:
         raise ValueError(f"What follows {SECRET_PREFIX} is not base64.") from error
-    if len(key) not in KEY_BYTES:
+    if len(key) not in KEY_LENGTHS:
         raise ValueError(
-            f"It holds {len(key)} bytes; {KEY_BYTES.start} to {KEY_BYTES.stop - 1} are wanted."
+            f"It holds {len(key)} bytes; {KEY_LENGTHS.start} to {KEY_LENGTHS.stop - 1} are wanted."
         )
     return key

@@ -1,4 +1,4 @@
-"""Writes to the outbox: announcing, delivering, trying again, tidying up.
+"""Write to the webhook outbox: add events, send deliveries, retry them, clean up.
 
 The rows are the queue: everything here can run twice, late, or beside itself on another
 machine. Nothing here enqueues.
@@ -24,17 +24,18 @@ from webhooks.sending import Outcome
 logger = logging.getLogger(__name__)
 
 # Seconds after each failed attempt; with the last one, over a day has passed.
-BACKOFF = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600)
-MAX_ATTEMPTS = len(BACKOFF) + 1
-BATCH = 8  # posted at the same time
+BACKOFF_SECONDS = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600)
+MAX_ATTEMPTS = len(BACKOFF_SECONDS) + 1
+BATCH_SIZE = 8  # posted at the same time
 LEASE_SECONDS = 60  # several times what a batch may take
-KEPT_DELIVERED = timedelta(days=7)
-ERROR_CHARS = 500  # of what went wrong
-GONE = 410  # the specification's word for: send no more of this
+DELIVERED_RETENTION = timedelta(days=7)
+MAX_ERROR_CHARS = 500  # of what went wrong
+HTTP_GONE = 410  # the specification's word for: send no more of this
 
 
-def announce(event: str, payload: dict[str, Any]) -> None:
-    """Have every configured receiver told, once the transaction around this is committed.
+def emit_event(event: str, payload: dict[str, Any]) -> None:
+    """Add one delivery for each configured receiver; sent after the surrounding transaction
+    commits.
 
     Without receivers nothing is written. What fails to be told is told again for about a day.
     """
@@ -53,36 +54,36 @@ class Claim:
     deliveries: list[Delivery]
 
 
-def deliver(*, should_stop: Callable[[], bool] = lambda: False) -> int:
-    """Deliver what is due, a batch at a time; how many attempts were made.
+def send_due_deliveries(*, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Send due deliveries in batches; return how many attempts were made.
 
     A receiver that does not answer at all is left alone until the next call, so that those
     which do are not kept waiting for it.
     """
     attempt_count = 0
-    silent: set[str] = set()
+    unresponsive_urls: set[str] = set()
     while not should_stop():
-        claim = claim_deliveries(BATCH, leaving_out=silent)
+        claim = claim_deliveries(BATCH_SIZE, excluded_urls=unresponsive_urls)
         if claim is None:
             break
         # No transaction is open meanwhile.
-        outcomes = sending.post_all(claim.deliveries, settings.STRATA_WEBHOOK_SECRET)
+        outcomes = sending.post_deliveries(claim.deliveries, settings.STRATA_WEBHOOK_SECRET)
         for delivery, outcome in zip(claim.deliveries, outcomes, strict=True):
-            note_outcome(delivery, claim.token, outcome)
+            save_response(delivery, claim.token, outcome)
             if outcome.status is None:
-                silent.add(delivery.url)
+                unresponsive_urls.add(delivery.url)
         attempt_count += len(outcomes)
     return attempt_count
 
 
-def claim_deliveries(limit: int, *, leaving_out: Collection[str] = ()) -> Claim | None:
+def claim_deliveries(limit: int, *, excluded_urls: Collection[str] = ()) -> Claim | None:
     """Take a lease on up to ``limit`` due deliveries; the attempt is counted now.
 
     Those tried least come first: a receiver's backlog does not hold up what is new.
     """
     token = uuid.uuid4()
     with transaction.atomic():
-        claimable = Delivery.objects.claimable().exclude(url__in=leaving_out)
+        claimable = Delivery.objects.claimable().exclude(url__in=excluded_urls)
         if connection.features.has_select_for_update_skip_locked:
             claimable = claimable.select_for_update(skip_locked=True)
         claimable = claimable.filter(attempts__lt=MAX_ATTEMPTS)
@@ -101,41 +102,41 @@ def claim_deliveries(limit: int, *, leaving_out: Collection[str] = ()) -> Claim 
     return Claim(token, list(Delivery.objects.filter(lease_token=token)))
 
 
-def note_outcome(delivery: Delivery, token: uuid.UUID, outcome: Outcome) -> None:
-    """Keep how an attempt went; without effect once the lease is someone else's."""
+def save_response(delivery: Delivery, token: uuid.UUID, outcome: Outcome) -> None:
+    """Save the result of an attempt; no effect if another worker holds the lease now."""
     values: dict[str, Any] = {
         "last_status": outcome.status,
-        "last_error": _describe(outcome),
+        "last_error": _describe_failure(outcome),
         "lease_token": None,
         "leased_until": None,
     }
     if outcome.is_success:
         values |= {"state": Delivery.State.DELIVERED, "delivered_at": Now()}
-    elif outcome.status == GONE or delivery.attempts >= MAX_ATTEMPTS:
+    elif outcome.status == HTTP_GONE or delivery.attempts >= MAX_ATTEMPTS:
         values |= {"state": Delivery.State.GIVEN_UP}
         logger.warning("%s is given up: %s", delivery, values["last_error"])
     else:
-        wait = timedelta(seconds=BACKOFF[delivery.attempts - 1])
+        wait = timedelta(seconds=BACKOFF_SECONDS[delivery.attempts - 1])
         values |= {"next_attempt_at": Now() + wait}
     Delivery.objects.filter(pk=delivery.pk, lease_token=token).update(**values)
 
 
-def _describe(outcome: Outcome) -> str:
+def _describe_failure(outcome: Outcome) -> str:
     if outcome.is_success:
         return ""
     if outcome.status is not None:
         return f"It answered {outcome.status}."
-    return outcome.error[:ERROR_CHARS]
+    return outcome.error[:MAX_ERROR_CHARS]
 
 
-def next_attempt_at() -> datetime | None:
+def find_next_attempt_at() -> datetime | None:
     """When the next delivery that now waits falls due; None if none does."""
     due = Delivery.objects.due().filter(lease_token=None, next_attempt_at__gt=Now())
     return due.aggregate(first=Min("next_attempt_at"))["first"]
 
 
 def release_leases() -> int:
-    """Let go of every claim. Only for the one process that owns all work."""
+    """Release every lease. Only for a process that is the only worker."""
     held = Delivery.objects.filter(lease_token__isnull=False)
     return held.update(lease_token=None, leased_until=None)
 
@@ -143,8 +144,9 @@ def release_leases() -> int:
 # --- Watching over it ------------------------------------------------------------------------
 
 
-def try_again(deliveries: QuerySet[Delivery]) -> int:
-    """Have these deliveries made anew, with all their attempts, whatever came of them; how many."""
+def retry_deliveries(deliveries: QuerySet[Delivery]) -> int:
+    """Reset these deliveries, whatever their state, so that they are sent again; return how
+    many."""
     return deliveries.update(
         state=Delivery.State.DUE,
         attempts=0,
@@ -155,8 +157,8 @@ def try_again(deliveries: QuerySet[Delivery]) -> int:
     )
 
 
-def tidy_deliveries() -> None:
-    """Give up what no attempt can follow on, and drop what was delivered long ago."""
+def clean_up_deliveries() -> None:
+    """Give up deliveries that cannot be attempted again, and delete those delivered long ago."""
     waiting = Delivery.objects.filter(state=Delivery.State.DUE)
     waiting.exclude(url__in=settings.STRATA_WEBHOOK_URLS).update(
         state=Delivery.State.GIVEN_UP, last_error="Its address is no longer configured."
@@ -164,5 +166,5 @@ def tidy_deliveries() -> None:
     Delivery.objects.claimable().filter(attempts__gte=MAX_ATTEMPTS).update(
         state=Delivery.State.GIVEN_UP, last_error="Its worker died at the last attempt."
     )
-    oldest = timezone.now() - KEPT_DELIVERED
+    oldest = timezone.now() - DELIVERED_RETENTION
     Delivery.objects.filter(state=Delivery.State.DELIVERED, delivered_at__lt=oldest).delete()

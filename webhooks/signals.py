@@ -20,4 +20,4 @@ from webhooks.models import Delivery
 def enqueue_delivery(instance: Delivery, *, raw: bool = False, **kwargs: Any) -> None:
     if raw or instance.state != Delivery.State.DUE:
         return
-    transaction.on_commit(tasks.deliver.delay, robust=True)
+    transaction.on_commit(tasks.send_due_deliveries.delay, robust=True)

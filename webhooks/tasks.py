@@ -1,4 +1,4 @@
-"""Celery entry points for webhooks: service calls, nothing out.
+"""Celery tasks of webhooks; each calls a service and returns nothing.
 
 A message only wakes: the rows say what is due, so it may be lost, doubled or late.
 """
@@ -23,39 +23,41 @@ class DeliveryRound(Worker):
 
     def __init__(self) -> None:
         super().__init__()
-        self._is_asked = threading.Event()
+        self._run_requested = threading.Event()
 
     def run(self) -> int:
         """How many attempts were made."""
-        self._is_asked.set()
+        self._run_requested.set()
         attempt_count = 0
         # Looked at again after letting go: what came in between is not left behind.
-        while self._is_asked.is_set() and not self.is_stopping.is_set():
+        while self._run_requested.is_set() and not self.stop_requested.is_set():
             with self._turn() as is_ours:
                 if not is_ours:
                     break
-                self._is_asked.clear()
-                attempt_count += services.deliver(should_stop=self.is_stopping.is_set)
+                self._run_requested.clear()
+                attempt_count += services.send_due_deliveries(
+                    should_stop=self.stop_requested.is_set
+                )
         return attempt_count
 
 
-delivering = DeliveryRound()
+delivery_worker = DeliveryRound()
 
 
 @shared_task
-def deliver() -> None:
+def send_due_deliveries() -> None:
     """Deliver what is due, and come again for what falls due before the next sweep."""
-    if not delivering.run():
+    if not delivery_worker.run():
         return
-    if (due_at := services.next_attempt_at()) is not None:
+    if (due_at := services.find_next_attempt_at()) is not None:
         seconds = (due_at - timezone.now()).total_seconds()
         if seconds < settings.STRATA_SWEEP_SECONDS:
-            deliver.apply_async(countdown=max(0.0, seconds))
+            send_due_deliveries.apply_async(countdown=max(0.0, seconds))
 
 
 @shared_task
 def sweep_deliveries() -> None:
-    """Wake whatever is due: lost messages, receivers that are back, dead workers."""
-    services.tidy_deliveries()
+    """Enqueue sending where deliveries are due that no message announced."""
+    services.clean_up_deliveries()
     if Delivery.objects.claimable().exists():
-        deliver.delay()
+        send_due_deliveries.delay()

@@ -1,4 +1,4 @@
-"""Settings every form of the service shares. Each of ours has its unit and its reason."""
+"""Settings shared by embedded mode and production. Each of ours states its unit and its reason."""
 
 import os
 from pathlib import Path
@@ -50,7 +50,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 # What of it concerns a program that shows a key, too.
-KEYED_MIDDLEWARE = [
+API_KEY_MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.common.CommonMiddleware",
 ]
@@ -121,10 +121,12 @@ STRATA_MIN_FREE_BYTES = 256 * 2**20  # the engine dies on a full disk, so writes
 STRATA_SWEEP_SECONDS = 60
 # Of work on builds at a stretch, and the batch then under way: what else waits for this worker
 # has its turn, and a child that has grown is replaced.
-STRATA_ROUND_SECONDS = 20
+STRATA_WORKER_RUN_SECONDS = 20
 STRATA_DOUBT_SECONDS = 300  # a write not answered by then is over, and looked into
 STRATA_MIN_REVISION_SECONDS = 5.0  # a search waits for a write it is to show; then it says 409
-STRATA_RETIRED_SECONDS = 60  # a build given up is removed then: longer than any search reads it
+STRATA_RETIRED_BUILD_GRACE_SECONDS = (
+    60  # a build given up is removed then: longer than any search reads it
+)
 STRATA_AUDIT_SOURCES = 500  # sources whose text each sweep hashes again
 
 # What follows an index's name in those of its collections, unless its spec names them. Points
@@ -180,7 +182,7 @@ STRATA_ADMIN_KEY = os.environ.get("STRATA_ADMIN_KEY", "")  # the first admin key
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "access.authentication.KeyAuthentication",
+        "access.authentication.ApiKeyAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],

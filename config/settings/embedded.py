@@ -5,11 +5,11 @@ from typing import Any
 
 from django.utils.functional import SimpleLazyObject
 
-from config.data_folder import read_secret_key
+from config.data_folder import load_or_create_secret_key
 from config.settings.base import *  # noqa: F403
 from config.settings.base import STRATA_DATA_DIR
 
-SECRET_KEY: Any = SimpleLazyObject(partial(read_secret_key, STRATA_DATA_DIR))
+SECRET_KEY: Any = SimpleLazyObject(partial(load_or_create_secret_key, STRATA_DATA_DIR))
 DEBUG = False
 ALLOWED_HOSTS = ["*"]  # it listens on loopback unless told otherwise
 

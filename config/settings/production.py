@@ -10,21 +10,21 @@ from config.settings.base import *  # noqa: F403
 from config.settings.base import LOGGING, STATIC_ROOT
 
 
-def _required(name: str) -> str:
+def _require_env(name: str) -> str:
     value = os.environ.get(name, "")
     if not value:
         raise ImproperlyConfigured(f"Set {name} in the environment.")
     return value
 
 
-def _is_on(name: str) -> bool:
+def _read_flag(name: str) -> bool:
     value = os.environ.get(name, "").lower()
     if value not in {"", "0", "1", "false", "true"}:
         raise ImproperlyConfigured(f"{name} is {value!r}; set it to 1 or to 0.")
     return value in {"1", "true"}
 
 
-def _database(url: str) -> dict[str, object]:
+def _parse_database_url(url: str) -> dict[str, object]:
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
         raise ImproperlyConfigured("DATABASE_URL must start with postgresql://")
@@ -47,20 +47,20 @@ def _database(url: str) -> dict[str, object]:
     }
 
 
-SECRET_KEY = _required("SECRET_KEY")
+SECRET_KEY = _require_env("SECRET_KEY")
 # Signed by these, sessions stay valid while SECRET_KEY is changed.
 SECRET_KEY_FALLBACKS = [key for key in os.environ.get("SECRET_KEY_FALLBACKS", "").split(",") if key]
 DEBUG = False
-ALLOWED_HOSTS = [host.strip() for host in _required("ALLOWED_HOSTS").split(",")]
+ALLOWED_HOSTS = [host.strip() for host in _require_env("ALLOWED_HOSTS").split(",")]
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host != "*"]
-DATABASES = {"default": _database(_required("DATABASE_URL"))}
+DATABASES = {"default": _parse_database_url(_require_env("DATABASE_URL"))}
 
 # --- Behind a proxy --------------------------------------------------------------------------
 
 # The proxy ends TLS, sets this header and strips what clients send of it.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Only to try it on one machine without a certificate: keys and sessions cross the wire readable.
-_has_tls = not _is_on("STRATA_PLAIN_HTTP")
+_has_tls = not _read_flag("STRATA_PLAIN_HTTP")
 SECURE_SSL_REDIRECT = _has_tls
 SECURE_REDIRECT_EXEMPT = ["^health/"]  # who looks after the process asks it without the proxy
 SECURE_HSTS_SECONDS = 31_536_000 if _has_tls else 0
@@ -83,8 +83,8 @@ STORAGES = {
 # Answers under way, so that another process can take one up where a connection broke.
 CACHES = {
     "default": {
-        "BACKEND": "config.caches.LenientRedisCache",
-        "LOCATION": _required("REDIS_URL"),
+        "BACKEND": "config.caches.FaultTolerantRedisCache",
+        "LOCATION": _require_env("REDIS_URL"),
         "KEY_PREFIX": "strata",
         "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},  # seconds
     }
@@ -93,13 +93,13 @@ CACHES = {
 # --- Vectors ---------------------------------------------------------------------------------
 
 STRATA_VECTOR_STORE = "qdrant"
-QDRANT_URL = _required("QDRANT_URL")
+QDRANT_URL = _require_env("QDRANT_URL")
 QDRANT_API_KEY = os.environ.get("QDRANT_API_KEY", "")
 QDRANT_TIMEOUT_SECONDS = int(os.environ.get("QDRANT_TIMEOUT_SECONDS", 30))  # of one request
 
 # --- Work ------------------------------------------------------------------------------------
 
-CELERY_BROKER_URL = _required("REDIS_URL")
+CELERY_BROKER_URL = _require_env("REDIS_URL")
 CELERY_BROKER_CONNECTION_RETRY = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker waits for Redis for as long as it takes
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -117,7 +117,7 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "inte
 # The rows are the queue, and count their attempts. A message that outlived its worker would
 # come back without a count, and a document that kills workers with it, for ever.
 CELERY_TASK_REJECT_ON_WORKER_LOST = False
-# A round ends after STRATA_ROUND_SECONDS and one batch; a file after STRATA_PARSE_SECONDS.
+# A round ends after STRATA_WORKER_RUN_SECONDS and one batch; a file after STRATA_PARSE_SECONDS.
 # What runs into these hangs. The first raises in the task, which gives its claim back; the
 # second kills its process, and the claim runs out.
 CELERY_TASK_SOFT_TIME_LIMIT = 1_800  # seconds

@@ -10,14 +10,14 @@ from pathlib import Path
 _data_dir = f"{tempfile.gettempdir()}/strata-test-{os.getpid()}-{secrets.token_hex(4)}"
 atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
 # The converted model is kept between runs: it depends on nothing but its checked weights.
-_kept_models = os.environ.get("STRATA_TEST_MODELS_DIR")
+_shared_models_dir = os.environ.get("STRATA_TEST_MODELS_DIR")
 os.environ["STRATA_DATA_DIR"] = _data_dir
 
 from config.settings.embedded import *  # noqa: E402, F403
 from config.settings.embedded import BASE_DIR  # noqa: E402
 
 SECRET_KEY = "for tests only"  # noqa: S105
-STRATA_MODELS_DIR = Path(_kept_models or BASE_DIR / "var" / "models")
+STRATA_MODELS_DIR = Path(_shared_models_dir or BASE_DIR / "var" / "models")
 CELERY_TASK_ALWAYS_EAGER = True
 CELERY_TASK_EAGER_PROPAGATES = True
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

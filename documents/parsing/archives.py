@@ -1,4 +1,4 @@
-"""Opening ZIP-based documents without being blown up by them."""
+"""Open ZIP-based documents safely: size limits, no encryption, no DTD."""
 
 import zipfile
 import zlib
@@ -13,8 +13,10 @@ from documents.parsing.document import Limits
 
 MAX_MEMBERS = 50_000
 
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
-          OSError, ValueError, UnicodeError)  # fmt: skip
+ARCHIVE_ERRORS = (
+    zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError,
+    OSError, ValueError, UnicodeError,
+)  # fmt: skip
 
 
 class _PrologEnded(Exception):
@@ -33,7 +35,7 @@ def open_archive(path: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
     """
     try:
         archive = zipfile.ZipFile(path)
-    except DAMAGE as error:
+    except ARCHIVE_ERRORS as error:
         raise Unparsable("damaged_file", "The file is damaged: its archive is broken.") from error
     with archive:
         members = archive.infolist()

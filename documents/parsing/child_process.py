@@ -1,4 +1,4 @@
-"""The process that meets the files. Started by ``children``; not imported by anything else.
+"""Main program of the child process that parses files; started only by ``children``.
 
 One JSON request a line on standard input, one reply (8 bytes of length, then JSON) each on the
 first standard output. It ends by itself when its parent is gone, when idle, or when worn.
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from documents.exceptions import Unparsable
-from documents.parsing.document import Draft, Limits
+from documents.parsing.document import DocumentDraft, Limits
 from documents.parsing.formats import detect_format
 
 IDLE_SECONDS = 60
@@ -39,33 +39,33 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_LOG_BYTES, MAX_LOG_BYTES))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=[requests], daemon=True).start()
+    threading.Thread(target=_receive_requests, args=[requests], daemon=True).start()
     for count in range(1, MAX_FILES + 1):
         try:
             request = json.loads(requests.get(timeout=IDLE_SECONDS))
         except queue.Empty:
             break
         limits = Limits(**request["limits"])
-        _apply(limits)
-        reply = _answer(
+        _apply_limits(limits)
+        reply = _parse_to_reply(
             Path(request["path"]), request["file_name"], limits, request["takes_images"]
         )
         is_worn = count == MAX_FILES or _peak_bytes() > MAX_PEAK_BYTES
         reply["is_spent"] = reply.get("is_spent", False) or is_worn
-        _send(reply_fd, reply)
+        _send_reply(reply_fd, reply)
         if reply["is_spent"]:
             break
     os._exit(0)  # without waiting for the thread, which waits for input
 
 
-def _receive(requests: "queue.SimpleQueue[bytes]") -> None:
+def _receive_requests(requests: "queue.SimpleQueue[bytes]") -> None:
     """Pass requests on; leave at once when the parent has gone, whatever is being read."""
     for line in sys.stdin.buffer:
         requests.put(line)
     os._exit(0)
 
 
-def _apply(limits: Limits) -> None:
+def _apply_limits(limits: Limits) -> None:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used_seconds = usage.ru_utime + usage.ru_stime
     # The parent's clock ends this process first; this is for when there is no parent any more.
@@ -79,9 +79,9 @@ def _apply(limits: Limits) -> None:
         resource.setrlimit(kind, (soft, hard))
 
 
-def _answer(path: Path, file_name: str, limits: Limits, takes_images: bool) -> Reply:
+def _parse_to_reply(path: Path, file_name: str, limits: Limits, takes_images: bool) -> Reply:
     """Read the file; whatever a library makes of a hostile one becomes a condition with a code."""
-    draft = Draft(limits)
+    draft = DocumentDraft(limits)
     try:
         try:
             format_ = detect_format(path, file_name, takes_images=takes_images)
@@ -92,16 +92,16 @@ def _answer(path: Path, file_name: str, limits: Limits, takes_images: bool) -> R
             reader.read(path, draft)
         return {"document": asdict(draft.finish(format_.media_type))}
     except Unparsable as error:
-        return _refusal(error.code, error.detail, error.fix)
+        return _error_reply(error.code, error.detail, error.fix)
     except MemoryError:
-        return _out_of_memory()
+        return _out_of_memory_reply()
     except RecursionError:
-        return _refusal("too_deep", "The file is nested too deeply.", is_spent=True)
+        return _error_reply("too_deep", "The file is nested too deeply.", is_spent=True)
     except Exception as error:  # noqa: BLE001 - readers meet hostile files: anything may come
         if "out of memory" in str(error).lower() or "memory allocation" in str(error).lower():
-            return _out_of_memory()
+            return _out_of_memory_reply()
         traceback.print_exc()
-        return _refusal(
+        return _error_reply(
             "damaged_file",
             f"The file is damaged or is not a valid {Path(file_name).suffix or 'text'} file.",
             "Save or export it again.",
@@ -109,8 +109,8 @@ def _answer(path: Path, file_name: str, limits: Limits, takes_images: bool) -> R
         )
 
 
-def _out_of_memory() -> Reply:
-    return _refusal(
+def _out_of_memory_reply() -> Reply:
+    return _error_reply(
         "parse_memory",
         "Reading the file takes more memory than is allowed.",
         "Split it into several files.",
@@ -118,15 +118,17 @@ def _out_of_memory() -> Reply:
     )
 
 
-def _refusal(code: str, detail: str, fix: str | None = None, *, is_spent: bool = False) -> Reply:
+def _error_reply(
+    code: str, detail: str, fix: str | None = None, *, is_spent: bool = False
+) -> Reply:
     return {"error": {"code": code, "detail": detail, "fix": fix}, "is_spent": is_spent}
 
 
-def _send(fd: int, reply: Reply) -> None:
+def _send_reply(fd: int, reply: Reply) -> None:
     try:
         payload = json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace")
     except MemoryError:
-        reply = _out_of_memory()
+        reply = _out_of_memory_reply()
         payload = json.dumps(reply).encode()
     for data in (len(payload).to_bytes(8, "big"), payload):
         view = memoryview(data)

@@ -1,24 +1,24 @@
-"""CSV and its kin: one page, a line a row, cells parted as in other tables."""
+"""CSV and TSV: one page, one line for each row, cells separated by `` | ``."""
 
 import csv
 import io
 from pathlib import Path
 
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 from documents.parsing.text import read_text
 
 _DELIMITERS = ",;\t|"
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     text = read_text(path, draft)
     csv.field_size_limit(max(len(text), 1))  # the file is bounded already
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_detect_delimiter(text))
     lines = (" | ".join(" ".join(cell.split()) for cell in row) for row in rows)
     draft.add_page("\n".join(line for line in lines if line.strip(" |")))
 
 
-def _delimiter(text: str) -> str:
+def _detect_delimiter(text: str) -> str:
     """The one found equally often in most of the first lines; a comma if none is."""
     lines = [line for line in text[:65_536].splitlines()[:50] if line.strip()][:-1] or [text[:4096]]
 

@@ -1,7 +1,7 @@
 """What a reader produces, and the limits it works under.
 
-``Draft`` is the one place where text is cleaned and counted, so that no reader can forget to.
-"""
+``DocumentDraft`` is the one place where text is cleaned and counted, so that no reader can forget
+to."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,13 @@ from documents.exceptions import Unparsable
 
 MAX_LABEL_CHARS = 500
 # What programs write where the author gave no title.
-_NO_TITLES = {"untitled", "presentation", "powerpoint presentation", "word document", "unknown"}
+_PLACEHOLDER_TITLES = {
+    "untitled",
+    "presentation",
+    "powerpoint presentation",
+    "word document",
+    "unknown",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +82,8 @@ def clean_label(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Draft:
-    """A document while its reader fills it in."""
+class DocumentDraft:
+    """A parsed document under construction; checks limits as a reader adds pages."""
 
     limits: Limits
     pages: list[ParsedPage] = field(default_factory=list)
@@ -120,7 +126,7 @@ class Draft:
     def propose_title(self, title: str | None) -> None:
         """Take the title, unless there is one already or it says nothing."""
         title = clean_label(title or "")
-        if not self.title and title.lower() not in _NO_TITLES:
+        if not self.title and title.lower() not in _PLACEHOLDER_TITLES:
             self.title = title
 
     def finish(self, media_type: str) -> ParsedDocument:

@@ -15,18 +15,18 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import qn
 
 from documents.parsing.archives import check_office_archive
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 from documents.parsing.sections import Block, add_sections
 
 _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
 _TEXT_BOX = qn("w:txbxContent")
 # Drawings are stored twice, the second time for old readers; moved text is kept where it went.
-_LEFT_OUT = {
+_SKIPPED_TAGS = {
     qn("w:pPr"), qn("w:rPr"), qn("w:moveFrom"), qn("w:del"), qn("w:instrText"),
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
 }  # fmt: skip
-_LITERALS = {
+_TAG_CHARACTERS = {
     qn("w:tab"): "\t",
     qn("w:br"): "\n",
     qn("w:cr"): "\n",
@@ -34,17 +34,17 @@ _LITERALS = {
 }
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     check_office_archive(path, draft.limits)
     document = docx.Document(str(path))
     draft.propose_title(document.core_properties.title)
-    body = _Body(document)
+    body = _BodyReader(document)
     blocks = list(body.blocks(document.element.body))
     draft.propose_title(body.title)
     add_sections(draft, blocks)
 
 
-class _Body:
+class _BodyReader:
     """Walks the body; keeps the styles' meaning, which python-docx would look up each time."""
 
     def __init__(self, document: Any) -> None:
@@ -56,15 +56,15 @@ class _Body:
             style_id = style.get(qn("w:styleId")) or ""
             name_element = style.find(qn("w:name"))
             name = "" if name_element is None else name_element.get(qn("w:val")) or ""
-            if level := _outline_level(style) or _named_level(name):
+            if level := _outline_level(style) or _level_from_style_name(name):
                 self._levels[style_id] = level
             elif name.lower() == "title":
                 self._title_styles.add(style_id)
             elif name.lower().startswith("list "):
                 self._list_styles.add(style_id)
         self._notes = {
-            **_notes(document, RELATIONSHIP_TYPE.FOOTNOTES, "w:footnote"),
-            **_notes(document, RELATIONSHIP_TYPE.ENDNOTES, "w:endnote"),
+            **_read_notes(document, RELATIONSHIP_TYPE.FOOTNOTES, "w:footnote"),
+            **_read_notes(document, RELATIONSHIP_TYPE.ENDNOTES, "w:endnote"),
         }
 
     def blocks(self, parent: Any) -> Iterator[Block]:
@@ -73,13 +73,13 @@ class _Body:
                 yield from self._paragraph(element)
             elif element.tag == qn("w:tbl"):
                 yield from self._table(element)
-            elif element.tag not in _LEFT_OUT and isinstance(element.tag, str):
+            elif element.tag not in _SKIPPED_TAGS and isinstance(element.tag, str):
                 yield from self.blocks(element)  # content controls, custom XML, insertions
 
     def _paragraph(self, paragraph: Any) -> Iterator[Block]:
         boxes: list[Any] = []
         note_ids: list[tuple[str, str]] = []
-        text = "".join(_inline(paragraph, boxes, note_ids)).strip()
+        text = "".join(_iter_inline_text(paragraph, boxes, note_ids)).strip()
         properties = paragraph.find(qn("w:pPr"))
         style = None if properties is None else properties.find(qn("w:pStyle"))
         style_id = "" if style is None else style.get(qn("w:val")) or ""
@@ -113,30 +113,32 @@ class _Body:
                 yield Block(" | ".join(cells), run="table")
 
 
-def _inline(parent: Any, boxes: list[Any], note_ids: list[tuple[str, str]]) -> Iterator[str]:
+def _iter_inline_text(
+    parent: Any, boxes: list[Any], note_ids: list[tuple[str, str]]
+) -> Iterator[str]:
     for element in parent:
         tag = element.tag
         if tag == qn("w:t"):
             yield element.text or ""
-        elif tag in _LITERALS:
-            yield _LITERALS[tag]
+        elif tag in _TAG_CHARACTERS:
+            yield _TAG_CHARACTERS[tag]
         elif tag == _TEXT_BOX:
             boxes.append(element)
         elif tag in {qn("w:footnoteReference"), qn("w:endnoteReference")}:
             kind = "w:footnote" if tag == qn("w:footnoteReference") else "w:endnote"
             note_ids.append((kind, element.get(qn("w:id")) or ""))
-        elif tag not in _LEFT_OUT and isinstance(tag, str):
-            yield from _inline(element, boxes, note_ids)
+        elif tag not in _SKIPPED_TAGS and isinstance(tag, str):
+            yield from _iter_inline_text(element, boxes, note_ids)
 
 
-def _notes(document: Any, relationship: str, tag: str) -> dict[tuple[str, str], str]:
+def _read_notes(document: Any, relationship: str, tag: str) -> dict[tuple[str, str], str]:
     try:
         part = document.part.part_related_by(relationship)
     except KeyError:
         return {}
     notes = {}
     for note in parse_xml(part.blob).iter(qn(tag)):
-        text = " ".join("".join(_inline(note, [], [])).split())
+        text = " ".join("".join(_iter_inline_text(note, [], [])).split())
         notes[tag, note.get(qn("w:id")) or ""] = text
     return notes
 
@@ -148,6 +150,6 @@ def _outline_level(element: Any) -> int:
     return int(value) + 1 if value in {"0", "1", "2", "3", "4", "5", "6", "7", "8"} else 0
 
 
-def _named_level(name: str) -> int:
+def _level_from_style_name(name: str) -> int:
     found = _HEADING.match(name)
     return int(found.group(1)) if found else 0

@@ -5,30 +5,34 @@ from email.message import EmailMessage
 from pathlib import Path
 
 from documents.exceptions import Unparsable
-from documents.parsing.document import Draft
-from documents.parsing.encodings import decode
+from documents.parsing.document import DocumentDraft
+from documents.parsing.encodings import decode_text
 from documents.parsing.html import HtmlText
 from documents.parsing.sections import join_blocks
 
-_SHOWN = ("Subject", "From", "To", "Cc", "Date")
+_SHOWN_HEADERS = ("Subject", "From", "To", "Cc", "Date")
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     draft.check_char_count(path.stat().st_size // 8)
     with path.open("rb") as stream:
         message = message_from_binary_file(stream, policy=policy.default)
-    if not any(name in message for name in (*_SHOWN, "Message-ID", "Received", "MIME-Version")):
+    if not any(
+        name in message for name in (*_SHOWN_HEADERS, "Message-ID", "Received", "MIME-Version")
+    ):
         raise Unparsable("wrong_format", "The file is not an e-mail: it has no headers.")
-    subject = _header(message, "Subject")
-    lines = [f"{name}: {value}" for name in _SHOWN if (value := _header(message, name))]
+    subject = _read_header(message, "Subject")
+    lines = [
+        f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _read_header(message, name))
+    ]
     attachments = [part.get_filename() or "(unnamed)" for part in message.iter_attachments()]
     if attachments:
         lines.append(f"Attachments: {', '.join(attachments)}")
     draft.propose_title(subject)
-    draft.add_page("\n".join(lines) + "\n\n" + _body(message, draft), subject)
+    draft.add_page("\n".join(lines) + "\n\n" + _read_body(message, draft), subject)
 
 
-def _header(message: EmailMessage, name: str) -> str:
+def _read_header(message: EmailMessage, name: str) -> str:
     try:
         return " ".join(str(message.get(name, "")).split())
     except (ValueError, IndexError, AttributeError, TypeError):
@@ -37,14 +41,14 @@ def _header(message: EmailMessage, name: str) -> str:
         return " ".join(str(raw).split())
 
 
-def _body(message: EmailMessage, draft: Draft) -> str:
+def _read_body(message: EmailMessage, draft: DocumentDraft) -> str:
     part = message.get_body(preferencelist=("plain", "html"))
     if part is None:
         return ""
     data = part.get_payload(decode=True)
     if not isinstance(data, bytes):
         return ""
-    text = decode(data, draft, declared=part.get_content_charset())
+    text = decode_text(data, draft, declared=part.get_content_charset())
     if part.get_content_type() == "text/html":
-        return join_blocks(HtmlText.of(text).blocks)
+        return join_blocks(HtmlText.from_html(text).blocks)
     return text.replace("\r\n", "\n").strip()

@@ -1,11 +1,11 @@
-"""Bytes to text when nobody says which encoding it is."""
+"""Decode bytes to text, detecting the encoding where it is not declared."""
 
 import codecs
 import re
 
 from core.text import REPLACEMENT
 from documents.exceptions import Unparsable
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 
 SAMPLE_BYTES = 256 * 1024  # enough to tell languages apart; detection costs far more than decoding
 
@@ -34,7 +34,7 @@ _NOT_CP1252 = re.compile(
 )
 
 
-def decode(data: bytes, draft: Draft, *, declared: str | None = None) -> str:
+def decode_text(data: bytes, draft: DocumentDraft, *, declared: str | None = None) -> str:
     """Decode, and note the encoding and any doubt about it on the draft.
 
     A byte order mark wins; then UTF-8, which other encodings hardly ever form by chance; then
@@ -66,12 +66,12 @@ def decode(data: bytes, draft: Draft, *, declared: str | None = None) -> str:
     _refuse_binary(data)
     if declared and (as_declared := _decode_declared(data, declared, draft)) is not None:
         return as_declared
-    detected = _detect(_sample(data))
+    detected = _detect_encoding(_detection_sample(data))
     draft.warn("encoding_guessed", f"The encoding is not declared; {detected} was detected.")
     return _decode_as(detected, data, draft)
 
 
-def _decode_as(encoding: str, data: bytes, draft: Draft) -> str:
+def _decode_as(encoding: str, data: bytes, draft: DocumentDraft) -> str:
     draft.encoding = encoding.removesuffix("-sig")
     try:
         return data.decode(encoding)
@@ -82,7 +82,7 @@ def _decode_as(encoding: str, data: bytes, draft: Draft) -> str:
     return text
 
 
-def _decode_declared(data: bytes, declared: str, draft: Draft) -> str | None:
+def _decode_declared(data: bytes, declared: str, draft: DocumentDraft) -> str | None:
     try:
         encoding = codecs.lookup(declared).name
         if encoding in {"iso8859-1", "ascii"}:
@@ -126,7 +126,7 @@ def _refuse_binary(data: bytes) -> None:
         raise Unparsable("binary_file", "The file holds binary data, not text.")
 
 
-def _sample(data: bytes) -> bytes:
+def _detection_sample(data: bytes) -> bytes:
     """The start of the data, ending between characters: after an ASCII byte."""
     if len(data) <= SAMPLE_BYTES:
         return data
@@ -134,7 +134,7 @@ def _sample(data: bytes) -> bytes:
     return data[: cut if cut > 0 else SAMPLE_BYTES]
 
 
-def _detect(data: bytes) -> str:
+def _detect_encoding(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
     matches = from_bytes(data, cp_isolation=_CANDIDATES)

@@ -9,28 +9,30 @@ from lxml import etree
 
 from documents.exceptions import Unparsable
 from documents.parsing.archives import open_archive
-from documents.parsing.document import Draft
-from documents.parsing.encodings import decode
-from documents.parsing.html import HtmlText, declared_encoding
+from documents.parsing.document import DocumentDraft
+from documents.parsing.encodings import decode_text
+from documents.parsing.html import HtmlText, find_declared_encoding
 from documents.parsing.sections import join_blocks
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     with open_archive(path, draft.limits) as archive:
-        root_files = _xml(archive, _CONTAINER).xpath("//*[local-name()='rootfile']/@full-path")
+        root_files = _parse_part(archive, _CONTAINER).xpath(
+            "//*[local-name()='rootfile']/@full-path"
+        )
         if not root_files:
             raise Unparsable("damaged_file", "The EPUB does not say where its contents are.")
         package_name = str(root_files[0])
-        package = _xml(archive, package_name)
+        package = _parse_part(archive, package_name)
         titles = package.xpath("//*[local-name()='metadata']/*[local-name()='title']/text()")
         draft.propose_title(str(titles[0]) if titles else "")
-        spine = _spine(package, posixpath.dirname(package_name))
+        spine = _spine_names(package, posixpath.dirname(package_name))
         draft.check_page_count(len(spine))
         _refuse_encrypted(archive, spine)
-        labels = _contents(archive, package, posixpath.dirname(package_name))
+        labels = _read_toc_labels(archive, package, posixpath.dirname(package_name))
         for name in spine:
             try:
                 data = archive.read(name)
@@ -38,12 +40,14 @@ def read(path: Path, draft: Draft) -> None:
                 draft.warn("missing_part", f"The part {name} is missing from the file.")
                 draft.add_page("", labels.get(name, ""))
                 continue
-            document = HtmlText.of(decode(data, draft, declared=declared_encoding(data[:4096])))
+            document = HtmlText.from_html(
+                decode_text(data, draft, declared=find_declared_encoding(data[:4096]))
+            )
             heading = next((block.text for block in document.blocks if block.level), "")
             draft.add_page(join_blocks(document.blocks), labels.get(name) or heading)
 
 
-def _xml(archive: zipfile.ZipFile, name: str) -> etree._Element:
+def _parse_part(archive: zipfile.ZipFile, name: str) -> etree._Element:
     """A part's root; entities are neither expanded nor fetched."""
     parser = etree.XMLParser(
         resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, recover=True
@@ -61,7 +65,7 @@ def _resolve(folder: str, reference: str) -> str:
     return posixpath.normpath(posixpath.join(folder, unquote(reference.partition("#")[0])))
 
 
-def _spine(package: etree._Element, folder: str) -> list[str]:
+def _spine_names(package: etree._Element, folder: str) -> list[str]:
     references = {
         element.get("id"): element.get("href")
         for element in package.xpath("//*[local-name()='manifest']/*[local-name()='item']")
@@ -74,7 +78,7 @@ def _refuse_encrypted(archive: zipfile.ZipFile, spine: list[str]) -> None:
     """Fonts may be scrambled in any EPUB; a protected chapter cannot be read."""
     if _ENCRYPTION not in archive.namelist():
         return
-    references = _xml(archive, _ENCRYPTION).xpath("//*[local-name()='CipherReference']/@URI")
+    references = _parse_part(archive, _ENCRYPTION).xpath("//*[local-name()='CipherReference']/@URI")
     if not set(spine).isdisjoint(_resolve("", str(reference)) for reference in references):
         raise Unparsable(
             "encrypted_file",
@@ -83,7 +87,9 @@ def _refuse_encrypted(archive: zipfile.ZipFile, spine: list[str]) -> None:
         )
 
 
-def _contents(archive: zipfile.ZipFile, package: etree._Element, folder: str) -> dict[str, str]:
+def _read_toc_labels(
+    archive: zipfile.ZipFile, package: etree._Element, folder: str
+) -> dict[str, str]:
     """What the table of contents (EPUB 3 nav, EPUB 2 NCX) first calls each part."""
     documents = package.xpath(
         "//*[local-name()='manifest']/*[local-name()='item']"
@@ -94,7 +100,7 @@ def _contents(archive: zipfile.ZipFile, package: etree._Element, folder: str) ->
     for reference in documents:
         name = _resolve(folder, str(reference))
         try:
-            root = _xml(archive, name)
+            root = _parse_part(archive, name)
         except Unparsable:
             continue  # labels are a courtesy
         base = posixpath.dirname(name)

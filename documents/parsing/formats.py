@@ -1,4 +1,4 @@
-"""The formats there are, and which of them a file is: its name proposes, its content decides."""
+"""List the supported file formats and detect the format of a file by suffix and content."""
 
 import re
 import zipfile
@@ -78,7 +78,7 @@ _IMAGE_MAGIC = {
 }
 
 # First bytes of what people most often misname; only for a better sentence.
-_FOREIGN_MAGIC = {
+_UNSUPPORTED_MAGIC = {
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a legacy or protected Office file",
     b"{\\rtf": "an RTF document",
     b"\x89PNG\r\n": "a PNG image",
@@ -111,14 +111,14 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
     by_suffix = _BY_SUFFIX | _IMAGES_BY_SUFFIX if takes_images else _BY_SUFFIX
     named = by_suffix.get(suffix)
     if not head:
-        return _detect_empty(named, suffix, by_suffix)
+        return _format_of_empty_file(named, suffix, by_suffix)
 
     held_format, held = _identify(path, head)
     if takes_images and (image := _identify_image(head)) is not None:
         held_format = image
     if named is None:
         if held_format is None:
-            raise _unsupported(suffix, by_suffix)
+            raise _unsupported_error(suffix, by_suffix)
         return held_format
     if named.container == "text" and held_format is None and held == "":
         return named
@@ -132,7 +132,7 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
             "The file is protected by a password.",
             fix="Save it without a password and try again.",
         )
-    holds = held_format.name if held_format else held or _text_kind(head)
+    holds = held_format.name if held_format else held or _describe_text(head)
     raise Unparsable(
         "wrong_format",
         f"The file is named {suffix or 'as text'} but its content is {holds}.",
@@ -140,9 +140,11 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
     )
 
 
-def _detect_empty(named: Format | None, suffix: str, by_suffix: Mapping[str, Format]) -> Format:
+def _format_of_empty_file(
+    named: Format | None, suffix: str, by_suffix: Mapping[str, Format]
+) -> Format:
     if named is None:
-        raise _unsupported(suffix, by_suffix)
+        raise _unsupported_error(suffix, by_suffix)
     if named.container != "text":
         raise Unparsable("empty_file", "The file is empty (0 bytes).")
     return named
@@ -153,7 +155,7 @@ def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         module = _identify_zip(path)
         return (_BY_MODULE[module], "") if module else (None, "a ZIP archive")
-    for magic, words in _FOREIGN_MAGIC.items():
+    for magic, words in _UNSUPPORTED_MAGIC.items():
         if head.startswith(magic):
             return None, words
     # PDF readers accept junk before the header; text that merely mentions it is still text.
@@ -181,12 +183,12 @@ def _identify_zip(path: Path) -> str | None:
                 return None
             with archive.open("[Content_Types].xml") as stream:
                 types = stream.read(2**20)
-    except archives.DAMAGE:
+    except archives.ARCHIVE_ERRORS:
         return None
     return next((module for module, part in _MAIN_PARTS.items() if part in types), None)
 
 
-def _text_kind(head: bytes) -> str:
+def _describe_text(head: bytes) -> str:
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:15].lower()
     return "HTML" if start.startswith((b"<!doctype html", b"<html")) else "something else"
 
@@ -203,7 +205,7 @@ def _is_encrypted(path: Path) -> bool:
     return False
 
 
-def _unsupported(suffix: str, by_suffix: Mapping[str, Format]) -> Unparsable:
+def _unsupported_error(suffix: str, by_suffix: Mapping[str, Format]) -> Unparsable:
     readable = sorted(each for each in by_suffix if each)
     return Unparsable(
         "unsupported_format",

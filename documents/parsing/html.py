@@ -8,15 +8,15 @@ from pathlib import Path
 
 from lxml import etree
 
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 from documents.parsing.sections import Block, add_sections
 from documents.parsing.text import read_text
 
-_UNSEEN = {
+_HIDDEN_TAGS = {
     "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "audio", "video",
     "canvas", "datalist",
 }  # fmt: skip
-_BLOCKS = {
+_BLOCK_TAGS = {
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
     "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header",
     "hr", "html", "legend", "main", "menu", "nav", "ol", "optgroup", "option", "p", "pre",
@@ -30,15 +30,15 @@ _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,500}\?>")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     with path.open("rb") as stream:
-        declared = declared_encoding(stream.read(4096))
-    page = HtmlText.of(read_text(path, draft, declared=declared))
+        declared = find_declared_encoding(stream.read(4096))
+    page = HtmlText.from_html(read_text(path, draft, declared=declared))
     draft.propose_title(page.title)
     add_sections(draft, page.blocks)
 
 
-def declared_encoding(head: bytes) -> str | None:
+def find_declared_encoding(head: bytes) -> str | None:
     found = _XML_ENCODING.search(head) or _META_CHARSET.search(head)
     return found.group(1).decode("ascii", "replace") if found else None
 
@@ -51,14 +51,14 @@ class HtmlText:
         self.title = ""
         self._parts: list[str] = []
         self._has_text = False  # among the parts
-        self._unseen_depth = 0  # of elements, inside one that is not shown
+        self._hidden_depth = 0  # of elements, inside one that is not shown
         self._pre_depth = 0
         self._cell_depth = 0
         self._level = 0
-        self._is_point = False
+        self._is_list_element = False
 
     @classmethod
-    def of(cls, source: str) -> "HtmlText":
+    def from_html(cls, source: str) -> "HtmlText":
         collector = cls()
         # Text is fed as UTF-8: a declaration inside would otherwise be believed over it.
         parser = etree.HTMLParser(
@@ -69,10 +69,10 @@ class HtmlText:
         return collector
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        if self._unseen_depth:
-            self._unseen_depth += 1
-        elif tag in _UNSEEN or _is_hidden(attributes):
-            self._unseen_depth = 1
+        if self._hidden_depth:
+            self._hidden_depth += 1
+        elif tag in _HIDDEN_TAGS or _is_hidden(attributes):
+            self._hidden_depth = 1
         elif tag == "title":
             self._flush()
         elif tag in _HEADINGS:
@@ -86,14 +86,14 @@ class HtmlText:
                 self._parts.append(" | ")
         elif tag in {"tr", "li"}:
             self._end_block()
-            self._is_point = tag == "li"
-        elif tag in _BLOCKS:
+            self._is_list_element = tag == "li"
+        elif tag in _BLOCK_TAGS:
             self._end_block()
             self._pre_depth += tag == "pre"
 
     def end(self, tag: str) -> None:
-        if self._unseen_depth:
-            self._unseen_depth -= 1
+        if self._hidden_depth:
+            self._hidden_depth -= 1
         elif tag == "title":
             text = " ".join("".join(self._parts).split())
             self.title = self.title or text
@@ -108,13 +108,13 @@ class HtmlText:
             self._flush(run="" if self._cell_depth else "table")
         elif tag == "li":
             self._end_block()
-            self._is_point = False
-        elif tag in _BLOCKS:
+            self._is_list_element = False
+        elif tag in _BLOCK_TAGS:
             self._end_block()
             self._pre_depth -= tag == "pre"
 
     def data(self, data: str) -> None:
-        if not self._unseen_depth:
+        if not self._hidden_depth:
             self._parts.append(data if self._pre_depth else _SPACE.sub(" ", data))
             self._has_text = self._has_text or not data.isspace()
 
@@ -144,7 +144,7 @@ class HtmlText:
             return
         if self._level:
             self.blocks.append(Block(" ".join(text.split()), level=self._level))
-        elif self._is_point:
+        elif self._is_list_element:
             self.blocks.append(Block(f"- {text}", run="list"))
         else:
             self.blocks.append(Block(text, run=run))

@@ -5,22 +5,27 @@ from pathlib import Path
 from PIL import Image
 
 from documents.exceptions import Unparsable
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF")  # of Pillow's some eighty, some of which run programs
+PILLOW_FORMATS = (
+    "PNG",
+    "JPEG",
+    "WEBP",
+    "GIF",
+)  # of Pillow's some eighty, some of which run programs
 MAX_PIXELS = 50_000_000  # 200 MB of memory at most
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     """
     Raises:
         Unparsable: ``too_many_pixels``.
     """
     try:
-        with Image.open(path, formats=FORMATS) as image:
+        with Image.open(path, formats=PILLOW_FORMATS) as image:
             _check_size(image)
             image.verify()  # checksums; an image is of no use after it
-        with Image.open(path, formats=FORMATS) as image:
+        with Image.open(path, formats=PILLOW_FORMATS) as image:
             image.load()  # of an animation the first frame, which is what is embedded
     except Image.DecompressionBombError:
         raise _too_many_pixels() from None

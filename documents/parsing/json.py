@@ -5,46 +5,46 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from documents.exceptions import Unparsable
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 from documents.parsing.text import read_text
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     text = read_text(path, draft)
     if not text.strip():
         return
     try:
-        document = load(text)
+        document = load_with_text_numbers(text)
     except ValueError as error:
         raise Unparsable("wrong_format", f"The file is not valid JSON: {error}.") from error
     if isinstance(document, dict) and isinstance(document.get("title"), str):
         draft.propose_title(document["title"])
-    draft.add_page(describe(document, draft))
+    draft.add_page(flatten_to_lines(document, draft))
 
 
-def load(text: str) -> object:
+def load_with_text_numbers(text: str) -> object:
     """Parse; numbers stay as they are written."""
     return json.loads(text, parse_int=str, parse_float=str)
 
 
-def describe(document: object, draft: Draft) -> str:
+def flatten_to_lines(document: object, draft: DocumentDraft) -> str:
     """Lines such as ``authors[0].name: Ada``; raises ``Unparsable`` past the draft's limit."""
     lines: list[str] = []
     char_count = draft.char_count
-    for place, value in _leaves(document, ""):
+    for place, value in _iter_leaves(document, ""):
         lines.append(f"{place}: {value}" if place else value)
         char_count += len(lines[-1])
         draft.check_char_count(char_count)  # while writing: long paths multiply
     return "\n".join(lines)
 
 
-def _leaves(value: object, place: str) -> Iterator[tuple[str, str]]:
+def _iter_leaves(value: object, place: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _leaves(inner, f"{place}.{key}" if place else key)
+            yield from _iter_leaves(inner, f"{place}.{key}" if place else key)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _leaves(inner, f"{place}[{index}]")
+            yield from _iter_leaves(inner, f"{place}[{index}]")
     elif isinstance(value, bool):
         yield place, "true" if value else "false"
     elif value is not None and value != "":

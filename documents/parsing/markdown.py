@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 from documents.parsing.text import read_text
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
@@ -20,13 +20,13 @@ _FRONT_TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t\r]*$", re.M)
 _MARKUP = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)|[*_`]{1,3}(\S(?:[^*_`]*\S)?)[*_`]{1,3}")
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     text = read_text(path, draft)
     front_matter = _FRONT_MATTER.match(text)
     if front_matter and (found := _FRONT_TITLE.search(front_matter.group())):
         draft.propose_title(found.group(1).strip("\"'"))
     offsets = [match.start() for match in _LINE.finditer(text)]
-    headings = _headings(text, front_matter.end() if front_matter else 0)
+    headings = _find_headings(text, front_matter.end() if front_matter else 0)
     top = min((level for _, level, _ in headings), default=0)
     starts = [(offsets[line], label) for line, level, label in headings if level == top]
     if starts:
@@ -39,7 +39,7 @@ def read(path: Path, draft: Draft) -> None:
         draft.add_page(text[start:end], label)
 
 
-def _headings(text: str, skip_chars: int) -> list[tuple[int, int, str]]:
+def _find_headings(text: str, skip_chars: int) -> list[tuple[int, int, str]]:
     """Line, level and words of each heading that stands in no quote or list."""
     parser = MarkdownIt("commonmark")
     parser.core.ruler.enableOnly(["normalize", "block"])  # inline markup costs most of the time

@@ -7,7 +7,7 @@ import pypdfium2
 import pypdfium2.raw
 
 from documents.exceptions import Unparsable
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 
 MAX_BOOKMARKS = 10_000
 
@@ -16,7 +16,7 @@ _BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # glyphs of fonts without a Unicode map
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     document = _open(path)
     draft.check_page_count(len(document))
     draft.propose_title(document.get_metadata_dict().get("Title"))
@@ -48,7 +48,7 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
     return document
 
 
-def _page_text(document: pypdfium2.PdfDocument, index: int, draft: Draft) -> str:
+def _page_text(document: pypdfium2.PdfDocument, index: int, draft: DocumentDraft) -> str:
     """A page that cannot be read is an empty one: those after it must keep their index."""
     try:
         page = document[index]

@@ -7,10 +7,10 @@ from typing import Any
 import pptx
 
 from documents.parsing.archives import check_office_archive
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     check_office_archive(path, draft.limits)
     presentation = pptx.Presentation(str(path))
     draft.propose_title(presentation.core_properties.title)
@@ -19,7 +19,7 @@ def read(path: Path, draft: Draft) -> None:
         title = " ".join(title_shape.text_frame.text.split()) if title_shape is not None else ""
         parts = [title, *_shape_texts(slide.shapes, title_shape)]
         if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
-            parts.append(_frame_text(frame.text))
+            parts.append(_clean_frame_text(frame.text))
         text = "\n\n".join(part for part in parts if part.strip())
         draft.add_page(text, f"Slide {number}: {title}" if title else f"Slide {number}")
         draft.propose_title(title)
@@ -37,8 +37,8 @@ def _shape_texts(shapes: Any, title_shape: Any) -> Iterator[str]:
                 for row in shape.table.rows
             )
         elif shape.has_text_frame:
-            yield _frame_text(shape.text_frame.text)
+            yield _clean_frame_text(shape.text_frame.text)
 
 
-def _frame_text(text: str) -> str:
+def _clean_frame_text(text: str) -> str:
     return text.replace("\v", "\n").strip()  # python-pptx writes a soft line break as VT

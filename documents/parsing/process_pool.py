@@ -1,4 +1,4 @@
-"""Child processes that read files, kept warm between files, thrown away after any failure.
+"""A pool of child processes that parse files; a child is discarded after any failure.
 
 Fresh processes, never forks: the embedded engine of the calling process survives no ``fork``.
 """
@@ -23,16 +23,24 @@ from documents.parsing.document import Limits, ParsedDocument, ParsedPage, Parse
 
 logger = logging.getLogger(__name__)
 
-MAX_IDLE = 4  # children kept warm; each is some 60 MB
+MAX_IDLE_CHILDREN = 4  # children kept warm; each is some 60 MB
 # Secrets of the service are none of a parser's business.
-_PASSED_ON = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "TMPDIR", "LANG", "LC_ALL")
+_PASSED_ENV_VARS = (
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "LD_LIBRARY_PATH",
+    "TMPDIR",
+    "LANG",
+    "LC_ALL",
+)
 _ROOT = Path(__file__).resolve().parents[2]
 _BYTES_PER_CHAR = 6  # at most, in JSON
 
-_idle: deque["_Child"] = deque()
+_idle: deque["_ChildProcess"] = deque()
 
 
-class _Ended(Exception):
+class _ChildExited(Exception):
     """The child ended without an answer."""
 
     def __init__(self, return_code: int) -> None:
@@ -67,7 +75,7 @@ def parse_file(
         "limits": asdict(limits),
         "takes_images": takes_images,
     }
-    reply = _ask(json.dumps(request).encode() + b"\n", limits)
+    reply = _request_reply(json.dumps(request).encode() + b"\n", limits)
     if "os_error" in reply:
         raise OSError(*reply["os_error"], str(path))
     if "error" in reply:
@@ -83,37 +91,37 @@ def parse_file(
     )
 
 
-def close_children() -> None:
-    """End the warm children; new ones start when needed."""
+def close_child_processes() -> None:
+    """End the idle child processes; new ones start when needed."""
     while _idle:
         _idle.pop().close()
 
 
-def _forget_children() -> None:
+def _clear_pool_after_fork() -> None:
     """In a forked process the children are the parent's: their pipes must not be shared."""
     _idle.clear()
 
 
-atexit.register(close_children)
-os.register_at_fork(after_in_child=_forget_children)
+atexit.register(close_child_processes)
+os.register_at_fork(after_in_child=_clear_pool_after_fork)
 
 
-def _ask(request: bytes, limits: Limits) -> dict[str, Any]:
+def _request_reply(request: bytes, limits: Limits) -> dict[str, Any]:
     """A child's reply, or ``Unparsable`` for the way it ended."""
     while True:
-        child, is_fresh = _take()
+        child, is_fresh = _acquire_child()
         is_reusable = False
         try:
-            reply = child.ask(request, limits)
+            reply = child.send_request(request, limits)
             is_reusable = not reply["is_spent"]
             return reply
         except _TimedOut:
-            raise _timeout(limits) from None
-        except _Ended as ended:
+            raise _timeout_error(limits) from None
+        except _ChildExited as ended:
             if ended.return_code == 0 and not is_fresh:
                 continue  # it had retired just then
             if ended.return_code == -signal.SIGXCPU:
-                raise _timeout(limits) from None
+                raise _timeout_error(limits) from None
             raise Unparsable(
                 "parser_crashed",
                 "The reader crashed on this file; the file may be damaged or too complex.",
@@ -121,24 +129,24 @@ def _ask(request: bytes, limits: Limits) -> dict[str, Any]:
             ) from None
         finally:
             child.log_stderr()
-            if is_reusable and len(_idle) < MAX_IDLE:
+            if is_reusable and len(_idle) < MAX_IDLE_CHILDREN:
                 _idle.append(child)
             else:
                 child.close()
 
 
-def _take() -> tuple["_Child", bool]:
+def _acquire_child() -> tuple["_ChildProcess", bool]:
     while True:
         try:
             child = _idle.pop()
         except IndexError:
-            return _Child(), True
+            return _ChildProcess(), True
         if child.is_alive():
             return child, False
         child.close()
 
 
-def _timeout(limits: Limits) -> Unparsable:
+def _timeout_error(limits: Limits) -> Unparsable:
     return Unparsable(
         "parse_timeout",
         f"Reading the file takes longer than the {limits.seconds:g} seconds allowed.",
@@ -146,7 +154,7 @@ def _timeout(limits: Limits) -> Unparsable:
     )
 
 
-class _Child:
+class _ChildProcess:
     def __init__(self) -> None:
         # A file, not a pipe: nobody has to read it while waiting for the answer.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
@@ -157,27 +165,28 @@ class _Child:
             stderr=self._stderr,
             bufsize=0,
             cwd=_ROOT,  # where ``-m`` looks first
-            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            env={name: os.environ[name] for name in _PASSED_ENV_VARS if name in os.environ},
             process_group=0,
         )
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, request: bytes, limits: Limits) -> dict[str, Any]:
-        """One request, one reply; raises ``_Ended`` or ``_TimedOut``, and is of no use then."""
+    def send_request(self, request: bytes, limits: Limits) -> dict[str, Any]:
+        """One request, one reply; raises ``_ChildExited`` or ``_TimedOut``, and is of no use
+        then."""
         deadline = time.monotonic() + limits.seconds
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(request)  # far below what a pipe holds: never blocks
         except BrokenPipeError:
-            raise _Ended(self._process.wait()) from None
+            raise _ChildExited(self._process.wait()) from None
         length = int.from_bytes(self._receive(8, deadline), "big")
         if length > limits.max_text_chars * _BYTES_PER_CHAR + limits.max_pages * 4096 + 2**20:
-            raise _Ended(-signal.SIGABRT)  # no reply of ours is that long
+            raise _ChildExited(-signal.SIGABRT)  # no reply of ours is that long
         reply = json.loads(self._receive(length, deadline))
         if not isinstance(reply, dict):
-            raise _Ended(-signal.SIGABRT)
+            raise _ChildExited(-signal.SIGABRT)
         return reply
 
     def _receive(self, length: int, deadline: float) -> bytes:
@@ -194,7 +203,7 @@ class _Child:
                 continue
             block = os.read(fd, min(length - len(data), 2**20))
             if not block:
-                raise _Ended(self._process.wait())
+                raise _ChildExited(self._process.wait())
             data += block
         return bytes(data)
 

@@ -1,4 +1,4 @@
-"""Blocks of text (headings, paragraphs, list points, rows) to pages.
+"""Join text blocks (headings, paragraphs, list elements, table rows) into pages.
 
 Headings are written as Markdown writes them, so that sources and chunks can tell
 which heading they stand under whatever the format was.
@@ -7,7 +7,7 @@ which heading they stand under whatever the format was.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def join_blocks(blocks: Iterable[Block]) -> str:
     return "".join(parts)
 
 
-def add_sections(draft: Draft, blocks: list[Block]) -> None:
+def add_sections(draft: DocumentDraft, blocks: list[Block]) -> None:
     """Add a page for each heading of the highest level there is; text before the first is one too.
 
     The first such heading is the title where the document has none.
@@ -47,7 +47,7 @@ def add_sections(draft: Draft, blocks: list[Block]) -> None:
         _add_section(draft, section, top)
 
 
-def _add_section(draft: Draft, section: list[Block], top: int) -> None:
+def _add_section(draft: DocumentDraft, section: list[Block], top: int) -> None:
     label = section[0].text if section[0].level and section[0].level == top else ""
     draft.propose_title(label)
     draft.add_page(join_blocks(section), label)

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from documents.parsing.document import Draft
-from documents.parsing.encodings import decode
+from documents.parsing.document import DocumentDraft
+from documents.parsing.encodings import decode_text
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     draft.add_page(read_text(path, draft))
 
 
-def read_text(path: Path, draft: Draft, *, declared: str | None = None) -> str:
+def read_text(path: Path, draft: DocumentDraft, *, declared: str | None = None) -> str:
     """The file decoded, unless its size alone shows too much text (4 bytes a character at most)."""
     draft.check_char_count(path.stat().st_size // 4)
-    return decode(path.read_bytes(), draft, declared=declared)
+    return decode_text(path.read_bytes(), draft, declared=declared)

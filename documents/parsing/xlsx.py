@@ -7,10 +7,10 @@ from typing import Any
 import openpyxl
 
 from documents.parsing.archives import check_office_archive
-from documents.parsing.document import Draft
+from documents.parsing.document import DocumentDraft
 
 
-def read(path: Path, draft: Draft) -> None:
+def read(path: Path, draft: DocumentDraft) -> None:
     check_office_archive(path, draft.limits)
     # Given a path, openpyxl insists on its suffix; originals are stored without one.
     with path.open("rb") as stream:
@@ -21,7 +21,7 @@ def read(path: Path, draft: Draft) -> None:
             draft.add_page(_sheet_text(sheet, draft), sheet.title)
 
 
-def _sheet_text(sheet: Any, draft: Draft) -> str:
+def _sheet_text(sheet: Any, draft: DocumentDraft) -> str:
     sheet.reset_dimensions()  # what the file declares is often wrong, and rows get lost
     lines: list[str] = []
     char_count = draft.char_count

@@ -8,7 +8,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from documents.parsing.image import FORMATS
+from documents.parsing.image import PILLOW_FORMATS
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
@@ -88,7 +88,7 @@ def read_picture(path: Path) -> Image.Image:
     """The picture as people see it: upright, on white where it is transparent, in RGB; the first
     frame of an animation, the middle of a strip."""
     picture: Image.Image
-    with Image.open(path, formats=FORMATS) as picture:
+    with Image.open(path, formats=PILLOW_FORMATS) as picture:
         ImageOps.exif_transpose(picture, in_place=True)
         picture.load()
     picture = _crop_strip(picture)

@@ -35,7 +35,7 @@ class ChunkKind(UnwrittenKind):
             source=OuterRef("pk"),
             kind=self.name,
             source_hash=OuterRef("content_hash"),
-            label_hash=OuterRef("artifact__label_hash"),
+            attributes_hash=OuterRef("artifact__attributes_hash"),
         ).exclude(state=Node.State.DOOMED)
         return Exists(Source.objects.filter(~Exists(mirrored), artifact=OuterRef("pk")))
 

@@ -48,7 +48,7 @@ class CompoundKind(UnwrittenKind):
                 build=build,
                 artifact=OuterRef("pk"),
                 kind=self.name,
-                label_hash=OuterRef("label_hash"),
+                attributes_hash=OuterRef("attributes_hash"),
             ).exclude(state=Node.State.DOOMED)
             conditions |= _holds_structures(build.spec.compounds.field) & Q(~Exists(mirrored))
         return conditions

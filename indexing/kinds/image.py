@@ -48,6 +48,6 @@ class ImageKind(UnwrittenKind):
             artifact=OuterRef("pk"),
             kind=self.name,
             source_hash=OuterRef("sha256"),
-            label_hash=OuterRef("label_hash"),
+            attributes_hash=OuterRef("attributes_hash"),
         ).exclude(state=Node.State.DOOMED)
         return Q(has_file=True, media_type__in=IMAGE_TYPES) & ~Q(Exists(mirrored))

@@ -1,4 +1,4 @@
-"""The base of commands that give documents to an index: who works them off, what is reported."""
+"""Base class of commands that add documents to an index and report the outcome."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,20 +11,22 @@ from django.db.models import Q
 from core.local_workers import local_workers
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server
-from documents.importing import Given
+from documents.importing import AddResult
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from indexing.management.prepared import PreparedCommand
-from indexing.management.waiting import follow_artifacts
+from indexing.management.waiting import wait_for_artifacts
 from indexing.models import Index
-from indexing.stores.ownership import is_embedded, owning_store
+from indexing.stores.ownership import exclusive_store_access, is_embedded
 
-NUDGE_EVERY = 50  # documents; a running server is told to look, and begins while we still add
-LEFT_OUT = "without an abstract"
+RECONCILE_EVERY_DOCUMENTS = (
+    50  # documents; a running server is told to look, and begins while we still add
+)
+SKIPPED_LABEL = "without an abstract"
 IDS_PER_QUERY = 500
 
 
-class AddingCommand(PreparedCommand):
+class AddDocumentsCommand(PreparedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--wait",
@@ -34,10 +36,10 @@ class AddingCommand(PreparedCommand):
             "for anyway.",
         )
 
-    def add(
-        self, index: str, stream: Iterable[Given], *, wait: bool, total: int | None = None
+    def add_documents(
+        self, index: str, stream: Iterable[AddResult], *, wait: bool, total: int | None = None
     ) -> None:
-        """Work through ``stream``, which gives documents to the index as it is read.
+        """Consume ``stream``, which adds documents as it is read; wait for them if asked; report.
 
         Raises:
             SystemExit: some were refused.
@@ -45,7 +47,7 @@ class AddingCommand(PreparedCommand):
         server = find_server()
         with ExitStack() as stack:
             if server is None and is_embedded():
-                stack.enter_context(owning_store())
+                stack.enter_context(exclusive_store_access())
                 stack.enter_context(local_workers())
                 wait = True
             names = list(Index.objects.values_list("name", flat=True))
@@ -54,31 +56,31 @@ class AddingCommand(PreparedCommand):
                     f"There is no index named {index!r}; there are: {', '.join(names)}. "
                     "A new one is one YAML file in specs/."
                 )
-            accepted, refused = self._take(stream, total, server)
+            accepted, refused = self._add_stream(stream, total, server)
             if wait:
-                follow_artifacts(index, accepted)
-                self._report_state(accepted)
+                wait_for_artifacts(index, accepted)
+                self._report_failures(accepted)
             elif server is not None:
                 self.stdout.write("The running server indexes it now: manage.py status")
         if refused:
             raise SystemExit(1)
 
-    def _take(
-        self, stream: Iterable[Given], total: int | None, server: RunningServer | None
-    ) -> tuple[set[UUID], list[Given]]:
-        """What was accepted, and what was refused."""
+    def _add_stream(
+        self, stream: Iterable[AddResult], total: int | None, server: RunningServer | None
+    ) -> tuple[set[UUID], list[AddResult]]:
+        """Consume the stream; return accepted artifact ids and refused documents."""
         verdicts: Counter[str] = Counter()
         accepted: set[UUID] = set()
-        refused: list[Given] = []
+        refused: list[AddResult] = []
         with progress_bar("Adding", total) as advance:
             for each in stream:
                 if each.artifact_id is not None:
                     accepted.add(each.artifact_id)
                 if each.error is not None:
                     refused.append(each)
-                verdicts[_say_verdict(each)] += 1
+                verdicts[_outcome_label(each)] += 1
                 advance(1)
-                if server and verdicts.total() % NUDGE_EVERY == 0:
+                if server and verdicts.total() % RECONCILE_EVERY_DOCUMENTS == 0:
                     server.reconcile()
         if server:
             server.reconcile()
@@ -89,7 +91,7 @@ class AddingCommand(PreparedCommand):
         self.stdout.write(said or "There was nothing to add.")
         return accepted, refused
 
-    def _report_state(self, accepted: set[UUID]) -> None:
+    def _report_failures(self, accepted: set[UUID]) -> None:
         failed = 0
         catalog = get_catalog()
         ids = sorted(accepted)
@@ -99,12 +101,12 @@ class AddingCommand(PreparedCommand):
                 failed += 1
                 name = artifact.file_name or artifact.title
                 code = artifact.error_code or "node_failed"
-                reason = artifact.error_detail or catalog.node_error(artifact.pk)
+                reason = artifact.error_detail or catalog.first_node_error(artifact.pk)
                 self.stderr.write(f"{name}: {reason} [{code}]")
         self.stdout.write(f"{len(accepted) - failed} ready, {failed} failed")
 
 
-def _say_verdict(given: Given) -> str:
+def _outcome_label(given: AddResult) -> str:
     if given.error is not None:
         return "rejected"
-    return LEFT_OUT if given.verdict is None else str(given.verdict)
+    return SKIPPED_LABEL if given.verdict is None else str(given.verdict)

@@ -1,4 +1,4 @@
-"""Having work done while a command runs: by the running server, by the workers, or here."""
+"""Ensure that background work is done while a command runs: by the server, by Celery or here."""
 
 import logging
 from collections.abc import Iterator
@@ -8,26 +8,26 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from core.local_workers import local_workers
 from core.running_server import find_server
-from indexing.stores.ownership import is_embedded, owning_store
+from indexing.stores.ownership import exclusive_store_access, is_embedded
 from indexing.tasks import wake_sweeps
 
 logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def work_at_hand() -> Iterator[None]:
-    """The work is done until the block ends: by the running server or the workers, who are told
-    to look, or by this process where the embedded form is not running."""
+def ensure_workers() -> Iterator[None]:
+    """Ensure that workers run until the block ends: those of the server or of Celery, or else ours
+    in embedded mode."""
     server = find_server()
     with ExitStack() as stack:
         if server is None and is_embedded():
-            stack.enter_context(owning_store())
+            stack.enter_context(exclusive_store_access())
             stack.enter_context(local_workers())
         yield
 
 
-def nudge() -> None:
-    """Have whoever does the work look now, and not within a minute."""
+def trigger_reconciliation() -> None:
+    """Make the workers look for work now instead of at the next periodic reconciliation."""
     server = find_server()
     if server is not None:
         server.reconcile()

@@ -1,4 +1,4 @@
-"""Following work from the command line, whichever process does it."""
+"""Wait in a command for artifacts or a regeneration, whichever process does the work."""
 
 import sys
 import time
@@ -22,24 +22,24 @@ from indexing.regeneration import (
     regeneration_progress,
 )
 
-FOLLOW_SECONDS = 0.2
-LINE_SECONDS = 10.0  # between two lines where there is no terminal
+WAIT_POLL_SECONDS = 0.2
+LOG_LINE_SECONDS = 10.0  # between two lines where there is no terminal
 
 IDS_PER_QUERY = 500
 
 # Without any progress, before a known problem ends the waiting.
-PATIENCE_SECONDS = 5.0
+STALL_SECONDS = 5.0
 BUILD_PATIENCE_SECONDS = 10.0
 
 
-def follow_artifacts(index: str, artifact_ids: set[UUID]) -> None:
-    """Return when every one of these artifacts is ready or failed, or gone.
+def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
+    """Wait until every one of these artifacts is ready, failed or deleted.
 
     Raises:
         CommandError: nothing moves, for a reason that is known.
     """
     remaining = sorted(artifact_ids)
-    moved_at = time.monotonic()
+    progressed_at = time.monotonic()
     with progress_bar("Indexing", len(remaining)) as advance:
         while remaining:
             head = remaining[:IDS_PER_QUERY]
@@ -49,26 +49,26 @@ def follow_artifacts(index: str, artifact_ids: set[UUID]) -> None:
             open_ids = set(unfinished.values_list("pk", flat=True))
             advance(len(head) - len(open_ids))
             if len(open_ids) < len(head):
-                moved_at = time.monotonic()
-            elif time.monotonic() - moved_at > PATIENCE_SECONDS:
+                progressed_at = time.monotonic()
+            elif time.monotonic() - progressed_at > STALL_SECONDS:
                 for progress in index_progress(index):
                     if progress.problem:
                         raise CommandError(f"{index} waits: {progress.problem}")
             remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
             if open_ids:
-                time.sleep(FOLLOW_SECONDS)
+                time.sleep(WAIT_POLL_SECONDS)
 
 
-def follow_regeneration(
-    regeneration: Regeneration, is_worked_on: Callable[[], bool]
+def wait_for_regeneration(
+    regeneration: Regeneration, has_worker: Callable[[], bool]
 ) -> RegenerationProgress:
-    """Return when it is over and all it made due is settled, with its progress then.
+    """Wait until a regeneration and all the work it caused are complete; return its last progress.
 
     Raises:
         CommandError: nothing moves, for a reason that is known.
     """
     console = Console(file=sys.stderr)
-    started_at = moved_at = line_at = time.monotonic()
+    started_at = progressed_at = line_at = time.monotonic()
     before: tuple[int, int, int] | None = None
     with make_bars(console) as bars:
         documents = bars.add_task("Going through documents", total=regeneration.total_count)
@@ -83,20 +83,20 @@ def follow_regeneration(
             bars.update(nodes, completed=settled, total=row.node_count)
             counts = row.done_count, progress.pending_count, progress.awaited_count
             if counts != before:
-                before, moved_at = counts, now
-            elif now - moved_at > PATIENCE_SECONDS:
+                before, progressed_at = counts, now
+            elif now - progressed_at > STALL_SECONDS:
                 if progress.problem:
                     raise CommandError(f"It waits: {progress.problem}")
-                if not is_worked_on():
+                if not has_worker():
                     raise CommandError("The server has stopped; the next one goes on with it.")
-            if not console.is_terminal and now - line_at >= LINE_SECONDS:
+            if not console.is_terminal and now - line_at >= LOG_LINE_SECONDS:
                 line_at = now
-                line = _regeneration_line(progress, settled / (now - started_at))
+                line = _format_regeneration_progress(progress, settled / (now - started_at))
                 print(line, file=sys.stderr, flush=True)  # noqa: T201
-            time.sleep(FOLLOW_SECONDS)
+            time.sleep(WAIT_POLL_SECONDS)
 
 
-def _regeneration_line(progress: RegenerationProgress, nodes_per_second: float) -> str:
+def _format_regeneration_progress(progress: RegenerationProgress, nodes_per_second: float) -> str:
     row = progress.regeneration
     parts = [f"Regenerating: {row.done_count} of {row.total_count} documents gone through"]
     if progress.eta_seconds is not None:

@@ -87,7 +87,7 @@ class Migration(migrations.Migration):
                 ('context', models.TextField(blank=True, help_text='Embedded in front of the text.')),
                 ('text_hash', models.CharField(max_length=64, null=True)),
                 ('source_hash', models.CharField(max_length=64, null=True)),
-                ('label_hash', models.CharField(help_text="The artifact's, when this was planned.", max_length=64)),
+                ('attributes_hash', models.CharField(help_text="The artifact's, when this was planned.", max_length=64)),
                 ('input_hash', models.CharField(help_text='Of all that decides the vectors.', max_length=64)),
                 ('settled_input_hash', models.CharField(blank=True, help_text='The input whose vectors the store holds.', max_length=64)),
                 ('payload_hash', models.CharField(help_text='Of what is stored beside them.', max_length=64)),

@@ -129,8 +129,8 @@ def _changed_unseen(artifact_ids: Iterable[UUID]) -> set[UUID]:
     changed = set()
     for artifact_id in artifact_ids:
         artifact = Artifact.objects.filter(pk=artifact_id).first()
-        if artifact is not None and artifact.label_hash != artifact.compute_label_hash():
-            artifact.save(update_fields=["label_hash"])
+        if artifact is not None and artifact.attributes_hash != artifact.compute_attributes_hash():
+            artifact.save(update_fields=["attributes_hash"])
             changed.add(artifact_id)
         models: tuple[type[Page] | type[Source], ...] = (Page, Source)
         for model in models:

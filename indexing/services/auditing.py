@@ -28,8 +28,8 @@ def audit_documents(build: IndexBuild) -> list[UUID]:
         last = artifact.pk
         sources = list(artifact.sources.all())
         looked_at += max(1, len(sources))
-        if artifact.label_hash != artifact.compute_label_hash():
-            artifact.save(update_fields=["label_hash"])
+        if artifact.attributes_hash != artifact.compute_attributes_hash():
+            artifact.save(update_fields=["attributes_hash"])
             due.append(artifact.pk)
         elif any(source.content_hash != hash_text(source.text) for source in sources):
             due.append(artifact.pk)

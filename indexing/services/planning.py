@@ -11,7 +11,7 @@ from django.utils import timezone
 from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Source
-from documents.services import refuse_artifact
+from documents.services import mark_artifact_failed
 from indexing.chunking import embedded_text
 from indexing.exceptions import Uncuttable
 from indexing.kinds.registry import NodeKind, hash_payload, recipe_kinds
@@ -21,7 +21,7 @@ from indexing.services.slices import ROWS_PER_STATEMENT, slices
 # What planning writes anew to a row that exists.
 PLANNED_FIELDS = [
     "kind", "artifact", "page", "source", "strategy", "chunk_index", "start_offset", "end_offset",
-    "text", "context", "text_hash", "source_hash", "label_hash", "input_hash",
+    "text", "context", "text_hash", "source_hash", "attributes_hash", "input_hash",
     "settled_input_hash", "payload_hash", "details", "embedded_at", "token_count",
     "embedding_model", "dimension", "state", "attempts", "last_error", "lease_token",
     "leased_until", "planned_at",
@@ -50,14 +50,14 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
             drafts = draft_nodes(artifact, build, kinds)
         except Uncuttable as error:
             # No later try would end otherwise; the document's owner must hear of it.
-            refuse_artifact(artifact, Unparsable(error.code, error.detail))
+            mark_artifact_failed(artifact, Unparsable(error.code, error.detail))
             continue
         # Drafting took a while, and no lock was held: write only if it is still what is there.
         with transaction.atomic():
             current = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
-            is_same = current is not None and (current.revision, current.label_hash) == (
+            is_same = current is not None and (current.revision, current.attributes_hash) == (
                 artifact.revision,
-                artifact.label_hash,
+                artifact.attributes_hash,
             )
             if is_same and seen == _content_seen(artifact_id):
                 # What was written meanwhile may be planned already: never planned back.
@@ -87,7 +87,7 @@ def draft_nodes(
         model = spec.embedding_of(kind.name)
         vectors = json.dumps([model.model_dump(), spec.sparse.model_dump()], sort_keys=True)
         for node in kind.draft(artifact, build):
-            node.label_hash = artifact.label_hash
+            node.attributes_hash = artifact.attributes_hash
             node.input_hash = hash_text(f"{vectors}\n{embedded_text(node.context, node.text)}")
             node.payload_hash = hash_payload(kind.payload(node))
             node.embedding_model = model.model
@@ -167,5 +167,5 @@ def _differs(row: Node, draft: Node) -> bool:
     """Whether the row must be settled again; the payload's hash covers its place."""
     return any(
         getattr(row, name) != getattr(draft, name)
-        for name in ("text_hash", "source_hash", "label_hash", "input_hash", "payload_hash")
+        for name in ("text_hash", "source_hash", "attributes_hash", "input_hash", "payload_hash")
     )

@@ -10,13 +10,13 @@ from indexing.stores import close_store, get_store
 
 
 def is_embedded() -> bool:
-    """Whether these settings keep the vectors in the process that does the work."""
+    """Whether the settings choose the embedded vector engine."""
     return settings.STRATA_VECTOR_STORE == "embedded"
 
 
 @contextmanager
-def owning_store() -> Iterator[None]:
-    """Own the vector engine of this data folder, and with it the right to do its work.
+def exclusive_store_access() -> Iterator[None]:
+    """Open the embedded vector engine of this data folder; one process at a time can own it.
 
     Raises:
         StoreOwned: another process does.

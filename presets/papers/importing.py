@@ -1,4 +1,4 @@
-"""Papers of the ACL Anthology, given to an index in groups."""
+"""Add papers of the ACL Anthology to an index."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -7,16 +7,16 @@ from typing import Any
 from django.db import transaction
 
 from core.exceptions import InvalidInput
-from documents.importing import Given
+from documents.importing import AddResult
 from documents.models import Artifact
-from documents.services import Verdict, add_artifact, find_given
+from documents.services import Verdict, add_artifact, find_by_external_ids
 from presets.papers.anthology import Paper
 
 PAPERS_PER_TRANSACTION = 50  # a commit waits for the disk, and others for the commit
 
 
-def add_papers(index: str, papers: Iterable[Paper | InvalidInput]) -> Iterator[Given]:
-    """Give each paper that has an abstract, under its Anthology id; what is wrong stays out.
+def add_papers(index: str, papers: Iterable[Paper | InvalidInput]) -> Iterator[AddResult]:
+    """Add each paper that has an abstract, with its Anthology id as external id; report the others.
 
     Those an index has already, to the letter, cost one query for hundreds: a run that was killed
     is begun anew and soon where it was.
@@ -31,32 +31,32 @@ def add_papers(index: str, papers: Iterable[Paper | InvalidInput]) -> Iterator[G
         yield from given
 
 
-def _add_group(index: str, group: Sequence[Paper | InvalidInput]) -> list[Given]:
-    known = find_given(index, [each.id for each in group if isinstance(each, Paper)])
+def _add_group(index: str, group: Sequence[Paper | InvalidInput]) -> list[AddResult]:
+    known = find_by_external_ids(index, [each.id for each in group if isinstance(each, Paper)])
     return [
         _add_paper(index, each, known.get(each.id))
         if isinstance(each, Paper)
-        else Given(each.field or index, error=each)
+        else AddResult(each.field or index, error=each)
         for each in group
     ]
 
 
-def _add_paper(index: str, paper: Paper, known: Artifact | None) -> Given:
+def _add_paper(index: str, paper: Paper, known: Artifact | None) -> AddResult:
     if not paper.abstract:
-        return Given(paper.id)
-    document = paper.as_artifact()
-    if known is not None and _is_same(known, document):
-        return Given(paper.id, known.pk, Verdict.UNCHANGED)
+        return AddResult(paper.id)
+    document = paper.to_artifact_arguments()
+    if known is not None and _is_unchanged(known, document):
+        return AddResult(paper.id, known.pk, Verdict.UNCHANGED)
     try:
         # A savepoint of its own: a paper that is refused takes no other with it.
         with transaction.atomic():
             artifact, verdict = add_artifact(index, **document)
     except InvalidInput as error:
-        return Given(paper.id, error=error)
-    return Given(paper.id, artifact.pk, verdict)
+        return AddResult(paper.id, error=error)
+    return AddResult(paper.id, artifact.pk, verdict)
 
 
-def _is_same(known: Artifact, document: dict[str, Any]) -> bool:
+def _is_unchanged(known: Artifact, document: dict[str, Any]) -> bool:
     return (
         known.state != Artifact.State.FAILED
         and known.sha256 == document["content"].sha256

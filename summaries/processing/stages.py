@@ -12,9 +12,9 @@ from django.utils import timezone
 from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from core.text import clean_text, hash_text
 from documents.models import Artifact, Page, Source
-from documents.originals import keep_file
+from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file
-from documents.sources import cut_sources
+from documents.sources import split_into_sources
 from indexing.exceptions import InvalidSpec
 from indexing.kinds.chunk import draft_chunks
 from indexing.models import Index, IndexBuild, Node
@@ -221,7 +221,7 @@ class Inspection:
         assert document is not None  # written with parsed.md
         title = document.title or Path(file.name).stem
         if known is not None:
-            title = known.title if known.has_given_title else title
+            title = known.title if known.has_user_title else title
             return Artifact(pk=known.pk, index=index, title=title)
         name = f"strata {index} {file.sha256} {suffix.lower()}"
         return Artifact(pk=uuid.uuid5(uuid.NAMESPACE_OID, name), index=index, title=title)
@@ -328,7 +328,7 @@ class Inspection:
         assert note is not None
         with self.file_path.open("rb") as file:
             name = self.manifest.file.name
-            content = keep_file(name, iter(lambda: file.read(READ_BYTES), b""))
+            content = save_incoming_file(name, iter(lambda: file.read(READ_BYTES), b""))
         try:
             if content.sha256 != self.manifest.file.sha256:
                 raise InvalidInput(f"{self.file_path} changed meanwhile.", fix="Run it again.")
@@ -368,7 +368,7 @@ def draft_sources(artifact: Artifact, pages: Sequence[ParsedPage]) -> list[Sourc
     sources: list[Source] = []
     for index, page in enumerate(pages):
         row = Page(artifact=artifact, index=index, label=page.label[:300], text=page.text)
-        for span in cut_sources(page.text):
+        for span in split_into_sources(page.text):
             sources.append(
                 Source(
                     artifact=artifact,

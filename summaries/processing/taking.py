@@ -14,7 +14,7 @@ from core.text import hash_text
 from documents.models import Artifact, Source
 from documents.originals import FileContent
 from documents.parsing import ParsedPage
-from documents.services import add_artifact, note_change, replace_pages
+from documents.services import add_artifact, assign_next_revision, replace_pages
 from indexing.kinds.chunk import chunk_id
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Writing
@@ -70,12 +70,12 @@ def _take_pages(artifact: Artifact, document: TakenDocument) -> None:
     if is_parsed and list(artifact.pages.values_list("label", "text")) == wanted:
         return
     if is_parsed:
-        note_change(artifact)  # whoever plans by the pages before gives up
+        assign_next_revision(artifact)  # whoever plans by the pages before gives up
     replace_pages(artifact, document.pages)
     artifact.media_type = document.media_type
     artifact.encoding = document.encoding
     artifact.warnings = document.warnings
-    if document.title and not artifact.has_given_title:
+    if document.title and not artifact.has_user_title:
         artifact.title = document.title
     artifact.state = Artifact.State.PARSED
     artifact.lease_token = artifact.leased_until = None

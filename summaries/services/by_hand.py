@@ -13,7 +13,7 @@ from core.text import hash_text
 from documents.exceptions import UnknownArtifact
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
-from documents.services import note_change
+from documents.services import assign_next_revision
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Summary, Writing, due_values
 from summaries.services.rows import (
@@ -54,7 +54,7 @@ def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
         )
     if text is not None and not text.strip():
         raise InvalidInput("A summary says something.", field="text")
-    note_change(artifact)
+    assign_next_revision(artifact)
     Artifact.objects.filter(pk=artifact_id).update(revision=artifact.revision)
     return [_take_summary(build, artifact, page, text) for build in builds]
 

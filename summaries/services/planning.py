@@ -8,7 +8,7 @@ from django.db import transaction
 from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact
-from documents.services import refuse_artifact
+from documents.services import mark_artifact_failed
 from indexing.exceptions import Uncuttable
 from indexing.kinds.registry import get_kind
 from indexing.models import IndexBuild
@@ -45,7 +45,7 @@ def plan_writing(artifact_id: UUID, build: IndexBuild) -> None:
             drafts = draft_annotations(artifact, build)
         except Uncuttable as error:
             # No later try would end otherwise; the document's owner must hear of it.
-            refuse_artifact(artifact, Unparsable(error.code, error.detail))
+            mark_artifact_failed(artifact, Unparsable(error.code, error.detail))
             return
     with transaction.atomic():
         current = artifacts.select_for_update().first()

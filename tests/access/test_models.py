@@ -27,7 +27,7 @@ class TestIssue:
 
         assert secret == "correct horse battery staple"
         assert not any(word in key.prefix for word in secret.split())
-        assert ApiKey.find_holder(secret) == key.name
+        assert ApiKey.find_name_by_secret(secret) == key.name
 
 
 class TestRevoke:
@@ -36,6 +36,6 @@ class TestRevoke:
 
         assert [ApiKey.objects.all().revoke(), ApiKey.objects.all().revoke()] == [1, 0]
 
-        assert ApiKey.find_holder(secret) is None
+        assert ApiKey.find_name_by_secret(secret) is None
         key.refresh_from_db()
         assert key.revoked_at is not None

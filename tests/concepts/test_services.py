@@ -8,7 +8,7 @@ from concepts.exceptions import UnknownConcept
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from core.exceptions import InvalidInput
 from documents.exceptions import ContentConflict
-from documents.models import Artifact, Change
+from documents.models import Artifact, PendingRevision
 from indexing import revisions
 from indexing.models import Node
 from indexing.revisions import shows_revision
@@ -38,13 +38,15 @@ class TestCreateConcept:
         assert verify_build(knowledge).findings == {}
 
     def test_notes_a_change_that_searches_can_wait_for(self, heron):
-        assert Change.objects.filter(artifact_id=heron.pk, pk=heron.artifact.revision).exists()
+        assert PendingRevision.objects.filter(
+            artifact_id=heron.pk, pk=heron.artifact.revision
+        ).exists()
 
     def test_shows_its_change_once_it_is_settled_and_announces_no_document(
         self, knowledge, heron, monkeypatch
     ):
         announced = []
-        monkeypatch.setattr(revisions, "announce", lambda *event: announced.append(event))
+        monkeypatch.setattr(revisions, "emit_event", lambda *event: announced.append(event))
         document = give(TEXT, index=INDEX)
         before = shows_revision(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
 
@@ -53,7 +55,7 @@ class TestCreateConcept:
 
         assert not before
         assert shows_revision(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
-        assert not Change.objects.exists()
+        assert not PendingRevision.objects.exists()
         assert [event[1]["artifact_id"] for event in announced] == [str(document.pk)]
 
     def test_refuses_a_label_that_is_taken_in_any_case(self, heron):

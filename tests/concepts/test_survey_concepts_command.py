@@ -16,7 +16,7 @@ WORDS = "alpha beta gamma delta epsilon zeta eta"
 @pytest.fixture
 def concepts(db, store, embedder, monkeypatch):
     monkeypatch.setattr(survey_concepts, "find_server", lambda: None)
-    monkeypatch.setattr(survey_concepts, "owning_store", nullcontext)
+    monkeypatch.setattr(survey_concepts, "exclusive_store_access", nullcontext)
     # It lasts as long as its process.
     monkeypatch.setattr("indexing.stores.embedded.map_files_once", lambda: None)
     sync_indexes()
@@ -48,7 +48,7 @@ class TestSurveyConcepts:
         assert optimized == []
 
     def test_builds_the_graph_first_where_there_is_much(self, concepts, monkeypatch, optimized):
-        monkeypatch.setattr(survey_concepts, "GRAPH_FROM", 1)
+        monkeypatch.setattr(survey_concepts, "MIN_CONCEPTS_FOR_GRAPH", 1)
 
         call_command("survey_concepts")
 

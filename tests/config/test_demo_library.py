@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from demo.make_library import LIBRARY, WRITERS, write_library
-from documents.parsing import Limits, ParsedDocument, close_children, parse_file
+from documents.parsing import Limits, ParsedDocument, close_child_processes, parse_file
 
 # Each file with its pages, and facts that stand on one of them and nowhere else in the library.
 FACTS = {
@@ -22,7 +22,7 @@ FACTS = {
 @pytest.fixture(scope="module")
 def library() -> Iterator[dict[str, ParsedDocument]]:
     yield read_folder(LIBRARY)
-    close_children()
+    close_child_processes()
 
 
 def read_folder(folder: Path) -> dict[str, ParsedDocument]:

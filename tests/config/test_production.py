@@ -84,7 +84,7 @@ class TestLimits:
         """A message is not handed out again while its task may still run."""
         shown = values(
             read(
-                "STRATA_ROUND_SECONDS", "STRATA_PARSE_SECONDS", "CELERY_TASK_SOFT_TIME_LIMIT",
+                "STRATA_WORKER_RUN_SECONDS", "STRATA_PARSE_SECONDS", "CELERY_TASK_SOFT_TIME_LIMIT",
                 "CELERY_TASK_TIME_LIMIT", "CELERY_BROKER_TRANSPORT_OPTIONS",
             )
         )  # fmt: skip

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import pytest
 
 from config.celery import app
-from config.redis_transport import Channel, Transport
+from config.redis_transport import HandOverChannel, Transport
 
 
 class TestChannel:
     @pytest.mark.parametrize("connection", [None, SimpleNamespace(client=None)])
     def test_without_its_connection_says_that_it_is_lost(self, connection):
-        channel = Channel.__new__(Channel)
+        channel = HandOverChannel.__new__(HandOverChannel)
         channel.connection = connection
 
         with pytest.raises(Transport.connection_errors, match="closed"):

@@ -12,7 +12,7 @@ import pytest
 import waitress
 from waitress.server import BaseWSGIServer
 
-from config.stream_server import StreamServer, make_channel
+from config.stream_server import StreamServer, make_channel_class
 
 PATIENCE_SECONDS = 10
 
@@ -61,7 +61,7 @@ def port(application):
     server = waitress.create_server(plain, map=listening, host="127.0.0.1", port=0, threads=2)
     for listener in listening.values():
         if isinstance(listener, BaseWSGIServer):
-            listener.channel_class = make_channel(streams)
+            listener.channel_class = make_channel_class(streams)
     streams.start()
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -8,7 +8,7 @@ import pytest
 import waitress
 from waitress import wasyncore
 
-from config.waitress_channel import Connection
+from config.waitress_channel import HeaderMergingChannel
 
 PATIENCE_SECONDS = 10
 
@@ -45,7 +45,7 @@ def application(environ, start_response):
 def server():
     listening = {}
     server = waitress.create_server(application, map=listening, host="127.0.0.1", port=0, threads=1)
-    server.channel_class = Connection
+    server.channel_class = HeaderMergingChannel
     is_over = threading.Event()
 
     def loop():
@@ -65,13 +65,13 @@ def server():
 def sent(monkeypatch):
     """What each call of ``send`` was given."""
     parts = []
-    send = Connection.send
+    send = HeaderMergingChannel.send
 
     def record(self, data, *arguments, **options):
         parts.append(bytes(data))
         return send(self, data, *arguments, **options)
 
-    monkeypatch.setattr(Connection, "send", record)
+    monkeypatch.setattr(HeaderMergingChannel, "send", record)
     return parts
 
 

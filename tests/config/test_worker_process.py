@@ -4,27 +4,29 @@ import os
 import pytest
 
 from config import worker_process
-from config.background_workers import ROUNDS
+from config.background_workers import BACKGROUND_WORKERS
 
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch):
     """Whatever a test says to the worker is forgotten after it."""
-    for work in ROUNDS:
-        monkeypatch.setattr(work, "is_stopping", work.is_stopping)
+    for work in BACKGROUND_WORKERS:
+        monkeypatch.setattr(work, "stop_requested", work.stop_requested)
     yield
-    worker_process._is_stopping[0] = 0
+    worker_process._stop_flag[0] = 0
 
 
 class TestHeedStop:
     def test_stops_every_round_once_the_worker_is_asked_to(self):
-        worker_process.heed_stop()
-        before = [work.is_stopping.is_set() for work in ROUNDS]
+        worker_process.use_shared_stop_event()
+        before = [work.stop_requested.is_set() for work in BACKGROUND_WORKERS]
 
-        worker_process.announce_stop()
+        worker_process.set_stop_flag()
 
-        assert before == [False] * len(ROUNDS)
-        assert [work.is_stopping.is_set() for work in ROUNDS] == [True] * len(ROUNDS)
+        assert before == [False] * len(BACKGROUND_WORKERS)
+        assert [work.stop_requested.is_set() for work in BACKGROUND_WORKERS] == [True] * len(
+            BACKGROUND_WORKERS
+        )
 
     def test_reaches_children_that_were_forked_before(self):
         reading, writing = os.pipe()
@@ -32,10 +34,10 @@ class TestHeedStop:
         child = os.fork()
         if child == 0:
             os.read(asking, 1)
-            os.write(writing, b"1" if worker_process.WorkerStopping().is_set() else b"0")
+            os.write(writing, b"1" if worker_process.WorkerStopEvent().is_set() else b"0")
             os._exit(0)
 
-        worker_process.announce_stop()
+        worker_process.set_stop_flag()
         os.write(telling, b".")
 
         assert os.read(reading, 1) == b"1"
@@ -48,7 +50,7 @@ class TestShowLife:
     def test_touches_the_file_it_is_given(self, settings, tmp_path):
         settings.STRATA_HEARTBEAT_FILE = str(tmp_path / "alive")
 
-        worker_process.show_life()
+        worker_process.touch_heartbeat_file()
 
         assert (tmp_path / "alive").exists()
 

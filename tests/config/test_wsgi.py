@@ -92,11 +92,11 @@ class TestApplication:
 
 class TestKeyedMiddleware:
     def test_is_part_of_all_in_the_same_order(self):
-        kept = [name for name in settings.MIDDLEWARE if name in settings.KEYED_MIDDLEWARE]
+        kept = [name for name in settings.MIDDLEWARE if name in settings.API_KEY_MIDDLEWARE]
 
-        assert kept == settings.KEYED_MIDDLEWARE
+        assert kept == settings.API_KEY_MIDDLEWARE
 
-    @pytest.mark.parametrize("name", settings.KEYED_MIDDLEWARE)
+    @pytest.mark.parametrize("name", settings.API_KEY_MIDDLEWARE)
     @pytest.mark.parametrize(
         "hook", ["process_view", "process_exception", "process_template_response"]
     )

@@ -4,7 +4,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from core import admin as core_admin
-from documents.models import Artifact, Change, Page
+from documents.models import Artifact, Page, PendingRevision
 from documents.services import TextContent, add_artifact
 from documents.tasks import sweep_documents
 from indexing.models import Node
@@ -109,7 +109,9 @@ class TestRetryFailed:
         assert wakes == [("sweep_documents", {})]
         failed.refresh_from_db()
         assert (failed.state, failed.error_code, failed.attempts) == ("received", "", 0)
-        assert Change.objects.filter(artifact_id=failed.pk, index=failed.index).count() == 1
+        assert (
+            PendingRevision.objects.filter(artifact_id=failed.pk, index=failed.index).count() == 1
+        )
         text.refresh_from_db()
         assert text.state == "failed"  # there is no file to read
 

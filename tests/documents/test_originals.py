@@ -7,7 +7,7 @@ import pytest
 
 from core.exceptions import DiskFull, TooLarge
 from core.text import hash_text
-from documents.originals import ABANDONED_SECONDS, drop_abandoned_files, keep_file
+from documents.originals import ABANDONED_SECONDS, delete_abandoned_files, save_incoming_file
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def kept(files: Path) -> set[str]:
 
 class TestKeepFile:
     def test_keeps_what_it_was_given(self, files):
-        content = keep_file("a/b/herons.md", [b"Herons ", b"wait."])
+        content = save_incoming_file("a/b/herons.md", [b"Herons ", b"wait."])
 
         assert content.path.read_bytes() == b"Herons wait."
         assert (content.file_name, content.byte_count) == ("herons.md", 12)
@@ -32,7 +32,7 @@ class TestKeepFile:
         settings.STRATA_MAX_UPLOAD_BYTES = 10
 
         with pytest.raises(TooLarge):
-            keep_file("a", [b"12345678", b"9abc"])
+            save_incoming_file("a", [b"12345678", b"9abc"])
 
         assert kept(files) == set()
 
@@ -40,7 +40,7 @@ class TestKeepFile:
         settings.STRATA_MIN_FREE_BYTES = 2**60
 
         with pytest.raises(DiskFull):
-            keep_file("a", [b"content"])
+            save_incoming_file("a", [b"content"])
 
         assert kept(files) == set()
 
@@ -50,20 +50,20 @@ class TestKeepFile:
             raise OSError(errno.ECONNRESET, "gone")
 
         with pytest.raises(OSError, match="gone"):
-            keep_file("a", broken())
+            save_incoming_file("a", broken())
 
         assert kept(files) == set()
 
     def test_takes_a_name_that_is_no_utf8(self):
-        assert keep_file("a\udcff\x00", [b""]).file_name == "a\ufffd\ufffd"
+        assert save_incoming_file("a\udcff\x00", [b""]).file_name == "a\ufffd\ufffd"
 
 
 class TestDropAbandonedFiles:
     def test_drops_only_what_a_kill_left_long_ago(self, files):
-        old, fresh = keep_file("old", [b"old"]), keep_file("fresh", [b"fresh"])
+        old, fresh = save_incoming_file("old", [b"old"]), save_incoming_file("fresh", [b"fresh"])
         long_ago = time.time() - ABANDONED_SECONDS - 1
         os.utime(old.path, (long_ago, long_ago))
 
-        assert drop_abandoned_files() == 1
+        assert delete_abandoned_files() == 1
 
         assert kept(files) == {fresh.path.name}

@@ -10,7 +10,7 @@ from documents import services
 from documents.exceptions import ContentConflict, Unparsable
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
-from documents.originals import FileContent, keep_file
+from documents.originals import FileContent, save_incoming_file
 from documents.parsing import ParsedDocument, ParsedPage, ParseWarning
 from documents.services import TextContent, Verdict, add_artifact
 
@@ -53,7 +53,7 @@ def text(*pages: str) -> TextContent:
 
 
 def file(content: bytes = b"Herons wait.", name: str = "herons.md") -> FileContent:
-    return keep_file(name, [content])
+    return save_incoming_file(name, [content])
 
 
 def kept(files: Path) -> set[str]:
@@ -124,7 +124,7 @@ class TestAddArtifact:
         artifact, _ = add_artifact("plain", file())
 
         assert artifact.state == Artifact.State.RECEIVED
-        assert (artifact.title, artifact.has_given_title) == ("herons", False)
+        assert (artifact.title, artifact.has_user_title) == ("herons", False)
 
     @pytest.mark.parametrize("given", [{}, {"external_id": "b1"}])
     @pytest.mark.parametrize("content", [lambda: text("One."), file])
@@ -179,13 +179,13 @@ class TestAddArtifact:
         """Two at once: the loser of the race finds the winner's row at its second look."""
         winner, _ = add_artifact("plain", text("One."), external_id="b1")
         looks: list[Artifact | None] = []
-        find_same = services._find_same
+        find_same = services._find_existing
 
         def blind_at_first(*args: Any) -> Artifact | None:
             looks.append(None if not looks else find_same(*args))
             return looks[-1]
 
-        monkeypatch.setattr(services, "_find_same", blind_at_first)
+        monkeypatch.setattr(services, "_find_existing", blind_at_first)
 
         content = text("Two.") if is_revision else text("One.")
         loser, verdict = add_artifact("plain", content, external_id="b1")
@@ -267,7 +267,7 @@ class TestRelabelArtifact:
             "plain", text("One."), title="Old", metadata={"a": 1}, url="https://example.org"
         )
 
-        relabelled = services.relabel_artifact(artifact.pk, metadata={"b": 2})
+        relabelled = services.update_artifact(artifact.pk, metadata={"b": 2})
 
         assert (relabelled.title, relabelled.metadata) == ("Old", {"b": 2})
         assert relabelled.url == "https://example.org"
@@ -276,7 +276,7 @@ class TestRelabelArtifact:
     def test_leaves_the_revision_where_nothing_changes(self):
         artifact, _ = add_artifact("plain", text("One."), title="Old")
 
-        relabelled = services.relabel_artifact(artifact.pk, title="Old")
+        relabelled = services.update_artifact(artifact.pk, title="Old")
 
         assert relabelled.revision == artifact.revision
 

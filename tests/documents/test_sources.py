@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from documents.sources import MAX_CHARS, MAX_WORDS, MIN_WORDS, count_words, cut_sources
+from documents.sources import MAX_CHARS, MAX_WORDS, MIN_WORDS, count_words, split_into_sources
 
 FRAGMENTS = st.sampled_from(
     [
@@ -21,11 +21,11 @@ def words(count, word="word"):
 
 
 def passages(text):
-    return [text[span.start : span.end] for span in cut_sources(text)]
+    return [text[span.start : span.end] for span in split_into_sources(text)]
 
 
 def assert_keeps_its_promises(text):
-    spans = cut_sources(text)
+    spans = split_into_sources(text)
     end = 0
     for span in spans:
         passage = text[span.start : span.end]
@@ -44,7 +44,7 @@ class TestCutSources:
 
     @pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\x1c"])
     def test_makes_nothing_of_white_space(self, text):
-        assert cut_sources(text) == []
+        assert split_into_sources(text) == []
 
     def test_leaves_a_short_page_whole(self):
         text = "  # Head\n\n" + words(1_400) + "\n"
@@ -111,7 +111,7 @@ class TestCutSources:
         text = unit * (2_000_000 // len(unit.encode()))
         started = time.process_time()
 
-        cut_sources(text)
+        split_into_sources(text)
 
         assert time.process_time() - started < 5  # about 1 s; quadratic would be minutes
 
@@ -123,4 +123,4 @@ class TestCutSources:
             [words(600), "# A", "## B ##", words(900), words(900), "```", "# code", "```"]
         )
 
-        assert [span.heading for span in cut_sources(text)] == ["", "B", "B"]
+        assert [span.heading for span in split_into_sources(text)] == ["", "B", "B"]

@@ -417,7 +417,7 @@ class TestBatch:
 
         verdicts = give_lines(api, {"text": "One."}, {"text": "Two."})
 
-        assert len(calls) == batches.GROUP_TRIES
+        assert len(calls) == batches.GROUP_ATTEMPTS
         assert [verdict["error"]["code"] for verdict in verdicts] == ["database_unavailable"] * 2
 
     def test_takes_the_other_lines_where_one_meets_a_defect(self, api, monkeypatch):
@@ -446,19 +446,19 @@ class TestBatchStream:
     def test_reads_no_further_than_it_has_answered(self, api):
         body = self.lines(20_000)
 
-        first = next(batches.add_lines("plain", body))
+        first = next(batches.add_batch("plain", body))
 
         assert first.count(b"\n") == Artifact.objects.count() == batches.GROUP_LINES
         assert body.tell() < len(body.getvalue())
 
     def test_holds_verdicts_back_from_who_is_still_writing(self, api, monkeypatch):
-        monkeypatch.setattr(batches, "EARLY_BYTES", 10_000)
-        monkeypatch.setattr(batches, "HELD_IN_MEMORY_BYTES", 1_000)
+        monkeypatch.setattr(batches, "EARLY_RESPONSE_BYTES", 10_000)
+        monkeypatch.setattr(batches, "RESPONSE_MEMORY_BYTES", 1_000)
         monkeypatch.setattr(batches, "GROUP_LINES", 20)
         monkeypatch.setattr("core.parsers.READ_BYTES", 1_000)
         body, end, early, all_said = self.lines(300), len(self.lines(300).getvalue()), 0, b""
 
-        for said in batches.add_lines("plain", body):
+        for said in batches.add_batch("plain", body):
             all_said += said
             if body.tell() < end:
                 early += len(said)

@@ -185,11 +185,11 @@ class TestTasks:
         assert len(tries) == 2
 
     def test_stop_between_two_answers(self, run):
-        tasks.evaluating.is_stopping.set()
+        tasks.evaluating.stop_requested.set()
         try:
             tasks.measure_run(run_id=str(run.pk))
         finally:
-            tasks.evaluating.is_stopping.clear()
+            tasks.evaluating.stop_requested.clear()
 
         run.refresh_from_db()
         assert run.state == State.QUEUED

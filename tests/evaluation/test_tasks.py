@@ -1,6 +1,6 @@
 import pytest
 
-from config.background_workers import ROUNDS
+from config.background_workers import BACKGROUND_WORKERS
 from config.celery import app
 from documents.models import Artifact
 from evaluation import gate
@@ -62,14 +62,14 @@ class TestPromoteBuilds:
             "promote_asked",
             lambda build, before_each: before_each() or pytest.fail("went on"),
         )
-        promoting.is_stopping.set()
+        promoting.stop_requested.set()
         try:
             promote_builds()
         finally:
-            promoting.is_stopping.clear()
+            promoting.stop_requested.clear()
 
         assert promoting.wait_idle(0)
-        assert promoting in ROUNDS
+        assert promoting in BACKGROUND_WORKERS
 
     def test_is_woken_by_the_clock_where_builds_are_searched(self):
         woken = {entry["task"] for entry in app.conf.beat_schedule.values()}

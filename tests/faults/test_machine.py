@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from documents.models import Change
+from documents.models import PendingRevision
 from indexing import embedding, lifecycle
 from indexing.exceptions import BuildNotThere, BuildUnfinished
 from indexing.models import IndexBuild
@@ -195,7 +195,7 @@ class Service(RuleBasedStateMachine):
         self.owner.compare(report.as_json())
         for build in IndexBuild.objects.receiving().filter(index="plain"):
             assert verify_build(build).is_sound, build
-        assert not Change.objects.exists()
+        assert not PendingRevision.objects.exists()
         for name, text in self.owner.texts.items():
             hits = self.owner.find(name, name)
             assert hits

@@ -3,7 +3,7 @@
 import fastembed
 import pytest
 
-from documents.originals import keep_file
+from documents.originals import save_incoming_file
 from documents.services import add_artifact, parse_artifact
 from indexing import embedding
 from indexing.embedding import embedder as embedders
@@ -58,7 +58,7 @@ def hang(gallery):
     """Give a file to the gallery, and have it parsed and settled."""
 
     def hang(content, name="picture.png", *, index="gallery", **given):
-        artifact, _ = add_artifact(index, keep_file(name, [content]), **given)
+        artifact, _ = add_artifact(index, save_incoming_file(name, [content]), **given)
         parse_artifact(artifact.pk)
         artifact.refresh_from_db()
         settle(gallery, artifact)

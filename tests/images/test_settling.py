@@ -1,5 +1,5 @@
 from documents.models import Artifact
-from documents.originals import keep_file
+from documents.originals import save_incoming_file
 from documents.services import add_artifact, parse_artifact
 from indexing.models import Node
 from indexing.services import plan_nodes, settle_nodes
@@ -10,7 +10,7 @@ from tests.pictures import draw
 
 class TestSettling:
     def test_fails_while_the_file_is_gone_and_heals_with_the_next_revision(self, gallery, hang):
-        file = keep_file("heron.png", [draw("red")])
+        file = save_incoming_file("heron.png", [draw("red")])
         artifact, _ = add_artifact("gallery", file, external_id="heron")
         parse_artifact(artifact.pk)
         plan_nodes(artifact.pk, gallery)

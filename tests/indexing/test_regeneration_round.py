@@ -57,7 +57,7 @@ class TestRegenerationRound:
     def test_comes_to_an_end_by_being_asked_for_what_it_hands_back(
         self, three, build, wakes, settings
     ):
-        settings.STRATA_ROUND_SECONDS = 0
+        settings.STRATA_WORKER_RUN_SECONDS = 0
         row = begin_regeneration(["chunk"])
 
         count = work_off(RegenerationRound(), row)
@@ -118,7 +118,7 @@ class TestRegenerationRound:
         plan = job.plan_nodes
 
         def stop_meanwhile(*args):
-            turn.is_stopping.set()
+            turn.stop_requested.set()
             plan(*args)
 
         monkeypatch.setattr(job, "plan_nodes", stop_meanwhile)

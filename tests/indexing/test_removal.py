@@ -7,8 +7,8 @@ from django.utils import timezone
 from access.models import ApiKey
 from core.exceptions import UnknownIndex
 from documents.index_catalog import get_catalog
-from documents.models import Artifact, Change
-from documents.originals import keep_file
+from documents.models import Artifact, PendingRevision
+from documents.originals import save_incoming_file
 from documents.services import add_artifact
 from indexing import lifecycle, removal
 from indexing.exceptions import StoreUnavailable
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def filled(build, store):
     """The plain index with three texts and a file, in a live and in a kept build."""
     artifacts = [give(f"Document {n} is about herons.", title=f"{n}") for n in range(3)]
-    file = keep_file("notes.txt", [b"Granite cools slowly."])
+    file = save_incoming_file("notes.txt", [b"Granite cools slowly."])
     artifacts.append(add_artifact("plain", file)[0])
     settle(build, *artifacts)
     beside = IndexBuild.objects.create(
@@ -55,7 +55,7 @@ class TestRemoveIndex:
         assert "plain.page_embeddings" not in store.aliases()
         assert len(originals) == 1
         assert not originals[0].exists()
-        for model in (Artifact, Node, Change):
+        for model in (Artifact, Node, PendingRevision):
             assert not model.objects.exists()
 
     def test_spares_the_others(self, filled, store):
@@ -73,7 +73,7 @@ class TestRemoveIndex:
         def look(build):
             seen.append(
                 (
-                    "plain" in get_catalog().names(),
+                    "plain" in get_catalog().index_names(),
                     IndexBuild.objects.live().filter(index="plain").exists(),
                 )
             )
@@ -132,7 +132,7 @@ class TestSyncIndexes:
 
         live = IndexBuild.objects.live().get(index="plain")
         assert live.number == 3
-        assert "plain" in get_catalog().names()
+        assert "plain" in get_catalog().index_names()
         assert not Artifact.objects.exists()
 
 

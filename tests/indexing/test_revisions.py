@@ -3,8 +3,8 @@ import threading
 import pytest
 
 from documents.exceptions import Unparsable
-from documents.models import Artifact, Change
-from documents.services import refuse_artifact, relabel_artifact, remove_artifact
+from documents.models import Artifact, PendingRevision
+from documents.services import mark_artifact_failed, remove_artifact, update_artifact
 from indexing import revisions
 from indexing.exceptions import NotYetIndexed
 from indexing.removal import remove_points
@@ -49,7 +49,7 @@ class TestShowsRevision:
         settle(build, artifact)
         revisions.resolve_changes()
 
-        relabelled = relabel_artifact(artifact.pk, metadata={"year": 2019})
+        relabelled = update_artifact(artifact.pk, metadata={"year": 2019})
 
         assert not shows(build, relabelled.revision)
         settle(build, artifact)
@@ -67,7 +67,7 @@ class TestShowsRevision:
 
     def test_is_true_of_a_document_that_failed(self, build):
         artifact = give()
-        refuse_artifact(artifact, Unparsable("broken", "It is broken."))
+        mark_artifact_failed(artifact, Unparsable("broken", "It is broken."))
         settle(build, artifact)
 
         assert shows(build, artifact.revision)
@@ -105,14 +105,14 @@ class TestResolveChanges:
 
         revisions.resolve_changes()
 
-        assert not Change.objects.exists()
+        assert not PendingRevision.objects.exists()
 
     def test_keeps_what_does_not(self, build):
         artifact = give()
 
         revisions.resolve_changes()
 
-        assert Change.objects.get().pk == artifact.revision
+        assert PendingRevision.objects.get().pk == artifact.revision
 
     def test_forgets_a_deletion_once_its_points_are_gone(self, build):
         artifact = give()
@@ -120,12 +120,12 @@ class TestResolveChanges:
         revisions.resolve_changes()
         remove_artifact(artifact.pk)
         revisions.resolve_changes()
-        is_kept = Change.objects.exists()
+        is_kept = PendingRevision.objects.exists()
 
         remove_points(artifact.pk, "plain")
         revisions.resolve_changes()
 
-        assert (is_kept, Change.objects.exists()) == (True, False)
+        assert (is_kept, PendingRevision.objects.exists()) == (True, False)
 
     def test_announces_each_write_once(self, build, settings):
         settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
@@ -149,7 +149,7 @@ class TestResolveChanges:
     def test_announces_why_a_document_failed(self, build, settings):
         settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
         artifact = give()
-        refuse_artifact(artifact, Unparsable("broken", "It is broken."))
+        mark_artifact_failed(artifact, Unparsable("broken", "It is broken."))
 
         revisions.resolve_changes()
 
@@ -166,4 +166,4 @@ class TestResolveChanges:
 
         revisions._forget(stale.pk, stale)
 
-        assert list(Change.objects.values_list("pk", flat=True)) == [later.revision]
+        assert list(PendingRevision.objects.values_list("pk", flat=True)) == [later.revision]

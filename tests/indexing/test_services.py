@@ -126,7 +126,7 @@ class TestSettleNodes:
         settle(build, artifact)
         embedder.embedded.clear()
 
-        documents.relabel_artifact(artifact.pk, metadata={"venue": "EMNLP"})
+        documents.update_artifact(artifact.pk, metadata={"venue": "EMNLP"})
         settle(build, artifact)
 
         assert embedder.embedded == []
@@ -139,7 +139,7 @@ class TestSettleNodes:
         settle(build, artifact)
         embedder.embedded.clear()
 
-        documents.relabel_artifact(artifact.pk, title="Renamed")
+        documents.update_artifact(artifact.pk, title="Renamed")
         settle(build, artifact)
 
         assert embedder.embedded
@@ -229,7 +229,7 @@ class TestAnOvertakenClaim:
         def replan_meanwhile(name, points):
             upsert(name, points)
             if Node.objects.filter(attempts=1, lease_token__isnull=False).exists():
-                documents.relabel_artifact(artifact.pk, title="Renamed meanwhile")
+                documents.update_artifact(artifact.pk, title="Renamed meanwhile")
                 services.plan_nodes(artifact.pk, build)
 
         monkeypatch.setattr(store, "upsert", replan_meanwhile)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from documents.models import Artifact
-from documents.services import TextContent, relabel_artifact, replace_content
+from documents.services import TextContent, replace_content, update_artifact
 from indexing import tasks, unconfirmed_writes
 from indexing.exceptions import StoreSilent, StoreUnavailable
 from indexing.models import Node, WriteInDoubt
@@ -109,7 +109,7 @@ class TestWhatIsInDoubt:
     def test_is_every_write_of_a_build(self, build, artifact, server, method):
         with silent(server, method):
             if method == "replace_payloads":
-                relabel_artifact(artifact.pk, metadata={"venue": "pond"})
+                update_artifact(artifact.pk, metadata={"venue": "pond"})
             else:
                 replace_content(artifact.pk, TextContent(("The heron has flown.",)))
             settle(build, artifact)
@@ -140,10 +140,10 @@ class TestResolvingDoubts:
     def test_labels_anew_what_a_late_write_mislabelled(
         self, build, artifact, server, over, embedder
     ):
-        relabel_artifact(artifact.pk, metadata={"venue": "pond"})
+        update_artifact(artifact.pk, metadata={"venue": "pond"})
         with silent(server, "replace_payloads") as catch_up:
             settle(build, artifact)
-        relabel_artifact(artifact.pk, metadata={"venue": "river"})
+        update_artifact(artifact.pk, metadata={"venue": "river"})
         settle(build, artifact)
         catch_up()
         assert verify_build(build).findings == {"mislabelled": 1}

@@ -3,7 +3,7 @@ from django.core.management.base import CommandError
 
 from indexing import tasks
 from indexing.management import waiting
-from indexing.management.waiting import follow_regeneration
+from indexing.management.waiting import wait_for_regeneration
 from indexing.models import IndexBuild, Regeneration
 from indexing.regeneration import begin_regeneration, cancel_regeneration
 from indexing.tasks import RegenerationRound
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 def row(build, monkeypatch) -> Regeneration:
     """Of one document, with no one who works on it but the test."""
     record_wakes(monkeypatch, tasks.settle)
-    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(waiting, "STALL_SECONDS", 0)
     settle(build, give("One heron."))
     return begin_regeneration(["chunk"], index="plain")
 
@@ -37,7 +37,7 @@ class TestFollowRegeneration:
             lambda: done.append(settle(build)),
         )
 
-        ended = follow_regeneration(row, lambda: True)
+        ended = wait_for_regeneration(row, lambda: True)
 
         assert len(done) == 2
         assert (ended.regeneration.state, ended.pending_count) == ("done", 0)
@@ -45,14 +45,14 @@ class TestFollowRegeneration:
     def test_returns_when_it_is_called_off(self, row, monkeypatch):
         between_looks(monkeypatch, lambda: cancel_regeneration(row))
 
-        assert follow_regeneration(row, lambda: True).regeneration.state == "cancelled"
+        assert wait_for_regeneration(row, lambda: True).regeneration.state == "cancelled"
 
     def test_says_why_nothing_moves(self, row, monkeypatch):
         Regeneration.objects.update(last_error="The model is away.")
         between_looks(monkeypatch, lambda: None)
 
         with pytest.raises(CommandError, match=r"It waits: The model is away\."):
-            follow_regeneration(row, lambda: True)
+            wait_for_regeneration(row, lambda: True)
 
     def test_says_why_what_is_due_does_not_settle(self, row, build, monkeypatch):
         RegenerationRound().run(row.pk)
@@ -60,13 +60,13 @@ class TestFollowRegeneration:
         between_looks(monkeypatch, lambda: None)
 
         with pytest.raises(CommandError, match=r"It waits: The store is away\."):
-            follow_regeneration(row, lambda: True)
+            wait_for_regeneration(row, lambda: True)
 
     def test_says_that_no_one_is_at_work_any_more(self, row, monkeypatch):
         between_looks(monkeypatch, lambda: None)
 
         with pytest.raises(CommandError, match="The server has stopped"):
-            follow_regeneration(row, lambda: False)
+            wait_for_regeneration(row, lambda: False)
 
     def test_waits_for_one_that_waits_behind_another(self, row, monkeypatch):
         looks = []
@@ -74,12 +74,12 @@ class TestFollowRegeneration:
             monkeypatch, *[lambda: looks.append(True)] * 5, lambda: cancel_regeneration(row)
         )
 
-        follow_regeneration(row, lambda: True)
+        wait_for_regeneration(row, lambda: True)
 
         assert len(looks) == 5
 
     def test_writes_lines_where_there_is_no_terminal(self, row, build, monkeypatch, capsys):
-        monkeypatch.setattr(waiting, "LINE_SECONDS", 0)
+        monkeypatch.setattr(waiting, "LOG_LINE_SECONDS", 0)
         between_looks(
             monkeypatch,
             lambda: None,
@@ -87,7 +87,7 @@ class TestFollowRegeneration:
             lambda: settle(build),
         )
 
-        follow_regeneration(row, lambda: True)
+        wait_for_regeneration(row, lambda: True)
 
         said = capsys.readouterr().err.splitlines()
         assert said[0] == "Regenerating: 0 of 1 documents gone through; 0 nodes to go"

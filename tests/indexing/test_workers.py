@@ -47,7 +47,7 @@ class TestBuildRound:
         assert left == []
 
     def test_hands_back_what_is_not_done_when_its_time_is_up(self, builds, settings):
-        settings.STRATA_ROUND_SECONDS = 0
+        settings.STRATA_WORKER_RUN_SECONDS = 0
         work = Batches(3)
         turn = BuildRound(work, ignore)
 
@@ -57,7 +57,7 @@ class TestBuildRound:
         assert left == [builds[0].pk]
 
     def test_comes_to_an_end_by_being_asked_for_what_it_hands_back(self, builds, settings):
-        settings.STRATA_ROUND_SECONDS = 0
+        settings.STRATA_WORKER_RUN_SECONDS = 0
         work = Batches(3)
         turn = BuildRound(work, ignore)
 
@@ -66,7 +66,7 @@ class TestBuildRound:
         assert tries == [[builds[0].pk], [builds[0].pk], []]
 
     def test_hands_back_builds_that_joined_meanwhile(self, builds, settings):
-        settings.STRATA_ROUND_SECONDS = 0
+        settings.STRATA_WORKER_RUN_SECONDS = 0
 
         def join(build, should_stop):
             late = threading.Thread(target=turn.run, args=[builds[1].pk])
@@ -91,7 +91,7 @@ class TestBuildRound:
     def test_begins_nothing_once_it_is_to_stop(self, builds):
         work = Batches(3)
         turn = BuildRound(work, ignore)
-        turn.is_stopping.set()
+        turn.stop_requested.set()
 
         assert turn.run(builds[0].pk) == []
         assert work.done == []
@@ -133,7 +133,7 @@ class TestPlanRound:
         assert planning.woken == [build.pk, build.pk]  # once each slice of two
 
     def test_comes_again_when_its_time_is_up(self, build, planning, settings):
-        settings.STRATA_ROUND_SECONDS = 0
+        settings.STRATA_WORKER_RUN_SECONDS = 0
         for number in range(3):
             give(f"Heron number {number}.", title=f"Heron {number}")
 

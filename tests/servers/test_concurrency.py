@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from documents import services as documents
 from documents.models import Artifact
-from documents.originals import keep_file
+from documents.originals import save_incoming_file
 from documents.services import TextContent, Verdict
 from indexing import services
 from indexing.models import Node, lease_end
@@ -115,7 +115,7 @@ class TestSettleNodes:
             for number in range(6):
                 for n, artifact in enumerate(artifacts):
                     if worker < 2:
-                        documents.relabel_artifact(artifact.pk, title=f"Title {worker} {number}")
+                        documents.update_artifact(artifact.pk, title=f"Title {worker} {number}")
                         services.plan_nodes(artifact.pk, build)
                     elif worker == 2:
                         text = long_text(f"Log {n}", 20 - number % 2)
@@ -152,7 +152,7 @@ class TestAddArtifact:
         self, build, settings, at_once
     ):
         def add(worker):
-            return documents.add_artifact("plain", keep_file("notes.txt", [b"Kept once."]))
+            return documents.add_artifact("plain", save_incoming_file("notes.txt", [b"Kept once."]))
 
         given = at_once(add, list(range(WORKERS)))
 

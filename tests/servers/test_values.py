@@ -4,7 +4,7 @@ import pytest
 
 from core.exceptions import StrataError
 from documents.models import Artifact
-from documents.serializers import read_text_artifact
+from documents.serializers import validate_text_artifact
 from documents.services import Verdict, add_artifact
 from indexing.verification import verify_build
 from tests.factories import settle
@@ -13,7 +13,9 @@ pytestmark = pytest.mark.django_db
 
 
 def add(**given):
-    return add_artifact("plain", **read_text_artifact({"text": "A.", "external_id": "x", **given}))
+    return add_artifact(
+        "plain", **validate_text_artifact({"text": "A.", "external_id": "x", **given})
+    )
 
 
 class TestMetadata:

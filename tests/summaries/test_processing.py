@@ -279,7 +279,7 @@ class TestCut:
         file.write_text(LONG)
         path = tmp_path / "copy"
         path.write_bytes(file.read_bytes())
-        content = stages.keep_file(file.name, [file.read_bytes()])
+        content = stages.save_incoming_file(file.name, [file.read_bytes()])
         artifact, _ = add_artifact("physio", content)
         parse_artifact(artifact.pk)
         services.plan_writing(artifact.pk, physio)
@@ -500,7 +500,7 @@ class TestEmbed:
         assert verify_build(physio).is_sound
 
     def test_takes_over_from_a_writer_that_has_begun(self, physio, file, out, embedder):
-        content = stages.keep_file(file.name, [file.read_bytes()])
+        content = stages.save_incoming_file(file.name, [file.read_bytes()])
         artifact, _ = add_artifact("physio", content)
         parse_artifact(artifact.pk)
         services.plan_writing(artifact.pk, physio)
@@ -604,7 +604,7 @@ class TestEmbed:
         assert not unplanned_artifacts(physio).exists()
 
     def test_leaves_a_title_that_was_given(self, physio, file, out):
-        content = stages.keep_file(file.name, [file.read_bytes()])
+        content = stages.save_incoming_file(file.name, [file.read_bytes()])
         add_artifact("physio", content, title="Mine", metadata={"muscle_groups": ["core"]})
 
         process(file, out, "--embed")

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def given_up(settings, monkeypatch):
-    monkeypatch.setattr(tasks.deliver, "delay", lambda: None)
+    monkeypatch.setattr(tasks.send_due_deliveries, "delay", lambda: None)
     settings.STRATA_WEBHOOK_URLS = ["http://one.example/"]
     return Delivery.objects.create(
         url="http://one.example/", event="artifact.ready", payload={}, state="given_up", attempts=8
@@ -21,7 +21,7 @@ class TestDeliveryAdmin:
     def test_makes_due_again_what_was_given_up(
         self, given_up, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
-        wakes = record_wakes(monkeypatch, tasks.deliver)
+        wakes = record_wakes(monkeypatch, tasks.send_due_deliveries)
 
         with django_capture_on_commit_callbacks(execute=True):
             said = act(admin_client, "webhooks_delivery", "try_again", given_up)

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from tests.webhooks.conftest import SECRET
 from webhooks.models import Delivery
-from webhooks.sending import post_all
+from webhooks.sending import post_deliveries
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +51,7 @@ class TestTheGuidesReceiver:
         ready = Delivery.objects.create(url=url, event="artifact.ready", payload={"index": "plain"})
         stranger = "whsec_" + "b3RoZXJz" * 4
 
-        refused, taken = [post_all([ready], each)[0] for each in (stranger, SECRET)]
+        refused, taken = [post_deliveries([ready], each)[0] for each in (stranger, SECRET)]
 
         assert (refused.status, taken.status) == (401, 204)
         assert process.stdout.readline() == "artifact.ready {'index': 'plain'}\n"

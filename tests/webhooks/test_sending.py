@@ -5,7 +5,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from tests.webhooks.conftest import SECRET
 from webhooks.models import Delivery
-from webhooks.sending import Outcome, decode_secret, post_all
+from webhooks.sending import Outcome, decode_secret, post_deliveries
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +18,7 @@ class TestPostAll:
     def test_signs_so_that_the_specification_s_own_library_takes_it(self, receiver):
         delivery = make_delivery(receiver.url, title="Überschrift 标题")
 
-        outcomes = post_all([delivery], SECRET)
+        outcomes = post_deliveries([delivery], SECRET)
 
         assert outcomes == [Outcome(204)]
         [(headers, body)] = receiver.received
@@ -28,7 +28,7 @@ class TestPostAll:
         assert headers["webhook-id"] == str(delivery.pk)
 
     def test_leaves_no_room_for_another_body_or_another_secret(self, receiver):
-        post_all([make_delivery(receiver.url, n=1)], SECRET)
+        post_deliveries([make_delivery(receiver.url, n=1)], SECRET)
 
         [(headers, body)] = receiver.received
         with pytest.raises(WebhookVerificationError):
@@ -39,8 +39,8 @@ class TestPostAll:
     def test_sends_the_same_body_under_the_same_id_each_time(self, receiver):
         delivery = make_delivery(receiver.url, b=1, a=2)
 
-        post_all([delivery], SECRET)
-        post_all([Delivery.objects.get()], SECRET)
+        post_deliveries([delivery], SECRET)
+        post_deliveries([Delivery.objects.get()], SECRET)
 
         first, second = receiver.received
         assert first[1] == second[1]
@@ -50,7 +50,7 @@ class TestPostAll:
     def test_follows_no_redirect(self, receiver):
         receiver.behaviours = ["redirect"]
 
-        outcomes = post_all([make_delivery(receiver.url)], SECRET)
+        outcomes = post_deliveries([make_delivery(receiver.url)], SECRET)
 
         assert outcomes == [Outcome(302)]
         assert not outcomes[0].is_success
@@ -60,14 +60,14 @@ class TestPostAll:
     def test_waits_no_longer_than_it_may(self, receiver, behaviour):
         receiver.behaviours = [behaviour]
 
-        [outcome] = post_all([make_delivery(receiver.url)], SECRET)
+        [outcome] = post_deliveries([make_delivery(receiver.url)], SECRET)
 
         assert outcome == Outcome(error="No answer within 0.4 seconds.")
 
     def test_names_what_went_wrong_where_there_was_no_answer(self, receiver):
         receiver.behaviours = ["reset"]
 
-        [outcome] = post_all([make_delivery(receiver.url)], SECRET)
+        [outcome] = post_deliveries([make_delivery(receiver.url)], SECRET)
 
         assert outcome.status is None
         assert outcome.error.startswith(("ReadError", "RemoteProtocolError"))
@@ -77,7 +77,9 @@ class TestPostAll:
         silent.behaviours = ["hang"]
         nowhere = make_delivery("http://127.0.0.1:1/hook")
 
-        outcomes = post_all([make_delivery(silent.url), make_delivery(well.url), nowhere], SECRET)
+        outcomes = post_deliveries(
+            [make_delivery(silent.url), make_delivery(well.url), nowhere], SECRET
+        )
 
         assert [outcome.status for outcome in outcomes] == [None, 204, None]
         assert outcomes[2].error.startswith("ConnectError")

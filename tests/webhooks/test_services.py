@@ -10,14 +10,14 @@ from webhooks import sending, services
 from webhooks.models import Delivery
 from webhooks.sending import Outcome
 from webhooks.services import (
-    BACKOFF,
+    BACKOFF_SECONDS,
     MAX_ATTEMPTS,
-    announce,
     claim_deliveries,
-    deliver,
-    note_outcome,
-    tidy_deliveries,
-    try_again,
+    clean_up_deliveries,
+    emit_event,
+    retry_deliveries,
+    save_response,
+    send_due_deliveries,
 )
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def asleep(monkeypatch):
     """No message wakes anyone: what a test delivers, it delivers itself."""
-    monkeypatch.setattr("webhooks.tasks.deliver.delay", lambda: None)
+    monkeypatch.setattr("webhooks.tasks.send_due_deliveries.delay", lambda: None)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ class TestAnnounce:
     def test_writes_a_row_for_every_receiver(self, urls):
         artifact_id = uuid.uuid4()
 
-        announce("artifact.ready", {"artifact_id": artifact_id})
+        emit_event("artifact.ready", {"artifact_id": artifact_id})
 
         assert sorted(Delivery.objects.values_list("url", flat=True)) == urls
         assert Delivery.objects.first().event == "artifact.ready"
@@ -49,14 +49,14 @@ class TestAnnounce:
     def test_writes_nothing_unless_someone_is_to_be_told(self, settings):
         settings.STRATA_WEBHOOK_URLS = []
 
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
 
         assert not Delivery.objects.exists()
 
     @pytest.mark.django_db(transaction=True)
     def test_is_undone_with_the_transaction_around_it(self, urls):
         with transaction.atomic():
-            announce("artifact.ready", {})
+            emit_event("artifact.ready", {})
             transaction.set_rollback(True)
 
         assert not Delivery.objects.exists()
@@ -64,11 +64,11 @@ class TestAnnounce:
 
 class TestDeliver:
     def test_delivers_everything_that_is_due_once(self, receiver):
-        for number in range(services.BATCH * 2 + 1):
-            announce("artifact.ready", {"number": number})
+        for number in range(services.BATCH_SIZE * 2 + 1):
+            emit_event("artifact.ready", {"number": number})
 
-        assert deliver() == services.BATCH * 2 + 1
-        assert deliver() == 0
+        assert send_due_deliveries() == services.BATCH_SIZE * 2 + 1
+        assert send_due_deliveries() == 0
 
         assert len({headers["webhook-id"] for headers, _ in receiver.received}) == 17
         assert len(receiver.received) == 17
@@ -79,13 +79,13 @@ class TestDeliver:
     @pytest.mark.parametrize("behaviour", [500, 404, 302, "hang", "reset"])
     def test_tries_again_later_what_was_not_taken(self, receiver, behaviour):
         receiver.behaviours = [behaviour, 200]
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
 
-        assert deliver() == 1
-        assert deliver() == 0  # not due yet
+        assert send_due_deliveries() == 1
+        assert send_due_deliveries() == 0  # not due yet
         waiting = Delivery.objects.get()
         wait_out_backoff()
-        assert deliver() == 1
+        assert send_due_deliveries() == 1
 
         assert waiting.state == "due"
         assert waiting.last_error
@@ -96,75 +96,75 @@ class TestDeliver:
 
     def test_waits_longer_after_each_attempt_and_gives_up_after_a_day(self, receiver):
         receiver.behaviours = [503]
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
         waits = []
 
         for _ in range(MAX_ATTEMPTS - 1):
             tried_at = timezone.now()
-            deliver()
+            send_due_deliveries()
             waits.append((Delivery.objects.get().next_attempt_at - tried_at).total_seconds())
             wait_out_backoff()
-        deliver()
+        send_due_deliveries()
 
-        assert waits == pytest.approx(BACKOFF, abs=3)
-        assert 86_400 < sum(BACKOFF) < 2 * 86_400
+        assert waits == pytest.approx(BACKOFF_SECONDS, abs=3)
+        assert 86_400 < sum(BACKOFF_SECONDS) < 2 * 86_400
         given_up = Delivery.objects.get()
         assert (given_up.state, given_up.last_error) == ("given_up", "It answered 503.")
         wait_out_backoff()
-        assert deliver() == 0
+        assert send_due_deliveries() == 0
 
     def test_gives_up_at_once_where_nothing_is_wanted_any_more(self, receiver):
         receiver.behaviours = [410]
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
 
-        deliver()
+        send_due_deliveries()
 
         assert Delivery.objects.get().state == "given_up"
 
     def test_keeps_no_one_waiting_for_a_receiver_that_is_silent(self, make_receiver):
         silent, well = make_receiver(), make_receiver()
         silent.behaviours = ["hang"]
-        for number in range(services.BATCH * 2):
-            announce("artifact.ready", {"number": number})
+        for number in range(services.BATCH_SIZE * 2):
+            emit_event("artifact.ready", {"number": number})
 
-        deliver()
+        send_due_deliveries()
 
-        assert len(well.received) == services.BATCH * 2
-        assert len(silent.received) <= services.BATCH
+        assert len(well.received) == services.BATCH_SIZE * 2
+        assert len(silent.received) <= services.BATCH_SIZE
 
     @pytest.mark.django_db(transaction=True)
     def test_has_no_transaction_open_while_it_waits(self, receiver, monkeypatch):
         seen = []
-        post_all = sending.post_all
+        post_all = sending.post_deliveries
 
         def watched(*given):
             seen.append(connection.in_atomic_block)
             return post_all(*given)
 
-        monkeypatch.setattr(sending, "post_all", watched)
-        announce("artifact.ready", {})
+        monkeypatch.setattr(sending, "post_deliveries", watched)
+        emit_event("artifact.ready", {})
 
-        deliver()
+        send_due_deliveries()
 
         assert seen == [False]
 
     def test_stops_between_two_batches_when_told_to(self, receiver):
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
 
-        assert deliver(should_stop=lambda: True) == 0
+        assert send_due_deliveries(should_stop=lambda: True) == 0
 
         assert receiver.received == []
 
     def test_leaves_alone_who_is_no_longer_configured(self, receiver, settings):
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
         settings.STRATA_WEBHOOK_URLS = []
 
-        assert deliver() == 0
+        assert send_due_deliveries() == 0
 
 
 class TestClaimDeliveries:
     def test_gives_no_delivery_to_two_workers(self, urls):
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
 
         first, second = claim_deliveries(1), claim_deliveries(5)
 
@@ -173,7 +173,7 @@ class TestClaimDeliveries:
         assert claim_deliveries(5) is None
 
     def test_takes_over_what_a_dead_worker_held(self, urls):
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
         claim_deliveries(2)
         Delivery.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
 
@@ -182,9 +182,9 @@ class TestClaimDeliveries:
         assert {delivery.attempts for delivery in claim.deliveries} == {2}
 
     def test_takes_first_what_was_tried_least(self, urls):
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
         Delivery.objects.update(attempts=3)
-        announce("artifact.failed", {})
+        emit_event("artifact.failed", {})
 
         claim = claim_deliveries(2)
 
@@ -193,12 +193,12 @@ class TestClaimDeliveries:
 
 class TestNoteOutcome:
     def test_changes_nothing_once_the_lease_is_another_s(self, urls):
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
         frozen = claim_deliveries(1)
         Delivery.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
         others = {d.pk: claim.token for claim in [claim_deliveries(2)] for d in claim.deliveries}
 
-        note_outcome(frozen.deliveries[0], frozen.token, Outcome(200))
+        save_response(frozen.deliveries[0], frozen.token, Outcome(200))
 
         row = Delivery.objects.get(pk=frozen.deliveries[0].pk)
         assert (row.state, row.lease_token) == ("due", others[row.pk])
@@ -207,11 +207,11 @@ class TestNoteOutcome:
 class TestTryAgain:
     def test_gives_every_attempt_back(self, receiver):
         receiver.behaviours = [410, 200]
-        announce("artifact.ready", {})
-        deliver()
+        emit_event("artifact.ready", {})
+        send_due_deliveries()
 
-        assert try_again(Delivery.objects.all()) == 1
-        deliver()
+        assert retry_deliveries(Delivery.objects.all()) == 1
+        send_due_deliveries()
 
         row = Delivery.objects.get()
         assert (row.state, row.attempts) == ("delivered", 1)
@@ -226,7 +226,7 @@ class TestTidyDeliveries:
                 delivered_at=now - timedelta(days=days),
             )  # fmt: skip
 
-        tidy_deliveries()
+        clean_up_deliveries()
 
         assert set(Delivery.objects.values_list("event", flat=True)) == {
             "delivered 6",
@@ -234,18 +234,18 @@ class TestTidyDeliveries:
         }
 
     def test_gives_up_what_killed_its_worker_each_time(self, urls):
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
         Delivery.objects.update(attempts=MAX_ATTEMPTS)
 
-        tidy_deliveries()
+        clean_up_deliveries()
 
         assert set(Delivery.objects.values_list("state", flat=True)) == {"given_up"}
 
     def test_says_of_receivers_that_are_gone_why_nothing_comes(self, urls, settings):
-        announce("artifact.ready", {})
+        emit_event("artifact.ready", {})
         settings.STRATA_WEBHOOK_URLS = urls[:1]
 
-        tidy_deliveries()
+        clean_up_deliveries()
 
         assert Delivery.objects.get(url=urls[0]).state == "due"
         gone = Delivery.objects.get(url=urls[1])

@@ -15,7 +15,7 @@ class TestDeliver:
         self, receiver, django_capture_on_commit_callbacks
     ):
         with django_capture_on_commit_callbacks(execute=True):
-            services.announce("build.promoted", {"index": "plain"})
+            services.emit_event("build.promoted", {"index": "plain"})
             before_commit = len(receiver.received)
 
         assert before_commit == 0
@@ -23,16 +23,18 @@ class TestDeliver:
 
     def test_comes_again_for_what_falls_due_before_the_next_sweep(self, receiver, monkeypatch):
         asked = []
-        monkeypatch.setattr(tasks.deliver, "delay", lambda: None)
-        monkeypatch.setattr(tasks.deliver, "apply_async", lambda countdown: asked.append(countdown))
+        monkeypatch.setattr(tasks.send_due_deliveries, "delay", lambda: None)
+        monkeypatch.setattr(
+            tasks.send_due_deliveries, "apply_async", lambda countdown: asked.append(countdown)
+        )
         receiver.behaviours = [500]
-        services.announce("artifact.ready", {})
+        services.emit_event("artifact.ready", {})
 
-        tasks.deliver()
+        tasks.send_due_deliveries()
         wait_out_backoff()
-        tasks.deliver()  # the next is minutes away: the sweep's
+        tasks.send_due_deliveries()  # the next is minutes away: the sweep's
 
-        assert asked == [pytest.approx(services.BACKOFF[0], abs=2)]
+        assert asked == [pytest.approx(services.BACKOFF_SECONDS[0], abs=2)]
 
     def test_does_not_stop_the_one_who_announces_when_no_broker_answers(
         self, receiver, monkeypatch, django_capture_on_commit_callbacks, caplog
@@ -40,10 +42,10 @@ class TestDeliver:
         def refuse():
             raise ConnectionError("no broker")
 
-        monkeypatch.setattr(tasks.deliver, "delay", refuse)
+        monkeypatch.setattr(tasks.send_due_deliveries, "delay", refuse)
 
         with django_capture_on_commit_callbacks(execute=True):
-            services.announce("artifact.ready", {})
+            services.emit_event("artifact.ready", {})
         monkeypatch.undo()
         assert "no broker" in caplog.text
 
@@ -60,10 +62,10 @@ class TestSweepDeliveries:
 
     def test_wakes_no_one_for_what_is_not_due(self, receiver, monkeypatch):
         receiver.behaviours = [500]
-        services.announce("artifact.ready", {})
-        tasks.delivering.run()
+        services.emit_event("artifact.ready", {})
+        tasks.delivery_worker.run()
         wakes = []
-        monkeypatch.setattr(tasks.deliver, "delay", lambda: wakes.append(1))
+        monkeypatch.setattr(tasks.send_due_deliveries, "delay", lambda: wakes.append(1))
 
         tasks.sweep_deliveries()
 
@@ -83,7 +85,7 @@ class TestDeliveryRound:
             may_go_on.wait(5)
             return 1
 
-        monkeypatch.setattr(services, "deliver", deliver)
+        monkeypatch.setattr(services, "send_due_deliveries", deliver)
         rounds = DeliveryRound()
         first = threading.Thread(target=rounds.run, name="first")
         first.start()
@@ -97,9 +99,9 @@ class TestDeliveryRound:
         assert calls == ["first", "first"]
 
     def test_starts_nothing_while_the_process_stops(self, receiver):
-        services.announce("artifact.ready", {})
+        services.emit_event("artifact.ready", {})
         rounds = DeliveryRound()
-        rounds.is_stopping.set()
+        rounds.stop_requested.set()
 
         assert rounds.run() == 0
         assert rounds.wait_idle(0)

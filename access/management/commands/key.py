@@ -19,13 +19,13 @@ class Command(BaseCommand):
 
     def handle(self, *, action: str, **options: Any) -> None:
         try:
-            self._do(action, options)
+            self._run_action(action, options)
         except OperationalError as error:
             raise CommandError(
                 f"The database does not answer as it should: {error}. Run manage.py migrate first."
             ) from None
 
-    def _do(self, action: str, options: dict[str, Any]) -> None:
+    def _run_action(self, action: str, options: dict[str, Any]) -> None:
         if action == "create":
             self._create(options["name"].strip())
         elif action == "revoke":

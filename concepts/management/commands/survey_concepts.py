@@ -10,9 +10,9 @@ from core.running_server import find_server
 from indexing.management.prepared import PreparedCommand, read_database_once
 from indexing.models import IndexBuild
 from indexing.stores import get_store
-from indexing.stores.ownership import is_embedded, owning_store
+from indexing.stores.ownership import exclusive_store_access, is_embedded
 
-GRAPH_FROM = 5_000  # concepts to compare, above which building the engine's graph pays
+MIN_CONCEPTS_FOR_GRAPH = 5_000  # concepts to compare, above which building the engine's graph pays
 
 
 class Command(PreparedCommand):
@@ -39,14 +39,14 @@ class Command(PreparedCommand):
             return
         with ExitStack() as stack:
             if is_embedded():
-                _bound_memory()
-                stack.enter_context(owning_store())
+                _limit_memory()
+                stack.enter_context(exclusive_store_access())
             for build in builds.values() if index is None else [builds[index]]:
                 self._survey(build)
 
     def _survey(self, build: IndexBuild) -> None:
         total = unsurveyed(build).count()
-        if total > GRAPH_FROM and is_embedded():
+        if total > MIN_CONCEPTS_FOR_GRAPH and is_embedded():
             _build_graph(build)
         done = 0
         with progress_bar(f"Concepts of {build}", total) as advance:
@@ -57,7 +57,7 @@ class Command(PreparedCommand):
         self.stdout.write(f"{build}: {done:,} concepts compared, pairs open: {pairs.count():,}")
 
 
-def _bound_memory() -> None:
+def _limit_memory() -> None:
     from indexing.stores.embedded import map_files_once
 
     read_database_once()

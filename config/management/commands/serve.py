@@ -12,12 +12,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.models import ApiKey
 from config import embedded
-from config.preloading import load_pipelines
-from config.progress import watch_progress
+from config.preloading import preload_pipelines
+from config.progress import show_indexing_progress
 from core import running_server
 from core.exceptions import StrataError
 from indexing.management.prepared import prepare_database
-from indexing.stores.ownership import owning_store
+from indexing.stores.ownership import exclusive_store_access
 
 ADMIN_NAME = "admin"
 
@@ -39,9 +39,9 @@ class Command(BaseCommand):
                 "serve is the embedded form. With these settings, run a web server on "
                 "config.wsgi and Celery workers on config."
             )
-        stopped = _catch_signals()
+        stopped = _make_stop_event()
         try:
-            with owning_store():
+            with exclusive_store_access():
                 self._serve(host, port, stopped, has_demo=demo)
         except StrataError as error:
             raise CommandError(f"{error} {error.fix or ''}".strip()) from None
@@ -59,17 +59,17 @@ class Command(BaseCommand):
         url = f"http://{shown_host}:{port}"
         with ExitStack() as running:
             try:
-                running.enter_context(embedded.web_serving(host, port))
+                running.enter_context(embedded.run_web_server(host, port))
             except OSError as error:
                 raise CommandError(
                     f"Cannot listen on {host}:{port}: {error}. Choose another --port."
                 ) from None
-            self._greet(url, is_first_start)
+            self._print_welcome(url, is_first_start)
             running.enter_context(embedded.local_workers())
             running.enter_context(running_server.announced(url))
             background = [
-                threading.Thread(target=watch_progress, args=[stopped], daemon=True),
-                threading.Thread(target=load_pipelines, daemon=True),
+                threading.Thread(target=show_indexing_progress, args=[stopped], daemon=True),
+                threading.Thread(target=preload_pipelines, daemon=True),
             ]
             if has_demo and is_first_start:
                 background.append(threading.Thread(target=call_command, args=["demo"], daemon=True))
@@ -78,11 +78,11 @@ class Command(BaseCommand):
             stopped.wait()
             self.stderr.write("Stopping; what is not done yet goes on at the next start.")
 
-    def _greet(self, url: str, is_first_start: bool) -> None:
+    def _print_welcome(self, url: str, is_first_start: bool) -> None:
         lines = [f"Strata serves at {url}", f"API documentation at {url}/api/docs/"]
         if is_first_start:
             given = settings.STRATA_ADMIN_KEY
-            if not (given and ApiKey.find_holder(given) is not None):
+            if not (given and ApiKey.find_name_by_secret(given) is not None):
                 secret = ApiKey.issue("admin", secret=given or None)[1]
             password = secrets.token_urlsafe(12)
             get_user_model().objects.create_superuser(ADMIN_NAME, password=password)
@@ -106,8 +106,8 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-def _catch_signals() -> threading.Event:
-    """Set at Ctrl-C or SIGTERM, whichever comes first."""
+def _make_stop_event() -> threading.Event:
+    """An event that Ctrl-C or SIGTERM sets."""
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())

@@ -4,10 +4,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from documents.importing import add_file, iter_files
-from indexing.management.add_command import AddingCommand
+from indexing.management.add_command import AddDocumentsCommand
 
 
-class Command(AddingCommand):
+class Command(AddDocumentsCommand):
     help = "Add files, folders and .jsonl files of documents to an index."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -19,4 +19,4 @@ class Command(AddingCommand):
         if missing := [path for path in paths if not path.exists()]:
             raise CommandError(f"There is no {missing[0]}.")
         given = (each for path in iter_files(paths) for each in add_file(index, path))
-        self.add(index, given, wait=wait)
+        self.add_documents(index, given, wait=wait)

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from indexing.lifecycle import begin_build
-from indexing.management.local_work import nudge, work_at_hand
+from indexing.management.local_work import ensure_workers, trigger_reconciliation
 from indexing.management.prepared import PreparedCommand
 from indexing.management.waiting import follow_build
 from indexing.models import IndexBuild
@@ -42,14 +42,14 @@ class Command(PreparedCommand):
             if limit is not None and limit < 1:
                 raise CommandError(f"{name} takes a number from 1.")
         asked = IndexBuild.Promotion.WHEN_WHOLE if promote else IndexBuild.Promotion.MANUAL
-        with work_at_hand():
+        with ensure_workers():
             build = begin_build(
                 index, promotion=asked, max_calls=max_calls, max_minutes=max_minutes
             )
             if build.state == IndexBuild.State.LIVE:
                 self.stdout.write(f"{build} is live and made by this spec; nothing had to be made.")
                 return
-            nudge()
+            trigger_reconciliation()
             is_new = build.state == IndexBuild.State.BUILDING
             said = "is being built beside the live build." if is_new else "is kept from before."
             self.stdout.write(f"{build} {said}")

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from indexing.lifecycle import cancel_build, get_build, get_index, pause_build, resume_build
-from indexing.management.local_work import nudge
+from indexing.management.local_work import trigger_reconciliation
 from indexing.management.prepared import PreparedCommand
 from indexing.models import IndexBuild
 from indexing.serializers import render_builds
@@ -33,7 +33,7 @@ class Command(PreparedCommand):
         for action, act in ACTIONS.items():
             if options[action] is not None:
                 act(get_build(index or "", options[action]))
-                nudge()
+                trigger_reconciliation()
         builds = IndexBuild.objects.filter(removed_at=None).order_by("index", "number")
         if index is not None:
             builds = builds.filter(index=index)

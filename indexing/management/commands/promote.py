@@ -4,7 +4,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from indexing.exceptions import BuildNotThere
 from indexing.lifecycle import ask_promotion, get_build, get_index
-from indexing.management.local_work import nudge, work_at_hand
+from indexing.management.local_work import ensure_workers, trigger_reconciliation
 from indexing.management.prepared import PreparedCommand
 from indexing.management.waiting import follow_build
 from indexing.models import IndexBuild
@@ -21,17 +21,17 @@ class Command(PreparedCommand):
         )
 
     def handle(self, *, index: str, build: int | None, force: bool, **options: Any) -> None:
-        chosen = _newest(index) if build is None else get_build(index, build)
-        with work_at_hand():
+        chosen = _get_newest_build(index) if build is None else get_build(index, build)
+        with ensure_workers():
             ask_promotion(chosen, is_forced=force)
-            nudge()
+            trigger_reconciliation()
             promoted = follow_build(chosen, self.stdout.write)
         if promoted.state != IndexBuild.State.LIVE:
             raise CommandError(f"{promoted} was not promoted. All the same: --force")
         self.stdout.write(f"{promoted} is live. To go back: manage.py rollback {index}")
 
 
-def _newest(index: str) -> IndexBuild:
+def _get_newest_build(index: str) -> IndexBuild:
     get_index(index)
     builds = IndexBuild.objects.receiving().filter(index=index, state=IndexBuild.State.BUILDING)
     build = builds.order_by("-number").first()

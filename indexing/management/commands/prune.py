@@ -5,9 +5,9 @@ from django.core.management.base import CommandParser
 
 from core.running_server import find_server
 from indexing.lifecycle import get_index, prune_builds, remove_retired
-from indexing.management.local_work import nudge
+from indexing.management.local_work import trigger_reconciliation
 from indexing.management.prepared import PreparedCommand
-from indexing.stores.ownership import is_embedded, owning_store
+from indexing.stores.ownership import exclusive_store_access, is_embedded
 
 
 class Command(PreparedCommand):
@@ -27,9 +27,9 @@ class Command(PreparedCommand):
             self.stdout.write(f"{build} is given up.")
         if find_server() is None and is_embedded():
             with ExitStack() as stack:
-                stack.enter_context(owning_store())
+                stack.enter_context(exclusive_store_access())
                 count = remove_retired(grace_seconds=0)  # no one else can be searching
             self.stdout.write(f"Builds removed: {count}")
             return
-        nudge()
+        trigger_reconciliation()
         self.stdout.write("What they left is removed once no search can be reading it.")

@@ -13,7 +13,7 @@ from core.running_server import RunningServer, ServerGone, find_server
 from indexing import tasks
 from indexing.kinds.registry import regeneration_types
 from indexing.management.prepared import PreparedCommand
-from indexing.management.waiting import follow_regeneration
+from indexing.management.waiting import wait_for_regeneration
 from indexing.models import Regeneration
 from indexing.regeneration import (
     ALL,
@@ -22,7 +22,7 @@ from indexing.regeneration import (
     cancel_regeneration,
     get_regeneration,
 )
-from indexing.stores.ownership import is_embedded, owning_store
+from indexing.stores.ownership import exclusive_store_access, is_embedded
 
 
 class Command(PreparedCommand):
@@ -50,12 +50,15 @@ class Command(PreparedCommand):
             help="Only what has changed since, or was never hashed.",
         )
         parser.add_argument(
-            "--limit", type=_at_least(1), metavar="N",
+            "--limit", type=_integer_from(1), metavar="N",
             help="So many documents, in the order of their ids.",
         )  # fmt: skip
-        parser.add_argument("--offset", type=_at_least(0), metavar="N", default=0)
+        parser.add_argument("--offset", type=_integer_from(0), metavar="N", default=0)
         parser.add_argument(
-            "--cancel", type=_id, metavar="ID", help="Call one off; nothing else is done."
+            "--cancel",
+            type=_parse_regeneration_id,
+            metavar="ID",
+            help="Call one off; nothing else is done.",
         )
 
     def handle(
@@ -76,10 +79,10 @@ class Command(PreparedCommand):
             self.stdout.write(f"{regeneration} is {regeneration.state}.")
             return
         server = find_server()
-        works_here = server is None and is_embedded()
+        runs_workers_here = server is None and is_embedded()
         with ExitStack() as stack:
-            if works_here:
-                stack.enter_context(owning_store())
+            if runs_workers_here:
+                stack.enter_context(exclusive_store_access())
             try:
                 regeneration = begin_regeneration(
                     types or [ALL],
@@ -93,22 +96,22 @@ class Command(PreparedCommand):
                 there = f" There are: {', '.join(error.allowed)}." if error.allowed else ""
                 raise CommandError(f"{error}{there}") from None
             try:
-                if works_here:
+                if runs_workers_here:
                     stack.enter_context(local_workers())  # its first sweep takes it up
                 else:
-                    self._wake(regeneration, server)
-                progress = follow_regeneration(
+                    self._wake_workers(regeneration, server)
+                progress = wait_for_regeneration(
                     regeneration, lambda: server is None or find_server() is not None
                 )
             except KeyboardInterrupt:
-                goes_on = "with the next server" if works_here else "without this command"
-                self.stderr.write(f"It goes on {goes_on}. {_how_to_cancel(regeneration)}")
+                goes_on = "with the next server" if runs_workers_here else "without this command"
+                self.stderr.write(f"It goes on {goes_on}. {_cancel_hint(regeneration)}")
                 raise SystemExit(128 + signal.SIGINT) from None
             except (CommandError, ServerGone) as error:
-                raise CommandError(f"{error} {_how_to_cancel(regeneration)}") from None
+                raise CommandError(f"{error} {_cancel_hint(regeneration)}") from None
         self._report(progress)
 
-    def _wake(self, regeneration: Regeneration, server: RunningServer | None) -> None:
+    def _wake_workers(self, regeneration: Regeneration, server: RunningServer | None) -> None:
         if server is None:
             wake_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         else:
@@ -135,11 +138,11 @@ class Command(PreparedCommand):
             raise SystemExit(1)
 
 
-def _how_to_cancel(regeneration: Regeneration) -> str:
+def _cancel_hint(regeneration: Regeneration) -> str:
     return f"To call it off: manage.py regenerate --cancel {regeneration.pk}"
 
 
-def _at_least(least: int) -> Any:
+def _integer_from(least: int) -> Any:
     def number(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
             raise ArgumentTypeError(f"{text!r} is no number from {least} on.")
@@ -148,7 +151,7 @@ def _at_least(least: int) -> Any:
     return number
 
 
-def _id(text: str) -> UUID:
+def _parse_regeneration_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:

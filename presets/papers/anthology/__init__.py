@@ -1,4 +1,4 @@
-"""The ACL Anthology, as its own repository keeps it or as lines of JSON, read paper by paper.
+"""Read papers of the ACL Anthology from its own XML and YAML or from JSON Lines.
 
     papers.py   a paper, cleaned, and how an index takes it
     texts.py    markup and LaTeX made plain
@@ -10,7 +10,7 @@
 Everything is a stream: no more than one paper and the table of names is in memory.
 """
 
-from presets.papers.anthology.folders import Anthology, open_anthology
+from presets.papers.anthology.files import Anthology, open_anthology
 from presets.papers.anthology.papers import Paper
 
 __all__ = ["Anthology", "Paper", "open_anthology"]

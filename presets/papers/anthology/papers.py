@@ -1,4 +1,4 @@
-"""A paper as the Anthology has it, and as an index takes it."""
+"""The ``Paper`` dataclass and its conversion to ``add_artifact`` arguments."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ class Paper:
     doi: str = ""
     is_retracted: bool = False
 
-    def as_artifact(self) -> dict[str, Any]:
+    def to_artifact_arguments(self) -> dict[str, Any]:
         """As arguments of ``services.add_artifact``."""
         metadata: dict[str, Any] = {"authors": list(self.authors), "venue": list(self.venues)}
         if self.year is not None:

@@ -1,4 +1,4 @@
-"""The names one person has published under, as the Anthology's YAML tells them."""
+"""Read the names under which each person has published, from the Anthology's YAML."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from typing import Any
 import yaml
 
 from core.exceptions import InvalidInput
-from presets.papers.anthology.plain_text import clean
+from presets.papers.anthology.plain_text import to_plain_text
 
 # The C loader reads megabytes in seconds; it is there unless PyYAML was built without it.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class PersonNames:
     """``by_id`` and ``by_name``: the name the Anthology knows a person by. A name that several
     people bear is under no name here."""
 
@@ -28,7 +28,7 @@ class People:
         return [printed] if known is None or known == printed else [printed, known]
 
 
-def read_people(folder: Path) -> People:
+def read_person_names(folder: Path) -> PersonNames:
     """From ``people.yaml``, or ``name_variants.yaml`` as it was called until 2025; nobody where
     there is neither.
 
@@ -38,29 +38,29 @@ def read_people(folder: Path) -> People:
     people, variants = folder / "people.yaml", folder / "name_variants.yaml"
     path = people if people.is_file() else variants
     if not path.is_file():
-        return People()
+        return PersonNames()
     try:
         with path.open("rb") as file:
             content = yaml.load(file, _Loader)  # noqa: S506  (a safe loader)
-        return _gather(_persons(content))
+        return _build_person_names(_iter_persons(content))
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):
         raise InvalidInput(
             f"{path.name} is not the Anthology's table of names.", field=str(path)
         ) from None
 
 
-def _persons(content: Any) -> Iterable[tuple[str | None, list[str]]]:
+def _iter_persons(content: Any) -> Iterable[tuple[str | None, list[str]]]:
     """Each person's id and names, the best known first."""
     if isinstance(content, Mapping):
         for person_id, about in content.items():
-            yield person_id, [_join(name) for name in about.get("names") or ()]
+            yield person_id, [_full_name(name) for name in about.get("names") or ()]
         return
     for about in content or ():
         names = [about["canonical"], *(about.get("variants") or ())]
-        yield about.get("id"), [_join(name) for name in names]
+        yield about.get("id"), [_full_name(name) for name in names]
 
 
-def _gather(persons: Iterable[tuple[str | None, list[str]]]) -> People:
+def _build_person_names(persons: Iterable[tuple[str | None, list[str]]]) -> PersonNames:
     by_id: dict[str, str] = {}
     bearers: dict[str, set[str]] = {}
     for person_id, names in persons:
@@ -71,8 +71,8 @@ def _gather(persons: Iterable[tuple[str | None, list[str]]]) -> People:
         for name in names:
             bearers.setdefault(name, set()).add(names[0])
     by_name = {name: next(iter(known)) for name, known in bearers.items() if len(known) == 1}
-    return People(by_id, by_name)
+    return PersonNames(by_id, by_name)
 
 
-def _join(name: Mapping[str, Any]) -> str:
-    return clean(f"{name.get('first') or ''} {name['last']}")
+def _full_name(name: Mapping[str, Any]) -> str:
+    return to_plain_text(f"{name.get('first') or ''} {name['last']}")

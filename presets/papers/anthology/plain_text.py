@@ -1,4 +1,4 @@
-"""Titles, names and abstracts made plain: no markup, no LaTeX, no stray white space."""
+"""Convert titles, names and abstracts to plain text: no markup, no LaTeX, single spaces."""
 
 import html
 import re
@@ -25,32 +25,32 @@ _PERCENT = re.compile(r"(?<!\\)%")
 _SCRIPT = re.compile(r"[\^_](?=[^\s−-])")
 
 
-def clean(text: str) -> str:
-    """In NFKC, with LaTeX as the characters it stands for, and single spaces."""
+def to_plain_text(text: str) -> str:
+    """Return the text in NFKC, with LaTeX and HTML entities converted and single spaces."""
     text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     if "\\" in text or "$" in text:
-        text = _LATEX.sub(lambda latex: read_latex(latex[0]), text)
+        text = _LATEX.sub(lambda latex: latex_to_plain_text(latex[0]), text)
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
-def read_latex(latex: str) -> str:
+def latex_to_plain_text(latex: str) -> str:
     """The text that a piece of LaTeX stands for, as far as Unicode has it."""
     text = str(_converter().latex_to_text(_PERCENT.sub(r"\\%", latex))).strip("\n")
     return _SCRIPT.sub("", text) if latex.startswith("$") else text
 
 
-def read_markup(element: etree._Element) -> str:
+def markup_to_text(element: etree._Element) -> str:
     """The text of an element of the Anthology's XML, its formulas as text, not cleaned yet."""
-    return "".join(_pieces(element))
+    return "".join(_text_pieces(element))
 
 
-def _pieces(element: etree._Element) -> list[str]:
+def _text_pieces(element: etree._Element) -> list[str]:
     if element.tag == "tex-math":
-        return [read_latex(f"${''.join(element.itertext())}$")]
+        return [latex_to_plain_text(f"${''.join(element.itertext())}$")]
     pieces = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str):  # a comment has a function in its place
-            pieces += _pieces(child)
+            pieces += _text_pieces(child)
         pieces.append(child.tail or "")
     return pieces
 

@@ -11,8 +11,8 @@ from core.running_server import ServerGone, find_server
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from indexing.management.prepared import PreparedCommand
-from indexing.management.waiting import follow_artifacts
-from indexing.stores.ownership import is_embedded, owning_store
+from indexing.management.waiting import wait_for_artifacts
+from indexing.stores.ownership import exclusive_store_access, is_embedded
 from summaries.processing import CHUNKS, MANIFEST, PARSED, Inspection
 
 
@@ -81,14 +81,14 @@ class Command(PreparedCommand):
             self._write(inspection)
         server = find_server()
         with ExitStack() as stack:
-            works_here = server is None and is_embedded()
-            if works_here:
-                stack.enter_context(owning_store())
+            runs_workers_here = server is None and is_embedded()
+            if runs_workers_here:
+                stack.enter_context(exclusive_store_access())
             artifact = inspection.embed()
-            if works_here:
+            if runs_workers_here:
                 stack.enter_context(local_workers())
-                follow_artifacts(inspection.build.index_id, {artifact.pk})
-                self._check_state(artifact)
+                wait_for_artifacts(inspection.build.index_id, {artifact.pk})
+                self._raise_if_failed(artifact)
                 self.stdout.write(f"{inspection.build} holds it: artifact {artifact.pk}")
         if server is not None:
             try:
@@ -99,13 +99,13 @@ class Command(PreparedCommand):
                 ) from None
             self.stdout.write("The running server embeds it now: manage.py status")
 
-    def _check_state(self, artifact: Artifact) -> None:
+    def _raise_if_failed(self, artifact: Artifact) -> None:
         catalog = get_catalog()
         failed = catalog.with_status(Artifact.objects.filter(pk=artifact.pk)).filter(
             Q(status="failed")
         )
         for each in failed:
-            reason = each.error_detail or catalog.node_error(each.pk)
+            reason = each.error_detail or catalog.first_node_error(each.pk)
             raise CommandError(f"{each.file_name} could not be embedded: {reason}")
 
     def _report(self, inspection: Inspection) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from documents.exceptions import Unparsable
-from documents.parsing import Limits, ParsedDocument, close_children, parse_file
+from documents.parsing import Limits, ParsedDocument, close_child_processes, parse_file
 
 MIB = 2**20
 LIMITS = Limits(
@@ -22,7 +22,7 @@ Parse = Callable[..., ParsedDocument]
 @pytest.fixture(scope="session", autouse=True)
 def _children_ended() -> Iterator[None]:
     yield
-    close_children()
+    close_child_processes()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from documents.exceptions import Unparsable
-from documents.parsing import FORMATS, Limits, close_children, parse_file, process_pool
+from documents.parsing import FORMATS, Limits, close_child_processes, parse_file, process_pool
 from documents.parsing.child_process import MAX_PEAK_BYTES
 from tests.documents.parsing.conftest import LIMITS, MIB
 from tests.documents.parsing.makers import make_docx, make_pdf, make_xlsx, make_zip, replace_member
@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def fresh():
-    close_children()
+    close_child_processes()
     yield
-    close_children()
+    close_child_processes()
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ class TestChildren:
 
         with ThreadPoolExecutor(4) as threads:
             assert set(threads.map(read, range(200))) == {"words"}
-        assert 1 <= len(process_pool._idle) <= process_pool.MAX_IDLE
+        assert 1 <= len(process_pool._idle) <= process_pool.MAX_IDLE_CHILDREN
 
     def test_return_megabytes_without_a_deadlock(self, parse):
         text = 'é"\\' * 2_000_000

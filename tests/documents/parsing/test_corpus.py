@@ -9,7 +9,7 @@ from django.conf import settings
 
 from documents.exceptions import Unparsable
 from documents.parsing import parse_file
-from documents.sources import cut_sources
+from documents.sources import split_into_sources
 from tests.documents.parsing.conftest import LIMITS
 
 FOLDER = Path(settings.BASE_DIR).parent / "shared" / "data" / "docs"
@@ -59,7 +59,7 @@ def test_ends_as_the_manifest_expects(row):
     assert has_text(document) is not is_empty
     assert ("no_text" in [warning.code for warning in document.warnings]) is is_empty
     for page in document.pages:
-        spans = cut_sources(page.text)
+        spans = split_into_sources(page.text)
         assert bool(spans) is bool(page.text.strip())
         assert "\0" not in page.text
 

@@ -21,7 +21,7 @@ def add_nodes(build: IndexBuild, artifact, count: int, **values) -> list[Node]:
     values = {"kind": "question", "text": "Why?", "state": Node.State.SETTLED, **values}
     rows = [
         Node(
-            build=build, artifact=artifact, point_id=uuid4(), label_hash="", input_hash="now",
+            build=build, artifact=artifact, point_id=uuid4(), attributes_hash="", input_hash="now",
             settled_input_hash="now", payload_hash="", embedding_model="m", dimension=384,
             planned_at=timezone.now(), **values,
         )

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from documents.models import Artifact
-from documents.services import relabel_artifact, remove_artifact
+from documents.services import remove_artifact, update_artifact
 from indexing import embedding
 from indexing.embedding import examine_model, get_embedder
 from indexing.estimates import forecast_build
@@ -101,7 +101,7 @@ class TestLedger:
         artifact = give_compounds(ASPIRIN)
         settle(chemistry, artifact)
 
-        relabel_artifact(artifact.pk, metadata={"smiles": [CAFFEINE]})
+        update_artifact(artifact.pk, metadata={"smiles": [CAFFEINE]})
         settle(chemistry, artifact)
 
         assert compounds(chemistry) == stored(chemistry) == [CAFFEINE]
@@ -112,7 +112,7 @@ class TestLedger:
         settle(chemistry, artifact)
         embedder.embedded.clear()
 
-        relabel_artifact(artifact.pk, title="Another")
+        update_artifact(artifact.pk, title="Another")
         settle(chemistry, artifact)
 
         assert ASPIRIN not in embedder.embedded

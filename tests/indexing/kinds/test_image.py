@@ -4,14 +4,14 @@ import pytest
 
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
-from documents.originals import keep_file
+from documents.originals import save_incoming_file
 from documents.services import (
     TextContent,
     add_artifact,
     parse_artifact,
-    relabel_artifact,
     remove_artifact,
     replace_content,
+    update_artifact,
 )
 from indexing.estimates import forecast_build
 from indexing.exceptions import InvalidSpec
@@ -36,7 +36,7 @@ def gallery(db, store, embedder):
 @pytest.fixture
 def hang(gallery):
     def hang(content, name="heron.png", *, build=gallery, **given):
-        artifact, _ = add_artifact(build.index_id, keep_file(name, [content]), **given)
+        artifact, _ = add_artifact(build.index_id, save_incoming_file(name, [content]), **given)
         parse_artifact(artifact.pk)
         artifact.refresh_from_db()
         settle(build, artifact)
@@ -136,7 +136,7 @@ class TestLedger:
         artifact = hang(draw())
         embedder.embedded.clear()
 
-        relabel_artifact(artifact.pk, title="Another", metadata={"year": 2019})
+        update_artifact(artifact.pk, title="Another", metadata={"year": 2019})
         assert unplanned_artifacts(gallery).exists()
         settle(gallery, artifact)
 

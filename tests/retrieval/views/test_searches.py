@@ -8,7 +8,7 @@ from django.urls import reverse
 from kombu.exceptions import OperationalError
 from rest_framework.test import APIClient, APIRequestFactory, force_authenticate
 
-from access.authentication import KeyHolder
+from access.authentication import ApiKeyUser
 from access.models import ApiKey
 from documents.models import Source
 from indexing import tasks
@@ -54,7 +54,7 @@ class TestPageSearchView:
 
     def test_frees_an_answer_without_the_garbage_collector(self, artifact):
         request = APIRequestFactory().get(URL, {"index": "plain", "q": "granite"})
-        force_authenticate(request, KeyHolder("tests"))
+        force_authenticate(request, ApiKeyUser("tests"))
         gc.disable()
         try:
             response = PageSearchView.as_view()(request).render()

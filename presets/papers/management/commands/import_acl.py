@@ -3,12 +3,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from indexing.management.add_command import AddingCommand
+from indexing.management.add_command import AddDocumentsCommand
 from presets.papers.anthology import open_anthology
 from presets.papers.importing import add_papers
 
 
-class Command(AddingCommand):
+class Command(AddDocumentsCommand):
     help = (
         "Add papers of the ACL Anthology to an index, from its own XML and YAML or from JSON "
         "Lines. What has no abstract is left out; run again, what is there is passed over."
@@ -26,5 +26,5 @@ class Command(AddingCommand):
 
     def handle(self, *, path: Path, index: str, wait: bool, **options: Any) -> None:
         anthology = open_anthology(path)
-        papers = add_papers(index, anthology.papers())
-        self.add(index, papers, wait=wait, total=anthology.count())
+        papers = add_papers(index, anthology.iter_papers())
+        self.add_documents(index, papers, wait=wait, total=anthology.count_papers())

@@ -1,4 +1,4 @@
-"""The Anthology's own XML: a collection of volumes of papers, a file each."""
+"""Read papers from the Anthology's XML; each file is one collection of volumes."""
 
 import re
 from collections.abc import Iterator
@@ -9,24 +9,24 @@ from lxml import etree
 
 from core.exceptions import InvalidInput
 from presets.papers.anthology.papers import Paper
-from presets.papers.anthology.people import People
-from presets.papers.anthology.plain_text import clean, read_markup
+from presets.papers.anthology.people import PersonNames
+from presets.papers.anthology.plain_text import markup_to_text, to_plain_text
 
 _YEAR = re.compile(r"\d{4}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Volume:
+class _VolumeData:
     """What the papers of a volume share."""
 
     year: int | None = None
     venues: tuple[str, ...] = ()
 
 
-def read_collection(path: Path, people: People) -> Iterator[Paper | InvalidInput]:
+def read_collection(path: Path, people: PersonNames) -> Iterator[Paper | InvalidInput]:
     """Its papers in their order, holding one at a time; where the XML breaks off, an error comes
     last. Front matter is no paper."""
-    volume = _Volume()
+    volume = _VolumeData()
     try:
         # The parser takes neither a DTD nor the network; nor is there a use for ids here.
         for _, element in etree.iterparse(
@@ -48,7 +48,7 @@ def read_collection(path: Path, people: People) -> Iterator[Paper | InvalidInput
         yield InvalidInput(f"The file cannot be read: {error}.", field=str(path))
 
 
-def make_id(collection: str, volume: str, paper: str) -> str:
+def make_paper_id(collection: str, volume: str, paper: str) -> str:
     """The Anthology's id of a paper.
 
     Since 2020 an id names the collection, the volume and the paper. Before, the last four digits
@@ -66,17 +66,17 @@ def make_id(collection: str, volume: str, paper: str) -> str:
     return f"{collection}-{number}{int(paper):03d}"
 
 
-def _read_volume(meta: etree._Element) -> _Volume:
+def _read_volume(meta: etree._Element) -> _VolumeData:
     venues = tuple(venue.text.strip().lower() for venue in meta.iterfind("venue") if venue.text)
-    return _Volume(_read_year(meta), venues)
+    return _VolumeData(_read_year(meta), venues)
 
 
 def _read_paper(
-    paper: etree._Element, volume: etree._Element, shared: _Volume, people: People
+    paper: etree._Element, volume: etree._Element, shared: _VolumeData, people: PersonNames
 ) -> Paper | InvalidInput:
     collection = volume.getparent()
     try:
-        name = make_id(
+        name = make_paper_id(
             "" if collection is None else collection.attrib["id"],
             volume.attrib["id"],
             paper.attrib["id"],
@@ -86,7 +86,7 @@ def _read_paper(
             f"Line {paper.sourceline}: the paper, its volume or its collection has no id as the "
             "Anthology gives them."
         )
-    awards = (clean(read_markup(award)) for award in paper.iterfind("award"))
+    awards = (to_plain_text(markup_to_text(award)) for award in paper.iterfind("award"))
     return Paper(
         id=name,
         title=_read_text(paper, "title"),
@@ -100,10 +100,10 @@ def _read_paper(
     )
 
 
-def _read_authors(paper: etree._Element, people: People) -> tuple[str, ...]:
+def _read_authors(paper: etree._Element, people: PersonNames) -> tuple[str, ...]:
     names: dict[str, None] = {}  # each once, in their order
     for author in paper.iterfind("author"):
-        printed = clean(f"{author.findtext('first') or ''} {author.findtext('last') or ''}")
+        printed = to_plain_text(f"{author.findtext('first') or ''} {author.findtext('last') or ''}")
         if printed:
             names |= dict.fromkeys(people.names(printed, author.get("id")))
     return tuple(names)
@@ -111,7 +111,7 @@ def _read_authors(paper: etree._Element, people: People) -> tuple[str, ...]:
 
 def _read_text(paper: etree._Element, tag: str) -> str:
     element = paper.find(tag)
-    return "" if element is None else clean(read_markup(element))
+    return "" if element is None else to_plain_text(markup_to_text(element))
 
 
 def _read_year(element: etree._Element) -> int | None:

@@ -7,7 +7,7 @@ import pytest
 
 from core.exceptions import InvalidInput
 from presets.papers.anthology import Paper, open_anthology
-from presets.papers.anthology.volumes import make_id
+from presets.papers.anthology.xml_volumes import make_paper_id
 
 SLICE = Path(__file__).resolve().parents[4] / "shared" / "data" / "acl"
 
@@ -20,7 +20,7 @@ def resident_bytes() -> int:
 
 
 def papers(path: Path) -> list[Paper | InvalidInput]:
-    return list(open_anthology(path).papers())
+    return list(open_anthology(path).iter_papers())
 
 
 class TestOpenAnthology:
@@ -54,7 +54,7 @@ class TestOpenAnthology:
     def test_counts_as_many_as_it_reads(self, folder):
         anthology = open_anthology(folder)
 
-        assert anthology.count() == len(list(anthology.papers())) == 4
+        assert anthology.count_papers() == len(list(anthology.iter_papers())) == 4
 
 
 class TestPapers:
@@ -125,7 +125,7 @@ class TestPapers:
         del many
 
         before, count, grown = resident_bytes(), 0, 0
-        for _ in anthology.papers():
+        for _ in anthology.iter_papers():
             count += 1
             if count % 500 == 0:
                 grown = max(grown, resident_bytes() - before)
@@ -187,7 +187,7 @@ class TestLines:
         path.write_bytes(gzip.compress(json.dumps(self.LINE).encode() * 1_000)[:-20])
 
         assert isinstance(papers(path)[-1], InvalidInput)
-        assert open_anthology(path).count() == 0
+        assert open_anthology(path).count_papers() == 0
 
 
 class TestMakeId:
@@ -203,7 +203,7 @@ class TestMakeId:
         ],
     )
     def test_names_papers_as_the_anthology_does(self, parts, name):
-        assert make_id(*parts) == name
+        assert make_paper_id(*parts) == name
 
 
 @pytest.mark.skipif(not SLICE.is_dir(), reason="needs ../shared/data/acl")

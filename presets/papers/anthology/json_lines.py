@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from core.exceptions import InvalidInput, Malformed, TooLarge
 from core.parsers import Line, iter_lines, load_json
 from presets.papers.anthology.papers import Paper
-from presets.papers.anthology.plain_text import clean
+from presets.papers.anthology.plain_text import to_plain_text
 
 
 class _PaperLine(BaseModel):
@@ -30,14 +30,14 @@ class _PaperLine(BaseModel):
 
     @field_validator("venue", mode="before")
     @classmethod
-    def _one_or_many(cls, venue: Any) -> Any:
+    def _wrap_single_venue(cls, venue: Any) -> Any:
         return [venue] if isinstance(venue, str) else venue
 
 
-def read_lines(path: Path) -> Iterator[Paper | InvalidInput]:
+def read_json_lines(path: Path) -> Iterator[Paper | InvalidInput]:
     """A paper for each line that is not blank, or what is wrong with it."""
     try:
-        with open_plain(path) as file:
+        with open_decompressed(path) as file:
             for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
                 try:
                     yield _read_line(line)
@@ -48,8 +48,8 @@ def read_lines(path: Path) -> Iterator[Paper | InvalidInput]:
         yield InvalidInput(f"The file cannot be read: {error}.", field=str(path))
 
 
-def open_plain(path: Path) -> IO[bytes]:
-    """Its bytes, unpacked where it is gzipped."""
+def open_decompressed(path: Path) -> IO[bytes]:
+    """Open a file for reading bytes, decompressing it if it is gzipped."""
     if path.suffix == ".gz":
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb")
@@ -64,14 +64,14 @@ def _read_line(line: Line) -> Paper:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the line"
         raise Malformed(f"This is no paper: {where}: {first['msg']}.") from None
-    names = (clean(name) for name in given.authors)
+    names = (to_plain_text(name) for name in given.authors)
     return Paper(
         id=given.id,
-        title=clean(given.title),
-        abstract=clean(given.abstract or ""),
+        title=to_plain_text(given.title),
+        abstract=to_plain_text(given.abstract or ""),
         authors=tuple(dict.fromkeys(name for name in names if name)),
         year=given.year,
         venues=tuple(venue.strip().lower() for venue in given.venue),
-        awards=tuple(clean(award) for award in given.awards),
+        awards=tuple(to_plain_text(award) for award in given.awards),
         doi=(given.doi or "").strip(),
     )

@@ -1,7 +1,7 @@
 import pytest
 from lxml import etree
 
-from presets.papers.anthology.plain_text import clean, read_markup
+from presets.papers.anthology.plain_text import markup_to_text, to_plain_text
 
 
 class TestClean:
@@ -18,7 +18,7 @@ class TestClean:
         ],
     )
     def test_keeps_what_is_said_and_drops_how(self, given, cleaned):
-        assert clean(given) == cleaned
+        assert to_plain_text(given) == cleaned
 
     @pytest.mark.parametrize(
         "text",
@@ -31,11 +31,11 @@ class TestClean:
         ],
     )
     def test_leaves_alone_what_only_looks_like_latex(self, text):
-        assert clean(text) == text
+        assert to_plain_text(text) == text
 
     @pytest.mark.parametrize("text", ["\\textit{open", "$\\frac{1$", "\\", "{" * 2_000])
     def test_comes_to_an_end_with_broken_latex(self, text):
-        assert isinstance(clean(text), str)
+        assert isinstance(to_plain_text(text), str)
 
 
 class TestReadMarkup:
@@ -45,9 +45,9 @@ class TestReadMarkup:
             "</abstract>"
         )
 
-        assert read_markup(element) == "A bold and α end"
+        assert markup_to_text(element) == "A bold and α end"
 
     def test_keeps_a_percent_sign_in_a_formula_and_what_follows(self):
         element = etree.fromstring("<abstract><tex-math>3-25% + x</tex-math></abstract>")
 
-        assert read_markup(element).replace(" ", "") == "3-25%+x"
+        assert markup_to_text(element).replace(" ", "") == "3-25%+x"

@@ -1,4 +1,4 @@
-"""What of the Anthology lies at a path."""
+"""Find the Anthology files at a path and iterate over their papers."""
 
 import zlib
 from collections.abc import Iterator
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.exceptions import InvalidInput
-from presets.papers.anthology.lines import open_plain, read_lines
+from presets.papers.anthology.json_lines import open_decompressed, read_json_lines
 from presets.papers.anthology.papers import Paper
-from presets.papers.anthology.people import People, read_people
-from presets.papers.anthology.volumes import read_collection
+from presets.papers.anthology.people import PersonNames, read_person_names
+from presets.papers.anthology.xml_volumes import read_collection
 
 _READ_BYTES = 1 << 20
 
@@ -17,14 +17,16 @@ _READ_BYTES = 1 << 20
 @dataclass(frozen=True, slots=True)
 class Anthology:
     files: tuple[Path, ...]
-    people: People
+    people: PersonNames
 
-    def papers(self) -> Iterator[Paper | InvalidInput]:
+    def iter_papers(self) -> Iterator[Paper | InvalidInput]:
         """Each paper, or what is wrong where one should be, in the order of the files."""
         for path in self.files:
-            yield from read_collection(path, self.people) if _is_xml(path) else read_lines(path)
+            yield from (
+                read_collection(path, self.people) if _is_xml(path) else read_json_lines(path)
+            )
 
-    def count(self) -> int:
+    def count_papers(self) -> int:
         """About how many papers there are; reads all files, a second for the whole Anthology."""
         return sum(_count_papers(path) for path in self.files)
 
@@ -41,11 +43,11 @@ def open_anthology(path: Path) -> Anthology:
         xml = folder / "xml" if (folder / "xml").is_dir() else folder
         files = tuple(sorted(xml.glob("*.xml")))
         if files:
-            return Anthology(files, read_people(xml.parent / "yaml"))
+            return Anthology(files, read_person_names(xml.parent / "yaml"))
     elif path.is_file() and _is_xml(path):
-        return Anthology((path,), read_people(path.parent.parent / "yaml"))
+        return Anthology((path,), read_person_names(path.parent.parent / "yaml"))
     elif path.is_file() and path.name.endswith((".jsonl", ".jsonl.gz")):
-        return Anthology((path,), People())
+        return Anthology((path,), PersonNames())
     raise InvalidInput(
         f"There is nothing of the Anthology at {path}.",
         field="path",
@@ -62,7 +64,7 @@ def _count_papers(path: Path) -> int:
     mark = b"<paper " if _is_xml(path) else b"\n"
     count, tail = 0, b""
     try:
-        with open_plain(path) as file:
+        with open_decompressed(path) as file:
             while block := file.read(_READ_BYTES):
                 # Too short for a mark, the tail counts none twice.
                 count += (tail + block).count(mark)
