@@ -233,7 +233,7 @@ def print_p50(times: dict[str, list[float]], floor: str) -> None:
 
 
 def _node_count(service: "Service", index: str) -> int:
-    return int(service.api.get(f"indexes/{index}/").json()["nodes"]["settled"])
+    return int(service.api.get(f"indexes/{index}/").json()["nodes"]["synced"])
 
 
 if __name__ == "__main__":

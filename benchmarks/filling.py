@@ -43,7 +43,7 @@ def fill(node_count: int, index: str = "plain") -> int:
     from documents.services import TextContent, add_artifact
     from indexing import embedding
     from indexing.models import IndexBuild, Node
-    from indexing.services import plan_nodes, settle_nodes, sync_indexes
+    from indexing.services import plan_nodes, sync_indexes, sync_nodes
 
     sync_indexes()
     build = IndexBuild.objects.live().get(index=index)
@@ -57,7 +57,7 @@ def fill(node_count: int, index: str = "plain") -> int:
         artifact, _ = add_artifact(index, content, title=f"Document {number}")
         plan_nodes(artifact.pk, build)
         count += Node.objects.filter(build=build, artifact=artifact).count()
-        while settle_nodes(build):
+        while sync_nodes(build):
             pass
     return count
 

@@ -96,12 +96,12 @@ def _write(build_id: int, start: int, vectors: NDArray[np.float32]) -> None:
                 text=label,
                 text_hash=hash_text(label),
                 input_hash=hash_text(label),
-                settled_input_hash=hash_text(label),
+                synced_input_hash=hash_text(label),
                 embedding_model=build.spec.embedding.model,
                 dimension=len(vector),
-                state=Node.State.SETTLED,
+                state=Node.State.SYNCED,
                 planned_at=now,
-                settled_at=now,
+                synced_at=now,
             )
         )
         payload = {"kind": "concept", "artifact_id": str(pk), "text": label}

@@ -20,7 +20,7 @@ from concepts.models import (
     RelationshipType,
 )
 from core.admin import Listed, LookedAt, selected
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput, StrataError
 from documents.admin import ArtifactIndexFilter, IndexFilter
 from indexing.models import IndexBuild
@@ -291,7 +291,7 @@ def look_again(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Ext
     indexes = set(rows.values_list("source__artifact__index", flat=True))
     count = extraction.extract_again(rows)
     for build in IndexBuild.objects.live().filter(index__in=indexes):
-        wake_on_commit(tasks.extract_concepts, build_id=build.pk)
+        enqueue_on_commit(tasks.extract_concepts, build_id=build.pk)
     model_admin.message_user(request, f"{count} sources queued.", messages.SUCCESS)
 
 

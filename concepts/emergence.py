@@ -27,9 +27,9 @@ Pair = tuple[UUID, UUID]
 
 
 def unsurveyed(build: IndexBuild) -> NodeQuerySet:
-    """Settled concepts whose neighbours were not looked for since their vectors were made."""
+    """Synced concepts whose neighbours were not looked for since their vectors were made."""
     known = Concept.objects.filter(pk=OuterRef("point_id"), surveyed_hash=OuterRef("input_hash"))
-    nodes = Node.objects.filter(build=build, kind="concept", state=Node.State.SETTLED)
+    nodes = Node.objects.filter(build=build, kind="concept", state=Node.State.SYNCED)
     there = Concept.objects.filter(pk=OuterRef("point_id"))
     return nodes.filter(Exists(there), ~Exists(known))
 

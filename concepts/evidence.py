@@ -55,7 +55,7 @@ def add_instance(
     )
 
 
-def heal_instances(artifact_id: UUID) -> int:
+def relocate_instances(artifact_id: UUID) -> int:
     """Look anew for what was quoted from a document and does not stand where it did; how many
     stand again. What the document does not say any more is marked lost, and kept.
 
@@ -72,7 +72,7 @@ def heal_instances(artifact_id: UUID) -> int:
         if not wanting:
             return 0
         sources = list(Source.objects.filter(artifact=artifact).order_by("ordinal"))
-        return sum(_heal(instance, sources) for instance in wanting)
+        return sum(_relocate(instance, sources) for instance in wanting)
 
 
 def displaced_artifacts() -> Iterable[UUID]:
@@ -94,7 +94,7 @@ def _sources_of(index: str, source_id: UUID | None, artifact_id: UUID | None) ->
     return sources
 
 
-def _heal(instance: Instance, sources: Sequence[Source]) -> bool:
+def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
     # Where it stood before anything else: a document may say it twice.
     nearest = sorted(sources, key=lambda source: source.pk != instance.source_id)
     for source in nearest:

@@ -42,7 +42,7 @@ from core.text import hash_text
 from documents.models import Artifact, Source
 from indexing.models import IndexBuild, lease_end
 from indexing.spec import IndexSpec
-from indexing.throughput import LANGUAGE_MODEL, note_pace
+from indexing.throughput import LANGUAGE_MODEL, note_throughput
 from summaries import llm
 from summaries.services import LEASE_SECONDS, SUSPECT_ATTEMPTS, spend
 from summaries.writers import batch_size
@@ -124,7 +124,7 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
     finally:
         _release(claim.token)
         if llm.is_configured() and call_count:
-            note_pace(LANGUAGE_MODEL, call_count, time.monotonic() - started)
+            note_throughput(LANGUAGE_MODEL, call_count, time.monotonic() - started)
     if outage is not None:
         raise outage
     return len(claim.rows)

@@ -62,7 +62,7 @@ class _EntityKind(UnwrittenKind):
             kind=self.name,
             text_hash=OuterRef("text_hash"),
             attributes_hash=OuterRef("artifact__attributes_hash"),
-        ).exclude(state=Node.State.DOOMED)
+        ).exclude(state=Node.State.DELETING)
         entities = self.model._default_manager.filter(artifact=OuterRef("pk"))
         return Exists(entities.filter(~Exists(mirrored)))
 

@@ -1,10 +1,10 @@
 """Changes that reach evidence. The flow:
 
-    Artifact saved   -> commit -> tasks.heal_instances   quotes looked for again, or marked lost
-    Source saved     -> commit -> tasks.heal_instances
+    Artifact saved   -> commit -> tasks.relocate_instances   quotes looked for again, or marked lost
+    Source saved     -> commit -> tasks.relocate_instances
     either           -> commit -> tasks.extract_concepts where the spec asks for it
-    each minute (beat)         -> tasks.sweep_concepts   whatever no signal woke; and:
-    concepts settled           -> tasks.survey_concepts  their neighbours kept as emergent pairs
+    each minute (beat)         -> tasks.reconcile_concepts   whatever no signal woke; and:
+    concepts synced           -> tasks.survey_concepts  their neighbours kept as emergent pairs
 
 Concepts and relationship types are planned as any artifact is: ``indexing/signals.py``. What is
 quoted from a document goes with the document.
@@ -19,7 +19,7 @@ from django.dispatch import receiver
 from concepts import tasks
 from concepts.extraction import is_extracted
 from concepts.models import Instance
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from documents.models import Artifact, Source
 from indexing.models import IndexBuild
 
@@ -38,7 +38,7 @@ def enqueue_for_source(instance: Source, *, raw: bool = False, **kwargs: Any) ->
 
 def _enqueue(artifact_id: UUID, index: str) -> None:
     if Instance.objects.filter(artifact=artifact_id).exists():
-        wake_on_commit(tasks.heal_instances, artifact_id=str(artifact_id))
+        enqueue_on_commit(tasks.relocate_instances, artifact_id=str(artifact_id))
     build = IndexBuild.objects.live().filter(index=index).first()
     if build is not None and is_extracted(build):
-        wake_on_commit(tasks.extract_concepts, build_id=build.pk)
+        enqueue_on_commit(tasks.extract_concepts, build_id=build.pk)

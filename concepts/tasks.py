@@ -11,17 +11,19 @@ from celery import shared_task
 from concepts import emergence, evidence, extraction
 from indexing.models import IndexBuild
 from indexing.services import note_problem
-from indexing.workers import BuildRound
+from indexing.workers import BuildWorker
 
 # What keeps it from the store keeps all else from it, and is noted there.
-surveying = BuildRound(emergence.survey_concepts, lambda build, error: None)
-extracting = BuildRound(extraction.extract_concepts, partial(note_problem, field="writing_problem"))
+surveying = BuildWorker(emergence.survey_concepts, lambda build, error: None)
+extracting = BuildWorker(
+    extraction.extract_concepts, partial(note_problem, field="writing_problem")
+)
 
 
 @shared_task
-def heal_instances(*, artifact_id: str) -> None:
+def relocate_instances(*, artifact_id: str) -> None:
     """Look anew for what is quoted from a document that changed."""
-    evidence.heal_instances(UUID(artifact_id))
+    evidence.relocate_instances(UUID(artifact_id))
 
 
 @shared_task
@@ -41,7 +43,7 @@ def extract_concepts(*, build_id: int) -> None:
 
 
 @shared_task
-def sweep_concepts() -> None:
+def reconcile_concepts() -> None:
     """Do what no signal woke: bulk writes, lost messages, dead workers; and survey concepts
     whose vectors were made since."""
     for build in IndexBuild.objects.live().filter(paused_at=None):
@@ -50,4 +52,4 @@ def sweep_concepts() -> None:
         if extraction.has_work(build):
             extract_concepts.delay(build_id=build.pk)
     for artifact_id in list(evidence.displaced_artifacts()):
-        evidence.heal_instances(artifact_id)
+        evidence.relocate_instances(artifact_id)

@@ -2,12 +2,12 @@
 
 from concepts.tasks import extracting, surveying
 from evaluation.tasks import evaluating, promoting
-from indexing.tasks import regenerating, settling
+from indexing.tasks import regenerating, syncing
 from summaries.tasks import writing
 from webhooks.tasks import delivery_worker
 
 BACKGROUND_WORKERS = (
-    settling,
+    syncing,
     writing,
     delivery_worker,
     promoting,

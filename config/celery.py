@@ -23,7 +23,7 @@ QUEUES = (
 app.conf.task_queues = {name: {"exchange": name, "routing_key": name} for name in QUEUES}
 app.conf.task_default_queue = "documents"
 app.conf.task_routes = {
-    "indexing.tasks.settle": {"queue": "indexing"},
+    "indexing.tasks.sync": {"queue": "indexing"},
     "summaries.tasks.write": {"queue": "llm"},
     "concepts.tasks.extract_concepts": {"queue": "llm"},
     "webhooks.tasks.send_due_deliveries": {"queue": "webhooks"},
@@ -33,13 +33,13 @@ app.conf.task_routes = {
     "evaluation.tasks.measure_run": {"queue": "indexing"},
 }
 PERIODIC_TASKS = {  # seconds between two
-    "documents.tasks.sweep_documents": 60.0,
-    "indexing.tasks.sweep_indexes": 60.0,
-    "summaries.tasks.sweep_writing": 60.0,
-    "concepts.tasks.sweep_concepts": 60.0,
-    "webhooks.tasks.sweep_deliveries": 60.0,
+    "documents.tasks.reconcile_documents": 60.0,
+    "indexing.tasks.reconcile_indexes": 60.0,
+    "summaries.tasks.reconcile_writing": 60.0,
+    "concepts.tasks.reconcile_concepts": 60.0,
+    "webhooks.tasks.reconcile_deliveries": 60.0,
     "evaluation.tasks.promote_builds": 10.0,  # where nothing is asked for it costs one query
-    "evaluation.tasks.sweep_runs": 60.0,
+    "evaluation.tasks.reconcile_runs": 60.0,
 }
 app.conf.beat_schedule = {
     # Without an end to them they would pile up while no worker takes them.

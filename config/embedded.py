@@ -28,7 +28,7 @@ from documents import services as documents
 from documents.parsing import close_child_processes
 from indexing import regeneration
 from indexing import services as indexing
-from indexing.tasks import wake_sweeps
+from indexing.tasks import enqueue_reconciliation
 from summaries import services as summaries
 from webhooks import services as webhooks
 
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 WEB_THREADS = 8  # requests worked on at once; more wait
 MAX_BODY_BYTES = 16 * 2**30  # of a batch; the views bound everything else
-# One settles, one writes, one delivers, two look for concepts and what is near them; the others
+# One syncs, one writes, one delivers, two look for concepts and what is near them; the others
 # read files and plan.
 WORKER_THREADS = 7
 MEMORY_TRIM_SECONDS = 3.0  # one round takes some milliseconds
@@ -89,7 +89,7 @@ def local_workers() -> Iterator[None]:
     workers.start()
     stop_event = threading.Event()
     threading.Thread(target=_return_freed_memory, args=[stop_event], daemon=True).start()
-    wake_sweeps()
+    enqueue_reconciliation()
     try:
         yield
     finally:

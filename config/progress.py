@@ -38,8 +38,8 @@ def _draw_bars(console: Console, stop_event: threading.Event) -> None:
         for name, progress in unfinished.items():
             if name not in shown:
                 shown[name] = bars.add_task(f"Indexing {name}")
-            total = progress.settled + progress.pending
-            bars.update(shown[name], completed=progress.settled, total=total)
+            total = progress.synced + progress.pending
+            bars.update(shown[name], completed=progress.synced, total=total)
         if shown:
             bars.start()
         else:
@@ -49,28 +49,28 @@ def _draw_bars(console: Console, stop_event: threading.Event) -> None:
 
 def _write_lines(stop_event: threading.Event) -> None:
     started_at: float | None = None
-    settled_before = 0
+    synced_before = 0
     last_line_at = 0.0
     while not stop_event.wait(POLL_SECONDS):
         unfinished = _unfinished_indexes()
         now = time.monotonic()
         if not unfinished:
             if started_at is not None:
-                print("Indexed: everything is settled.", file=sys.stderr, flush=True)  # noqa: T201
+                print("Indexed: every node is synced.", file=sys.stderr, flush=True)  # noqa: T201
             started_at = None
             continue
-        settled = sum(progress.settled for progress in unfinished)
-        if started_at is None or settled < settled_before:
-            started_at, settled_before = now, settled
+        synced = sum(progress.synced for progress in unfinished)
+        if started_at is None or synced < synced_before:
+            started_at, synced_before = now, synced
         if now - last_line_at < LOG_LINE_SECONDS:
             continue
         last_line_at = now
         pending = sum(progress.pending for progress in unfinished)
-        rate = (settled - settled_before) / max(now - started_at, 0.001)
+        rate = (synced - synced_before) / max(now - started_at, 0.001)
         left = f", about {pending / rate:.0f} s left" if rate > 0 else ""
         waiting = sum(progress.waiting_count for progress in unfinished)
         reading = f"; {waiting} documents still to be read" if waiting else ""
-        line = f"Indexing: {settled} nodes settled, {pending} to go{left}{reading}"
+        line = f"Indexing: {synced} nodes synced, {pending} to go{left}{reading}"
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 

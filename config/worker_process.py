@@ -40,7 +40,7 @@ def use_shared_stop_event(**kwargs: Any) -> None:
 
 
 @signals.heartbeat_sent.connect  # by a worker, each two seconds
-@signals.after_task_publish.connect  # by beat, each time it wakes the sweeps
+@signals.after_task_publish.connect  # by beat, each time it wakes the reconciliations
 def touch_heartbeat_file(**kwargs: Any) -> None:
     """Touch a file, for a health check that has nothing else to ask."""
     if settings.STRATA_HEARTBEAT_FILE:

@@ -1,4 +1,5 @@
-"""Waking the work that a change makes due. A wake-up may be lost: the sweep makes up for it."""
+"""Waking the work that a change makes due. A wake-up may be lost: the reconciliation makes up for
+it."""
 
 import logging
 from typing import Any
@@ -10,14 +11,16 @@ from kombu.exceptions import OperationalError
 logger = logging.getLogger(__name__)
 
 
-def wake_on_commit(task: Task, **ids: Any) -> None:
+def enqueue_on_commit(task: Task, **ids: Any) -> None:
     """Send a task once what the transaction wrote is there; whatever fails then, it stays there."""
 
     def wake() -> None:
         try:
             task.delay(**ids)
         except OperationalError as error:
-            logger.warning("The broker is away; %s waits for the sweep: %s", task.name, error)
+            logger.warning(
+                "The broker is away; %s waits for the reconciliation: %s", task.name, error
+            )
 
     # A function and no partial: Django asks what fails for a name, to log it.
     transaction.on_commit(wake, robust=True)

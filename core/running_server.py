@@ -70,7 +70,7 @@ class RunningServer:
         Raises:
             ServerGone: as ``request``.
         """
-        self.request("POST", "/api/v1/sweep/")
+        self.request("POST", "/api/v1/reconcile/")
 
 
 _own_key: str | None = None

@@ -19,7 +19,7 @@ class NodeCounts:
     """How far an artifact's nodes have come in the live build of its index."""
 
     pending: int = 0
-    settled: int = 0
+    synced: int = 0
     failed: int = 0
 
 

@@ -246,7 +246,7 @@ class ArtifactFilterSerializer(PagingSerializer):
 
 class ArtifactNodeCountsSerializer(serializers.Serializer):
     pending = serializers.IntegerField()
-    settled = serializers.IntegerField()
+    synced = serializers.IntegerField()
     failed = serializers.IntegerField()
 
 
@@ -364,7 +364,7 @@ def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
                 "pages": page_counts.get(artifact.pk, 0),
                 "nodes": {
                     "pending": nodes.pending,
-                    "settled": nodes.settled,
+                    "synced": nodes.synced,
                     "failed": nodes.failed,
                 },
                 "created_at": artifact.created_at,

@@ -2,7 +2,7 @@
 
     upload / import          -> services.add_artifact     one transaction: row + file
     Artifact saved -> commit -> tasks.parse_artifact      where its content is not read yet
-    each minute (beat)       -> tasks.sweep_documents     whatever no signal woke
+    each minute (beat)       -> tasks.reconcile_documents     whatever no signal woke
 
 What follows once an artifact is parsed stands in ``indexing/signals.py``.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from documents import tasks
 from documents.models import Artifact
 
@@ -21,4 +21,4 @@ from documents.models import Artifact
 def enqueue_parsing(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
     if raw or instance.state != Artifact.State.RECEIVED:
         return
-    wake_on_commit(tasks.parse_artifact, artifact_id=str(instance.pk))
+    enqueue_on_commit(tasks.parse_artifact, artifact_id=str(instance.pk))

@@ -8,7 +8,7 @@ from documents import services
 from documents.models import Artifact
 from documents.originals import delete_abandoned_files
 
-SWEEP_LIMIT = 1_000  # artifacts a sweep wakes
+RECONCILE_LIMIT = 1_000  # artifacts a reconciliation wakes
 
 
 @shared_task
@@ -18,9 +18,9 @@ def parse_artifact(*, artifact_id: str) -> None:
 
 
 @shared_task
-def sweep_documents() -> None:
+def reconcile_documents() -> None:
     """Enqueue parsing of artifacts that no message announced or that a dead worker left."""
     delete_abandoned_files()
     waiting = Artifact.objects.unparsed().values_list("pk", flat=True)
-    for artifact_id in waiting[:SWEEP_LIMIT]:
+    for artifact_id in waiting[:RECONCILE_LIMIT]:
         parse_artifact.delay(artifact_id=str(artifact_id))

@@ -74,7 +74,7 @@ def promote_asked(build: IndexBuild, *, before_each: Callable[[], None] = lambda
 
 
 def _asked() -> Any:
-    beside = [IndexBuild.State.BUILDING, IndexBuild.State.KEPT]
+    beside = [IndexBuild.State.BUILDING, IndexBuild.State.STANDBY]
     return IndexBuild.objects.filter(
         Q(promotion=Promotion.FORCED) | Q(promotion=Promotion.WHEN_WHOLE, paused_at=None),
         state__in=beside,

@@ -19,7 +19,7 @@ class Stopping(Exception):
     """The worker was asked to stop."""
 
 
-class PromotionRound(Worker):
+class PromotionWorker(Worker):
     """Decides about the builds that are to be promoted. A stop request ends it between two
     queries; nothing is decided then."""
 
@@ -44,17 +44,17 @@ class PromotionRound(Worker):
             raise Stopping
 
 
-class EvaluationRound(Worker):
+class EvaluationWorker(Worker):
     """Measures one run after the other. A stop request ends it between two answers; the run is
     begun anew later."""
 
     def run(self, run_id: UUID) -> list[UUID]:
         """What to measure next."""
         with self._turn() as is_ours:
-            # Whoever is at one names the next, or the sweep does.
+            # Whoever is at one names the next, or the reconciliation does.
             is_held_up = not is_ours or not self._measure(run_id)
         if is_held_up or self.stop_requested.is_set():
-            return []  # the sweep asks again
+            return []  # the reconciliation asks again
         return list(EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1])
 
     def _measure(self, run_id: UUID) -> bool:
@@ -72,8 +72,8 @@ class EvaluationRound(Worker):
         return True
 
 
-promoting = PromotionRound()
-evaluating = EvaluationRound()
+promoting = PromotionWorker()
+evaluating = EvaluationWorker()
 
 
 @shared_task
@@ -91,7 +91,7 @@ def measure_run(*, run_id: str) -> None:
 
 
 @shared_task
-def sweep_runs() -> None:
+def reconcile_runs() -> None:
     """Wake what waits to be measured: lost messages, dead workers."""
     for run_id in EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1]:
         measure_run.delay(run_id=str(run_id))

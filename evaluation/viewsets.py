@@ -10,7 +10,7 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from core.paging import paged
 from core.serializers import (
     ErrorSerializer,
@@ -75,7 +75,7 @@ class EvaluationViewSet(viewsets.ViewSet):
             judged=make_judgements(given["queries"], given["qrels"]) if "qrels" in given else None,
             asked_by=str(request.user),
         )
-        wake_on_commit(tasks.measure_run, run_id=str(run.pk))
+        enqueue_on_commit(tasks.measure_run, run_id=str(run.pk))
         return Response(describe_run(run), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(

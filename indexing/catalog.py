@@ -65,12 +65,12 @@ class Catalog:
             .values("artifact_id")
             .annotate(
                 pending=Count("pk", filter=Q(state=Node.State.PENDING)),
-                settled=Count("pk", filter=Q(state=Node.State.SETTLED)),
+                synced=Count("pk", filter=Q(state=Node.State.SYNCED)),
                 failed=Count("pk", filter=Q(state=Node.State.FAILED)),
             )
         )
         return {
-            row["artifact_id"]: NodeCounts(row["pending"], row["settled"], row["failed"])
+            row["artifact_id"]: NodeCounts(row["pending"], row["synced"], row["failed"])
             for row in counted
         }
 

@@ -48,11 +48,11 @@ def check_specs(**kwargs: Any) -> list[CheckMessage]:
 @register
 def check_lease(**kwargs: Any) -> list[CheckMessage]:
     """A batch must fit well within its lease, or workers would steal each other's."""
-    if settings.STRATA_LEASE_SECONDS >= 30 and settings.STRATA_SETTLE_BATCH <= 2_000:
+    if settings.STRATA_LEASE_SECONDS >= 30 and settings.STRATA_SYNC_BATCH <= 2_000:
         return []
     return [
         Error(
-            "A claim of STRATA_SETTLE_BATCH nodes would outlive STRATA_LEASE_SECONDS.",
+            "A claim of STRATA_SYNC_BATCH nodes would outlive STRATA_LEASE_SECONDS.",
             hint="Keep the batch at 2000 or less and the lease at 30 seconds or more.",
             id="indexing.E004",
         )
@@ -60,14 +60,14 @@ def check_lease(**kwargs: Any) -> list[CheckMessage]:
 
 
 @register
-def check_doubt(**kwargs: Any) -> list[CheckMessage]:
+def check_unconfirmed_seconds(**kwargs: Any) -> list[CheckMessage]:
     """A request must be over before it is looked into."""
     timeout = getattr(settings, "QDRANT_TIMEOUT_SECONDS", 0)
-    if timeout < settings.STRATA_DOUBT_SECONDS:
+    if timeout < settings.STRATA_UNCONFIRMED_SECONDS:
         return []
     return [
         Error(
-            "A write to Qdrant would still be under way after STRATA_DOUBT_SECONDS.",
+            "A write to Qdrant would still be under way after STRATA_UNCONFIRMED_SECONDS.",
             hint=f"Set it to more than QDRANT_TIMEOUT_SECONDS, {timeout}.",
             id="indexing.E005",
         )

@@ -10,7 +10,7 @@ ROWS_PER_STATEMENT = 5_000  # removed at once: a second's work at most
 LATE_WRITE_SECONDS = 3_600  # after which no worker still holds a batch of a removed build
 
 
-def remove_remains(build: IndexBuild) -> None:
+def clean_up(build: IndexBuild) -> None:
     """Drop the collections of a retired build and delete its rows; fine where there are none.
 
     Raises:

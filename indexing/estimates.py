@@ -15,7 +15,7 @@ from indexing.kinds.registry import get_kind
 from indexing.models import Index, IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.spec.loaded import read_spec
-from indexing.throughput import LANGUAGE_MODEL, count_per_second, embedding_with, note_pace
+from indexing.throughput import LANGUAGE_MODEL, count_per_second, embedding_with, note_throughput
 
 SAMPLE = 200  # artifacts looked at, unless all are asked for; ids are random, so any are a sample
 
@@ -28,7 +28,7 @@ PROBED = 32  # texts embedded to see how fast that is
 
 
 @dataclass(slots=True)
-class Foreseen:
+class NodeEstimate:
     """The nodes of one kind an artifact would have: drafts, and those yet to be written."""
 
     nodes: list[Node]
@@ -39,17 +39,17 @@ class Foreseen:
     completion_tokens: int = 0
 
 
-Foresight = Callable[[Artifact, IndexBuild], Foreseen]
-_foresights: dict[str, Foresight] = {}
+Estimator = Callable[[Artifact, IndexBuild], NodeEstimate]
+_estimators: dict[str, Estimator] = {}
 
 
-def register_foresight(kind: str, foresight: Foresight) -> None:
+def register_estimator(kind: str, estimator: Estimator) -> None:
     """For a kind whose drafts rest on what is not there before the build is."""
-    _foresights[kind] = foresight
+    _estimators[kind] = estimator
 
 
 @dataclass(slots=True)
-class KindForecast:
+class KindEstimate:
     """Nodes of one kind. ``kept`` have their vectors copied, ``reembedded`` say what they say
     now under another model or context, ``rebuilt`` are new, ``removed`` have no successor."""
 
@@ -65,14 +65,14 @@ class KindForecast:
 
 
 @dataclass(slots=True)
-class Forecast:
+class Estimate:
     index: str
     live_build: int | None
     changes: list[str]  # what the spec says otherwise than the live build
     is_free: bool  # nothing of it is stored: searches take it over at once
     artifact_count: int
     sampled_count: int  # artifacts looked at; the figures are scaled up from them
-    kinds: dict[str, KindForecast] = field(default_factory=dict)
+    kinds: dict[str, KindEstimate] = field(default_factory=dict)
     embedding_minutes: float | None = None  # None: how fast is not known here yet
     writing_minutes: float | None = None  # of a language model; likewise
     disk_bytes: int = 0
@@ -85,12 +85,12 @@ class Forecast:
         return {**asdict(self), "is_estimate": self.is_estimate}
 
 
-def forecast_build(
+def estimate_build(
     name: str,
     *,
     is_exact: bool = False,
     advance: Callable[[int], None] = lambda count: None,
-) -> Forecast:
+) -> Estimate:
     """What ``begin_build`` would begin now. ``is_exact`` looks at every artifact, and takes as
     long as cutting them all does; ``advance`` is called with 1 after each.
 
@@ -103,7 +103,7 @@ def forecast_build(
     live = index.live_build if index else None
     artifacts = Artifact.objects.filter(index=name, state=Artifact.State.PARSED)
     artifact_count = artifacts.count()
-    forecast = Forecast(
+    estimate = Estimate(
         index=name,
         live_build=live.number if live else None,
         changes=describe_changes(live.spec, spec) if live else ["a new index"],
@@ -111,14 +111,14 @@ def forecast_build(
         artifact_count=artifact_count,
         sampled_count=0,
     )
-    if forecast.is_free:
-        forecast.sampled_count = artifact_count
-        return forecast
+    if estimate.is_free:
+        estimate.sampled_count = artifact_count
+        return estimate
     build = IndexBuild(index_id=name, recipe=spec.model_dump(mode="json"))
     chosen = artifacts.order_by("pk")
     if not is_exact:
         chosen = chosen[:SAMPLE]
-    kinds = {kind: KindForecast() for kind in _all_kinds(live, spec)}
+    kinds = {kind: KindEstimate() for kind in _all_kinds(live, spec)}
     characters = 0
     probe: list[Node] = []  # texts that would be embedded
     for artifact in _with_sources(chosen):
@@ -127,21 +127,21 @@ def forecast_build(
             embedded = _count(kind, artifact, build, live, counted)
             if spec.embedding_of(kind) == spec.embedding:
                 probe += embedded
-        forecast.sampled_count += 1
+        estimate.sampled_count += 1
         advance(1)
-    if forecast.is_estimate:
-        by_artifact = artifact_count / forecast.sampled_count
+    if estimate.is_estimate:
+        by_artifact = artifact_count / estimate.sampled_count
         by_text = _scale(name, characters)
         for kind, counted in kinds.items():
             is_text = spec.embedding_of(kind) == spec.embedding
             kinds[kind] = _scaled(counted, by_text if is_text else by_artifact)
-    forecast.kinds = kinds
-    tokens = sum(counted.tokens for counted in forecast.kinds.values())
-    calls = sum(counted.calls for counted in forecast.kinds.values())
-    forecast.embedding_minutes = _minutes(tokens, _embedding_pace(spec, probe))
-    forecast.writing_minutes = _minutes(calls, count_per_second(LANGUAGE_MODEL))
-    forecast.disk_bytes = _disk_bytes(spec, live, forecast.kinds)
-    return forecast
+    estimate.kinds = kinds
+    tokens = sum(counted.tokens for counted in estimate.kinds.values())
+    calls = sum(counted.calls for counted in estimate.kinds.values())
+    estimate.embedding_minutes = _minutes(tokens, _embedding_throughput(spec, probe))
+    estimate.writing_minutes = _minutes(calls, count_per_second(LANGUAGE_MODEL))
+    estimate.disk_bytes = _disk_bytes(spec, live, estimate.kinds)
+    return estimate
 
 
 def describe_changes(old: IndexSpec, new: IndexSpec) -> list[str]:
@@ -180,21 +180,23 @@ def _with_sources(artifacts: Any) -> Iterator[Artifact]:
 
 
 def _count(
-    kind: str, artifact: Artifact, build: IndexBuild, live: IndexBuild | None, counted: KindForecast
+    kind: str, artifact: Artifact, build: IndexBuild, live: IndexBuild | None, counted: KindEstimate
 ) -> list[Node]:
     """Count an artifact's nodes of a kind; those that would be embedded."""
     embedded = []
     rows = {
         point_id: (text, context)
         for point_id, text, context in Node.objects.filter(build=live, artifact=artifact, kind=kind)
-        .exclude(state=Node.State.DOOMED)
+        .exclude(state=Node.State.DELETING)
         .values_list("point_id", "text", "context")
     }
-    foreseen = _foresee(kind, artifact, build) if kind in build.spec.kinds else Foreseen([])
+    estimate = (
+        _estimate_kind(kind, artifact, build) if kind in build.spec.kinds else NodeEstimate([])
+    )
     is_same_model = live is not None and (
         live.spec.embedding_of(kind) == build.spec.embedding_of(kind)
     )
-    for node in foreseen.nodes:
+    for node in estimate.nodes:
         text, context = rows.pop(node.point_id, (None, None))
         if is_same_model and (text, context) == (node.text, node.context):
             counted.kept += 1
@@ -205,21 +207,21 @@ def _count(
             counted.rebuilt += 1
         counted.tokens += node.token_count
         embedded.append(node)
-    counted.rebuilt += foreseen.unwritten_count
-    counted.tokens += foreseen.unwritten_tokens
+    counted.rebuilt += estimate.unwritten_count
+    counted.tokens += estimate.unwritten_tokens
     # What is yet to be written takes the place of something that was.
     counted.removed += len(rows)
-    counted.calls += foreseen.call_count
-    counted.prompt_tokens += foreseen.prompt_tokens
-    counted.completion_tokens += foreseen.completion_tokens
+    counted.calls += estimate.call_count
+    counted.prompt_tokens += estimate.prompt_tokens
+    counted.completion_tokens += estimate.completion_tokens
     counted.texts = counted.reembedded + counted.rebuilt
     return embedded
 
 
-def _foresee(kind: str, artifact: Artifact, build: IndexBuild) -> Foreseen:
-    if kind in _foresights:
-        return _foresights[kind](artifact, build)
-    return Foreseen(get_kind(kind).draft(artifact, build))
+def _estimate_kind(kind: str, artifact: Artifact, build: IndexBuild) -> NodeEstimate:
+    if kind in _estimators:
+        return _estimators[kind](artifact, build)
+    return NodeEstimate(get_kind(kind).draft(artifact, build))
 
 
 def _scale(name: str, characters: int) -> float:
@@ -229,11 +231,11 @@ def _scale(name: str, characters: int) -> float:
     return total / characters if characters else 1.0
 
 
-def _scaled(counted: KindForecast, factor: float) -> KindForecast:
-    return KindForecast(**{name: round(count * factor) for name, count in asdict(counted).items()})
+def _scaled(counted: KindEstimate, factor: float) -> KindEstimate:
+    return KindEstimate(**{name: round(count * factor) for name, count in asdict(counted).items()})
 
 
-def _embedding_pace(spec: IndexSpec, probe: Sequence[Node]) -> float | None:
+def _embedding_throughput(spec: IndexSpec, probe: Sequence[Node]) -> float | None:
     """Tokens a second; measured now where it is not known, unless that would be paid for."""
     work = embedding_with(spec.embedding)
     if count_per_second(work) is None and spec.embedding.provider != "openai" and probe:
@@ -243,7 +245,7 @@ def _embedding_pace(spec: IndexSpec, probe: Sequence[Node]) -> float | None:
         started = time.monotonic()
         embedder.embed_documents(texts)
         tokens = sum(node.token_count for node in probe[:PROBED])
-        note_pace(work, tokens, time.monotonic() - started)
+        note_throughput(work, tokens, time.monotonic() - started)
     return count_per_second(work)
 
 
@@ -253,7 +255,7 @@ def _minutes(count: float, per_second: float | None) -> float | None:
     return None if per_second is None else round(count / per_second / 60, 2)
 
 
-def _disk_bytes(spec: IndexSpec, live: IndexBuild | None, kinds: Mapping[str, KindForecast]) -> int:
+def _disk_bytes(spec: IndexSpec, live: IndexBuild | None, kinds: Mapping[str, KindEstimate]) -> int:
     """What the new build's points will take beside the live one's, roughly."""
     text = Node.objects.filter(build=live).aggregate(mean=Avg(Length("text")))["mean"] or 400
     payload = BYTES_PER_PAYLOAD_BYTE * (PAYLOAD_BYTES + text)

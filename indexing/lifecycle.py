@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from core.exceptions import UnknownIndex
 from documents.models import Artifact
-from indexing.cleanup import LATE_WRITE_SECONDS, remove_remains
+from indexing.cleanup import LATE_WRITE_SECONDS, clean_up
 from indexing.exceptions import BuildNotThere, BuildUnfinished, UnknownBuild
 from indexing.kinds.registry import is_unfinished
 from indexing.models import Index, IndexBuild, Node
@@ -145,7 +145,7 @@ def resume_build(build: IndexBuild) -> None:
 
 
 def cancel_build(build: IndexBuild) -> None:
-    """Give up a build that is not live; its points and rows go with the next sweeps.
+    """Give up a build that is not live; its points and rows go with the next reconciliations.
 
     Raises:
         BuildNotThere: it is live.
@@ -175,16 +175,14 @@ def missing_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     pause, no build would ever be whole.
     """
     live = build.index.live_build
-    behind = Artifact.objects.filter(_unsettled_in(build), index=build.index_id)
+    behind = Artifact.objects.filter(_unsynced_in(build), index=build.index_id)
     is_parsed = Q(state=Artifact.State.PARSED)
     if live is None or live.pk == build.pk:
         return behind.filter(is_parsed)
-    # While an edit is being read or planned, the old text answers: its rows were settled once.
-    once_settled = Node.objects.filter(
-        build=live, artifact=OuterRef("pk"), settled_at__isnull=False
-    )
-    is_shown = Exists(once_settled) & ~Q(state=Artifact.State.FAILED)
-    return behind.filter(is_shown | (is_parsed & ~_unsettled_in(live)))
+    # While an edit is being read or planned, the old text answers: its rows were synced once.
+    once_synced = Node.objects.filter(build=live, artifact=OuterRef("pk"), synced_at__isnull=False)
+    is_shown = Exists(once_synced) & ~Q(state=Artifact.State.FAILED)
+    return behind.filter(is_shown | (is_parsed & ~_unsynced_in(live)))
 
 
 def failed_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
@@ -216,9 +214,11 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
             return None
         if not is_forced:
             _require_whole(current)
-        index.builds.filter(state=IndexBuild.State.KEPT).exclude(pk=build.pk).update(**_retired())
+        index.builds.filter(state=IndexBuild.State.STANDBY).exclude(pk=build.pk).update(
+            **_retired()
+        )
         if previous is not None:
-            IndexBuild.objects.filter(pk=previous.pk).update(state=IndexBuild.State.KEPT)
+            IndexBuild.objects.filter(pk=previous.pk).update(state=IndexBuild.State.STANDBY)
         IndexBuild.objects.filter(pk=build.pk).update(
             state=IndexBuild.State.LIVE,
             promotion=IndexBuild.Promotion.MANUAL,
@@ -248,7 +248,7 @@ def roll_back(name: str) -> IndexBuild:
     Raises:
         BuildNotThere: none is kept.
     """
-    kept = IndexBuild.objects.receiving().filter(index=name, state=IndexBuild.State.KEPT).first()
+    kept = IndexBuild.objects.receiving().filter(index=name, state=IndexBuild.State.STANDBY).first()
     if kept is None:
         raise BuildNotThere(
             f"No build of {name} is kept to roll back to.",
@@ -264,7 +264,7 @@ def publish_aliases() -> None:
     A collection without a point yet is not there, and gets its alias with the first.
 
     Raises:
-        StoreUnavailable: the next sweep tries again.
+        StoreUnavailable: the next reconciliation tries again.
     """
     store = get_store()
     published = store.aliases()
@@ -290,11 +290,11 @@ def publish_aliases() -> None:
 
 def prune_builds(name: str | None = None) -> list[IndexBuild]:
     """Give up the builds that are only kept to roll back to; which ones."""
-    kept = IndexBuild.objects.receiving().filter(state=IndexBuild.State.KEPT)
+    kept = IndexBuild.objects.receiving().filter(state=IndexBuild.State.STANDBY)
     if name is not None:
         kept = kept.filter(index=name)
     ids = list(kept.values_list("pk", flat=True))
-    IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.KEPT).update(**_retired())
+    IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.STANDBY).update(**_retired())
     return list(IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.RETIRED))
 
 
@@ -303,7 +303,7 @@ def remove_retired(*, grace_seconds: float | None = None) -> int:
     began before still reads them; how many builds are gone.
 
     Raises:
-        StoreUnavailable: the next sweep tries again.
+        StoreUnavailable: the next reconciliation tries again.
     """
     grace = settings.STRATA_RETIRED_BUILD_GRACE_SECONDS if grace_seconds is None else grace_seconds
     now = timezone.now()
@@ -315,11 +315,11 @@ def remove_retired(*, grace_seconds: float | None = None) -> int:
         state=IndexBuild.State.RETIRED,
     )
     for build in retired:
-        remove_remains(build)
+        clean_up(build)
     return sum(build.removed_at is None for build in retired)
 
 
-def _unsettled_in(build: IndexBuild) -> Q:
+def _unsynced_in(build: IndexBuild) -> Q:
     """Of artifacts: this build does not hold all their nodes yet."""
     pending = Node.objects.filter(build=build, artifact=OuterRef("pk"), state=Node.State.PENDING)
     return Q(Exists(pending)) | Q(is_unfinished([build]))
@@ -335,7 +335,7 @@ def _require_whole(build: IndexBuild) -> None:
 
 
 def _not_live(build: IndexBuild) -> models.QuerySet[IndexBuild]:
-    beside = [IndexBuild.State.BUILDING, IndexBuild.State.KEPT]
+    beside = [IndexBuild.State.BUILDING, IndexBuild.State.STANDBY]
     return IndexBuild.objects.filter(pk=build.pk, state__in=beside)
 
 

@@ -82,7 +82,7 @@ class IndexBuild(models.Model):
     class State(models.TextChoices):
         BUILDING = "building"  # beside the live one, seen by no reader
         LIVE = "live"
-        KEPT = "kept"  # was live before; kept up to date, to roll back to
+        STANDBY = "standby"  # was live before; kept up to date, to roll back to
         RETIRED = "retired"  # receives nothing; its points go, then its rows
 
     class Promotion(models.TextChoices):
@@ -96,7 +96,7 @@ class IndexBuild(models.Model):
     fingerprint = models.CharField(max_length=64)
     state = models.CharField(max_length=10, choices=State, default=State.BUILDING)
     problem = models.TextField(
-        blank=True, editable=False, help_text="What keeps it from settling just now."
+        blank=True, editable=False, help_text="What keeps it from syncing just now."
     )
     writing_problem = models.TextField(
         blank=True, editable=False, help_text="What keeps summaries and questions from it."
@@ -155,7 +155,7 @@ class IndexBuild(models.Model):
         return collections
 
 
-class Pace(models.Model):
+class Throughput(models.Model):
     """How fast this installation does some work, as measured while it did."""
 
     work = models.CharField(max_length=300, primary_key=True)
@@ -169,20 +169,20 @@ class Pace(models.Model):
 
 # Said beside the state that is asked for, or SQLite does not see that the partial index holds all
 # of them, and reads the whole build for each claim.
-NOT_SETTLED = ~Q(state="settled")
+NOT_SYNCED = ~Q(state="synced")
 
 
 class NodeQuerySet(models.QuerySet["Node"]):
-    def unsettled(self, build: IndexBuild) -> "NodeQuerySet":
+    def unsynced(self, build: IndexBuild) -> "NodeQuerySet":
         """Nodes of ``build`` the store does not hold as they should be yet."""
-        return self.filter(NOT_SETTLED, build=build, state=Node.State.PENDING)
+        return self.filter(NOT_SYNCED, build=build, state=Node.State.PENDING)
 
     def claimable(self, build: IndexBuild) -> "NodeQuerySet":
-        """Unsettled nodes no worker holds a running lease on."""
-        return self.unsettled(build).filter(Q(leased_until=None) | Q(leased_until__lt=Now()))
+        """Unsynced nodes no worker holds a running lease on."""
+        return self.unsynced(build).filter(Q(leased_until=None) | Q(leased_until__lt=Now()))
 
     def removable(self, build: IndexBuild) -> "NodeQuerySet":
-        """Doomed nodes whose replacements are in place and that no worker is writing."""
+        """Nodes to delete whose replacements are in place and that no worker is writing."""
         awaited = Node.objects.filter(
             build=build, artifact=OuterRef("artifact_id"), state=Node.State.PENDING
         )
@@ -190,13 +190,13 @@ class NodeQuerySet(models.QuerySet["Node"]):
         return self.filter(
             Q(leased_until=None) | Q(leased_until__lt=Now()),
             ~Exists(awaited) | ~Exists(artifact),
-            NOT_SETTLED,
+            NOT_SYNCED,
             build=build,
-            state=Node.State.DOOMED,
+            state=Node.State.DELETING,
         )
 
     def exhausted(self, build: IndexBuild) -> "NodeQuerySet":
-        """Unsettled nodes that used up their attempts, held by no one."""
+        """Unsynced nodes that used up their attempts, held by no one."""
         return self.claimable(build).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS)
 
     def live(self) -> "NodeQuerySet":
@@ -205,7 +205,7 @@ class NodeQuerySet(models.QuerySet["Node"]):
 
 
 class Node(models.Model):
-    """A ledger row: a point that must exist, or (doomed) must go.
+    """A ledger row: a point that must exist, or (deleting) must go.
 
     Pages, sources and artifacts are named without database constraints: a row outlives what
     it was made from until its point is gone.
@@ -213,8 +213,8 @@ class Node(models.Model):
 
     class State(models.TextChoices):
         PENDING = "pending"
-        SETTLED = "settled"
-        DOOMED = "doomed"
+        SYNCED = "synced"
+        DELETING = "deleting"
         FAILED = "failed"
 
     build = models.ForeignKey(
@@ -246,7 +246,7 @@ class Node(models.Model):
         max_length=64, help_text="The artifact's, when this was planned."
     )
     input_hash = models.CharField(max_length=64, help_text="Of all that decides the vectors.")
-    settled_input_hash = models.CharField(
+    synced_input_hash = models.CharField(
         max_length=64, blank=True, help_text="The input whose vectors the store holds."
     )
     payload_hash = models.CharField(max_length=64, help_text="Of what is stored beside them.")
@@ -262,7 +262,7 @@ class Node(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     planned_at = models.DateTimeField()
     embedded_at = models.DateTimeField(null=True, help_text="When its vectors were made.")
-    settled_at = models.DateTimeField(null=True)
+    synced_at = models.DateTimeField(null=True)
 
     objects = NodeQuerySet.as_manager()
 
@@ -271,7 +271,7 @@ class Node(models.Model):
             models.UniqueConstraint(fields=["build", "point_id"], name="node_build_point"),
             models.UniqueConstraint(
                 fields=["build", "source", "strategy", "chunk_index"],
-                condition=Q(kind="chunk") & ~Q(state="doomed"),
+                condition=Q(kind="chunk") & ~Q(state="deleting"),
                 name="node_chunk_place",
             ),
         ]
@@ -280,8 +280,8 @@ class Node(models.Model):
             models.Index(fields=["source", "build"], name="node_source"),
             models.Index(
                 fields=["build", "state", "attempts"],
-                name="node_unsettled",
-                condition=NOT_SETTLED,
+                name="node_unsynced",
+                condition=NOT_SYNCED,
             ),
             models.Index(
                 fields=["lease_token"], name="node_leased", condition=Q(lease_token__isnull=False)
@@ -297,12 +297,12 @@ def lease_end(seconds: int) -> Any:
     return Now() + timedelta(seconds=seconds)
 
 
-def settled_values() -> dict[str, Any]:
+def synced_values() -> dict[str, Any]:
     """What a finished claim writes to its rows."""
     return {
-        "state": Node.State.SETTLED,
-        "settled_input_hash": F("input_hash"),
-        "settled_at": Now(),
+        "state": Node.State.SYNCED,
+        "synced_input_hash": F("input_hash"),
+        "synced_at": Now(),
         "attempts": 0,
         "last_error": "",
         "lease_token": None,
@@ -320,7 +320,7 @@ class RegenerationQuerySet(models.QuerySet["Regeneration"]):
         return self.running().filter(free).order_by("started_at", "pk")
 
 
-class WriteInDoubt(models.Model):
+class UnconfirmedWrite(models.Model):
     """Points that a store was asked to write or to remove, and has not said that it did."""
 
     build = models.ForeignKey(IndexBuild, on_delete=models.CASCADE, related_name="+")
@@ -329,7 +329,7 @@ class WriteInDoubt(models.Model):
     asked_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        verbose_name_plural = "writes in doubt"
+        verbose_name_plural = "unconfirmed writes"
 
     def __str__(self) -> str:
         return f"{len(self.point_ids)} points of {self.collection}"

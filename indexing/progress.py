@@ -22,11 +22,11 @@ class IndexProgress:
     waiting_count: int  # artifacts not read yet, or not planned
     failed_artifact_count: int
     pending: int
-    settled: int
+    synced: int
     failed: int
-    doomed: int
+    deleting: int
     oldest_pending_seconds: float | None
-    problem: str  # what keeps it from settling just now
+    problem: str  # what keeps it from syncing just now
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -37,9 +37,9 @@ class IndexProgress:
             "kinds": list(self.kinds),
             "nodes": {
                 "pending": self.pending,
-                "settled": self.settled,
+                "synced": self.synced,
                 "failed": self.failed,
-                "doomed": self.doomed,
+                "deleting": self.deleting,
             },
             "artifacts": self.artifact_count,
             "artifacts_waiting": self.waiting_count,
@@ -95,9 +95,9 @@ def index_progress(
             + (_count_unfinished(build) if counts_unplanned else 0),
             failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),
             pending=nodes.get((build.pk, "pending"), 0),
-            settled=nodes.get((build.pk, "settled"), 0),
+            synced=nodes.get((build.pk, "synced"), 0),
             failed=nodes.get((build.pk, "failed"), 0),
-            doomed=nodes.get((build.pk, "doomed"), 0),
+            deleting=nodes.get((build.pk, "deleting"), 0),
             oldest_pending_seconds=(
                 round((now - oldest[build.pk]).total_seconds(), 1) if build.pk in oldest else None
             ),

@@ -13,9 +13,9 @@ from django.utils import timezone
 from core.exceptions import UnknownIndex
 from documents.models import Artifact, PendingRevision
 from documents.services import remove_artifact
-from indexing.cleanup import LATE_WRITE_SECONDS, remove_remains
+from indexing.cleanup import LATE_WRITE_SECONDS, clean_up
 from indexing.models import Index, IndexBuild, Node
-from indexing.services import plan_nodes, remove_doomed
+from indexing.services import delete_removed_nodes, plan_nodes
 from indexing.spec.loaded import has_spec
 from indexing.stores import get_store
 from indexing.stores.base import Match
@@ -33,15 +33,16 @@ def remove_points(artifact_id: UUID, index: str) -> dict[str, int]:
         longer than we wait.
 
     Raises:
-        StoreUnavailable: the rows stay doomed, and their points go with the next sweep.
+        StoreUnavailable: the rows stay `deleting`, and their points go with the next
+        reconciliation.
     """
     assert not Artifact.objects.filter(pk=artifact_id).exists()
     builds = list(IndexBuild.objects.filter(index=index, removed_at=None))
     for build in builds:
-        plan_nodes(artifact_id, build)  # dooms them all
+        plan_nodes(artifact_id, build)  # marks them all for deletion
     deadline = time.monotonic() + WAIT_SECONDS
     while Node.objects.filter(artifact=artifact_id).exists() and time.monotonic() < deadline:
-        if not sum(remove_doomed(build, artifact_id) for build in builds):
+        if not sum(delete_removed_nodes(build, artifact_id) for build in builds):
             time.sleep(0.05)
     store, of_artifact = get_store(), Match("artifact_id", [str(artifact_id)])
     collections = [collection for build in builds for collection in build.collections()]
@@ -74,11 +75,11 @@ def remove_index(name: str, *, seconds: float = WAIT_SECONDS) -> IndexReceipt:
     """Remove an index: its builds with their points and rows, its documents and originals.
 
     From the first moment on it takes and answers nothing; what ``seconds`` do not suffice for,
-    sweeps do, whatever happens to this process. Asking again goes on and counts again.
+    reconciliations do, whatever happens to this process. Asking again goes on and counts again.
 
     Raises:
         UnknownIndex: there is none.
-        StoreUnavailable: it is as good as gone, and its points go with the next sweep.
+        StoreUnavailable: it is as good as gone, and its points go with the next reconciliation.
     """
     _begin_removal(name)
     index = Index.objects.get(pk=name)
@@ -90,7 +91,7 @@ def go_on_removing(*, seconds: float = WAIT_SECONDS) -> None:
     """Go on with the removals under way, and forget the indexes that are gone for good.
 
     Raises:
-        StoreUnavailable: the next sweep tries again.
+        StoreUnavailable: the next reconciliation tries again.
     """
     deadline = time.monotonic() + seconds
     for index in Index.objects.exclude(removal_began_at=None):
@@ -122,7 +123,7 @@ def _begin_removal(name: str) -> None:
 def _go_on(index: Index, deadline: float) -> None:
     store = get_store()
     for build in index.builds.all():
-        remove_remains(build)
+        clean_up(build)
         spec, aliases = build.spec, store.aliases()
         ours = {spec.collection_alias(kind): build.collection(kind) for kind in spec.kinds}
         gone = [alias for alias, collection in ours.items() if aliases.get(alias) == collection]

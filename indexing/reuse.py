@@ -33,7 +33,7 @@ def copy_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVe
 
 def _copy_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
     wanted = {node.point_id: (node.kind, node.text, node.context) for node in nodes}
-    rows = Node.objects.filter(build=donor, point_id__in=wanted, state=Node.State.SETTLED)
+    rows = Node.objects.filter(build=donor, point_id__in=wanted, state=Node.State.SYNCED)
     rows_by_kind: dict[str, dict[UUID, str]] = {}
     for row in rows.only("point_id", "kind", "text", "context", "payload_hash"):
         if wanted[row.point_id] == (row.kind, row.text, row.context):

@@ -1,7 +1,7 @@
 """Writes that do not show yet: waiting for one, and announcing that it shows.
 
 A ``PendingRevision`` is there from the write's own transaction until its artifact is ready or
-failed in the live build, or is gone from it. Whoever settles or sweeps resolves them."""
+failed in the live build, or is gone from it. Whoever syncs or reconciles resolves them."""
 
 import time
 from collections.abc import Sequence
@@ -62,9 +62,9 @@ def shows_revision(index: str, build_id: int, kinds: Sequence[str], revision: in
     if Artifact.objects.filter(misses, pk__in=ids).exists():
         return False
     nodes = Node.objects.filter(build=build_id, artifact__in=ids, kind__in=kinds)
-    unsettled = nodes.filter(state__in=[Node.State.PENDING, Node.State.DOOMED])
+    unsynced = nodes.filter(state__in=[Node.State.PENDING, Node.State.DELETING])
     gone = ~Exists(Artifact.objects.filter(pk=OuterRef("artifact_id")))
-    return not unsettled.exists() and not nodes.filter(gone).exists()
+    return not unsynced.exists() and not nodes.filter(gone).exists()
 
 
 def resolve_changes(*, most: int | None = None) -> int:
@@ -86,23 +86,23 @@ def _resolve(changes: Sequence[PendingRevision]) -> int:
     status = {artifact.pk: artifact for artifact in known}
     nodes = Node.objects.live().filter(artifact=OuterRef("artifact_id"))
     numbers = [change.pk for change in changes]
-    bereft = set(
+    orphaned = set(
         PendingRevision.objects.filter(~Exists(nodes), pk__in=numbers)
         .exclude(artifact_id__in=status)
         .values_list("artifact_id", flat=True)
     )
-    doomed = set(
+    deleting = set(
         Node.objects.live()
-        .filter(artifact__in=ids, state=Node.State.DOOMED)
+        .filter(artifact__in=ids, state=Node.State.DELETING)
         .values_list("artifact_id", flat=True)
     )
     count = 0
     for artifact_id in ids:
         artifact = status.get(artifact_id)
         if artifact is None:
-            is_over = artifact_id in bereft
+            is_over = artifact_id in orphaned
         else:
-            is_over = _status(artifact) in {"ready", "failed"} and artifact_id not in doomed
+            is_over = _status(artifact) in {"ready", "failed"} and artifact_id not in deleting
         if is_over:
             count += _forget(artifact_id, artifact)
     return count

@@ -22,9 +22,9 @@ from indexing.spec import COLLECTIONS
 
 class NodeCountsSerializer(serializers.Serializer):
     pending = serializers.IntegerField()
-    settled = serializers.IntegerField()
+    synced = serializers.IntegerField()
     failed = serializers.IntegerField()
-    doomed = serializers.IntegerField()
+    deleting = serializers.IntegerField()
 
 
 class IndexSerializer(serializers.Serializer):
@@ -42,7 +42,7 @@ class IndexSerializer(serializers.Serializer):
     artifacts_failed = serializers.IntegerField()
     oldest_pending_seconds = serializers.FloatField(allow_null=True)
     problem = serializers.CharField(
-        allow_null=True, help_text="What keeps it from settling just now."
+        allow_null=True, help_text="What keeps it from syncing just now."
     )
 
 
@@ -146,7 +146,7 @@ class PlanParametersSerializer(StrictSerializer):
     )
 
 
-class KindForecastSerializer(serializers.Serializer):
+class KindEstimateSerializer(serializers.Serializer):
     kept = serializers.IntegerField(help_text="Nodes whose vectors are copied.")
     reembedded = serializers.IntegerField(help_text="Nodes of the same text, embedded otherwise.")
     rebuilt = serializers.IntegerField(help_text="Nodes that are not there now.")
@@ -158,7 +158,7 @@ class KindForecastSerializer(serializers.Serializer):
     completion_tokens = serializers.IntegerField()
 
 
-class ForecastSerializer(serializers.Serializer):
+class EstimateSerializer(serializers.Serializer):
     """What applying the spec would do."""
 
     index = serializers.CharField()
@@ -168,9 +168,10 @@ class ForecastSerializer(serializers.Serializer):
     is_estimate = serializers.BooleanField(help_text="Scaled up from the artifacts sampled.")
     artifact_count = serializers.IntegerField()
     sampled_count = serializers.IntegerField()
-    kinds = serializers.DictField(child=KindForecastSerializer())
+    kinds = serializers.DictField(child=KindEstimateSerializer())
     embedding_minutes = serializers.FloatField(
-        allow_null=True, help_text="At this installation's pace; null while that is not known."
+        allow_null=True,
+        help_text="At this installation's throughput; null while that is not known.",
     )
     writing_minutes = serializers.FloatField(allow_null=True)
     disk_bytes = serializers.IntegerField()
@@ -269,7 +270,7 @@ class RegenerationSerializer(serializers.Serializer):
     artifacts = ArtifactCountsSerializer()
     texts = TextCountsSerializer()
     nodes = DueNodeCountsSerializer()
-    is_settled = serializers.BooleanField(
+    is_synced = serializers.BooleanField(
         help_text="It is over, and nothing it made due is left to do."
     )
     artifacts_per_second = serializers.FloatField(allow_null=True)

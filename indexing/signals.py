@@ -1,11 +1,11 @@
 """Changes that reach an index. The second half of the flow:
 
-    Artifact saved   -> commit -> tasks.plan_nodes     ledger: new rows pending, vanished doomed
-    Artifact deleted -> commit -> tasks.plan_nodes     ledger: all its rows doomed
+    Artifact saved   -> commit -> tasks.plan_nodes     ledger: new rows pending, vanished deleting
+    Artifact deleted -> commit -> tasks.plan_nodes     ledger: all its rows deleting
     Source saved     -> commit -> tasks.plan_nodes
-    pending rows               -> tasks.settle         claim -> embed -> upsert -> settled;
-                                                       then the doomed points go, then their rows
-    each minute (beat)         -> tasks.sweep_indexes  whatever no signal woke
+    pending rows               -> tasks.sync         claim -> embed -> upsert -> synced;
+                                                       then the points to delete go, then their rows
+    each minute (beat)         -> tasks.reconcile_indexes  whatever no signal woke
 
 Parsing writes pages and sources in bulk, without signals, and saves the artifact last.
 """
@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from documents.models import Artifact, Source
 from indexing import tasks
 
@@ -29,7 +29,7 @@ def enqueue_planning(instance: Artifact, *, raw: bool = False, **kwargs: Any) ->
 
 
 @receiver(post_delete, sender=Artifact, dispatch_uid="indexing.artifact_deleted")
-def enqueue_dooming(instance: Artifact, **kwargs: Any) -> None:
+def enqueue_deletion(instance: Artifact, **kwargs: Any) -> None:
     _enqueue(instance.pk)
 
 
@@ -40,4 +40,4 @@ def enqueue_replanning(instance: Source, *, raw: bool = False, **kwargs: Any) ->
 
 
 def _enqueue(artifact_id: UUID) -> None:
-    wake_on_commit(tasks.plan_nodes, artifact_id=str(artifact_id))
+    enqueue_on_commit(tasks.plan_nodes, artifact_id=str(artifact_id))

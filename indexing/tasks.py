@@ -22,19 +22,19 @@ from indexing.regeneration import (
     regenerate_slice,
     release_regeneration,
 )
-from indexing.workers import BuildRound, PlanRound
+from indexing.workers import BuildWorker, PlanWorker
 
 logger = logging.getLogger(__name__)
 
 
-class RegenerationRound(Worker):
-    """Goes through a regeneration, slice by slice; a stop request or ``STRATA_WORKER_RUN_SECONDS`` end
-    it between two artifacts."""
+class RegenerationWorker(Worker):
+    """Goes through a regeneration, slice by slice; a stop request or ``STRATA_WORKER_RUN_SECONDS``
+    end it between two artifacts."""
 
     def run(self, regeneration_id: UUID) -> list[UUID]:
         """What to go on with: the same where the time was up, the next one where it is over."""
         with self._turn() as is_ours:
-            # Whoever is at one names the next, or the sweep does.
+            # Whoever is at one names the next, or the reconciliation does.
             return self._go_through(regeneration_id) if is_ours else []
 
     def _go_through(self, regeneration_id: UUID) -> list[UUID]:
@@ -49,35 +49,35 @@ class RegenerationRound(Worker):
         due = Due()
         try:
             while regenerate_slice(regeneration, due, should_stop=should_stop):
-                _settle_due(due)
+                _sync_due(due)
                 if should_stop():
                     release_regeneration(regeneration)
                     return [] if self.stop_requested.is_set() else [regeneration_id]
         except StrataError as error:
-            # It is as far as its row says; the sweep asks for it again.
+            # It is as far as its row says; the reconciliation asks for it again.
             logger.warning("%s waits: %s", regeneration, error)
             return []
         except Exception:
             logger.warning("%s met with a defect", regeneration, exc_info=True)
             return []
         finally:
-            _settle_due(due)
+            _sync_due(due)
             if due.text_count:
-                wake_sweeps()  # whoever has them written
+                enqueue_reconciliation()  # whoever has them written
         following = Regeneration.objects.claimable().values_list("pk", flat=True)[:1]
         return list(following)
 
 
-def _settle_due(due: Due) -> None:
+def _sync_due(due: Due) -> None:
     for build_id in due.builds:
-        settle.delay(build_id=build_id)
+        sync.delay(build_id=build_id)
     due.builds.clear()
 
 
-def _settle(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
-    count = services.settle_nodes(build, should_stop=should_stop)
+def _sync(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
+    count = services.sync_nodes(build, should_stop=should_stop)
     if not count:
-        revisions.resolve_changes(most=revisions.SLICE)  # the sweep looks at all
+        revisions.resolve_changes(most=revisions.SLICE)  # the reconciliation looks at all
     return count
 
 
@@ -85,16 +85,16 @@ def _plan(artifact_id: UUID, build: IndexBuild, kinds: list[str] | None = None) 
     try:
         services.plan_nodes(artifact_id, build, kinds)
     except StrataError as error:
-        # The sweep asks for it again; the other builds have their turn meanwhile.
+        # The reconciliation asks for it again; the other builds have their turn meanwhile.
         logger.warning("Planning %s for %s waits: %s", artifact_id, build, error)
         services.note_problem(build, error)
 
 
-settling = BuildRound(_settle, services.note_problem)
-planning = PlanRound(
-    unplanned_artifacts, _plan, settling, lambda build_id: settle.delay(build_id=build_id)
+syncing = BuildWorker(_sync, services.note_problem)
+planning = PlanWorker(
+    unplanned_artifacts, _plan, syncing, lambda build_id: sync.delay(build_id=build_id)
 )
-regenerating = RegenerationRound()
+regenerating = RegenerationWorker()
 
 
 @shared_task
@@ -105,10 +105,10 @@ def plan_nodes(*, artifact_id: str, kinds: list[str] | None = None) -> None:
         _plan(UUID(artifact_id), build, kinds)
         if (
             Node.objects.filter(build=build, artifact=UUID(artifact_id))
-            .exclude(state=Node.State.SETTLED)
+            .exclude(state=Node.State.SYNCED)
             .exists()
         ):
-            settle.delay(build_id=build.pk)
+            sync.delay(build_id=build.pk)
 
 
 @shared_task
@@ -119,10 +119,10 @@ def plan_build(*, build_id: int) -> None:
 
 
 @shared_task
-def settle(*, build_id: int) -> None:
-    """Settle a build, and come again where that takes longer than a round."""
-    for left_id in settling.run(build_id):
-        settle.delay(build_id=left_id)
+def sync(*, build_id: int) -> None:
+    """Sync a build, and come again where that takes longer than a round."""
+    for left_id in syncing.run(build_id):
+        sync.delay(build_id=left_id)
 
 
 @shared_task
@@ -133,16 +133,16 @@ def regenerate(*, regeneration_id: str) -> None:
 
 
 @shared_task
-def sweep_indexes() -> None:
-    """Wake whatever the rows say is not settled: lost messages, bulk writes, dead workers."""
+def reconcile_indexes() -> None:
+    """Wake whatever the rows say is not synced: lost messages, bulk writes, dead workers."""
     lifecycle.pause_overdue()
     for build in IndexBuild.objects.working():
         for artifact_id in services.audit_documents(build):
             plan_nodes.delay(artifact_id=str(artifact_id))
         if unplanned_artifacts(build).exists():
             plan_build.delay(build_id=build.pk)
-        if Node.objects.unsettled(build).exists() or Node.objects.removable(build).exists():
-            settle.delay(build_id=build.pk)
+        if Node.objects.unsynced(build).exists() or Node.objects.removable(build).exists():
+            sync.delay(build_id=build.pk)
     for regeneration_id in Regeneration.objects.claimable().values_list("pk", flat=True):
         regenerate.delay(regeneration_id=str(regeneration_id))
     revisions.resolve_changes()
@@ -163,9 +163,9 @@ def tidy_store() -> None:
         for build in IndexBuild.objects.working():
             if count := verification.remove_orphans(build):
                 logger.warning("%d points of %s had no row in the ledger; removed", count, build)
-            if count := verification.resolve_doubts(build):
+            if count := verification.resolve_unconfirmed_writes(build):
                 logger.warning("%d points of %s came or went too late; mended", count, build)
-                settle.delay(build_id=build.pk)
+                sync.delay(build_id=build.pk)
     except StrataError as error:
         logger.warning("Tidying the vector store waits: %s", error)
 
@@ -182,10 +182,10 @@ def verify_build(*, build_id: int, repair: bool) -> None:
         logger.warning("%s cannot be verified: %s", build, error)
         return
     if repair:
-        sweep_indexes.delay()
+        reconcile_indexes.delay()
 
 
-def wake_sweeps() -> None:
+def enqueue_reconciliation() -> None:
     """Have every app look now at what its rows say is undone, and not within the minute."""
     for entry in current_app.conf.beat_schedule.values():
         current_app.tasks[entry["task"]].delay()

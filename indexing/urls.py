@@ -4,7 +4,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from indexing.viewsets.builds import BuildViewSet, PlanView, PruneView, RollBackView
-from indexing.viewsets.indexes import IndexViewSet, SweepView, VerifyView
+from indexing.viewsets.indexes import IndexViewSet, ReconcileView, VerifyView
 from indexing.viewsets.regenerations import RegenerationViewSet
 
 router = SimpleRouter()
@@ -20,7 +20,7 @@ REGENERATIONS: list[tuple[str, dict[str, Any]]] = [
 
 urlpatterns = [
     path("verify/", VerifyView.as_view(), name="verify"),
-    path("sweep/", SweepView.as_view(), name="sweep"),
+    path("reconcile/", ReconcileView.as_view(), name="reconcile"),
     path("indexes/<str:index>/plan/", PlanView.as_view(), name="index-plan"),
     path("indexes/<str:index>/rollback/", RollBackView.as_view(), name="index-rollback"),
     path("indexes/<str:index>/prune/", PruneView.as_view(), name="index-prune"),

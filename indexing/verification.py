@@ -17,8 +17,8 @@ from core.exceptions import StrataError
 from core.text import hash_text
 from documents.models import Artifact, Source
 from indexing.kinds.registry import awaited_artifacts, hash_payload
-from indexing.models import IndexBuild, Node, WriteInDoubt
-from indexing.services import bereft_artifacts, draft_nodes, plan_nodes
+from indexing.models import IndexBuild, Node, UnconfirmedWrite
+from indexing.services import draft_nodes, orphaned_artifacts, plan_nodes
 from indexing.services.slices import ROWS_PER_STATEMENT, slices
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
@@ -27,7 +27,7 @@ from indexing.unconfirmed_writes import delete_points
 
 EXAMPLES = 5  # named of each sort of finding
 ROWS_AT_ONCE = 2_000
-DOUBTS_AT_ONCE = 1_000
+WRITES_AT_ONCE = 1_000
 
 BY_ITSELF = "do nothing: that comes by itself"
 PLANNED = "plan their artifacts again"
@@ -45,7 +45,7 @@ FINDINGS = {
     "misplaced": ("I4", "chunks that do not stand at their offsets in their source", PLANNED),
     "duplicate": ("I2", "chunks that stand at the place of another", PLANNED),
     "pending": ("I2", "nodes whose points are not written yet", BY_ITSELF),
-    "doomed": ("I3", "points that are still to be removed", BY_ITSELF),
+    "deleting": ("I3", "points that are still to be removed", BY_ITSELF),
     "missing": ("I2", "nodes without the point they should have", EMBEDDED),
     "orphan": ("I3", "points without a row in the ledger", "remove them"),
     "doubled": ("I2", "points the store holds twice", "remove both and " + EMBEDDED),
@@ -58,7 +58,7 @@ FINDINGS = {
     "foreign": ("I6", "nodes embedded by another model than their build's", EMBEDDED),
     "uncontained": ("I10", "nodes that are tried beyond their last attempt", EMBEDDED),
 }
-UNSETTLING = {"missing", "doubled", "outdated", "mislabelled", "foreign", "uncontained"}
+UNSYNCING = {"missing", "doubled", "outdated", "mislabelled", "foreign", "uncontained"}
 TEXT_FIELDS = ("text", "summary_text", "question")  # where a payload holds what was embedded
 
 
@@ -102,14 +102,14 @@ class Row(NamedTuple):
     embedding_model: str
     dimension: int
     payload_hash: str
-    settled_input_hash: str
+    synced_input_hash: str
 
 
 def verify_build(build: IndexBuild, *, repair: bool = False) -> Report:
     """Compare documents, ledger and store of one build in both directions.
 
     With ``repair`` whatever differs is planned or made due again and orphans are removed;
-    what was made due settles afterwards, with the next round. Without it nothing is changed,
+    what was made due syncs afterwards, with the next round. Without it nothing is changed,
     and the report's remedies say what would be.
 
     Raises:
@@ -150,27 +150,27 @@ def remove_orphans(build: IndexBuild) -> int:
     return removed_count
 
 
-def resolve_doubts(build: IndexBuild) -> int:
-    """Compare the points that are still in doubt after ``STRATA_DOUBT_SECONDS`` with the ledger,
-    and repair what differs; how many did. What was made due settles with the next round.
+def resolve_unconfirmed_writes(build: IndexBuild) -> int:
+    """Compare the points that are still unconfirmed after ``STRATA_UNCONFIRMED_SECONDS`` with the
+    ledger, and repair what differs; how many did. What was made due syncs with the next round.
 
     Raises:
         StoreUnavailable: calling again goes on where this ended.
     """
     report = Report(build.index_id, build.number)
-    over = Now() - timedelta(seconds=settings.STRATA_DOUBT_SECONDS)
-    doubts = WriteInDoubt.objects.filter(build=build, asked_at__lt=over).order_by("pk")
-    for doubt in doubts[:DOUBTS_AT_ONCE]:
-        ids = sorted(UUID(point_id) for point_id in doubt.point_ids)
+    over = Now() - timedelta(seconds=settings.STRATA_UNCONFIRMED_SECONDS)
+    writes = UnconfirmedWrite.objects.filter(build=build, asked_at__lt=over).order_by("pk")
+    for write in writes[:WRITES_AT_ONCE]:
+        ids = sorted(UUID(point_id) for point_id in write.point_ids)
         for of_slice in slices(ids, ROWS_PER_STATEMENT):
             rows = Node.objects.filter(build=build, point_id__in=of_slice).order_by("point_id")
-            # Read before the points: a row is settled after its point was written.
+            # Read before the points: a row is synced after its point was written.
             held = [Row(*values) for values in rows.values_list(*Row._fields)]
-            points = get_store().retrieve(doubt.collection, of_slice)
+            points = get_store().retrieve(write.collection, of_slice)
             in_order = [points[point_id] for point_id in of_slice if point_id in points]
             pairs = _side_by_side(iter(held), iter([in_order]))
-            _verify_points(build, doubt.collection, pairs, report, repair=True)
-        doubt.delete()
+            _verify_points(build, write.collection, pairs, report, repair=True)
+        write.delete()
     return report.repaired_count
 
 
@@ -203,8 +203,8 @@ def _verify_documents(build: IndexBuild, report: Report, repair: bool) -> None:
                 plan_nodes(artifact.pk, build)
                 report.repaired_count += 1
     for artifact_id in awaited_artifacts(build).values_list("pk", flat=True).iterator():
-        report.found("unwritten", artifact_id)  # the sweep has it written
-    for artifact_id in bereft_artifacts(build):
+        report.found("unwritten", artifact_id)  # the reconciliation has it written
+    for artifact_id in orphaned_artifacts(build):
         report.found("unplanned", artifact_id)
         if repair:
             plan_nodes(artifact_id, build)
@@ -221,7 +221,7 @@ def _is_mirrored(build: IndexBuild, artifact: Artifact, report: Report) -> bool:
 def _equals_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[str]) -> bool:
     """For kinds whose drafts are only read from rows."""
     nodes = Node.objects.filter(build=build, artifact=artifact, kind__in=kinds)
-    rows = nodes.exclude(state=Node.State.DOOMED)
+    rows = nodes.exclude(state=Node.State.DELETING)
     mirrored = set(rows.values_list("point_id", "text_hash", "input_hash", "payload_hash"))
     return mirrored == {
         (draft.point_id, draft.text_hash, draft.input_hash, draft.payload_hash)
@@ -237,7 +237,7 @@ def _has_its_chunks(build: IndexBuild, artifact: Artifact, report: Report) -> bo
     nodes = Node.objects.filter(build=build, artifact=artifact, kind="chunk")
     attributes_hash = artifact.compute_attributes_hash()
     spans: dict[tuple[UUID, str], list[tuple[int, int]]] = {}
-    for node in nodes.exclude(state=Node.State.DOOMED).values_list(
+    for node in nodes.exclude(state=Node.State.DELETING).values_list(
         "point_id", "source_id", "strategy", "start_offset", "end_offset", "text", "text_hash",
         "source_hash", "attributes_hash", named=True,
     ):  # fmt: skip
@@ -309,14 +309,14 @@ def _verify_points(
                     report.repaired_count += 1
             continue
         last = row.point_id
-        report.node_count += row.state != Node.State.DOOMED
+        report.node_count += row.state != Node.State.DELETING
         finding = _compare(model, row, point)
         if row.state == Node.State.FAILED:
             report.failed_count += 1
         if finding is None:
             continue
         report.found(finding, row.point_id)
-        if repair and finding in UNSETTLING:
+        if repair and finding in UNSYNCING:
             _make_due(row, build, model, has_its_vectors=finding == "mislabelled")
             report.repaired_count += 1
 
@@ -342,9 +342,9 @@ def _make_due(
     row: Row | Node, build: IndexBuild, model: EmbeddingSpec, *, has_its_vectors: bool
 ) -> None:
     plan_nodes(row.artifact_id, build)
-    Node.objects.filter(pk=row.pk).exclude(state=Node.State.DOOMED).update(
+    Node.objects.filter(pk=row.pk).exclude(state=Node.State.DELETING).update(
         state=Node.State.PENDING,
-        settled_input_hash=row.settled_input_hash if has_its_vectors else "",
+        synced_input_hash=row.synced_input_hash if has_its_vectors else "",
         embedding_model=model.model,
         dimension=model.dimension,
         attempts=0,
@@ -356,13 +356,13 @@ def _make_due(
 def _retry_failed(build: IndexBuild, report: Report) -> None:
     failed = Node.objects.filter(build=build, state=Node.State.FAILED)
     report.repaired_count += failed.update(
-        state=Node.State.PENDING, attempts=0, settled_input_hash=""
+        state=Node.State.PENDING, attempts=0, synced_input_hash=""
     )
 
 
 def _compare(model: EmbeddingSpec, row: Row, point: StoredPoint | None) -> str | None:
-    if row.state == Node.State.DOOMED:
-        return "doomed"
+    if row.state == Node.State.DELETING:
+        return "deleting"
     if row.state == Node.State.FAILED:
         return None
     if row.state == Node.State.PENDING:

@@ -25,7 +25,7 @@ PLAN_SLICE = 100  # artifacts planned between two looks at what else is to be do
 Work = Callable[[IndexBuild, Callable[[], bool]], int]
 
 
-class BuildRound(Worker):
+class BuildWorker(Worker):
     """Works builds off turn by turn, one batch each.
 
     A second thread leaves its build in the round and goes. A stop request ends the round between
@@ -63,7 +63,7 @@ class BuildRound(Worker):
             try:
                 count = self._work(build, self.stop_requested.is_set)
             except StrataError as error:
-                # The rows are as they were; the sweep asks for them again.
+                # The rows are as they were; the reconciliation asks for them again.
                 logger.warning("Work on %s waits: %s", build, error)
                 self._note(build, error)
                 continue
@@ -88,7 +88,7 @@ class BuildRound(Worker):
         return chosen
 
 
-class PlanRound:
+class PlanWorker:
     """Plans what a build lacks, a slice of artifacts after the other, by one thread of the
     process at a time. It ends where ``work``, for which it plans, ends."""
 
@@ -96,7 +96,7 @@ class PlanRound:
         self,
         unplanned: Callable[[IndexBuild], QuerySet[Artifact]],
         plan: Callable[[UUID, IndexBuild], object],
-        work: BuildRound,
+        work: BuildWorker,
         wake: Callable[[int], None],
     ) -> None:
         self._unplanned = unplanned

@@ -42,7 +42,7 @@ def read_source(source_id: UUID, *, window: int = 0) -> SourceContext:
     chunks = (
         Node.objects.live()
         .filter(source=source.pk, kind="chunk")
-        .exclude(state=Node.State.DOOMED)
+        .exclude(state=Node.State.DELETING)
         .only("point_id", "strategy", "chunk_index", "start_offset", "end_offset", "state")
         .order_by("strategy", "chunk_index")
     )

@@ -143,7 +143,7 @@ window.addEventListener("hashchange", () => {
 // --- The indexes and how far they are -----------------------------------------------------------
 
 function isBusy(index) {
-  return index.nodes.pending + index.nodes.doomed + (index.artifacts_waiting ?? 0) > 0;
+  return index.nodes.pending + index.nodes.deleting + (index.artifacts_waiting ?? 0) > 0;
 }
 
 async function refreshIndexes() {
@@ -211,17 +211,17 @@ function addIndexCard(index) {
 
 function updateIndexCard(index) {
   const { count, failed, bar } = indexCards.get(index.name);
-  const { settled, pending, failed: failures } = index.nodes;
-  const total = settled + pending + failures;
+  const { synced, pending, failed: failures } = index.nodes;
+  const total = synced + pending + failures;
   const failedCount = failures + (index.artifacts_failed ?? 0);
   bar.hidden = !isBusy(index);
   if (isBusy(index)) {
     bar.max = Math.max(total, 1);
-    bar.value = settled;
-    count.textContent = `${grouped.format(settled)} of ${grouped.format(total)}`;
+    bar.value = synced;
+    count.textContent = `${grouped.format(synced)} of ${grouped.format(total)}`;
     count.title = `${grouped.format(pending)} ${nodeNames(index)} wait to be indexed`;
   } else {
-    count.textContent = total ? grouped.format(settled) : "empty";
+    count.textContent = total ? grouped.format(synced) : "empty";
     count.title = total ? nodeNames(index) : "";
   }
   failed.hidden = failedCount === 0;
@@ -241,7 +241,7 @@ function chooseIndex(name) {
   const listed = [...indexes.values()];
   const wanted =
     indexes.get(name) ??
-    listed.find((index) => index.nodes.settled + index.nodes.pending > 0) ??
+    listed.find((index) => index.nodes.synced + index.nodes.pending > 0) ??
     listed.find((index) => isBusy(index)) ??
     listed[0];
   if (wanted) indexCards.get(wanted.name).radio.checked = true;
@@ -441,7 +441,7 @@ function showEmpty() {
   const index = indexes.get(chosenIndex());
   const empty = $("empty");
   const suggested = SUGGESTIONS[index?.name];
-  const isEmpty = index && index.nodes.settled + index.nodes.pending === 0 && !isBusy(index);
+  const isEmpty = index && index.nodes.synced + index.nodes.pending === 0 && !isBusy(index);
   const wanted = `${index?.name} ${isEmpty}`;
   if (empty.dataset.shows === wanted && !empty.hidden) return; // keeps the focus while polling
   empty.dataset.shows = wanted;

@@ -16,16 +16,16 @@ from django.utils.translation import ngettext
 from rest_framework.exceptions import ValidationError as InvalidJSON
 
 from core.admin import Listed, offer_actions, selected
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput
 from core.text import clean_text
 from documents.admin import ArtifactAdmin
 from documents.models import Artifact, Page
 from documents.serializers import MetadataTextField
 from documents.services import retry_parsing
-from documents.tasks import sweep_documents
+from documents.tasks import reconcile_documents
 from indexing import services as indexing
-from indexing.admin.indexes import ERROR_CHARS, IndexOfBuildFilter, wake_settling
+from indexing.admin.indexes import ERROR_CHARS, IndexOfBuildFilter, enqueue_syncing
 from indexing.models import IndexBuild, Node
 from indexing.spec.loaded import get_specs
 from summaries import services, tasks
@@ -41,7 +41,7 @@ LINE_CHARS = 120  # of a summary, in a list
 # --- Queueing --------------------------------------------------------------------------------
 
 
-def wake_writing() -> None:
+def enqueue_writing() -> None:
     """Once this is committed, have it written for the builds that something is due for."""
     due = [
         Exists(model._default_manager.filter(build=OuterRef("pk"), state=Writing.State.DUE))
@@ -49,12 +49,12 @@ def wake_writing() -> None:
     ]
     builds = IndexBuild.objects.receiving().filter(due[0] | due[1])
     for build_id in builds.values_list("pk", flat=True):
-        wake_on_commit(tasks.write, build_id=build_id)
+        enqueue_on_commit(tasks.write, build_id=build_id)
 
 
 def write_again(rows: QuerySet[Any]) -> int:
     count = services.write_again(rows.filter(build__in=IndexBuild.objects.receiving().values("pk")))
-    wake_writing()
+    enqueue_writing()
     return count
 
 
@@ -103,9 +103,9 @@ def retry_artifacts(
         )
         files = retry_parsing(artifacts)  # last: the list may be of those that failed
         if files:
-            wake_on_commit(sweep_documents)
-        wake_settling()
-        wake_writing()
+            enqueue_on_commit(reconcile_documents)
+        enqueue_syncing()
+        enqueue_writing()
     counts = [
         ngettext("%d file", "%d files", files) % files,
         ngettext("%d text", "%d texts", texts) % texts,

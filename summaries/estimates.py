@@ -8,12 +8,12 @@ from typing import Any
 
 from core.text import hash_text
 from documents.models import Artifact, Page
-from indexing.estimates import Foreseen
+from indexing.estimates import NodeEstimate
 from indexing.models import IndexBuild, Node
 from summaries import llm
 from summaries.kinds import fill_context
 from summaries.models import Summary, Writing
-from summaries.reuse import carry_annotations, carry_artifact_summary, carry_page_summaries
+from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
 from summaries.services import draft_annotations, hash_inputs
 from summaries.writers import AnnotationInput, Cost, LanguageModelWriter, Outcome, SummaryInput
 
@@ -29,7 +29,7 @@ class _Texts:
     cost: Cost = field(default_factory=Cost)
 
 
-def foresee_page_summaries(artifact: Artifact, build: IndexBuild) -> Foreseen:
+def estimate_page_summaries(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
     about = build.spec.page_summaries
     assert about is not None
     texts = _page_texts(artifact, build)
@@ -39,7 +39,7 @@ def foresee_page_summaries(artifact: Artifact, build: IndexBuild) -> Foreseen:
         if text
     ]
     unwritten = [page for page, text in texts.of_pages.items() if text is None]
-    return _foreseen(
+    return _estimate_of(
         fill_context(nodes, artifact.title, build),
         texts.cost,
         len(unwritten),
@@ -47,18 +47,18 @@ def foresee_page_summaries(artifact: Artifact, build: IndexBuild) -> Foreseen:
     )
 
 
-def foresee_artifact_summary(artifact: Artifact, build: IndexBuild) -> Foreseen:
+def estimate_artifact_summary(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
     about = build.spec.artifact_summaries
     assert about is not None
     pages = list(_page_texts(artifact, build).of_pages.values())
     if not pages:
-        return Foreseen([])
+        return NodeEstimate([])
     cost, text = Cost(), None
     row = Summary(build=build, artifact=artifact)
     known = [page for page in pages if page is not None]
     if len(known) == len(pages):
         row.input_hash = hash_inputs(known)
-    if carry_artifact_summary(build, row):
+    if reuse_artifact_summary(build, row):
         text = row.text
     elif len(pages) == 1:
         text = pages[0]  # it says it all
@@ -67,18 +67,18 @@ def foresee_artifact_summary(artifact: Artifact, build: IndexBuild) -> Foreseen:
         [outcome] = LanguageModelWriter(asks=False).summarise(inputs, build.spec)
         cost, text = outcome.cost, _said(outcome) if len(known) == len(pages) else None
     if text is None:
-        return _foreseen([], cost, 1, about.sentences * SENTENCE_TOKENS)
+        return _estimate_of([], cost, 1, about.sentences * SENTENCE_TOKENS)
     node = Node(
         build=build, kind="artifact_summary", point_id=artifact.pk, artifact=artifact, text=text
     )
-    return _foreseen(fill_context([node], artifact.title, build), cost)
+    return _estimate_of(fill_context([node], artifact.title, build), cost)
 
 
-def foresee_questions(artifact: Artifact, build: IndexBuild) -> Foreseen:
+def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
     about = build.spec.questions
     assert about is not None
     rows = draft_annotations(artifact, build)
-    carry_annotations(build, rows)
+    reuse_annotations(build, rows)
     questions = {row.chunk_id: row.questions for row in rows if row.state == Writing.State.WRITTEN}
     due = {row.chunk_id: row for row in rows if row.state == Writing.State.DUE}
     cost = Cost()
@@ -103,7 +103,9 @@ def foresee_questions(artifact: Artifact, build: IndexBuild) -> Foreseen:
         for question in dict.fromkeys(asked)
     ]
     unwritten = (len(rows) - len(questions)) * about.count
-    return _foreseen(fill_context(nodes, "", build), cost, unwritten, unwritten * QUESTION_TOKENS)
+    return _estimate_of(
+        fill_context(nodes, "", build), cost, unwritten, unwritten * QUESTION_TOKENS
+    )
 
 
 def _page_texts(artifact: Artifact, build: IndexBuild) -> _Texts:
@@ -112,13 +114,13 @@ def _page_texts(artifact: Artifact, build: IndexBuild) -> _Texts:
         Summary(build=build, artifact=artifact, page=page, input_hash=hash_text(page.text))
         for page in pages.values()
     ]
-    carry_page_summaries(build, rows)
+    reuse_page_summaries(build, rows)
     texts = _Texts()
     inputs: dict[uuid.UUID, SummaryInput] = {}
     for page, row in zip(pages.values(), rows, strict=True):
-        is_carried = row.state == Writing.State.WRITTEN
-        texts.of_pages[page] = row.text if is_carried else None
-        if not is_carried:
+        is_reused = row.state == Writing.State.WRITTEN
+        texts.of_pages[page] = row.text if is_reused else None
+        if not is_reused:
             inputs[page.pk] = SummaryInput([page.text], True)
     if inputs and llm.is_configured():
         for outcome in LanguageModelWriter(asks=False).summarise(inputs, build.spec):
@@ -137,10 +139,10 @@ def _add(total: Cost, cost: Cost) -> None:
         setattr(total, name, getattr(total, name) + getattr(cost, name))
 
 
-def _foreseen(
+def _estimate_of(
     nodes: Sequence[Node], cost: Cost, unwritten_count: int = 0, unwritten_tokens: int = 0
-) -> Foreseen:
-    return Foreseen(
+) -> NodeEstimate:
+    return NodeEstimate(
         list(nodes),
         unwritten_count,
         unwritten_tokens,

@@ -87,7 +87,7 @@ class _SummaryKind:
             text_hash=OuterRef("text_hash"),
             source_hash=OuterRef("written_hash"),
             attributes_hash=OuterRef("artifact__attributes_hash"),
-        ).exclude(state=Node.State.DOOMED)
+        ).exclude(state=Node.State.DELETING)
         written = Summary.objects.filter(build__in=builds, artifact=OuterRef("pk")).with_text()
         return Exists(written.filter(~Exists(mirrored)))
 
@@ -220,7 +220,7 @@ class QuestionKind:
             chunk_index=OuterRef("chunk_index"),
             source_hash=OuterRef("source_hash"),
             attributes_hash=OuterRef("artifact__attributes_hash"),
-        ).exclude(state=Node.State.DOOMED)
+        ).exclude(state=Node.State.DELETING)
         mirrored = nodes.annotate(
             annotation_hash=KeyTextTransform("annotation_hash", "details")
         ).filter(annotation_hash=OuterRef("output_hash"))

@@ -11,14 +11,14 @@ from summaries import llm
 from summaries.models import Annotation, Summary, Writing
 from summaries.writers import EXTRACTIVE
 
-_CARRIED = ["state", "written_hash", "model_name", "is_by_hand", "written_at"]
-_CARRIED_OF_SUMMARIES = [*_CARRIED, "text", "text_hash", "citations"]
-_CARRIED_OF_ANNOTATIONS = [
-    *_CARRIED, "questions", "summary", "fields", "output_hash", "dropped_count",
+_REUSED = ["state", "written_hash", "model_name", "is_by_hand", "written_at"]
+_REUSED_OF_SUMMARIES = [*_REUSED, "text", "text_hash", "citations"]
+_REUSED_OF_ANNOTATIONS = [
+    *_REUSED, "questions", "summary", "fields", "output_hash", "dropped_count",
 ]  # fmt: skip
 
 
-def carry_page_summaries(build: IndexBuild, rows: Sequence[Summary]) -> None:
+def reuse_page_summaries(build: IndexBuild, rows: Sequence[Summary]) -> None:
     """Fill those of these new rows that another build can fill.
 
     What was written by hand goes along whatever the recipe; what rules wrote, where the text
@@ -27,24 +27,24 @@ def carry_page_summaries(build: IndexBuild, rows: Sequence[Summary]) -> None:
     found = Summary.objects.of_pages().filter(page__in=[row.page_id for row in rows])
     by_page = {each.page_id: each for each in _written(build, found, "page_summaries")}
     for row in rows:
-        _fill(row, by_page.get(row.page_id), _CARRIED_OF_SUMMARIES)
+        _fill(row, by_page.get(row.page_id), _REUSED_OF_SUMMARIES)
 
 
-def carry_artifact_summary(build: IndexBuild, row: Summary) -> bool:
+def reuse_artifact_summary(build: IndexBuild, row: Summary) -> bool:
     """Fill this new row if another build can; whether it could."""
     found = Summary.objects.of_artifacts().filter(artifact=row.artifact_id)
     for written in _written(build, found, "artifact_summaries"):
-        if _fill(row, written, _CARRIED_OF_SUMMARIES):
+        if _fill(row, written, _REUSED_OF_SUMMARIES):
             return True
     return False
 
 
-def carry_annotations(build: IndexBuild, rows: Sequence[Annotation]) -> None:
-    """``carry_page_summaries`` for the questions of chunks that are cut as they were."""
+def reuse_annotations(build: IndexBuild, rows: Sequence[Annotation]) -> None:
+    """``reuse_page_summaries`` for the questions of chunks that are cut as they were."""
     found = Annotation.objects.filter(chunk_id__in=[row.chunk_id for row in rows])
     by_chunk = {each.chunk_id: each for each in _written(build, found, "questions")}
     for row in rows:
-        _fill(row, by_chunk.get(row.chunk_id), _CARRIED_OF_ANNOTATIONS)
+        _fill(row, by_chunk.get(row.chunk_id), _REUSED_OF_ANNOTATIONS)
 
 
 def _written(build: IndexBuild, found: Any, section: str) -> Any:

@@ -4,7 +4,7 @@
     Page saved       -> commit -> tasks.plan_writing
     due rows                   -> tasks.write          claim -> write -> kept -> plan_nodes
     Summary saved    -> commit -> plan_nodes, and tasks.write for its artifact's summary
-    each minute (beat)         -> tasks.sweep_writing  whatever no signal woke
+    each minute (beat)         -> tasks.reconcile_writing  whatever no signal woke
 
 Parsing writes pages in bulk, without signals, and saves the artifact last; so does the writing
 of summaries, and the task plans their nodes.
@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from documents.models import Artifact, Page
 from indexing.models import IndexBuild
 from indexing.tasks import plan_nodes
@@ -43,8 +43,8 @@ def enqueue_nodes(instance: Summary | Annotation, *, raw: bool = False, **kwargs
     if raw:
         return
     kinds = list(KINDS_OF[type(instance)])
-    wake_on_commit(plan_nodes, artifact_id=str(instance.artifact_id), kinds=kinds)
-    wake_on_commit(tasks.write, build_id=instance.build_id)
+    enqueue_on_commit(plan_nodes, artifact_id=str(instance.artifact_id), kinds=kinds)
+    enqueue_on_commit(tasks.write, build_id=instance.build_id)
 
 
 def _enqueue(artifact_id: UUID, index: str) -> None:
@@ -52,4 +52,4 @@ def _enqueue(artifact_id: UUID, index: str) -> None:
         build.spec.is_written_about for build in IndexBuild.objects.receiving().filter(index=index)
     ):
         return
-    wake_on_commit(tasks.plan_writing, artifact_id=str(artifact_id))
+    enqueue_on_commit(tasks.plan_writing, artifact_id=str(artifact_id))

@@ -14,7 +14,7 @@ from core.exceptions import StrataError
 from indexing.models import IndexBuild
 from indexing.services import note_problem
 from indexing.tasks import plan_nodes
-from indexing.workers import BuildRound, PlanRound
+from indexing.workers import BuildWorker, PlanWorker
 from summaries import services
 
 logger = logging.getLogger(__name__)
@@ -34,15 +34,15 @@ def _plan(artifact_id: UUID, build: IndexBuild) -> bool:
     try:
         services.plan_writing(artifact_id, build)
     except StrataError as error:
-        # The sweep asks for it again; the other builds have their turn meanwhile.
+        # The reconciliation asks for it again; the other builds have their turn meanwhile.
         logger.warning("Planning to write about %s waits: %s", artifact_id, error)
         note_problem(build, error, field="writing_problem")
         return False
     return True
 
 
-writing = BuildRound(_write, partial(note_problem, field="writing_problem"))
-planning = PlanRound(
+writing = BuildWorker(_write, partial(note_problem, field="writing_problem"))
+planning = PlanWorker(
     services.unplanned_artifacts, _plan, writing, lambda build_id: write.delay(build_id=build_id)
 )
 
@@ -70,7 +70,7 @@ def write(*, build_id: int) -> None:
 
 
 @shared_task
-def sweep_writing() -> None:
+def reconcile_writing() -> None:
     """Wake whatever the rows say is not written: lost messages, outages, dead workers."""
     for build in IndexBuild.objects.working():
         if services.has_writable(build):

@@ -31,7 +31,7 @@ def offered(client: Client, model: str) -> set[str]:
     return set() if form is None else {name for name, _ in form.fields["action"].choices if name}
 
 
-def record_wakes(monkeypatch, *tasks: Any) -> list[tuple[str, dict[str, Any]]]:
+def record_enqueued(monkeypatch, *tasks: Any) -> list[tuple[str, dict[str, Any]]]:
     """Have these tasks noted, not run."""
     wakes: list[tuple[str, dict[str, Any]]] = []
     for task in tasks:

@@ -5,7 +5,7 @@ from typing import Any
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild
-from indexing.services import plan_nodes, settle_nodes
+from indexing.services import plan_nodes, sync_nodes
 
 PARAGRAPHS = [
     "The heron stands in the shallows at dawn. It waits for fish without moving.",
@@ -21,9 +21,9 @@ def give(text: str = "\n\n".join(PARAGRAPHS), *, index: str = "plain", **given: 
     return add_artifact(index, TextContent((text,)), **given)[0]
 
 
-def settle(build: IndexBuild, *artifacts: Artifact) -> None:
-    """Plan these artifacts and settle the build to its end."""
+def sync(build: IndexBuild, *artifacts: Artifact) -> None:
+    """Plan these artifacts and sync the build to its end."""
     for artifact in artifacts:
         plan_nodes(artifact.pk, build)
-    while settle_nodes(build):
+    while sync_nodes(build):
         pass

@@ -11,7 +11,7 @@ from indexing.kinds.chunk import ChunkKind
 from indexing.models import Index, IndexBuild
 from indexing.spec import IndexSpec
 from summaries.models import Annotation, Summary, Writing
-from tests.factories import settle
+from tests.factories import sync
 
 WRITER = "a hand in the tests"
 
@@ -97,13 +97,13 @@ STARTS: Sequence[str] = ("Who says that", "Why is it so that", "Is it true that"
 
 
 def write_all(build: IndexBuild, *artifacts: Artifact, **asked: Any) -> None:
-    """Write what the build's recipe asks for of these artifacts, and settle it."""
+    """Write what the build's recipe asks for of these artifacts, and sync it."""
     for artifact in artifacts:
         if build.spec.page_summaries is not None:
             summarise(build, artifact)
         if build.spec.questions is not None:
             question(build, artifact, **asked)
-    settle(build, *artifacts)
+    sync(build, *artifacts)
 
 
 def _written(input_hash: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 something happened  -> services.announce           in its transaction: a row per receiver
 Delivery saved      -> commit -> tasks.deliver     due rows -> signed POSTs -> delivered, or
                                                    due again later, given up after a day
-each minute (beat)  -> tasks.sweep_deliveries      whatever no signal woke
+each minute (beat)  -> tasks.reconcile_deliveries      whatever no signal woke
 """
 
 from typing import Any

@@ -14,7 +14,7 @@ from webhooks import services
 from webhooks.models import Delivery
 
 
-class DeliveryRound(Worker):
+class DeliveryWorker(Worker):
     """Delivers what is due by one thread of the process at a time.
 
     A second thread would only wait for the same receivers; it leaves its deliveries to the
@@ -41,22 +41,22 @@ class DeliveryRound(Worker):
         return attempt_count
 
 
-delivery_worker = DeliveryRound()
+delivery_worker = DeliveryWorker()
 
 
 @shared_task
 def send_due_deliveries() -> None:
-    """Deliver what is due, and come again for what falls due before the next sweep."""
+    """Deliver what is due, and come again for what falls due before the next reconciliation."""
     if not delivery_worker.run():
         return
     if (due_at := services.find_next_attempt_at()) is not None:
         seconds = (due_at - timezone.now()).total_seconds()
-        if seconds < settings.STRATA_SWEEP_SECONDS:
+        if seconds < settings.STRATA_RECONCILE_SECONDS:
             send_due_deliveries.apply_async(countdown=max(0.0, seconds))
 
 
 @shared_task
-def sweep_deliveries() -> None:
+def reconcile_deliveries() -> None:
     """Enqueue sending where deliveries are due that no message announced."""
     services.clean_up_deliveries()
     if Delivery.objects.claimable().exists():

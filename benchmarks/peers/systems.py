@@ -137,7 +137,7 @@ class Strata:
         assert self._giving
         self._giving.join()
         deadline = time.monotonic() + REST_SECONDS
-        while self._is_running() and not self._is_settled():
+        while self._is_running() and not self._is_synced():
             assert time.monotonic() < deadline
             time.sleep(0.2)
 
@@ -161,7 +161,7 @@ class Strata:
             offset += 100
 
     def has_points(self) -> bool:
-        return bool(self._progress()["nodes"]["settled"])
+        return bool(self._progress()["nodes"]["synced"])
 
     def points(self) -> list[Point]:
         """Its engine belongs to its process, so that one is stopped meanwhile."""
@@ -192,7 +192,7 @@ class Strata:
     def _is_running(self) -> bool:
         return self._service.process is not None and self._service.process.poll() is None
 
-    def _is_settled(self) -> bool:
+    def _is_synced(self) -> bool:
         try:
             report = self._service.api.post("indexes/peer/verify/").json()
         except httpx.TransportError:

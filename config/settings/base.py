@@ -114,20 +114,20 @@ STRATA_MODELS_DIR = Path(
     os.environ.get("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models")
 )  # converted and downloaded weights
 STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or None  # all cores
-STRATA_SETTLE_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
+STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
 STRATA_LEASE_SECONDS = 120  # a claim not finished by then is open to others
 STRATA_MAX_ATTEMPTS = 5
 STRATA_MIN_FREE_BYTES = 256 * 2**20  # the engine dies on a full disk, so writes stop before it
-STRATA_SWEEP_SECONDS = 60
+STRATA_RECONCILE_SECONDS = 60
 # Of work on builds at a stretch, and the batch then under way: what else waits for this worker
 # has its turn, and a child that has grown is replaced.
 STRATA_WORKER_RUN_SECONDS = 20
-STRATA_DOUBT_SECONDS = 300  # a write not answered by then is over, and looked into
+STRATA_UNCONFIRMED_SECONDS = 300  # a write not answered by then is over, and looked into
 STRATA_MIN_REVISION_SECONDS = 5.0  # a search waits for a write it is to show; then it says 409
 STRATA_RETIRED_BUILD_GRACE_SECONDS = (
     60  # a build given up is removed then: longer than any search reads it
 )
-STRATA_AUDIT_SOURCES = 500  # sources whose text each sweep hashes again
+STRATA_AUDIT_SOURCES = 500  # sources whose text each reconciliation hashes again
 
 # What follows an index's name in those of its collections, unless its spec names them. Points
 # stay where they are: change it before the first document.

@@ -110,7 +110,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_keepalive": True,
     "health_check_interval": 30,  # seconds
 }
-# Once more at once, for a connection that broke while it lay idle, and no more: the sweep makes
+# Once more at once, for a connection that broke while it lay idle, and no more: the reconciliation
+# makes
 # up for what could not be sent. (Without any retry here, Celery would try for six seconds.)
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 

@@ -46,8 +46,8 @@ def fill_index(name: str, folder: Path) -> None:
                     advance(1)
     if build.spec.is_written_about:
         _write(build)
-    with progress_bar("Indexing", Node.objects.unsettled(build).count()) as advance:
-        while count := services.settle_nodes(build):
+    with progress_bar("Indexing", Node.objects.unsynced(build).count()) as advance:
+        while count := services.sync_nodes(build):
             advance(count)
     failed = Node.objects.filter(build=build, state=Node.State.FAILED)
     if failed.exists():

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.translation import ngettext
 
 from core.admin import Listed, LookedAt, offer_actions, selected
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from core.exceptions import StrataError
 from documents.admin import IndexFilter
 from documents.models import Artifact
@@ -27,7 +27,7 @@ from indexing.admin.regenerations import (
     regenerate_nodes,
 )
 from indexing.comparison_text import describe_comparison, summarise_comparison
-from indexing.models import NOT_SETTLED, Index, IndexBuild, Node
+from indexing.models import NOT_SYNCED, Index, IndexBuild, Node
 from indexing.spec import COLLECTIONS
 
 ERROR_CHARS = 200  # of an error, in a list
@@ -83,12 +83,12 @@ class KindFilter(admin.SimpleListFilter):
         return queryset if kind is None else queryset.filter(kind=kind)
 
 
-def wake_settling() -> None:
-    """Once this is committed, have the builds settled that have something to settle."""
+def enqueue_syncing() -> None:
+    """Once this is committed, have the builds synced that have something to sync."""
     pending = Node.objects.filter(build=OuterRef("pk"), state=Node.State.PENDING)
     builds = IndexBuild.objects.receiving().filter(Exists(pending))
     for build_id in builds.values_list("pk", flat=True):
-        wake_on_commit(tasks.settle, build_id=build_id)
+        enqueue_on_commit(tasks.sync, build_id=build_id)
 
 
 def say_queued(model_admin: Listed, request: HttpRequest, node_count: int) -> None:
@@ -101,7 +101,7 @@ def embed_artifacts_again(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
     count = services.embed_again(Node.objects.filter(artifact__in=selected(queryset)))
-    wake_settling()
+    enqueue_syncing()
     say_queued(model_admin, request, count)
 
 
@@ -116,16 +116,16 @@ class IndexAdmin(Kept):
     list_select_related = ["live_build"]
     long_fields = ["live_build__recipe"]
     actions = [
-        "sweep", "verify", "verify_and_repair", "apply_spec", "roll_back", "prune",
+        "reconcile", "verify", "verify_and_repair", "apply_spec", "roll_back", "prune",
         regenerate_indexes, regenerate_missing_of_indexes,
     ]  # fmt: skip
 
-    @admin.action(description="Sweep now", permissions=["queue"])
-    def sweep(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
-        """Sweeps look through every index; what they find, they queue by index."""
-        tasks.wake_sweeps()
+    @admin.action(description="Reconcile now", permissions=["queue"])
+    def reconcile(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
+        """Reconciliations look through every index; what they find, they queue by index."""
+        tasks.enqueue_reconciliation()
         count = queryset.count()
-        message = ngettext("Sweeping %d index.", "Sweeping %d indexes.", count) % count
+        message = ngettext("Reconciling %d index.", "Reconciling %d indexes.", count) % count
         self.message_user(request, message, messages.SUCCESS)
 
     @admin.action(description="Verify", permissions=["queue"])
@@ -142,7 +142,7 @@ class IndexAdmin(Kept):
         """It takes minutes where there is much to compare: the reports come with the builds."""
         builds = IndexBuild.objects.receiving().filter(index__in=selected(queryset))
         for build in builds:
-            wake_on_commit(tasks.verify_build, build_id=build.pk, repair=repair)
+            enqueue_on_commit(tasks.verify_build, build_id=build.pk, repair=repair)
         message = ngettext(
             "Verifying %d build; its report will be shown with it.",
             "Verifying %d builds; their reports will be shown with them.",
@@ -159,7 +159,7 @@ class IndexAdmin(Kept):
             return f"{build} is being built beside the live build."
 
         self.do_each(request, selected(queryset), apply)
-        tasks.wake_sweeps()
+        tasks.enqueue_reconciliation()
 
     @admin.action(description="Roll back", permissions=["queue"])
     def roll_back(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
@@ -167,11 +167,11 @@ class IndexAdmin(Kept):
             return f"{lifecycle.roll_back(index.name)} answers again."
 
         self.do_each(request, selected(queryset), go_back)
-        wake_on_commit(tasks.tidy_store)
+        enqueue_on_commit(tasks.tidy_store)
 
     @admin.action(description="Prune", permissions=["queue"])
     def prune(self, request: HttpRequest, queryset: QuerySet[Index]) -> HttpResponse | None:
-        def give_up_kept(index: Index) -> str:
+        def give_up_standby(index: Index) -> str:
             pruned = lifecycle.prune_builds(index.name)
             names = ", ".join(str(build) for build in pruned)
             return f"{names} is given up." if names else f"{index} keeps no build to roll back to."
@@ -180,7 +180,7 @@ class IndexAdmin(Kept):
         question = "Give up the builds that are kept to roll back to? Their points are removed."
         page = self.ask_first(request, "prune", question, [(index, "") for index in indexes])
         if page is None:
-            self.do_each(request, indexes, give_up_kept)
+            self.do_each(request, indexes, give_up_standby)
         return page
 
 
@@ -207,8 +207,8 @@ class IndexBuildAdmin(Kept):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         counts = {
-            f"{state}_count": _count_nodes(NOT_SETTLED, Q(state=state))
-            for state in (Node.State.PENDING, Node.State.DOOMED, Node.State.FAILED)
+            f"{state}_count": _count_nodes(NOT_SYNCED, Q(state=state))
+            for state in (Node.State.PENDING, Node.State.DELETING, Node.State.FAILED)
         }
         return super().get_queryset(request).annotate(node_count=_count_nodes(), **counts)
 
@@ -222,12 +222,12 @@ class IndexBuildAdmin(Kept):
         counts = ", ".join(f"{count} {sort}" for sort, count in build.report["findings"].items())
         return counts or "sound"
 
-    @admin.display(description="nodes settled")
+    @admin.display(description="nodes synced")
     def progress(self, build: Any) -> str:
-        total = build.node_count - build.doomed_count
-        settled = total - build.pending_count - build.failed_count
+        total = build.node_count - build.deleting_count
+        synced = total - build.pending_count - build.failed_count
         failed = f", {build.failed_count:,} failed" if build.failed_count else ""
-        return f"{settled:,} of {total:,}{failed}"
+        return f"{synced:,} of {total:,}{failed}"
 
     @admin.display(description="documents it lacks")
     def missing(self, build: IndexBuild) -> str:
@@ -286,7 +286,7 @@ class IndexBuildAdmin(Kept):
             return f"{build} goes on."
 
         self.do_each(request, selected(queryset), resume)
-        tasks.wake_sweeps()
+        tasks.enqueue_reconciliation()
 
     @admin.action(description="Give up", permissions=["queue"])
     def give_up(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> HttpResponse | None:
@@ -320,7 +320,7 @@ class NodeAdmin(Kept):
         "state",
         "attempts",
         "error",
-        "settled_at",
+        "synced_at",
     ]
     list_filter = ["state", KindFilter, IndexOfBuildFilter]
     list_select_related = ["build"]
@@ -354,11 +354,11 @@ class NodeAdmin(Kept):
     @admin.action(description="Embed again", permissions=["queue"])
     def embed_again(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
         count = services.embed_again(selected(queryset))
-        wake_settling()
+        enqueue_syncing()
         say_queued(self, request, count)
 
     @admin.action(description="Retry failed", permissions=["queue"])
     def retry_failed(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
         count = services.retry_failed(selected(queryset))
-        wake_settling()
+        enqueue_syncing()
         say_queued(self, request, count)

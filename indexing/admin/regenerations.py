@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.translation import ngettext
 
 from core.admin import Listed, LookedAt, selected
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from core.exceptions import StrataError
 from documents.admin import IndexFilter
 from documents.models import Artifact
@@ -31,7 +31,7 @@ def _begin(model_admin: Listed, request: HttpRequest, asked: Iterable[Asked]) ->
         except StrataError as error:
             model_admin.message_user(request, f"{error} {error.fix or ''}".strip(), messages.ERROR)
             continue
-        wake_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
+        enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         count = regeneration.total_count
         of = ngettext("of %d document", "of %d documents", count) % count
         said = format_html(

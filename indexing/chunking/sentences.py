@@ -18,7 +18,7 @@ class Sentence(NamedTuple):
     is_opening: bool  # the first of a paragraph; not of one that stands under a heading
 
 
-# Each alternative starts at a character that settles it and never gives back what it took, so
+# Each alternative starts at a character that syncs it and never gives back what it took, so
 # that one pass stays linear on runs of dots, spaces or newlines.
 _CLOSERS = r"""["'”’»›)\]}」』】》〉）］｝]*+(?:\[\d{1,3}\])*+"""
 _BREAK = regex.compile(

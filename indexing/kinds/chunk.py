@@ -36,7 +36,7 @@ class ChunkKind(UnwrittenKind):
             kind=self.name,
             source_hash=OuterRef("content_hash"),
             attributes_hash=OuterRef("artifact__attributes_hash"),
-        ).exclude(state=Node.State.DOOMED)
+        ).exclude(state=Node.State.DELETING)
         return Exists(Source.objects.filter(~Exists(mirrored), artifact=OuterRef("pk")))
 
 

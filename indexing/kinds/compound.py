@@ -49,7 +49,7 @@ class CompoundKind(UnwrittenKind):
                 artifact=OuterRef("pk"),
                 kind=self.name,
                 attributes_hash=OuterRef("attributes_hash"),
-            ).exclude(state=Node.State.DOOMED)
+            ).exclude(state=Node.State.DELETING)
             conditions |= _holds_structures(build.spec.compounds.field) & Q(~Exists(mirrored))
         return conditions
 

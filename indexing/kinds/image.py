@@ -49,5 +49,5 @@ class ImageKind(UnwrittenKind):
             kind=self.name,
             source_hash=OuterRef("sha256"),
             attributes_hash=OuterRef("attributes_hash"),
-        ).exclude(state=Node.State.DOOMED)
+        ).exclude(state=Node.State.DELETING)
         return Q(has_file=True, media_type__in=IMAGE_TYPES) & ~Q(Exists(mirrored))

@@ -9,7 +9,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from core.local_workers import local_workers
 from core.running_server import find_server
 from indexing.stores.ownership import exclusive_store_access, is_embedded
-from indexing.tasks import wake_sweeps
+from indexing.tasks import enqueue_reconciliation
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,6 @@ def trigger_reconciliation() -> None:
         server.reconcile()
         return
     try:
-        wake_sweeps()
+        enqueue_reconciliation()
     except BrokerError:
         logger.warning("The broker is away; the work begins within a minute of its return")

@@ -72,15 +72,15 @@ def wait_for_regeneration(
     before: tuple[int, int, int] | None = None
     with make_bars(console) as bars:
         documents = bars.add_task("Going through documents", total=regeneration.total_count)
-        nodes = bars.add_task("Settling nodes", total=None)
+        nodes = bars.add_task("Syncing nodes", total=None)
         while True:
             progress = regeneration_progress(get_regeneration(regeneration.pk))
             row, now = progress.regeneration, time.monotonic()
-            if progress.is_settled:
+            if progress.is_synced:
                 return progress
-            settled = max(0, row.node_count - progress.pending_count)
+            synced = max(0, row.node_count - progress.pending_count)
             bars.update(documents, completed=row.done_count, total=row.total_count)
-            bars.update(nodes, completed=settled, total=row.node_count)
+            bars.update(nodes, completed=synced, total=row.node_count)
             counts = row.done_count, progress.pending_count, progress.awaited_count
             if counts != before:
                 before, progressed_at = counts, now
@@ -91,7 +91,7 @@ def wait_for_regeneration(
                     raise CommandError("The server has stopped; the next one goes on with it.")
             if not console.is_terminal and now - line_at >= LOG_LINE_SECONDS:
                 line_at = now
-                line = _format_regeneration_progress(progress, settled / (now - started_at))
+                line = _format_regeneration_progress(progress, synced / (now - started_at))
                 print(line, file=sys.stderr, flush=True)  # noqa: T201
             time.sleep(WAIT_POLL_SECONDS)
 

@@ -1,6 +1,6 @@
 """Having nodes made and embedded anew: asked for once, gone through artifact by artifact.
 
-What it makes due, the ledger settles. Nothing here enqueues.
+What it makes due, the ledger syncs. Nothing here enqueues.
 """
 
 from indexing.regeneration.asking import (

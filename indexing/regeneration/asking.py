@@ -92,7 +92,7 @@ def get_regeneration(regeneration_id: UUID) -> Regeneration:
 
 
 def cancel_regeneration(regeneration: Regeneration) -> None:
-    """Make nothing more due for it; what is due already is settled all the same. One that is
+    """Make nothing more due for it; what is due already is synced all the same. One that is
     over stays as it is."""
     running = Regeneration.objects.running().filter(pk=regeneration.pk)
     running.update(state=Regeneration.State.CANCELLED, finished_at=timezone.now())

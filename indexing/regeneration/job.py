@@ -17,7 +17,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from core.exceptions import StrataError
-from indexing.models import NOT_SETTLED, Node, Regeneration, lease_end
+from indexing.models import NOT_SYNCED, Node, Regeneration, lease_end
 from indexing.regeneration.scope import ROWS_AT_ONCE, Scope, next_artifacts
 from indexing.services import embed_again, plan_nodes, retry_failed
 
@@ -34,7 +34,7 @@ class _Overtaken(Exception):
 
 @dataclass(slots=True)
 class Due:
-    """What there is to wake for: builds with nodes to settle, and how many texts to write."""
+    """What there is to wake for: builds with nodes to sync, and how many texts to write."""
 
     builds: set[int] = field(default_factory=set)
     text_count: int = 0
@@ -143,11 +143,11 @@ def _regenerate_artifact(
             if regeneration.is_for_missing:
                 retry_failed(nodes)
                 for part in _parts(scope.pointless.get(artifact_id, [])):
-                    embed_again(nodes.filter(pk__in=part, state=Node.State.SETTLED))
+                    embed_again(nodes.filter(pk__in=part, state=Node.State.SYNCED))
             if not is_partial or regeneration.is_for_missing:
                 for kind in kinds:
                     text_count += kind.write_again(artifact_id, build, only_refused=is_partial)
-            if pending := nodes.filter(NOT_SETTLED, state=Node.State.PENDING).count():
+            if pending := nodes.filter(NOT_SYNCED, state=Node.State.PENDING).count():
                 node_count += pending
                 builds.add(build.pk)
         _advance(

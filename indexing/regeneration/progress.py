@@ -1,4 +1,4 @@
-"""How far a regeneration is, and what of it is still to be settled."""
+"""How far a regeneration is, and what of it is still to be synced."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from django.db.models import Q
 from django.utils import timezone
 
 from indexing.kinds.registry import NEVER, Condition, NodeKind
-from indexing.models import NOT_SETTLED, IndexBuild, Node, Regeneration
+from indexing.models import NOT_SYNCED, IndexBuild, Node, Regeneration
 from indexing.regeneration.scope import artifacts_of, builds_of
 
 
 @dataclass(frozen=True, slots=True)
 class RegenerationProgress:
-    """A regeneration, and what of the artifacts it has gone through is still to be settled."""
+    """A regeneration, and what of the artifacts it has gone through is still to be synced."""
 
     regeneration: Regeneration
     pending_count: int  # nodes
@@ -27,7 +27,7 @@ class RegenerationProgress:
     problem: str  # what holds it up just now
 
     @property
-    def is_settled(self) -> bool:
+    def is_synced(self) -> bool:
         is_over = self.regeneration.state != Regeneration.State.RUNNING
         return is_over and not self.pending_count and not self.awaited_count
 
@@ -56,7 +56,7 @@ class RegenerationProgress:
                 "pending": self.pending_count,
                 "failed": self.failed_count,
             },
-            "is_settled": self.is_settled,
+            "is_synced": self.is_synced,
             "artifacts_per_second": self.artifacts_per_second,
             "eta_seconds": self.eta_seconds,
             "problem": self.problem or None,
@@ -73,7 +73,7 @@ def regeneration_progress(regeneration: Regeneration) -> RegenerationProgress:
     pending = failed = awaited = refused = 0
     if regeneration.cursor is not None:
         for build, kinds in builds:
-            nodes = Node.objects.filter(NOT_SETTLED, gone_through("artifact_id"), build=build)
+            nodes = Node.objects.filter(NOT_SYNCED, gone_through("artifact_id"), build=build)
             nodes = nodes.filter(kind__in=[kind.name for kind in kinds])
             pending += nodes.filter(state=Node.State.PENDING).count()
             failed += nodes.filter(state=Node.State.FAILED).count()

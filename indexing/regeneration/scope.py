@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from core.text import hash_text
 from documents.models import Artifact, Page, Source
 from indexing.kinds.registry import NodeKind, recipe_kinds
-from indexing.models import NOT_SETTLED, IndexBuild, Node, Regeneration
+from indexing.models import NOT_SYNCED, IndexBuild, Node, Regeneration
 from indexing.stores import get_store
 
 SLICE = 100  # artifacts looked at together
@@ -45,7 +45,7 @@ class Scope:
     builds: dict[str, list[tuple[IndexBuild, list[NodeKind]]]]  # by index, with what it regenerates
     index_of: dict[UUID, str]
     wanted: set[UUID]  # artifacts
-    pointless: dict[UUID, list[int]]  # artifact -> its settled nodes without a point
+    pointless: dict[UUID, list[int]]  # artifact -> its synced nodes without a point
 
     @classmethod
     def of(cls, regeneration: Regeneration, artifact_ids: Sequence[UUID]) -> "Scope":
@@ -72,13 +72,13 @@ class Scope:
         self, artifacts: QuerySet[Artifact], build: IndexBuild, kinds: Sequence[NodeKind]
     ) -> None:
         nodes = Node.objects.filter(build=build, kind__in=[kind.name for kind in kinds])
-        failed = nodes.filter(NOT_SETTLED, artifact=OuterRef("pk"), state=Node.State.FAILED)
+        failed = nodes.filter(NOT_SYNCED, artifact=OuterRef("pk"), state=Node.State.FAILED)
         lacks = Q(Exists(failed))
         for kind in kinds:
             lacks |= Q(kind.is_unplanned([build.pk])) | Q(kind.is_refused([build.pk]))
         self.wanted |= set(artifacts.filter(lacks).values_list("pk", flat=True))
         for artifact_id, node_id in _without_points(
-            build, nodes.filter(artifact__in=artifacts.values("pk"), state=Node.State.SETTLED)
+            build, nodes.filter(artifact__in=artifacts.values("pk"), state=Node.State.SYNCED)
         ):
             self.pointless.setdefault(artifact_id, []).append(node_id)
             self.wanted.add(artifact_id)
@@ -89,7 +89,7 @@ class Scope:
         nodes = Node.objects.filter(build=build, kind__in=[kind.name for kind in kinds])
         unhashed = nodes.filter(
             Q(text_hash=None) | Q(source_hash=None), artifact=OuterRef("pk")
-        ).exclude(state=Node.State.DOOMED)
+        ).exclude(state=Node.State.DELETING)
         is_stale = Q(Exists(unhashed))
         for kind in kinds:
             is_stale |= Q(kind.is_unplanned([build.pk]))

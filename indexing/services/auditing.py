@@ -34,17 +34,17 @@ def audit_documents(build: IndexBuild) -> list[UUID]:
         elif any(source.content_hash != hash_text(source.text) for source in sources):
             due.append(artifact.pk)
     IndexBuild.objects.filter(pk=build.pk).update(audit_cursor=last)
-    return due + list(bereft_artifacts(build))
+    return due + list(orphaned_artifacts(build))
 
 
-def bereft_artifacts(build: IndexBuild) -> Any:
-    """Ids of artifacts that are gone, or lost a source or page, but still have nodes to doom."""
-    nodes = Node.objects.filter(build=build).exclude(state=Node.State.DOOMED)
+def orphaned_artifacts(build: IndexBuild) -> Any:
+    """Ids of artifacts that are gone, or lost a source or page, but still have nodes to delete."""
+    nodes = Node.objects.filter(build=build).exclude(state=Node.State.DELETING)
     has_source, has_page, is_there = (
         Exists(model.objects.filter(pk=OuterRef(name)))
         for model, name in ((Source, "source_id"), (Page, "page_id"), (Artifact, "artifact_id"))
     )
-    is_bereft = (
+    is_orphaned = (
         Q(~has_source, source_id__isnull=False) | Q(~has_page, page_id__isnull=False) | Q(~is_there)
     )
-    return nodes.filter(is_bereft).values_list("artifact_id", flat=True).distinct()
+    return nodes.filter(is_orphaned).values_list("artifact_id", flat=True).distinct()

@@ -22,7 +22,7 @@ from indexing.services.slices import ROWS_PER_STATEMENT, slices
 PLANNED_FIELDS = [
     "kind", "artifact", "page", "source", "strategy", "chunk_index", "start_offset", "end_offset",
     "text", "context", "text_hash", "source_hash", "attributes_hash", "input_hash",
-    "settled_input_hash", "payload_hash", "details", "embedded_at", "token_count",
+    "synced_input_hash", "payload_hash", "details", "embedded_at", "token_count",
     "embedding_model", "dimension", "state", "attempts", "last_error", "lease_token",
     "leased_until", "planned_at",
 ]  # fmt: skip
@@ -32,7 +32,7 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
     """Make the ledger of ``build`` mirror one artifact as it is now: all of it, or its nodes
     of some kinds.
 
-    New nodes and nodes that changed become pending, vanished ones doomed, the rest stays
+    New nodes and nodes that changed become pending, vanished ones `deleting`, the rest stays
     untouched. While the artifact waits to be parsed, its nodes stay as they are: readers keep
     what was there before.
     """
@@ -40,7 +40,7 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
         artifacts = Artifact.objects.filter(pk=artifact_id, index=build.index_id)
         artifact = artifacts.with_sources().first()
         if artifact is None:
-            _doomable(build, artifact_id).update(state=Node.State.DOOMED)
+            _deletable(build, artifact_id).update(state=Node.State.DELETING)
             return
         if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
             return
@@ -114,9 +114,9 @@ def _content_seen(artifact_id: UUID) -> list[Any]:
     )
 
 
-def _doomable(build: IndexBuild, artifact_id: UUID) -> Any:
+def _deletable(build: IndexBuild, artifact_id: UUID) -> Any:
     nodes = Node.objects.filter(build=build, artifact=artifact_id)
-    return nodes.exclude(state=Node.State.DOOMED)
+    return nodes.exclude(state=Node.State.DELETING)
 
 
 def _write_plan(
@@ -135,22 +135,22 @@ def _write_plan(
     for draft in drafts:
         row = existing.get(draft.point_id)
         if row is not None:
-            if row.state == Node.State.DOOMED:
+            if row.state == Node.State.DELETING:
                 # Its point may be going this moment: have it written whole.
-                row.settled_input_hash = ""
+                row.synced_input_hash = ""
             elif not _differs(row, draft):
                 continue
-            draft.settled_input_hash = row.settled_input_hash
+            draft.synced_input_hash = row.synced_input_hash
             draft.embedded_at = row.embedded_at
         changed.append(draft)
     vanished = [
         row.pk
         for row in existing.values()
-        if row.point_id not in wanted and row.state != Node.State.DOOMED
+        if row.point_id not in wanted and row.state != Node.State.DELETING
     ]
     moved = [existing[draft.point_id].pk for draft in changed if draft.point_id in existing]
     for part in slices(vanished, ROWS_PER_STATEMENT):
-        Node.objects.filter(pk__in=part).update(state=Node.State.DOOMED)
+        Node.objects.filter(pk__in=part).update(state=Node.State.DELETING)
     # Places are unique: those about to be dealt out again are left first.
     for part in slices(moved, ROWS_PER_STATEMENT):
         Node.objects.filter(pk__in=part).update(chunk_index=None)
@@ -164,7 +164,7 @@ def _write_plan(
 
 
 def _differs(row: Node, draft: Node) -> bool:
-    """Whether the row must be settled again; the payload's hash covers its place."""
+    """Whether the row must be synced again; the payload's hash covers its place."""
     return any(
         getattr(row, name) != getattr(draft, name)
         for name in ("text_hash", "source_hash", "attributes_hash", "input_hash", "payload_hash")

@@ -10,10 +10,10 @@ from indexing.models import IndexBuild, Node
 def embed_again(nodes: QuerySet[Node]) -> int:
     """Have these nodes embedded and written anew, whatever the store holds of them; how many.
 
-    Doomed nodes stay doomed, and retired builds are left alone.
+    Nodes to delete stay so, and retired builds are left alone.
     """
-    standing = nodes.exclude(state=Node.State.DOOMED)
-    return _make_pending(standing, settled_input_hash="")
+    standing = nodes.exclude(state=Node.State.DELETING)
+    return _make_pending(standing, synced_input_hash="")
 
 
 def retry_failed(nodes: QuerySet[Node]) -> int:

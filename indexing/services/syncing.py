@@ -1,4 +1,4 @@
-"""The store, made to hold what the ledger says: claim, embed, write; and let what is doomed go."""
+"""The store, made to hold what the ledger says: claim, embed, write; and delete what is to go."""
 
 import logging
 import time
@@ -17,14 +17,14 @@ from core.exceptions import StrataError
 from indexing import embedding
 from indexing.chunking import embedded_text
 from indexing.kinds.registry import get_kind
-from indexing.models import IndexBuild, Node, lease_end, settled_values
+from indexing.models import IndexBuild, Node, lease_end, synced_values
 from indexing.reuse import copy_vectors
 from indexing.services.slices import ROWS_PER_STATEMENT, slices
 from indexing.spec import DENSE_KINDS, EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import CollectionSchema, DenseVector, Point
-from indexing.throughput import embedding_with, note_pace
-from indexing.unconfirmed_writes import delete_points, in_doubt
+from indexing.throughput import embedding_with, note_throughput
+from indexing.unconfirmed_writes import delete_points, unconfirmed_write
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +40,8 @@ class Claim:
     nodes: list[Node]
 
 
-def settle_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: False) -> int:
-    """Claim one batch of nodes, embed and write them, and let doomed ones go.
+def sync_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Claim one batch of nodes, embed and write them, and delete those that are to go.
 
     Returns:
         How many rows it brought further; 0 when there was nothing left to do.
@@ -51,11 +51,11 @@ def settle_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda:
             the spec: the claim was given back with its attempt; calling again later is safe.
     """
     give_up_exhausted(build)
-    claim = claim_nodes(build, settings.STRATA_SETTLE_BATCH)
+    claim = claim_nodes(build, settings.STRATA_SYNC_BATCH)
     if claim is None:
-        return remove_doomed(build)
+        return delete_removed_nodes(build)
     try:
-        is_done = _settle_claim(build, claim, should_stop)
+        is_done = _sync_claim(build, claim, should_stop)
     except StrataError as error:
         is_our_fault = not (error.is_retryable or error.is_about_setup)
         release_claim(claim.token, error=str(error), has_cost=is_our_fault)
@@ -63,17 +63,17 @@ def settle_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda:
             return len(claim.nodes)
         raise
     except Exception as error:
-        logger.warning("Settling %d nodes of %s failed", len(claim.nodes), build, exc_info=True)
+        logger.warning("Syncing %d nodes of %s failed", len(claim.nodes), build, exc_info=True)
         release_claim(claim.token, error=f"{type(error).__name__}: {error}", has_cost=True)
         return len(claim.nodes)
     if not is_done:
         release_claim(claim.token, error="", has_cost=False)
         return 0
-    return len(claim.nodes) + remove_doomed(build)
+    return len(claim.nodes) + delete_removed_nodes(build)
 
 
 def claim_nodes(build: IndexBuild, limit: int) -> Claim | None:
-    """Take a lease on up to ``limit`` unsettled nodes; the attempt is counted now.
+    """Take a lease on up to ``limit`` unsynced nodes; the attempt is counted now.
 
     Nodes that saw their worker die are taken one at a time.
     """
@@ -94,7 +94,7 @@ def claim_nodes(build: IndexBuild, limit: int) -> Claim | None:
             lease_token=token,
             leased_until=lease_end(settings.STRATA_LEASE_SECONDS),
         )
-    # Joined with its artifact: a node whose artifact is gone drops out here and is doomed soon.
+    # Joined with its artifact: a node whose artifact is gone drops out here and is deleted soon.
     nodes = Node.objects.filter(lease_token=token).select_related("artifact", "page", "source")
     return Claim(token, list(nodes.defer("page__text", "source__text")))
 
@@ -124,18 +124,18 @@ def give_up_exhausted(build: IndexBuild) -> int:
     )
 
 
-def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], bool]) -> bool:
+def _sync_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], bool]) -> bool:
     """Write a claim's nodes. False if it was told to stop before writing."""
     now = timezone.now()
     for node in claim.nodes:
         node.build = build
-        if node.input_hash != node.settled_input_hash:
+        if node.input_hash != node.synced_input_hash:
             node.embedded_at = now
-    needs_vectors = [node for node in claim.nodes if node.input_hash != node.settled_input_hash]
+    needs_vectors = [node for node in claim.nodes if node.input_hash != node.synced_input_hash]
     vectors = copy_vectors(build, needs_vectors)
     copied_count = len(vectors)
     uncopied = [node for node in needs_vectors if node.point_id not in vectors]
-    paces: list[tuple[str, int, float]] = []
+    throughputs: list[tuple[str, int, float]] = []
     for model, texts in _by_model(build, uncopied).items():
         started = time.monotonic()
         for part in slices(sorted(texts, key=lambda n: n.token_count), EMBEDDING_SLICE):
@@ -143,10 +143,10 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
                 return False
             vectors |= _embed(model, part)
         tokens = sum(node.token_count for node in texts)
-        paces.append((embedding_with(model), tokens, time.monotonic() - started))
+        throughputs.append((embedding_with(model), tokens, time.monotonic() - started))
     points = _make_points(build, needs_vectors, vectors)
     held = set(
-        Node.objects.unsettled(build)
+        Node.objects.unsynced(build)
         .filter(lease_token=claim.token, leased_until__gt=Now())
         .values_list("point_id", flat=True)
     )
@@ -156,32 +156,32 @@ def _settle_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], boo
         collection = ensure_collection(build, kind)
         of_kind = [p for p in points if kinds[p.id] == kind and p.id in held]
         if of_kind:
-            with in_doubt(build, collection, [point.id for point in of_kind]):
+            with unconfirmed_write(build, collection, [point.id for point in of_kind]):
                 store.upsert(collection, of_kind)
         relabelled = {
             node.point_id: get_kind(kind).payload(node)
             for node in claim.nodes
             if node.kind == kind
-            and node.input_hash == node.settled_input_hash
+            and node.input_hash == node.synced_input_hash
             and node.point_id in held
         }
         if relabelled:
-            with in_doubt(build, collection, relabelled):
+            with unconfirmed_write(build, collection, relabelled):
                 store.replace_payloads(collection, relabelled)
     with transaction.atomic():
         # Locked, lest a row be planned anew between our look and our write.
-        ours = Node.objects.unsettled(build).filter(lease_token=claim.token, point_id__in=held)
+        ours = Node.objects.unsynced(build).filter(lease_token=claim.token, point_id__in=held)
         locked = ours.select_for_update().order_by("pk")
         finished = set(locked.values_list("point_id", flat=True))
-        ours.exclude(settled_input_hash=F("input_hash")).update(embedded_at=now)
-        ours.update(**settled_values())
+        ours.exclude(synced_input_hash=F("input_hash")).update(embedded_at=now)
+        ours.update(**synced_values())
         IndexBuild.objects.filter(pk=build.pk).update(
             copied_count=F("copied_count") + copied_count,
             embedded_count=F("embedded_count") + len(uncopied),
-            embedded_tokens=F("embedded_tokens") + sum(tokens for _, tokens, _ in paces),
+            embedded_tokens=F("embedded_tokens") + sum(tokens for _, tokens, _ in throughputs),
         )
-        for work, tokens, seconds in paces:
-            note_pace(work, tokens, seconds)
+        for work, tokens, seconds in throughputs:
+            note_throughput(work, tokens, seconds)
     if lost := held - finished:
         _write_again(build, lost, kinds)
     Node.objects.filter(lease_token=claim.token).update(lease_token=None, leased_until=None)
@@ -223,12 +223,12 @@ def _make_points(
 def _write_again(build: IndexBuild, point_ids: set[UUID], kinds: dict[UUID, str]) -> None:
     """Undo a write whose claim was overtaken: the point may hold an older text than its row.
 
-    Rows that stand are made due whole; points whose row is gone go too; doomed rows take
+    Rows that stand are made due whole; points whose row is gone go too; rows to delete take
     their points along by themselves.
     """
     rows = Node.objects.filter(build=build, point_id__in=point_ids)
-    rows.exclude(state=Node.State.DOOMED).update(
-        state=Node.State.PENDING, settled_input_hash="", lease_token=None, leased_until=None
+    rows.exclude(state=Node.State.DELETING).update(
+        state=Node.State.PENDING, synced_input_hash="", lease_token=None, leased_until=None
     )
     rowless = point_ids - set(rows.values_list("point_id", flat=True))
     for kind in {kinds[point_id] for point_id in rowless}:
@@ -246,8 +246,8 @@ def ensure_collection(build: IndexBuild, kind: str) -> str:
     return name
 
 
-def remove_doomed(build: IndexBuild, artifact_id: UUID | None = None) -> int:
-    """Remove the points of doomed nodes, then their rows; how many rows went."""
+def delete_removed_nodes(build: IndexBuild, artifact_id: UUID | None = None) -> int:
+    """Remove the points of deleted nodes, then their rows; how many rows went."""
     removable = Node.objects.removable(build)
     if artifact_id is not None:
         removable = removable.filter(artifact=artifact_id)
@@ -258,10 +258,10 @@ def remove_doomed(build: IndexBuild, artifact_id: UUID | None = None) -> int:
         of_kind = [point_id for _, point_id, its in rows if its == kind]
         delete_points(build, build.collection(kind), of_kind)
     with transaction.atomic():
-        doomed = Node.objects.filter(pk__in=[pk for pk, _, _ in rows], state=Node.State.DOOMED)
-        locked = doomed.select_for_update().order_by("pk")
+        deleting = Node.objects.filter(pk__in=[pk for pk, _, _ in rows], state=Node.State.DELETING)
+        locked = deleting.select_for_update().order_by("pk")
         gone = set(locked.values_list("point_id", flat=True))
-        doomed.delete()
+        deleting.delete()
     if wanted_again := {point_id for _, point_id, _ in rows} - gone:
         _write_again(build, wanted_again, {point_id: kind for _, point_id, kind in rows})
     return len(rows)

@@ -12,13 +12,13 @@ from rest_framework.views import APIView
 
 from core.serializers import ErrorSerializer
 from indexing import lifecycle, tasks
-from indexing.estimates import forecast_build
+from indexing.estimates import estimate_build
 from indexing.models import IndexBuild
 from indexing.serializers import (
     ApplySerializer,
     BuildListSerializer,
     BuildSerializer,
-    ForecastSerializer,
+    EstimateSerializer,
     PlanParametersSerializer,
     PromoteSerializer,
     render_build,
@@ -33,12 +33,12 @@ class PlanView(APIView):
     @extend_schema(
         operation_id="plan_index",
         parameters=[PlanParametersSerializer],
-        responses={200: ForecastSerializer, 404: ErrorSerializer},
+        responses={200: EstimateSerializer, 404: ErrorSerializer},
     )
     def get(self, request: Request, index: str) -> Response:
         """What applying the index's spec as it is now would do, before anything is spent."""
         given = _checked(PlanParametersSerializer, request.query_params.dict())
-        return Response(forecast_build(index, is_exact=given["exact"]).as_json())
+        return Response(estimate_build(index, is_exact=given["exact"]).as_json())
 
 
 class RollBackView(APIView):
@@ -47,7 +47,7 @@ class RollBackView(APIView):
         """Have the build answer that was live before."""
         lifecycle.get_index(index)
         build = lifecycle.roll_back(index)
-        tasks.wake_sweeps()
+        tasks.enqueue_reconciliation()
         return Response(render_build(build))
 
 
@@ -61,7 +61,7 @@ class PruneView(APIView):
         """Give up the build that is kept to roll back to; it is removed within minutes."""
         lifecycle.get_index(index)
         pruned = lifecycle.prune_builds(index)
-        tasks.wake_sweeps()
+        tasks.enqueue_reconciliation()
         return Response(_listed(pruned))
 
 
@@ -95,7 +95,7 @@ class BuildViewSet(viewsets.ViewSet):
             max_calls=given.get("max_calls"),
             max_minutes=given.get("max_minutes"),
         )
-        tasks.wake_sweeps()
+        tasks.enqueue_reconciliation()
         is_live = build.state == IndexBuild.State.LIVE
         return Response(
             render_build(build), status=status.HTTP_200_OK if is_live else status.HTTP_202_ACCEPTED
@@ -140,7 +140,7 @@ class BuildViewSet(viewsets.ViewSet):
         return self._changed(build)
 
     def _changed(self, build: IndexBuild, code: int = status.HTTP_200_OK) -> Response:
-        tasks.wake_sweeps()
+        tasks.enqueue_reconciliation()
         build.refresh_from_db()
         return Response(render_build(build), status=code)
 

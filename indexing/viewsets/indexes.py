@@ -106,11 +106,11 @@ class VerifyView(APIView):
         return Response({"reports": _verify(request, None)})
 
 
-class SweepView(APIView):
+class ReconcileView(APIView):
     @extend_schema(request=None, responses={202: None})
     def post(self, request: Request) -> Response:
         """Have everything looked at that the rows say is undone, now and not within the minute."""
-        tasks.wake_sweeps()
+        tasks.enqueue_reconciliation()
         return Response(status=status.HTTP_202_ACCEPTED)
 
 
@@ -123,7 +123,7 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
         builds = builds.filter(index=index)
     reports = [keep_report(build, repair=repair) for build in builds]
     if repair:
-        tasks.sweep_indexes.delay()
+        tasks.reconcile_indexes.delay()
     return [report.as_json() for report in reports]
 
 

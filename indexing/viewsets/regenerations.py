@@ -8,7 +8,7 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from core.paging import paged
 from core.serializers import (
     ErrorSerializer,
@@ -66,17 +66,17 @@ class RegenerationViewSet(viewsets.ViewSet):
             limit=given.get("limit"),
             offset=given["offset"],
         )
-        wake_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
+        enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         return Response(_rendered(regeneration), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(operation_id="read_regeneration", responses=FOUND)
     def retrieve(self, request: Request, regeneration_id: str) -> Response:
-        """How far one is, and what of it is still to be settled."""
+        """How far one is, and what of it is still to be synced."""
         return Response(_rendered(_found(regeneration_id)))
 
     @extend_schema(operation_id="cancel_regeneration", request=None, responses=FOUND)
     def cancel(self, request: Request, regeneration_id: str) -> Response:
-        """Make nothing more due for it; what is due already is settled."""
+        """Make nothing more due for it; what is due already is synced."""
         regeneration = _found(regeneration_id)
         cancel_regeneration(regeneration)
         return Response(_rendered(regeneration))

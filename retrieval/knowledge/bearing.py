@@ -77,7 +77,7 @@ def _measure(instances: list[Instance], build: IndexBuild, query: str) -> dict[o
         Node.objects.filter(
             build=build,
             kind="chunk",
-            state=Node.State.SETTLED,
+            state=Node.State.SYNCED,
             source__in={each.source_id for each in instances if each.source_id},
         ).only("point_id", "source_id", "start_offset", "end_offset", "kind", "build_id")
     )

@@ -60,10 +60,10 @@ def explain_absence(
     if build is None or not nodes:
         return _not_in_index(index, sought).as_json(sought)
     [target] = make_targets([build], [nodes[0].kind], None)
-    if unsettled := _find_unsettled(nodes):
-        return unsettled.as_json(sought)
+    if unsynced := _find_unsynced(nodes):
+        return unsynced.as_json(sought)
     if not get_store().retrieve(target.collection, [node.point_id for node in nodes]):
-        reason = "Its row is settled and the store has no point of it: manage.py verify --repair."
+        reason = "Its row is synced and the store has no point of it: manage.py verify --repair."
         return _Absence("store", reason).as_json(sought)
     if condition := _find_failing_condition(target, nodes, filter):
         reason = f"The filter leaves it out: {condition}"
@@ -89,9 +89,9 @@ def _not_in_index(index: str, sought: UUID) -> _Absence:
     return _Absence("index", f"The artifact has no passages; it is {artifact.state}.")
 
 
-def _find_unsettled(nodes: Sequence[Node]) -> _Absence | None:
+def _find_unsynced(nodes: Sequence[Node]) -> _Absence | None:
     states = {node.state for node in nodes}
-    if Node.State.SETTLED in states:
+    if Node.State.SYNCED in states:
         return None
     error = next((f": {node.last_error}" for node in nodes if node.last_error), "")
     return _Absence("ledger", f"It is not in the store yet; its state is {nodes[0].state}{error}.")

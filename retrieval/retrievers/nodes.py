@@ -35,7 +35,7 @@ def find_neighbours(index: str | IndexBuild, hits: Sequence[Hit]) -> dict[Place,
     sources = {UUID(hit.payload["source_id"]) for hit in hits}
     rows: QuerySet[Any]
     if "chunk" in hits[0].spec.kinds:
-        rows = Node.objects.filter(kind="chunk").exclude(state=Node.State.DOOMED)
+        rows = Node.objects.filter(kind="chunk").exclude(state=Node.State.DELETING)
         id_field = "point_id"
     else:
         rows, id_field = Annotation.objects.all(), "chunk_id"

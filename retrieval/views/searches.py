@@ -228,14 +228,14 @@ def enqueue_planning(artifact_ids: Iterable[UUID]) -> None:
     """Have stale artifacts looked at now, each once in a while however often it is found.
 
     While the work is held up, every search would send for it again and swamp the broker.
-    Without a broker the sweep finds them later.
+    Without a broker the reconciliation finds them later.
     """
     for artifact_id in artifact_ids:
-        if not cache.add(f"planning-{artifact_id}", True, settings.STRATA_SWEEP_SECONDS):
+        if not cache.add(f"planning-{artifact_id}", True, settings.STRATA_RECONCILE_SECONDS):
             continue
         try:
             for plan in (plan_nodes, plan_writing):
                 plan.apply_async(kwargs={"artifact_id": str(artifact_id)})
         except OperationalError:
-            logger.warning("The broker is away; stale artifacts wait for the sweep")
+            logger.warning("The broker is away; stale artifacts wait for the reconciliation")
             return

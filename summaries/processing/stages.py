@@ -156,7 +156,7 @@ class Inspection:
 
     def embed(self, advance: Advance = lambda count: None) -> Artifact:
         """Give the index the document, as ``parsed.md`` has it, and all that ``chunks.json`` says
-        about its chunks; planned, but not settled. Where there is no ``chunks.json``, it is
+        about its chunks; planned, but not synced. Where there is no ``chunks.json``, it is
         written first.
 
         Raises:

@@ -55,7 +55,7 @@ def take_document(
         added, _ = add_artifact(build.index_id, content)
         artifact = Artifact.objects.select_for_update().get(pk=added.pk)
         _take_pages(artifact, document)
-        artifact.save()  # even unchanged: its receivers wake whoever plans and settles
+        artifact.save()  # even unchanged: its receivers wake whoever plans and syncs
         sources = list(artifact.sources.select_related("page").order_by("ordinal"))
         rows = _annotations(build, artifact, sources, cut, chunks, model_name)
         Annotation.objects.filter(build=build, artifact=artifact).delete()

@@ -13,7 +13,7 @@ from indexing.exceptions import Uncuttable
 from indexing.kinds.registry import get_kind
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Summary, Writing
-from summaries.reuse import carry_annotations, carry_artifact_summary, carry_page_summaries
+from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
 from summaries.services.rows import ROWS_PER_STATEMENT, hash_inputs, make_due, page_summaries
 
 _DUE_FIELDS = ["state", "attempts", "last_error", "lease_token", "leased_until"]
@@ -83,7 +83,7 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
             if not page.text.strip():  # there is nothing to say about it
                 row.state, row.written_hash, row.text = Writing.State.WRITTEN, input_hash, ""
                 row.text_hash = hash_text("")
-    carry_page_summaries(build, [row for row in new if row.state == Writing.State.DUE])
+    reuse_page_summaries(build, [row for row in new if row.state == Writing.State.DUE])
     Summary.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT, ignore_conflicts=True)
     blank = [row for row in changed if row.state == Writing.State.WRITTEN and not row.is_by_hand]
     Summary.objects.bulk_update(
@@ -104,7 +104,7 @@ def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
         row.input_hash = input_hash
         make_due(row)
         row.save(update_fields=[*_DUE_FIELDS, "input_hash"])
-    if is_new and carry_artifact_summary(build, row):
+    if is_new and reuse_artifact_summary(build, row):
         row.save()
 
 
@@ -158,7 +158,7 @@ def _write_annotations(artifact: Artifact, build: IndexBuild, drafts: Sequence[A
             if not row.is_by_hand:
                 make_due(row)
         moved.append(row)
-    carry_annotations(build, new)
+    reuse_annotations(build, new)
     Annotation.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT)
     Annotation.objects.bulk_update(
         moved, [*_PLACE_FIELDS, *_DUE_FIELDS, "input_hash"], batch_size=ROWS_PER_STATEMENT

@@ -19,7 +19,7 @@ from documents.models import Artifact
 from indexing.kinds.registry import awaited_artifacts
 from indexing.lifecycle import pause_build
 from indexing.models import IndexBuild, lease_end
-from indexing.throughput import LANGUAGE_MODEL, note_pace
+from indexing.throughput import LANGUAGE_MODEL, note_throughput
 from summaries.models import Annotation, Spending, Summary, Writing
 from summaries.services.rows import (
     KINDS_OF,
@@ -166,7 +166,7 @@ def _write_claim(
             if is_stopped := should_stop():
                 break
         if call_count:
-            note_pace(LANGUAGE_MODEL, call_count, time.monotonic() - started)
+            note_throughput(LANGUAGE_MODEL, call_count, time.monotonic() - started)
     except StrataError as error:
         outage = error
     except Exception as error:

@@ -46,7 +46,7 @@ def admitted(page: "Page") -> "Iterator[Page]":
     assert errors == []
 
 
-def settle(page: "Page", query: str) -> None:
+def sync(page: "Page", query: str) -> None:
     page.wait_for_function(
         "query => document.title.startsWith(query) "
         "&& document.querySelector('#results').childElementCount "
@@ -62,7 +62,7 @@ def find(page: "Page", query: str, index: str, search: str | None = None) -> Non
     if search is not None:
         page.check(f"input[name=search][value={search}]", force=True)
     page.press("#q", "Enter")
-    settle(page, query)
+    sync(page, query)
 
 
 def offered(page: "Page") -> list[str]:
@@ -117,7 +117,7 @@ class TestChoice:
         assert asked(admitted) == {"index": "biomedical", "q": FREEZER, "search": "hierarchical"}
 
         admitted.reload()
-        settle(admitted, FREEZER)
+        sync(admitted, FREEZER)
         assert admitted.is_checked("input[name=search][value=hierarchical]")
         assert admitted.locator(".artifact").count() > 0
 
@@ -134,7 +134,7 @@ class TestChoice:
     ) -> None:
         admitted.goto(f"/?index=physio&q={HEEL}&search=hierarchical")
 
-        settle(admitted, HEEL)
+        sync(admitted, HEEL)
         assert admitted.is_checked("input[name=search][value=questions]")
         assert admitted.is_hidden("#error")
 

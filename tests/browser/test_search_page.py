@@ -114,14 +114,14 @@ class TestIndexes:
         for index in service.api.get("indexes/").json()["results"]:
             card = admitted.inner_text(f"label[data-index={index['name']}]")
             assert index["title"] in card
-            assert str(index["nodes"]["settled"] or "empty") in card
+            assert str(index["nodes"]["synced"] or "empty") in card
 
     def test_show_progress_while_something_is_pending(self, page: "Page") -> None:
         def half_done(route: "Route") -> None:
             answer = route.fetch()
             body = answer.json()
             for index in body["results"]:
-                index["nodes"] = {"settled": 30, "pending": 90, "failed": 0, "doomed": 0}
+                index["nodes"] = {"synced": 30, "pending": 90, "failed": 0, "deleting": 0}
             route.fulfill(response=answer, json=body)
 
         page.route("**/api/v1/indexes/", half_done)

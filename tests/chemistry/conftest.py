@@ -7,7 +7,7 @@ import pytest
 from indexing import embedding
 from indexing.embedding import get_embedder
 from tests.clients import client_with_key
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import make_build
 
 HAS_RDKIT = importlib.util.find_spec("rdkit") is not None
@@ -53,7 +53,7 @@ def pharmacy(db, store, embedder, monkeypatch):
     for name, smiles in MOLECULES.items():
         text = SAYINGS.get(name, f"{name} is kept in a dry place.")
         metadata = {"smiles": smiles, "sold": name != "Aspirin sodium"}
-        settle(build, give(text, index="pharmacy", title=name, metadata=metadata))
+        sync(build, give(text, index="pharmacy", title=name, metadata=metadata))
     return build
 
 

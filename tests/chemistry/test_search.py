@@ -66,7 +66,7 @@ class TestByStructure:
 
         assert titles(response) == ["Aspirin"]
 
-    def test_a_structure_that_changed_meanwhile_is_stale_and_heals(self, search):
+    def test_a_structure_that_changed_meanwhile_is_stale_and_repaired(self, search):
         artifact = Artifact.objects.get(title="Aspirin")
         Artifact.objects.filter(pk=artifact.pk).update(metadata={"smiles": "CCO"})
 

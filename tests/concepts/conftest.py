@@ -6,7 +6,7 @@ from rest_framework.test import APIClient
 from concepts import tasks as concept_tasks
 from concepts.services import create_concept
 from indexing.models import IndexBuild
-from indexing.services import plan_nodes, settle_nodes, sync_indexes
+from indexing.services import plan_nodes, sync_indexes, sync_nodes
 from tests.clients import client_with_key
 
 INDEX = "knowledge"
@@ -29,7 +29,7 @@ def wakes(monkeypatch):
     """The documents whose quotes are asked to be looked for."""
     asked: list[str] = []
     monkeypatch.setattr(
-        concept_tasks.heal_instances, "delay", lambda artifact_id: asked.append(artifact_id)
+        concept_tasks.relocate_instances, "delay", lambda artifact_id: asked.append(artifact_id)
     )
     return asked
 
@@ -39,8 +39,8 @@ def heron(knowledge):
     return create_concept(INDEX, "Heron", description="A wading bird", search_terms=["Ardea"])
 
 
-def settle_entities(build: IndexBuild, *entities) -> None:
+def sync_entities(build: IndexBuild, *entities) -> None:
     for entity in entities:
         plan_nodes(entity.pk, build)
-    while settle_nodes(build):
+    while sync_nodes(build):
         pass

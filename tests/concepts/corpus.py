@@ -14,8 +14,8 @@ from concepts.services import create_concept, create_relationship_type, relate
 from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild
-from tests.concepts.conftest import INDEX, settle_entities
-from tests.factories import settle
+from tests.concepts.conftest import INDEX, sync_entities
+from tests.factories import sync
 
 CHAINED = 68  # concepts in chains
 CHAIN = 10
@@ -111,8 +111,8 @@ def make_corpus(build: IndexBuild) -> Corpus:
             relate(INDEX, concept.pk, types[name].pk, concepts[k + 1].pk)
     ends = planted["related one"], planted["related other"]
     relate(INDEX, ends[0].pk, types["ENABLES"].pk, ends[1].pk)
-    settle(build, *documents, between, *beside)
-    settle_entities(build, *concepts, *planted.values(), *types.values())
+    sync(build, *documents, between, *beside)
+    sync_entities(build, *concepts, *planted.values(), *types.values())
     return Corpus(build, concepts, planted, types, documents, between.sources.get())
 
 

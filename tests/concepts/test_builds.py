@@ -5,12 +5,12 @@ import pytest
 from concepts import services
 from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import IndexBuild
-from indexing.services import plan_nodes, settle_nodes, sync_indexes
+from indexing.services import plan_nodes, sync_indexes, sync_nodes
 from indexing.spec import IndexSpec
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.concepts.conftest import INDEX, settle_entities
-from tests.factories import give, settle
+from tests.concepts.conftest import INDEX, sync_entities
+from tests.factories import give, sync
 
 
 class TestASecondBuild:
@@ -19,8 +19,8 @@ class TestASecondBuild:
     ):
         document = give("The heron stands in the shallows.", index=INDEX)
         kind = services.create_relationship_type(INDEX, "EATS")
-        settle(knowledge, document)
-        settle_entities(knowledge, heron, kind)
+        sync(knowledge, document)
+        sync_entities(knowledge, heron, kind)
         recipe = {**knowledge.recipe, "chunks": {"strategies": [{"name": "paragraph"}]}}
         second = IndexBuild.objects.create(
             index=knowledge.index,
@@ -32,7 +32,7 @@ class TestASecondBuild:
 
         for artifact in unplanned_artifacts(second):
             plan_nodes(artifact.pk, second)
-        while settle_nodes(second):
+        while sync_nodes(second):
             pass
 
         assert get_store().count(second.collection("concept")) == 1
@@ -64,8 +64,8 @@ class TestTheRealModel:
         services.relate(INDEX, concepts[0].pk, types[0].pk, concepts[1].pk)
         services.relate(INDEX, concepts[0].pk, types[1].pk, concepts[2].pk)
         document = give("Wheat gives more grain where bees visit it.", index=INDEX)
-        settle(build, document)
-        settle_entities(build, *concepts, *types)
+        sync(build, document)
+        sync_entities(build, *concepts, *types)
         return concepts
 
     def test_follows_words_that_mean_what_a_type_says(self, graph, client):

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from concepts.emergence import survey_concepts
-from concepts.evidence import heal_instances
+from concepts.evidence import relocate_instances
 from concepts.models import Concept, Instance, Relationship
 from documents.models import Source
 from indexing.models import Node
-from indexing.services import plan_nodes, settle_nodes
+from indexing.services import plan_nodes, sync_nodes
 from indexing.verification import verify_build
 from tests.concepts.conftest import INDEX
 from tests.concepts.corpus import CHAINED, Corpus, label_of, make_corpus, pages_of, words_of
@@ -155,14 +155,14 @@ class TestCorpus:
             assert verdict == "exact"
             assert texts[source_id][start:end] == said
 
-    def test_makes_exactly_the_hits_of_a_flipped_source_stale_and_heals_them(self, corpus, ask):
+    def test_makes_exactly_the_hits_of_a_flipped_source_stale_and_repairs_them(self, corpus, ask):
         flipped = corpus.source(30, 2)
         Source.objects.filter(pk=flipped.pk).update(text=flip(flipped.text))
 
         before = self._verdicts(corpus, ask)
         plan_nodes(flipped.artifact_id, corpus.build)  # takes the source's hash anew
-        heal_instances(flipped.artifact_id)
-        while settle_nodes(corpus.build):
+        relocate_instances(flipped.artifact_id)
+        while sync_nodes(corpus.build):
             pass
         after = self._verdicts(corpus, ask)
 

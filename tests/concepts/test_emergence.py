@@ -9,8 +9,8 @@ from concepts.emergence import survey_concepts, unsurveyed
 from concepts.models import Concept, EmergentPair, Relationship
 from indexing.stores import get_store
 from tests.acting import act
-from tests.concepts.conftest import INDEX, settle_entities
-from tests.factories import give, settle
+from tests.concepts.conftest import INDEX, sync_entities
+from tests.factories import give, sync
 
 EMERGENT = "/api/v1/emergent/"
 # By words shared, of eight: a twin shares seven (0.875), a cousin six (0.75).
@@ -36,7 +36,7 @@ def pairs():
 @pytest.fixture
 def concepts(knowledge):
     made = {name: services.create_concept(INDEX, label) for name, label in LABELS.items()}
-    settle_entities(knowledge, *made.values())
+    sync_entities(knowledge, *made.values())
     return made
 
 
@@ -67,7 +67,7 @@ class TestSurveyConcepts:
         self, near, concepts, knowledge
     ):
         services.edit_concept(concepts["twin"].pk, label="a word apart")
-        settle_entities(knowledge, concepts["twin"])
+        sync_entities(knowledge, concepts["twin"])
 
         looked_at = survey_concepts(knowledge)
 
@@ -77,7 +77,7 @@ class TestSurveyConcepts:
     def test_finds_what_comes_near_by_a_change(self, near, concepts, knowledge):
         nearer = LABELS["one"].replace("alpha", "omega")
         services.edit_concept(concepts["cousin"].pk, label=nearer)
-        settle_entities(knowledge, concepts["cousin"])
+        sync_entities(knowledge, concepts["cousin"])
 
         survey(knowledge)
 
@@ -88,7 +88,7 @@ class TestSurveyConcepts:
     ):
         settings.STRATA_EMERGENT_NEIGHBOURS = 1
         nearer = services.create_concept(INDEX, f"{LABELS['one']} more")
-        settle_entities(knowledge, nearer)
+        sync_entities(knowledge, nearer)
         Concept.objects.filter(pk=concepts["one"].pk).update(surveyed_hash="")
 
         survey(knowledge)
@@ -103,8 +103,8 @@ class TestSurveyConcepts:
 
         assert survey_concepts(knowledge) == 0
 
-    def test_is_woken_by_the_sweep(self, concepts):
-        tasks.sweep_concepts()
+    def test_is_woken_by_the_reconciliation(self, concepts):
+        tasks.reconcile_concepts()
 
         assert len(pairs()) == 1
 
@@ -127,7 +127,7 @@ class TestEmergentRelationships:
     def test_are_listed_with_the_sources_that_bridge_them(self, client, near, knowledge, wakes):
         bridge = give(LABELS["one"], index=INDEX, title="")
         far = give(LABELS["stranger"], index=INDEX, title="")
-        settle(knowledge, bridge, far)
+        sync(knowledge, bridge, far)
 
         [pair] = client.get(EMERGENT, {"index": INDEX}).json()["results"]
         [strict] = client.get(EMERGENT, {"index": INDEX, "bridge_similarity": 0.99}).json()[

@@ -3,7 +3,7 @@ import uuid
 import pytest
 
 from concepts import evidence, tasks
-from concepts.evidence import add_instance, displaced_artifacts, heal_instances
+from concepts.evidence import add_instance, displaced_artifacts, relocate_instances
 from concepts.exceptions import QuoteNotFound
 from concepts.models import Concept, Instance
 from concepts.serializers import judge_instance
@@ -68,7 +68,7 @@ class TestAddInstance:
             add_instance(heron.pk, "The heron", source_id=uuid.uuid4())
 
 
-class TestHealInstances:
+class TestRelocateInstances:
     def test_finds_a_quote_again_where_the_document_changed(
         self, document, instance, wakes, django_capture_on_commit_callbacks
     ):
@@ -76,7 +76,7 @@ class TestHealInstances:
             replace_content(document.pk, TextContent((f"A new first sentence. {TEXT}",)))
         before = verdict(instance)
 
-        healed = heal_instances(document.pk)
+        healed = relocate_instances(document.pk)
 
         assert (before, healed, verdict(instance)) == ("stale", 1, "exact")
         assert instance.start_offset == 39
@@ -88,12 +88,12 @@ class TestHealInstances:
     ):
         replace_content(document.pk, TextContent(("Nothing of the kind.",)))
         assert list(displaced_artifacts()) == [document.pk]
-        heal_instances(document.pk)
+        relocate_instances(document.pk)
         lost = verdict(instance)
         is_bare = list(Concept.objects.bare()) == [heron]
 
         replace_content(document.pk, TextContent((TEXT,)))
-        heal_instances(document.pk)
+        relocate_instances(document.pk)
 
         assert (lost, is_bare) == ("lost", True)
         assert verdict(instance) == "exact"
@@ -120,7 +120,7 @@ class TestHealInstances:
         second.text = f"Once {second.text}"
         second.save()
 
-        heal_instances(document.pk)
+        relocate_instances(document.pk)
 
         assert verdict(instance) == "exact"
         assert instance.source == second
@@ -129,17 +129,17 @@ class TestHealInstances:
         replace_content(document.pk, TextContent((TEXT + " More.",)))
         add_instance(heron.pk, "in the shallows", artifact_id=document.pk)
 
-        heal_instances(document.pk)
+        relocate_instances(document.pk)
 
         assert verdict(Instance.objects.get()) == "exact"
 
     def test_does_nothing_for_a_document_that_is_gone(self, db):
-        assert heal_instances(uuid.uuid4()) == 0
+        assert relocate_instances(uuid.uuid4()) == 0
 
-    def test_is_done_by_the_sweep_where_no_signal_came(self, document, instance):
+    def test_is_done_by_the_reconciliation_where_no_signal_came(self, document, instance):
         Source.objects.filter(artifact=document).update(text=f"So: {TEXT}", content_hash="0" * 64)
 
-        tasks.sweep_concepts()
+        tasks.reconcile_concepts()
 
         assert verdict(instance) == "exact"
 

@@ -5,7 +5,7 @@ from django.conf import settings as django_settings
 from django.utils import timezone
 
 from concepts import extraction, services, tasks
-from concepts.evidence import heal_instances
+from concepts.evidence import relocate_instances
 from concepts.extraction import extract_again, extract_concepts, has_work, release_leases
 from concepts.models import Concept, Extraction, Instance, Relationship, RelationshipType
 from concepts.serializers import judge_instance
@@ -21,8 +21,8 @@ from summaries import llm
 from summaries.exceptions import LanguageModelRefused, LanguageModelUnavailable
 from summaries.models import Spending
 from tests.acting import act
-from tests.concepts.conftest import INDEX, settle_entities
-from tests.factories import give, settle
+from tests.concepts.conftest import INDEX, sync_entities
+from tests.factories import give, sync
 
 TEXT = (
     "Nitrogen fixation enriches poor soils over many years. Clover roots host the bacteria that "
@@ -107,10 +107,10 @@ class TestExtractConcepts:
         for instance in Instance.objects.select_related("source"):
             assert judge_instance(instance, instance.source) == "exact"
         assert not Relationship.objects.exists()
-        settle(knowledge, document)
-        settle_entities(knowledge, *Concept.objects.all())
+        sync(knowledge, document)
+        sync_entities(knowledge, *Concept.objects.all())
         assert verify_build(knowledge).findings == {}
-        assert Node.objects.filter(build=knowledge, kind="concept", state="settled").count() == 5
+        assert Node.objects.filter(build=knowledge, kind="concept", state="synced").count() == 5
 
     def test_with_a_model_takes_concepts_quotes_and_relationships(self, knowledge, wakes, model):
         give(passage(model, [CLOVER, FIXATION], [EDGE]), index=INDEX)
@@ -171,7 +171,7 @@ class TestExtractConcepts:
 
         replace_content(document.pk, TextContent((passage(model, [FIXATION]),)))
         is_due = has_work(knowledge)
-        heal_instances(document.pk)
+        relocate_instances(document.pk)
         extract(knowledge)
 
         assert is_due
@@ -248,10 +248,10 @@ class TestExtractConcepts:
         release_leases()
         assert extract_concepts(knowledge) == 1
 
-    def test_is_woken_by_the_sweep(self, knowledge, wakes, model):
+    def test_is_woken_by_the_reconciliation(self, knowledge, wakes, model):
         give(passage(model, [CLOVER]), index=INDEX)
 
-        tasks.sweep_concepts()
+        tasks.reconcile_concepts()
 
         assert Concept.objects.get().label == "Clover"
 

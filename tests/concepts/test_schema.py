@@ -9,8 +9,8 @@ from concepts.evidence import add_instance
 from concepts.serializers import ConceptSerializer, InstanceSerializer, RelationshipSerializer
 from concepts.services import create_concept, create_relationship_type, relate
 from retrieval.serializers import knowledge_schema as schema
-from tests.concepts.conftest import INDEX, settle_entities
-from tests.factories import give, settle
+from tests.concepts.conftest import INDEX, sync_entities
+from tests.factories import give, sync
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def paths(knowledge, wakes) -> dict[str, Any]:
     eats = create_relationship_type(INDEX, "EATS")
     edge, _ = relate(INDEX, heron.pk, eats.pk, fish.pk)
     instance, _ = add_instance(heron.pk, "the heron", artifact_id=document.pk)
-    settle(knowledge, document)
-    settle_entities(knowledge, heron, fish, eats)
+    sync(knowledge, document)
+    sync_entities(knowledge, heron, fish, eats)
     search = {"index": INDEX, "query": "heron", "include_concepts": "true"}
     plain = {"index": INDEX, "query": "heron", "min_similarity": "-1"}
     concept = f"concepts/{heron.pk}"

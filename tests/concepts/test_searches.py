@@ -6,12 +6,12 @@ import pytest
 from rest_framework.test import APIClient
 
 from concepts import services
-from concepts.evidence import add_instance, heal_instances
+from concepts.evidence import add_instance, relocate_instances
 from documents.models import Source
 from documents.services import TextContent, replace_content
 from indexing.stores import get_store
-from tests.concepts.conftest import INDEX, settle_entities
-from tests.factories import give, settle
+from tests.concepts.conftest import INDEX, sync_entities
+from tests.factories import give, sync
 
 API = "/api/v1"
 HERON = "The heron stands in the shallows at dawn and waits for fish."
@@ -20,7 +20,7 @@ GRANITE = "Granite cools slowly under the ground until crystals grow."
 
 @pytest.fixture
 def graph(knowledge, wakes):
-    """Two documents, three concepts, two types and two edges, settled."""
+    """Two documents, three concepts, two types and two edges, synced."""
     documents = {"heron": give(HERON, index=INDEX), "granite": give(GRANITE, index=INDEX)}
     made = {
         name: services.create_concept(INDEX, name, description=about)
@@ -36,8 +36,8 @@ def graph(knowledge, wakes):
     services.relate(INDEX, made["Granite"].pk, bears.pk, made["Fish"].pk)
     add_instance(made["Heron"].pk, "the heron stands", artifact_id=documents["heron"].pk)
     add_instance(made["Fish"].pk, "waits for fish", artifact_id=documents["heron"].pk)
-    settle(knowledge, *documents.values())
-    settle_entities(knowledge, *made.values(), eats, bears)
+    sync(knowledge, *documents.values())
+    sync_entities(knowledge, *made.values(), eats, bears)
     return {**made, "EATS": eats, "UNDERLIES": bears, "documents": documents}
 
 
@@ -133,13 +133,13 @@ class TestSources:
 
     def test_bring_their_neighbours(self, search, client, knowledge, wakes):
         pages = tuple(f"{word} begins here and goes on." for word in ("Alpha", "Beta", "Gamma"))
-        settle(knowledge, give_pages(pages))
+        sync(knowledge, give_pages(pages))
 
         [hit] = search("sources", "beta begins", limit=1, window=1)["hits"]
 
         assert [each["text"] for each in hit["neighbours"]] == [pages[0], pages[2]]
 
-    def test_flag_exactly_what_an_edit_made_stale_and_heal(self, search, graph, knowledge):
+    def test_flag_exactly_what_an_edit_made_stale_and_repair(self, search, graph, knowledge):
         document = graph["documents"]["heron"]
         replace_content(document.pk, TextContent((HERON.replace("shallows", "shallowz"),)))
 
@@ -149,8 +149,8 @@ class TestSources:
             for hit in search("concepts")["hits"]
             for quote in hit["evidence"]
         }
-        heal_instances(document.pk)
-        settle(knowledge, document)
+        relocate_instances(document.pk)
+        sync(knowledge, document)
         healed = search("sources", include_concepts=True)["hits"]
 
         assert stale == {
@@ -242,7 +242,7 @@ class TestEvidence:
         concept = graph["Fish"]
         other = give("Fish are sold at the harbour market on Friday.", index=INDEX)
         add_instance(concept.pk, "Fish are sold", artifact_id=other.pk)
-        settle(knowledge, other)
+        sync(knowledge, other)
         url = f"{API}/concepts/{concept.pk}/evidence"
 
         def quotes(**given):
@@ -262,7 +262,7 @@ class TestEvidence:
         document = give(f"Granite opens the talk. {filler}Granite ends it at noon.", index=INDEX)
         for quote in ("Granite opens", "Granite ends"):
             add_instance(concept.pk, quote, artifact_id=document.pk)
-        settle(knowledge, document)
+        sync(knowledge, document)
 
         url = f"{API}/concepts/{concept.pk}/evidence"
         hits = client.get(url, {"query": "ends it at noon"}).json()["hits"]
@@ -322,7 +322,7 @@ class TestSimilarSources:
     def test_are_found_across_indexes_but_for_itself(self, client, graph, build):
         source = graph["documents"]["heron"].sources.get()
         twin = give(HERON.replace("dawn", "dusk"), index="plain")
-        settle(build, twin)
+        sync(build, twin)
         url = f"{API}/sources/{source.pk}/similar"
 
         own = client.get(url).json()

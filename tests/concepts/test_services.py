@@ -14,18 +14,18 @@ from indexing.models import Node
 from indexing.revisions import shows_revision
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.concepts.conftest import INDEX, settle_entities
-from tests.factories import give, settle
+from tests.concepts.conftest import INDEX, sync_entities
+from tests.factories import give, sync
 
 TEXT = "The heron stands in the shallows at dawn. Granite cools slowly under the ground."
 
 
 class TestCreateConcept:
     def test_makes_one_node_of_label_description_and_terms(self, knowledge, heron):
-        settle_entities(knowledge, heron)
+        sync_entities(knowledge, heron)
 
         [node] = Node.objects.filter(build=knowledge)
-        assert (node.kind, node.point_id, node.state) == ("concept", heron.pk, "settled")
+        assert (node.kind, node.point_id, node.state) == ("concept", heron.pk, "synced")
         assert node.text == "Heron\nA wading bird\nArdea"
         [point] = (
             get_store()
@@ -42,7 +42,7 @@ class TestCreateConcept:
             artifact_id=heron.pk, pk=heron.artifact.revision
         ).exists()
 
-    def test_shows_its_change_once_it_is_settled_and_announces_no_document(
+    def test_shows_its_change_once_it_is_synced_and_announces_no_document(
         self, knowledge, heron, monkeypatch
     ):
         announced = []
@@ -50,7 +50,7 @@ class TestCreateConcept:
         document = give(TEXT, index=INDEX)
         before = shows_revision(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
 
-        settle_entities(knowledge, heron, document)
+        sync_entities(knowledge, heron, document)
         revisions.resolve_changes()
 
         assert not before
@@ -86,12 +86,12 @@ class TestCreateConcept:
 
 class TestEditConcept:
     def test_has_it_embedded_again(self, knowledge, heron, embedder):
-        settle_entities(knowledge, heron)
+        sync_entities(knowledge, heron)
         embedder.embedded.clear()
 
         services.edit_concept(heron.pk, description="A patient bird")
         report = verify_build(knowledge)
-        settle_entities(knowledge, heron)
+        sync_entities(knowledge, heron)
 
         assert report.findings == {"unplanned": 1}
         assert embedder.embedded == ["Heron\nA patient bird\nArdea"]
@@ -121,11 +121,11 @@ class TestRemoveConcept:
         kind = services.create_relationship_type(INDEX, "LIKE")
         add_instance(heron.pk, "the heron", artifact_id=document.pk)
         services.relate(INDEX, heron.pk, kind.pk, crane.pk)
-        settle(knowledge, document)
-        settle_entities(knowledge, heron, crane, kind)
+        sync(knowledge, document)
+        sync_entities(knowledge, heron, crane, kind)
 
         services.remove_concept(heron.pk)
-        settle_entities(knowledge, heron)
+        sync_entities(knowledge, heron)
 
         assert not Instance.objects.exists()
         assert not Relationship.objects.exists()
@@ -168,13 +168,13 @@ class TestMergeConcepts:
         assert set(Concept.objects.all()) == {heron, fish}
 
     def test_has_the_kept_one_embedded_again_and_the_others_gone(self, knowledge, heron, graph):
-        settle_entities(knowledge, *Concept.objects.all(), *RelationshipType.objects.all())
+        sync_entities(knowledge, *Concept.objects.all(), *RelationshipType.objects.all())
         artifact = Artifact.objects.documents().get()
-        settle(knowledge, artifact)
+        sync(knowledge, artifact)
         gone = graph[0]
 
         services.merge_concepts(heron.pk, [gone.pk])
-        settle_entities(knowledge, heron, gone)
+        sync_entities(knowledge, heron, gone)
 
         stored = get_store().retrieve(knowledge.collection("concept"), [heron.pk, gone.pk])
         assert stored.keys() == {heron.pk}
@@ -222,7 +222,7 @@ class TestRelationshipType:
         kind = services.create_relationship_type(
             INDEX, "SUPPORTS", category="Epistemic", description="Makes more likely"
         )
-        settle_entities(knowledge, kind)
+        sync_entities(knowledge, kind)
 
         [node] = Node.objects.filter(build=knowledge)
         assert (node.kind, node.text) == (
@@ -232,7 +232,7 @@ class TestRelationshipType:
         assert get_store().count(knowledge.collection("relationship_type")) == 1
 
         services.edit_relationship_type(kind.pk, category="semantic")
-        settle_entities(knowledge, kind)
+        sync_entities(knowledge, kind)
         stored = get_store().retrieve(knowledge.collection("relationship_type"), [kind.pk])
         assert stored[kind.pk].payload["category"] == "semantic"
         assert verify_build(knowledge).findings == {}

@@ -7,7 +7,7 @@ from concepts.management.commands import survey_concepts
 from concepts.models import EmergentPair
 from concepts.services import create_concept
 from indexing.models import IndexBuild
-from indexing.services import plan_nodes, settle_nodes, sync_indexes
+from indexing.services import plan_nodes, sync_indexes, sync_nodes
 from indexing.stores import get_store
 
 WORDS = "alpha beta gamma delta epsilon zeta eta"
@@ -23,7 +23,7 @@ def concepts(db, store, embedder, monkeypatch):
     build = IndexBuild.objects.live().get(index="knowledge")
     for last in ("theta", "iota"):
         plan_nodes(create_concept("knowledge", f"{WORDS} {last}").pk, build)
-    while settle_nodes(build):
+    while sync_nodes(build):
         pass
 
 

@@ -9,7 +9,7 @@ from documents.models import Artifact
 from documents.services import TextContent, replace_content
 from indexing.models import Node
 from indexing.verification import verify_build
-from tests.concepts.conftest import INDEX, settle_entities
+from tests.concepts.conftest import INDEX, sync_entities
 from tests.factories import give
 
 API = "/api/v1"
@@ -200,14 +200,14 @@ class TestDocuments:
     """A concept is no document, wherever documents are read, counted or written."""
 
     def test_do_not_show_concepts(self, client, knowledge, heron, document):
-        settle_entities(knowledge, heron, document)
+        sync_entities(knowledge, heron, document)
 
         listed = client.get(f"{API}/indexes/{INDEX}/artifacts/").json()
         index = client.get(f"{API}/indexes/{INDEX}/").json()
 
         assert [each["id"] for each in listed["results"]] == [str(document.pk)]
         assert index["artifacts"] == 1
-        assert Node.objects.filter(build=knowledge).count() == index["nodes"]["settled"] == 2
+        assert Node.objects.filter(build=knowledge).count() == index["nodes"]["synced"] == 2
 
     def test_are_not_concepts_by_another_address(self, client, heron):
         url = f"{API}/artifacts/{heron.pk}"
@@ -242,7 +242,7 @@ class TestRegenerate:
         self, client, knowledge, heron, embedder, type, embedded, django_capture_on_commit_callbacks
     ):
         kind = create_relationship_type(INDEX, "EATS")
-        settle_entities(knowledge, heron, kind)
+        sync_entities(knowledge, heron, kind)
         embedder.embedded.clear()
 
         with django_capture_on_commit_callbacks(execute=True):

@@ -8,7 +8,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 class TestTheBeatSchedule:
     def test_names_tasks_that_a_web_server_can_send(self):
-        """A sweep asked for over HTTP is sent from there; nothing has Celery look for tasks."""
+        """A reconciliation asked for over HTTP is sent from there; nothing has Celery look for
+        tasks."""
         program = (
             "from config.wsgi import application\n"
             "from config.celery import app\n"

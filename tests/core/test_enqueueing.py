@@ -4,9 +4,9 @@ import pytest
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from documents.models import Artifact
-from documents.tasks import sweep_documents
+from documents.tasks import reconcile_documents
 from indexing import tasks
 from tests.factories import give
 
@@ -20,17 +20,17 @@ def failing(request, monkeypatch):
     def delay(**ids):
         raise request.param
 
-    for task in (tasks.plan_nodes, sweep_documents):
+    for task in (tasks.plan_nodes, reconcile_documents):
         monkeypatch.setattr(task, "delay", delay)
 
 
-class TestWakeOnCommit:
+class TestEnqueueOnCommit:
     def test_sends_the_task_once_it_is_committed(self, monkeypatch):
         sent = []
-        monkeypatch.setattr(sweep_documents, "delay", lambda **ids: sent.append(ids))
+        monkeypatch.setattr(reconcile_documents, "delay", lambda **ids: sent.append(ids))
 
         with transaction.atomic():
-            wake_on_commit(sweep_documents, artifact_id="1")
+            enqueue_on_commit(reconcile_documents, artifact_id="1")
             assert sent == []
 
         assert sent == [{"artifact_id": "1"}]

@@ -6,10 +6,10 @@ from django.urls import reverse
 from core import admin as core_admin
 from documents.models import Artifact, Page, PendingRevision
 from documents.services import TextContent, add_artifact
-from documents.tasks import sweep_documents
+from documents.tasks import reconcile_documents
 from indexing.models import Node
-from tests.acting import act, offered, record_wakes
-from tests.factories import give, settle
+from tests.acting import act, offered, record_enqueued
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
 
@@ -97,7 +97,7 @@ class TestRetryFailed:
     def test_has_failed_files_read_again(
         self, build, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
-        wakes = record_wakes(monkeypatch, sweep_documents)
+        wakes = record_enqueued(monkeypatch, reconcile_documents)
         failed, _ = add_artifacts(2, error_code="broken", attempts=3)
         text = give()
         Artifact.objects.filter(pk=text.pk).update(state="failed")
@@ -106,7 +106,7 @@ class TestRetryFailed:
             said = act(admin_client, "documents_artifact", "retry_artifacts", state__exact="failed")
 
         assert said == "Queued again: 2 files, 0 texts, 0 nodes."
-        assert wakes == [("sweep_documents", {})]
+        assert wakes == [("reconcile_documents", {})]
         failed.refresh_from_db()
         assert (failed.state, failed.error_code, failed.attempts) == ("received", "", 0)
         assert (
@@ -159,7 +159,7 @@ def allow(user, *codenames: str) -> None:
 class TestDeletion:
     def test_takes_an_artifact_with_all_that_is_made_from_it(self, build, admin_client):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
         url = reverse("admin:documents_artifact_delete", args=[artifact.pk])
 
         answer = admin_client.post(url, {"post": "yes"})
@@ -183,10 +183,10 @@ class TestDeletion:
 class TestEmbedAgain:
     def test_makes_the_nodes_of_an_artifact_pending(self, build, admin_client):
         again, other = give("One.", title="One"), give("Two.", title="Two")
-        settle(build, again, other)
+        sync(build, again, other)
 
         said = act(admin_client, "documents_artifact", "embed_artifacts_again", again)
 
         assert said == "1 node queued."
         pending = Node.objects.get(state=Node.State.PENDING)
-        assert (pending.artifact_id, pending.settled_input_hash) == (again.pk, "")
+        assert (pending.artifact_id, pending.synced_input_hash) == (again.pk, "")

@@ -68,7 +68,7 @@ class TestCreate:
         assert body["external_id"] == "b1"
         assert body["url"] == "https://example.org/birds"
         assert (body["pages"], body["error"]) == (1, None)
-        assert body["nodes"] == {"pending": 0, "settled": 0, "failed": 0}
+        assert body["nodes"] == {"pending": 0, "synced": 0, "failed": 0}
         assert body["status"] == "indexing"
         assert uuid.UUID(body["id"]) == Artifact.objects.get().pk
 
@@ -548,13 +548,13 @@ class TestRetrieve:
         with django_capture_on_commit_callbacks(execute=True):
             artifact_id = give(api).json()["id"]
 
-        from tests.factories import settle
+        from tests.factories import sync
 
-        settle(build, Artifact.objects.get())
+        sync(build, Artifact.objects.get())
         body = api.get(one(artifact_id)).json()
 
         assert body["status"] == "ready"
-        assert body["nodes"] == {"pending": 0, "settled": 1, "failed": 0}
+        assert body["nodes"] == {"pending": 0, "synced": 1, "failed": 0}
 
     @pytest.mark.parametrize("artifact_id", [str(uuid.UUID(int=1)), "5", "nonsense", "a" * 300])
     @pytest.mark.parametrize(

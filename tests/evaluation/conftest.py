@@ -1,7 +1,7 @@
 import pytest
 
 from evaluation.judgements import Judgements
-from tests.factories import PARAGRAPHS, give, settle
+from tests.factories import PARAGRAPHS, give, sync
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def filled(build):
         give(text, title=f"Note {number}", external_id=f"d{number}")
         for number, text in enumerate(PARAGRAPHS)
     ]
-    settle(build, *artifacts)
+    sync(build, *artifacts)
     return artifacts
 
 

@@ -100,7 +100,7 @@ class TestRankArtifacts:
         assert str(long.pk) in ranked
 
     def test_asks_the_build_it_is_given(self, live):
-        empty = begin(live, is_settled=False)
+        empty = begin(live, is_synced=False)
 
         assert rank_artifacts(empty, "chunk", "kel3") == {}
 
@@ -258,6 +258,6 @@ class TestOtherKindsOfNode:
         live = make_build("other", questions={"count": 3})
         write_all(live, *fill(live, 3))
         judge(tmp_path / "other", 3)
-        without_chunks = begin(live, is_settled=False, chunks={"embed": False})
+        without_chunks = begin(live, is_synced=False, chunks={"embed": False})
 
         assert compare_builds(live, without_chunks).kind == "question"

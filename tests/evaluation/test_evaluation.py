@@ -10,7 +10,7 @@ from evaluation.judgements import read_corpus, read_judgements
 from evaluation.management import measuring
 from evaluation.models import EvaluationRun
 from retrieval.management import asking
-from tests.factories import PARAGRAPHS, give, settle
+from tests.factories import PARAGRAPHS, give, sync
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ class TestReadCorpus:
 class TestEvaluateCommand:
     @pytest.fixture
     def filled(self, build, folder):
-        settle(
+        sync(
             build,
             *[
                 give(text.text, title=text.title, external_id=text.id)
@@ -201,7 +201,7 @@ class TestEvaluateCommand:
 
 class TestSearchCommand:
     def test_prints_ranked_passages(self, build, capsys):
-        settle(build, give(title="Stones"), give("Yeast.\x1b[2J", title="Bread"))
+        sync(build, give(title="Stones"), give("Yeast.\x1b[2J", title="Bread"))
 
         call_command("search", "granite yeast", "--index", "plain")
 
@@ -212,7 +212,7 @@ class TestSearchCommand:
         assert "\x1b[2J" not in out
 
     def test_prints_the_apis_answer_where_asked_to(self, build, capsys):
-        settle(build, give(title="Stones"))
+        sync(build, give(title="Stones"))
 
         call_command("search", "granite", "--index=plain", "--mode=dense", "--limit=1", "--json")
 
@@ -244,7 +244,7 @@ class TestSearchCommand:
 class TestCommandsBesideAServer:
     @pytest.fixture(autouse=True)
     def server(self, build, live_server, monkeypatch):
-        settle(build, give(title="Stones", external_id="d1"))
+        sync(build, give(title="Stones", external_id="d1"))
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
         for module in (asking, measuring):

@@ -11,7 +11,7 @@ from indexing import embedding
 from indexing.lifecycle import ask_promotion, cancel_build, pause_build, promote_build
 from indexing.models import IndexBuild, Node
 from summaries.models import Summary, Writing
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.hashing import HashingEmbedder
 from tests.retrieval.beside import BLIND, begin, fill, judge
 from tests.written import write_summary
@@ -122,7 +122,7 @@ class TestPromoteAsked:
 
     def test_waits_until_the_build_is_whole(self, live, monkeypatch):
         measuring = Measuring(monkeypatch)
-        beside = begin(live, is_settled=False)
+        beside = begin(live, is_synced=False)
 
         assert not promote_asked(beside)
 
@@ -179,7 +179,7 @@ class TestAForcedPromotion:
         assert verdict(beside) == "promoted: it was forced."
 
     def test_does_not_wait_until_the_build_is_whole_or_goes_on(self, live):
-        beside = begin(live, is_settled=False)
+        beside = begin(live, is_synced=False)
         pause_build(beside)
         ask_promotion(beside, is_forced=True)
 
@@ -273,21 +273,21 @@ class TestWhatHappensMeanwhile:
         self, live, monkeypatch
     ):
         beside = begin(live)
-        measuring = Measuring(monkeypatch, lambda: settle(live, give("New.", title="Late")))
+        measuring = Measuring(monkeypatch, lambda: sync(live, give("New.", title="Late")))
 
         assert not promote_asked(beside)
         assert again(beside).promotion == Promotion.WHEN_WHOLE
 
-        settle(beside, *Artifact.objects.all())
+        sync(beside, *Artifact.objects.all())
         assert promote_asked(beside)
         assert (now_live(), measuring.count) == (beside, 1)
         assert verdict(beside).startswith("promoted")
 
     def test_what_was_measured_long_ago_is_measured_anew(self, live, monkeypatch):
         beside = begin(live)
-        measuring = Measuring(monkeypatch, lambda: settle(live, give("New.", title="Late")))
+        measuring = Measuring(monkeypatch, lambda: sync(live, give("New.", title="Late")))
         promote_asked(beside)
-        settle(beside, *Artifact.objects.all())
+        sync(beside, *Artifact.objects.all())
         measuring.meanwhile = lambda: None
         kept = again(beside).comparison
         long_ago = timezone.now() - timedelta(minutes=gate.KEPT_MINUTES + 1)

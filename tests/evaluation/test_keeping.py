@@ -12,7 +12,7 @@ from evaluation.judgements import read_judgements
 from evaluation.models import Judgement
 from evaluation.services import judge, take_back
 from indexing.models import Node
-from tests.factories import PARAGRAPHS, settle
+from tests.factories import PARAGRAPHS, sync
 
 QUERY = "where do herons fish"
 
@@ -25,7 +25,7 @@ def keep(artifact, *, is_good: bool = True, query: str = QUERY, by: str = "someo
 def book(build):
     """A document of two pages, of a node each."""
     book, _ = add_artifact("plain", TextContent(tuple(PARAGRAPHS[:2])), external_id="book")
-    settle(build, book)
+    sync(build, book)
     return book
 
 
@@ -123,7 +123,7 @@ class TestReadGolden:
 
     def test_names_pages_and_artifacts_without_an_external_id(self, book, build):
         nameless, _ = add_artifact("plain", TextContent((PARAGRAPHS[3],)), title="Nameless")
-        settle(build, nameless)
+        sync(build, nameless)
         node = Node.objects.get(page__index=1, artifact=book)
         judge("plain", QUERY, is_good=True, judged_by="me", node_id=node.point_id)
         keep(nameless)

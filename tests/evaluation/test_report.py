@@ -7,7 +7,7 @@ from core.exceptions import InvalidInput
 from evaluation.judgements import Judgements
 from evaluation.report import Change, History, Spread, render_report, say_measure
 from evaluation.runs import begin_run, claim_run, measure_run
-from tests.factories import give, settle
+from tests.factories import give, sync
 
 HOSTILE = "<script>alert(1)</script> heron"
 
@@ -15,7 +15,7 @@ HOSTILE = "<script>alert(1)</script> heron"
 @pytest.fixture
 def run(filled, build):
     """Two systems over three queries, and a title that is no markup."""
-    settle(build, give("A heron again.", title=HOSTILE, external_id="d9"))
+    sync(build, give("A heron again.", title=HOSTILE, external_id="d9"))
     judged = Judgements(
         {"q1": "heron waits for fish", "q2": "granite cools slowly", "q3": HOSTILE},
         {"q1": {"d0": 1}, "q2": {"d3": 1}, "q3": {"d0": 1}},

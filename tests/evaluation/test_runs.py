@@ -170,7 +170,7 @@ class TestTasks:
 
         assert set(EvaluationRun.objects.values_list("state", flat=True)) == {State.DONE}
 
-    def test_leave_what_is_held_up_to_the_sweep(self, run, monkeypatch):
+    def test_leave_what_is_held_up_to_the_reconciliation(self, run, monkeypatch):
         tries = []
 
         def fail(*given, **named):
@@ -181,7 +181,7 @@ class TestTasks:
         tasks.measure_run(run_id=str(run.pk))
 
         assert len(tries) == 1
-        tasks.sweep_runs()
+        tasks.reconcile_runs()
         assert len(tries) == 2
 
     def test_stop_between_two_answers(self, run):

@@ -8,14 +8,14 @@ from evaluation.tasks import promote_builds, promoting
 from indexing.exceptions import StoreUnavailable
 from indexing.lifecycle import publish_aliases
 from indexing.models import IndexBuild
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.retrieval.beside import begin
 
 
 @pytest.fixture
 def live(build, settings, tmp_path) -> IndexBuild:
     settings.STRATA_GOLDEN_DIR = tmp_path
-    settle(build, give())
+    sync(build, give())
     return build
 
 
@@ -26,11 +26,11 @@ def now_live() -> IndexBuild:
 class TestPromoteBuilds:
     def test_promotes_once_the_build_is_whole_and_publishes_it(self, live, store):
         publish_aliases()
-        beside = begin(live, is_settled=False)
+        beside = begin(live, is_synced=False)
         promote_builds()
         assert now_live() == live
 
-        settle(beside, *Artifact.objects.all())
+        sync(beside, *Artifact.objects.all())
         promote_builds()
 
         assert now_live() == beside
@@ -41,7 +41,7 @@ class TestPromoteBuilds:
             promote_builds()
 
     def test_goes_on_where_one_build_has_to_wait(self, live, monkeypatch):
-        first, second = begin(live, is_settled=False), begin(live)
+        first, second = begin(live, is_synced=False), begin(live)
         decide = gate.promote_asked
 
         def fail_first(build, **given):

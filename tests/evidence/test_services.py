@@ -14,7 +14,7 @@ from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.factories import give, settle
+from tests.factories import give, sync
 
 WORDS = "aspirin lowers the risk of colorectal cancer in adults who take it daily for ten years"
 NEAR = WORDS.replace("daily", "weekly")  # 15 of 16 words
@@ -29,13 +29,13 @@ def verdicts(*items: Item, **options) -> list[Verdict]:
     return [decision.verdict for decision in add(*items, **options)]
 
 
-@pytest.fixture(params=["just given", "settled"])
+@pytest.fixture(params=["just given", "synced"])
 def known(request, findings) -> Artifact:
     """One finding, before and after the vector store has it."""
     [decision] = add(Item("https://one.example/a", WORDS))
     artifact = Artifact.objects.get(pk=decision.artifact_id)
-    if request.param == "settled":
-        settle(findings, artifact)
+    if request.param == "synced":
+        sync(findings, artifact)
         add(Item("https://one.example/a", WORDS))  # whoever adds, tidies up
         assert not RecentEvidence.objects.exists()
     return artifact
@@ -52,7 +52,7 @@ class TestAddEvidence:
         assert (artifact.url, artifact.title) == ("https://one.example/a", "On aspirin")
         assert artifact.metadata == citation
         assert artifact.revision == decision.revision
-        settle(findings, artifact)
+        sync(findings, artifact)
         assert verify_build(findings).is_sound
 
     def test_names_the_twin_of_what_says_the_same(self, known):
@@ -192,7 +192,7 @@ class TestAddEvidence:
 
     def test_leaves_documents_given_otherwise_to_be_found_as_twins(self, findings):
         document = give(WORDS, index="evidence")
-        settle(findings, document)
+        sync(findings, document)
 
         [decision] = add(Item("https://one.example/a", NEAR))
 

@@ -4,7 +4,7 @@ from rest_framework.test import APIClient
 from access.models import ApiKey
 from documents.models import Artifact
 from tests.evidence.test_services import APART, NEAR, WORDS
-from tests.factories import settle
+from tests.factories import sync
 
 URL = "/api/v1/indexes/evidence/evidence/"
 
@@ -26,7 +26,7 @@ def filled(client, findings):
     items = [item("one", WORDS, title="On aspirin", source="Nature"), item("two", APART)]
     answer = client.post(URL, {"items": items}, format="json")
     artifact_ids = [verdict["artifact_id"] for verdict in answer.json()["verdicts"]]
-    settle(findings, *Artifact.objects.filter(pk__in=artifact_ids))
+    sync(findings, *Artifact.objects.filter(pk__in=artifact_ids))
     return answer.json()["verdicts"]
 
 
@@ -115,7 +115,7 @@ class TestSimilar:
 
         asked = {"q": WORDS, "min_revision": verdict["revision"]}
         early = client.get(f"{URL}similar", asked)
-        settle(findings, Artifact.objects.get())
+        sync(findings, Artifact.objects.get())
         late = client.get(f"{URL}similar", asked)
 
         assert early.status_code == 409

@@ -22,7 +22,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Messages]:
 
 @pytest.fixture
 def inside(build: IndexBuild, messages: Messages) -> Inside:
-    """With the plain index alone: each of the others would be swept as well."""
+    """With the plain index alone: each of the others would be reconciled as well."""
     Index.objects.exclude(pk=build.index_id).delete()
     return Inside(messages)
 

@@ -15,10 +15,10 @@ from django.utils import timezone
 from access.models import ApiKey
 from documents.models import Artifact
 from indexing.models import IndexBuild, Node
-from indexing.tasks import wake_sweeps
+from indexing.tasks import enqueue_reconciliation
 from indexing.verification import Report, verify_build
 
-SWEEPS = 12  # after which everything must be sound: a document may need one for each stage
+PERIODIC_TASKS = 12  # after which everything must be sound: a document may need one for each stage
 LONG_AGO = timezone.timedelta(days=1)
 
 
@@ -70,16 +70,17 @@ class Inside:
             held = rows.filter(leased_until__isnull=False)
             held.update(leased_until=F("leased_until") - LONG_AGO)
 
-    def sweep(self) -> None:
+    def reconcile(self) -> None:
         """Send what beat sends each minute."""
-        wake_sweeps()
+        enqueue_reconciliation()
 
-    def settle(self, index: str = "plain") -> Report:
-        """What the sweep makes of it, all messages lost but its own: sound, or the last report."""
+    def sync(self, index: str = "plain") -> Report:
+        """What the reconciliation makes of it, all messages lost but its own: sound, or the last
+        report."""
         self.messages.lose_all()
         self.let_leases_run_out()
-        for _ in range(SWEEPS):
-            self.sweep()
+        for _ in range(PERIODIC_TASKS):
+            self.reconcile()
             self.messages.deliver_all()
             report = verify_build(IndexBuild.objects.live().get(index=index))
             if report.is_sound:

@@ -6,7 +6,9 @@ from typing import Any, Protocol
 
 import httpx
 
-SOUND_SECONDS = 300  # within which everything must agree again, by itself: two leases, a sweep
+SOUND_SECONDS = (
+    300  # within which everything must agree again, by itself: two leases, a reconciliation
+)
 
 
 class Reached(Protocol):
@@ -63,13 +65,13 @@ class Owner:
                 _taken(answer)
             del self.ids[name], self.texts[name]
 
-    def check(self, *, asks_for_sweep: bool = False) -> None:
-        """Everything settles by itself, and is what was acknowledged.
+    def check(self, *, asks_for_reconciliation: bool = False) -> None:
+        """Everything syncs by itself, and is what was acknowledged.
 
-        A sweep asked for is the one that comes each minute: it spares the test the minute.
+        A reconciliation asked for is the one that comes each minute: it spares the test the minute.
         """
-        if asks_for_sweep:
-            self.service.api.post("sweep/").raise_for_status()
+        if asks_for_reconciliation:
+            self.service.api.post("reconcile/").raise_for_status()
         self.compare(await_sound(self.service, self.index))
 
     def compare(self, report: dict[str, Any]) -> None:

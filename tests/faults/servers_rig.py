@@ -33,10 +33,10 @@ QDRANT_TIMEOUT_SECONDS = 2
 SETTINGS = {
     "STRATA_TEST_QUICK": "1",
     "STRATA_TEST_LEASE_SECONDS": str(LEASE_SECONDS),
-    "STRATA_TEST_SETTLE_BATCH": "16",
+    "STRATA_TEST_SYNC_BATCH": "16",
     "STRATA_TEST_EMBED_SECONDS": "0.01",
     "QDRANT_TIMEOUT_SECONDS": str(QDRANT_TIMEOUT_SECONDS),
-    "STRATA_TEST_DOUBT_SECONDS": str(5 * QDRANT_TIMEOUT_SECONDS),
+    "STRATA_TEST_UNCONFIRMED_SECONDS": str(5 * QDRANT_TIMEOUT_SECONDS),
     "WEB_CONCURRENCY": "1",
 }
 
@@ -240,13 +240,13 @@ class Given:
             if page["next"] is None:
                 return found
 
-    def settled_count(self) -> int:
+    def synced_count(self) -> int:
         progress = self.rig.api.get(f"indexes/{self.index}/")
         require_patience(progress)
-        return int(progress.json()["nodes"]["settled"]) if progress.is_success else 0
+        return int(progress.json()["nodes"]["synced"]) if progress.is_success else 0
 
     def require_sound(self) -> None:
-        """The oracle. Nothing helps here but the sweeps."""
+        """The oracle. Nothing helps here but the reconciliations."""
         deadline = time.monotonic() + SOUND_SECONDS
         while True:
             answer = self.rig.api.post(f"indexes/{self.index}/verify/")

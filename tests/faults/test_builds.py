@@ -14,7 +14,7 @@ from tests.faults.owner import Owner
 DOCUMENTS = 12
 LIVE_SECONDS = 120
 MOMENTS = ["before", "after"]
-STEPS = ["begin", "collection", "plan", "embed", "upsert", "settle", "promote", "drop"]
+STEPS = ["begin", "collection", "plan", "embed", "upsert", "sync", "promote", "drop"]
 CASES = (
     list(product(STEPS, MOMENTS))
     if IS_LONG

@@ -71,4 +71,4 @@ class TestAFullDisk:
                 ballast.unlink()
                 owner.put("late", f"Just in time, {number}.")
 
-                owner.check(asks_for_sweep=True)
+                owner.check(asks_for_reconciliation=True)

@@ -22,12 +22,12 @@ MOMENTS = {
     "after it wrote points": (get_store, "upsert", 1),
     "before it writes payloads": (get_store, "replace_payloads", 0),
     "after it wrote payloads": (get_store, "replace_payloads", 1),
-    "before it settles its rows": (lambda: syncing, "settled_values", 0),
+    "before it syncs its rows": (lambda: syncing, "synced_values", 0),
     "before it removes points": (get_store, "delete", 0),
     "after it removed points": (get_store, "delete", 1),
 }
 
-# What the others do meanwhile; they settle whatever is due afterwards.
+# What the others do meanwhile; they sync whatever is due afterwards.
 MEANWHILE = {
     "nothing else happened": lambda owner: None,
     "its document was edited": lambda owner: owner.put("edited", "Thirdly, a heron."),
@@ -52,7 +52,7 @@ def owner(inside):
     owner.put("edited", "At first, a tern.")
     owner.put("relabelled", "Labelled, a lark.")
     owner.put("deleted", "Once more, an owl.")
-    inside.settle()
+    inside.sync()
     owner.put("edited", "Then, a grebe.")
     owner.relabel("relabelled", metadata={"seen": 2})
     inside.api.delete(f"artifacts/{owner.ids.pop('deleted')}/")
@@ -79,7 +79,7 @@ class TestAWorkerThatFroze:
             inside.let_leases_run_out()
             MEANWHILE[meanwhile](owner)
             inside.messages.deliver_all()
-            while services.settle_nodes(build):
+            while services.sync_nodes(build):
                 pass
 
         function = getattr(find(), name)
@@ -94,7 +94,7 @@ class TestAWorkerThatFroze:
             return returned
 
         monkeypatch.setattr(find(), name, freezing)
-        while services.settle_nodes(build):
+        while services.sync_nodes(build):
             pass
 
         assert frozen
@@ -102,4 +102,4 @@ class TestAWorkerThatFroze:
         for document, text in owner.texts.items():
             for hit in owner.find(document, text):
                 assert hit["verdict"] == "stale" or hit["text"] in text
-        owner.compare(inside.settle().as_json())
+        owner.compare(inside.sync().as_json())

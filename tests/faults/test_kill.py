@@ -15,7 +15,7 @@ from tests.serving import Service, serving
 KILLS = times("kill")
 DOCUMENTS = 20 * KILLS
 LONGEST_SECONDS = 4.0  # between two kills, at random
-PACE_SECONDS = KILLS * LONGEST_SECONDS / DOCUMENTS  # every kill comes while some are still to come
+DELAY_SECONDS = KILLS * LONGEST_SECONDS / DOCUMENTS  # every kill comes while some are still to come
 SOUND_SECONDS = 60  # after a restart everything must agree again within this time, by itself
 
 
@@ -54,7 +54,7 @@ class Owner(threading.Thread):
                     continue
                 if answer.status_code in {200, 202}:
                     self.acknowledged[given["external_id"]] = answer.json()["id"]
-            time.sleep(PACE_SECONDS)
+            time.sleep(DELAY_SECONDS)
         self.is_idle.set()
 
 

@@ -10,7 +10,7 @@ from tests.faults.owner import Owner
 
 COUNT = 30  # documents, of one node each
 DEADLY = 12  # the document at which it dies
-SETTLED_SECONDS = 120
+SYNCED_SECONDS = 120
 
 
 class TestAServiceKilledWhileItRegenerates:
@@ -33,9 +33,9 @@ class TestAServiceKilledWhileItRegenerates:
             assert found == (DEADLY - 1, DEADLY - 1, "running")
             service.disarm()
             service.start()
-            deadline = time.monotonic() + SETTLED_SECONDS
+            deadline = time.monotonic() + SYNCED_SECONDS
             ended = asked
-            while not ended["is_settled"] and time.monotonic() < deadline:
+            while not ended["is_synced"] and time.monotonic() < deadline:
                 time.sleep(0.2)
                 ended = service.api.get(f"regenerate/{asked['id']}/").json()
 

@@ -9,7 +9,7 @@ from tests.faults.counts import IS_LONG, note, times
 from tests.faults.owner import Owner
 
 STEPS = [
-    "parse", "pages", "plan", "claim", "embed", "upsert", "payloads", "settle", "doom", "delete",
+    "parse", "pages", "plan", "claim", "embed", "upsert", "payloads", "sync", "delete", "delete",
     "rows",
 ]  # fmt: skip
 MOMENTS = ["before", "after"]
@@ -20,7 +20,7 @@ if IS_LONG:
 else:
     CASES = [
         ("parse", "before", 1), ("plan", "after", 1), ("claim", "after", 1), ("upsert", "after", 1),
-        ("settle", "before", 1), ("delete", "after", 1), ("commit", "after", 3),
+        ("sync", "before", 1), ("delete", "after", 1), ("commit", "after", 3),
     ]  # fmt: skip
 
 

@@ -129,7 +129,7 @@ class TestAnEndpointThatStops:
         assert ready_count(service) < DOCUMENTS
 
         endpoint.start()
-        service.api.post("sweep/").raise_for_status()
+        service.api.post("reconcile/").raise_for_status()
         wait_until(lambda: ready_count(service) == DOCUMENTS, service)
 
         assert set(endpoint.answered.values()) == {1}

@@ -69,7 +69,7 @@ class TestALockedDatabase:
                 assert int(refused.answer.headers["Retry-After"]) > 0
                 owner.put(name, f"The {name}.")
 
-            owner.check(asks_for_sweep=True)
+            owner.check(asks_for_reconciliation=True)
             note("locked")
 
     def test_has_writes_wait_where_it_is_free_again_soon(self, service):

@@ -49,7 +49,7 @@ from tests.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MOST_ATTEMPTS = 3  # spent between two settlings; whatever fails five times is given up, rightly
+MOST_ATTEMPTS = 3  # spent between two syncs; whatever fails five times is given up, rightly
 
 RECIPES = [
     "",
@@ -85,15 +85,15 @@ class Service(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """With documents there and settled: most of what can break them needs some."""
+        """With documents there and synced: most of what can break them needs some."""
         self.owner = Owner(self.inside)
         self.versions: dict[str, list[str]] = {}  # every text a document ever had
         self.shown: set[str] = set()  # documents that a search has to find
-        self.spent = 0  # attempts that failed since everything was settled
+        self.spent = 0  # attempts that failed since everything was synced
         self.number = 0
         for name in ("auk", "brent"):
             self.put(name=name, length=2, is_file=False, fault=None)
-        self.settle()
+        self.sync()
         note("machine")
 
     # --- What people do ----------------------------------------------------------------------
@@ -171,8 +171,8 @@ class Service(RuleBasedStateMachine):
         self.inside.let_leases_run_out()
 
     @rule()
-    def sweep(self) -> None:
-        self.inside.sweep()
+    def reconcile(self) -> None:
+        self.inside.reconcile()
 
     # --- What must hold ----------------------------------------------------------------------
 
@@ -189,9 +189,9 @@ class Service(RuleBasedStateMachine):
                     assert any(hit["text"] in text for text in self.versions[name])
 
     @rule()
-    def settle(self) -> None:
+    def sync(self) -> None:
         """Once faults end, everything is as it should be, without anyone's help."""
-        report = self.inside.settle()
+        report = self.inside.sync()
         self.owner.compare(report.as_json())
         for build in IndexBuild.objects.receiving().filter(index="plain"):
             assert verify_build(build).is_sound, build
@@ -206,10 +206,10 @@ class Service(RuleBasedStateMachine):
     def teardown(self) -> None:
         for wire in self.wires.values():
             wire.set(0)
-        self.settle()
+        self.sync()
         for name in [*self.owner.ids]:
             self.owner.delete(name)
-        self.settle()
+        self.sync()
 
     def attempt(self, deed: Callable[[], Any], fault: Any) -> bool:
         """Do it with an exception at some call of it; whether it was done to its end."""

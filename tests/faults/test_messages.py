@@ -44,7 +44,7 @@ class TestMessages:
                 note("messages")
                 if not waiting:
                     break
-        report = inside.settle()
+        report = inside.sync()
 
         owner.compare(report.as_json())
         for name, text in owner.texts.items():

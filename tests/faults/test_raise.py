@@ -31,7 +31,7 @@ def owner(inside):
     for name in ("kept", "edited", "relabelled", "deleted"):
         owner.put(name, f"The {name} text at first.")
     inside.messages.deliver_all()
-    owner.compare(inside.settle().as_json())
+    owner.compare(inside.sync().as_json())
     return owner
 
 
@@ -73,7 +73,7 @@ def play(owner: Owner, inside: Inside, wire: Tripwire, make_error: MakeError, ca
     for deed in undone:
         deed()
 
-    report = inside.settle()
+    report = inside.sync()
 
     owner.compare(report.as_json())
     assert owner.find("edited", f"version {call}")[0]["verdict"] == "exact"

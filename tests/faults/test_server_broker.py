@@ -21,9 +21,12 @@ class TestABrokerThatRefuses:
         with reading(given):
             rig.broker.stop()
             given.give_many(count, first=1)
-            swept = rig.api.post("sweep/")
-            assert (swept.status_code, swept.json()["code"]) == (503, "broker_unavailable")
-            assert int(swept.headers["Retry-After"]) > 0
+            reconciled = rig.api.post("reconcile/")
+            assert (reconciled.status_code, reconciled.json()["code"]) == (
+                503,
+                "broker_unavailable",
+            )
+            assert int(reconciled.headers["Retry-After"]) > 0
             rig.broker.start()
 
         given.require_sound()

@@ -10,7 +10,7 @@ import pytest
 from tests.faults.counts import note, times
 from tests.faults.servers_rig import LEASE_SECONDS, Given, moments, reading, wait_for
 
-SETTLED = re.compile(r"Task indexing\.tasks\.settle\S+ succeeded")
+SYNCED = re.compile(r"Task indexing\.tasks\.sync\S+ succeeded")
 
 
 class TestKilledWorkers:
@@ -61,7 +61,7 @@ class TestAFrozenWorker:
                 finally:
                     os.killpg(frozen.pid, signal.SIGCONT)
                 # What it still had to write, it has written then.
-                wait_for(lambda before=before: SETTLED.search(worker_log(rig)[before:]))
+                wait_for(lambda before=before: SYNCED.search(worker_log(rig)[before:]))
                 given.require_sound()
             note("worker-frozen")
 
@@ -82,7 +82,7 @@ def freeze_at_work(rig, worker, pauses):
 
 
 class TestManyWorkers:
-    def test_at_one_document_settle_it_once(self, rig):
+    def test_at_one_document_sync_it_once(self, rig):
         given = Given(rig, "contended")
         given.give(0, sentences=150)
 

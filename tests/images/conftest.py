@@ -10,7 +10,7 @@ from indexing.embedding import embedder as embedders
 from indexing.embedding import get_embedder
 from tests.clients import client_with_key
 from tests.clip import DIMENSION, write_pair
-from tests.factories import settle
+from tests.factories import sync
 from tests.written import make_build
 
 
@@ -55,13 +55,13 @@ def gallery(db, store, embedder, clip, monkeypatch):
 
 @pytest.fixture
 def hang(gallery):
-    """Give a file to the gallery, and have it parsed and settled."""
+    """Give a file to the gallery, and have it parsed and synced."""
 
     def hang(content, name="picture.png", *, index="gallery", **given):
         artifact, _ = add_artifact(index, save_incoming_file(name, [content]), **given)
         parse_artifact(artifact.pk)
         artifact.refresh_from_db()
-        settle(gallery, artifact)
+        sync(gallery, artifact)
         return artifact
 
     return hang

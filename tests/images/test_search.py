@@ -10,7 +10,7 @@ from documents.services import TextContent, add_artifact
 from indexing.services import sync_indexes
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.factories import settle
+from tests.factories import sync
 from tests.pictures import draw
 from tests.written import make_build
 
@@ -23,7 +23,7 @@ def pictures(gallery, hang):
     for year, (title, colour) in enumerate(COLOURS.items(), start=2020):
         hang(draw(colour), f"{colour}.png", title=title, metadata={"year": year})
     note, _ = add_artifact("gallery", TextContent(("The barn door is red.",)), title="Diary")
-    settle(gallery, note)
+    sync(gallery, note)
     return gallery
 
 

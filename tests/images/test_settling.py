@@ -2,20 +2,20 @@ from documents.models import Artifact
 from documents.originals import save_incoming_file
 from documents.services import add_artifact, parse_artifact
 from indexing.models import Node
-from indexing.services import plan_nodes, settle_nodes
+from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.pictures import draw
 
 
-class TestSettling:
-    def test_fails_while_the_file_is_gone_and_heals_with_the_next_revision(self, gallery, hang):
+class TestSyncing:
+    def test_fails_while_the_file_is_gone_and_recovers_with_the_next_revision(self, gallery, hang):
         file = save_incoming_file("heron.png", [draw("red")])
         artifact, _ = add_artifact("gallery", file, external_id="heron")
         parse_artifact(artifact.pk)
         plan_nodes(artifact.pk, gallery)
         Artifact.objects.get().file_path.unlink()
-        while settle_nodes(gallery):
+        while sync_nodes(gallery):
             pass
         assert "No such file" in Node.objects.get(state=Node.State.FAILED).last_error
 

@@ -73,6 +73,6 @@ class TestAChangedSpec:
         assert "notes #2 is whole: 1 vectors copied, 0 made." in applied
         assert "notes #2 is live" in promoted
         assert [line.split()[:3] for line in listed.splitlines()[1:]] == [
-            ["notes", "#1", "kept"],
+            ["notes", "#1", "standby"],
             ["notes", "#2", "live"],
         ]

@@ -1,6 +1,6 @@
 import pytest
 
-from indexing.checks import check_doubt, check_lease
+from indexing.checks import check_lease, check_unconfirmed_seconds
 
 
 class TestCheckLease:
@@ -9,14 +9,14 @@ class TestCheckLease:
         [(30, 2_000, []), (29, 256, ["indexing.E004"]), (120, 2_001, ["indexing.E004"])],
     )
     def test_wants_a_batch_to_fit_into_it(self, settings, seconds, batch, ids):
-        settings.STRATA_LEASE_SECONDS, settings.STRATA_SETTLE_BATCH = seconds, batch
+        settings.STRATA_LEASE_SECONDS, settings.STRATA_SYNC_BATCH = seconds, batch
 
         assert [error.id for error in check_lease()] == ids
 
 
-class TestCheckDoubt:
+class TestCheckUnconfirmedSeconds:
     @pytest.mark.parametrize(("timeout", "ids"), [(30, []), (300, ["indexing.E005"])])
     def test_wants_a_request_to_be_over_by_then(self, settings, timeout, ids):
-        settings.QDRANT_TIMEOUT_SECONDS, settings.STRATA_DOUBT_SECONDS = timeout, 300
+        settings.QDRANT_TIMEOUT_SECONDS, settings.STRATA_UNCONFIRMED_SECONDS = timeout, 300
 
-        assert [error.id for error in check_doubt()] == ids
+        assert [error.id for error in check_unconfirmed_seconds()] == ids

@@ -2,44 +2,44 @@ import pytest
 
 from documents.models import Artifact
 from indexing import embedding
-from indexing.estimates import forecast_build
+from indexing.estimates import estimate_build
 from indexing.lifecycle import begin_build
-from indexing.models import IndexBuild, Node, Pace
+from indexing.models import IndexBuild, Node, Throughput
 from indexing.spec import IndexSpec
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.hashing import HashingEmbedder
 
 
 @pytest.fixture
 def indexed(build) -> IndexBuild:
     """The plain index with two documents."""
-    settle(build, give("One heron. Two herons.", title="Birds"), give(title="Notes"))
+    sync(build, give("One heron. Two herons.", title="Birds"), give(title="Notes"))
     return build
 
 
-class TestForecastBuild:
+class TestEstimateBuild:
     def test_costs_nothing_where_nothing_stored_changes(self, specs, indexed):
         specs("title: Other words\nsearch: {rrf_k: 3}\n")
 
-        forecast = forecast_build("plain")
+        estimate = estimate_build("plain")
 
-        assert forecast.is_free
-        assert forecast.kinds == {}
-        assert "search.rrf_k: 60 -> 3" in forecast.changes
+        assert estimate.is_free
+        assert estimate.kinds == {}
+        assert "search.rrf_k: 60 -> 3" in estimate.changes
 
     def test_keeps_what_says_the_same_to_the_same_model(self, specs, indexed):
         specs("sparse: {language: none}\n")
 
-        chunk = forecast_build("plain").kinds["chunk"]
+        chunk = estimate_build("plain").kinds["chunk"]
 
         assert chunk.kept == Node.objects.filter(build=indexed).count()
         assert (chunk.texts, chunk.tokens, chunk.removed) == (0, 0, 0)
 
     def test_tells_what_is_embedded_anew_from_what_is_cut_anew(self, specs, indexed):
         specs("chunks: {context: []}\n")
-        reembedded = forecast_build("plain").kinds["chunk"]
+        reembedded = estimate_build("plain").kinds["chunk"]
         specs("chunks: {strategies: [{name: sentence, max_chars: 60}]}\n")
-        rebuilt = forecast_build("plain").kinds["chunk"]
+        rebuilt = estimate_build("plain").kinds["chunk"]
 
         nodes = Node.objects.filter(build=indexed)
         assert (reembedded.reembedded, reembedded.rebuilt) == (nodes.count(), 0)
@@ -47,23 +47,23 @@ class TestForecastBuild:
         assert rebuilt.rebuilt > 1
         assert rebuilt.removed == nodes.count() - 1
 
-    def test_foresees_what_is_then_done(self, specs, indexed, embedder):
+    def test_estimates_what_is_then_done(self, specs, indexed, embedder):
         specs("chunks: {strategies: [{name: sentence, max_chars: 60}]}\n")
-        foreseen = forecast_build("plain").kinds["chunk"]
+        estimate = estimate_build("plain").kinds["chunk"]
         embedder.embedded.clear()
 
         begun = begin_build("plain")
-        settle(begun, *Artifact.objects.all())
+        sync(begun, *Artifact.objects.all())
 
         begun.refresh_from_db()
-        assert len(embedder.embedded) == foreseen.texts == begun.embedded_count
-        assert begun.copied_count == foreseen.kept
-        assert begun.embedded_tokens == foreseen.tokens
+        assert len(embedder.embedded) == estimate.texts == begun.embedded_count
+        assert begun.copied_count == estimate.kept
+        assert begun.embedded_tokens == estimate.tokens
 
     def test_counts_kinds_that_go(self, specs, indexed):
         specs("chunks: {embed: false}\npage_summaries: true\n")
 
-        kinds = forecast_build("plain").kinds
+        kinds = estimate_build("plain").kinds
 
         assert kinds["chunk"].removed == Node.objects.filter(build=indexed).count()
         assert kinds["page_summary"].rebuilt == 2
@@ -72,25 +72,25 @@ class TestForecastBuild:
         monkeypatch.setattr("indexing.estimates.SAMPLE", 1)
         specs("chunks: {context: []}\n")
 
-        forecast = forecast_build("plain")
-        exact = forecast_build("plain", is_exact=True)
+        estimate = estimate_build("plain")
+        exact = estimate_build("plain", is_exact=True)
 
-        assert (forecast.is_estimate, forecast.sampled_count) == (True, 1)
+        assert (estimate.is_estimate, estimate.sampled_count) == (True, 1)
         assert (exact.is_estimate, exact.sampled_count) == (False, 2)
         assert exact.kinds["chunk"].texts == Node.objects.filter(build=indexed).count()
 
     def test_measures_a_model_that_was_not_used_here_yet(self, specs, indexed, monkeypatch):
         other = HashingEmbedder(IndexSpec(name="other").embedding)
         monkeypatch.setattr(embedding, "get_embedder", lambda spec: other)
-        Pace.objects.all().delete()
+        Throughput.objects.all().delete()
         specs("embedding: {document_prefix: 'search: '}\n")
 
-        forecast = forecast_build("plain")
+        estimate = estimate_build("plain")
 
-        assert forecast.embedding_minutes is not None
-        assert Pace.objects.get().count > 0
+        assert estimate.embedding_minutes is not None
+        assert Throughput.objects.get().count > 0
 
     def test_asks_no_one_who_is_paid_how_fast_they_are(self, specs, indexed):
         specs("embedding: {provider: openai, model: large}\n")
 
-        assert forecast_build("plain").embedding_minutes is None
+        assert estimate_build("plain").embedding_minutes is None

@@ -11,7 +11,7 @@ from indexing.exceptions import BuildNotThere, BuildUnfinished
 from indexing.models import Index, IndexBuild, Node
 from indexing.removal import remove_points
 from indexing.verification import verify_build
-from tests.factories import give, settle
+from tests.factories import give, sync
 
 State = IndexBuild.State
 
@@ -22,10 +22,10 @@ SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
 @pytest.fixture
 def beside(specs, build) -> IndexBuild:
     """A whole build of shorter chunks beside the live one, which holds a document."""
-    settle(build, give())
+    sync(build, give())
     specs(SHORTER)
     beside = lifecycle.begin_build("plain")
-    settle(beside, *Artifact.objects.all())
+    sync(beside, *Artifact.objects.all())
     return beside
 
 
@@ -83,12 +83,12 @@ class TestBeginBuild:
 
 class TestVectorsOfAnotherBuild:
     def test_are_copied_where_model_and_text_are_the_same(self, specs, build, embedder, store):
-        settle(build, give())
+        sync(build, give())
         embedder.embedded.clear()
         specs("sparse: {language: none}\n")
         begun = lifecycle.begin_build("plain")
 
-        settle(begun, *Artifact.objects.all())
+        sync(begun, *Artifact.objects.all())
 
         begun.refresh_from_db()
         assert embedder.embedded == []
@@ -104,24 +104,24 @@ class TestVectorsOfAnotherBuild:
 
     def test_are_not_taken_for_another_text(self, specs, build, embedder):
         artifact = give("One heron. Two herons.", title="Birds")
-        settle(build, artifact)
+        sync(build, artifact)
         specs("chunks: {context: []}\n")
         begun = lifecycle.begin_build("plain")
 
-        settle(begun, artifact)
+        sync(begun, artifact)
 
         begun.refresh_from_db()
         assert (begun.copied_count, begun.embedded_count) == (0, 1)
 
     def test_are_not_taken_from_a_point_that_is_not_its_rows(self, specs, build, embedder, store):
-        settle(build, give())
+        sync(build, give())
         for batch in store.scroll(build.collection("chunk")):
             changed = {point.id: {**point.payload, "text": "Other."} for point in batch}
             store.replace_payloads(build.collection("chunk"), changed)
         specs("sparse: {language: none}\n")
         begun = lifecycle.begin_build("plain")
 
-        settle(begun, *Artifact.objects.all())
+        sync(begun, *Artifact.objects.all())
 
         begun.refresh_from_db()
         assert begun.copied_count == 0
@@ -133,7 +133,7 @@ class TestPromoteBuild:
 
         assert previous == build
         assert live() == beside
-        assert (state_of(beside), state_of(build)) == (State.LIVE, State.KEPT)
+        assert (state_of(beside), state_of(build)) == (State.LIVE, State.STANDBY)
 
     def test_is_published_as_the_alias(self, beside, build, store):
         lifecycle.publish_aliases()
@@ -147,7 +147,7 @@ class TestPromoteBuild:
         assert store.aliases()[alias] == beside.collection("chunk")
 
     def test_is_refused_while_something_is_missing(self, specs, build):
-        settle(build, give())
+        sync(build, give())
         specs(SHORTER)
         begun = lifecycle.begin_build("plain")
 
@@ -165,7 +165,7 @@ class TestPromoteBuild:
 
     @pytest.mark.parametrize("state", [Artifact.State.PARSED, Artifact.State.RECEIVED])
     def test_waits_for_a_document_whose_text_before_its_edit_is_shown(self, specs, build, state):
-        settle(build, give(external_id="notes"))
+        sync(build, give(external_id="notes"))
         edited = give("Another text altogether.", external_id="notes")
         Artifact.objects.filter(pk=edited.pk).update(state=state)
         specs(SHORTER)
@@ -177,7 +177,7 @@ class TestPromoteBuild:
         assert live() == build
 
     def test_waits_for_no_document_that_cannot_be_read(self, specs, build):
-        settle(build, give())
+        sync(build, give())
         Artifact.objects.update(state=Artifact.State.FAILED)
         specs(SHORTER)
         begun = lifecycle.begin_build("plain")
@@ -187,7 +187,7 @@ class TestPromoteBuild:
         assert live() == begun
 
     def test_can_be_forced(self, specs, build):
-        settle(build, give())
+        sync(build, give())
         specs(SHORTER)
         begun = lifecycle.begin_build("plain")
 
@@ -199,12 +199,12 @@ class TestPromoteBuild:
         lifecycle.promote_build(beside)
         specs("chunks: {strategies: [{name: sentence, max_chars: 90}]}\n")
         third = lifecycle.begin_build("plain")
-        settle(third, *Artifact.objects.all())
+        sync(third, *Artifact.objects.all())
 
         lifecycle.promote_build(third)
 
         assert [state_of(each) for each in (build, beside, third)] == [
-            State.RETIRED, State.KEPT, State.LIVE,
+            State.RETIRED, State.STANDBY, State.LIVE,
         ]  # fmt: skip
 
     def test_refuses_what_was_given_up(self, beside):
@@ -218,14 +218,14 @@ class TestRollBack:
     def test_brings_the_build_before_back_with_what_changed_since(self, beside, build):
         lifecycle.promote_build(beside)
         late = give("Written after the promotion.", title="Late")
-        settle(build, late)
-        settle(beside, late)
+        sync(build, late)
+        sync(beside, late)
 
         returned = lifecycle.roll_back("plain")
 
         assert (returned, live()) == (build, build)
-        assert state_of(beside) == State.KEPT
-        assert Node.objects.filter(build=build, artifact=late, state="settled").exists()
+        assert state_of(beside) == State.STANDBY
+        assert Node.objects.filter(build=build, artifact=late, state="synced").exists()
         assert verify_build(live()).is_sound
 
     def test_says_when_there_is_nothing_to_go_back_to(self, build):

@@ -8,8 +8,8 @@ pytestmark = pytest.mark.django_db
 
 class TestNodeQuerySet:
     @pytest.mark.skipif(connection.vendor != "sqlite", reason="small tables are read whole there")
-    @pytest.mark.parametrize("phrase", ["unsettled", "claimable", "exhausted", "removable"])
-    def test_reads_no_settled_row_to_find_what_is_left_to_do(self, build, phrase):
+    @pytest.mark.parametrize("phrase", ["unsynced", "claimable", "exhausted", "removable"])
+    def test_reads_no_synced_row_to_find_what_is_left_to_do(self, build, phrase):
         plan = getattr(Node.objects, phrase)(build).explain()
 
-        assert "node_unsettled" in plan
+        assert "node_unsynced" in plan

@@ -21,11 +21,11 @@ from indexing.regeneration import (
     release_regeneration,
     scope,
 )
-from indexing.services import plan_nodes, settle_nodes
+from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store
 from summaries import services as summaries
 from summaries.models import Annotation, Summary
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import ALL_KINDS, make_build, write_all
 
 pytestmark = pytest.mark.django_db
@@ -43,8 +43,8 @@ def go_through(row: Regeneration, due: Due | None = None) -> Regeneration:
     return row
 
 
-def settle_all(build: IndexBuild) -> None:
-    while settle_nodes(build):
+def sync_all(build: IndexBuild) -> None:
+    while sync_nodes(build):
         pass
 
 
@@ -59,9 +59,9 @@ def due_artifacts() -> set:
 
 @pytest.fixture
 def three(build) -> list[Artifact]:
-    """Settled, one node each, in the order of their ids."""
+    """Synced, one node each, in the order of their ids."""
     artifacts = in_order(*(give(f"The {name} waits.") for name in ("heron", "ledger", "bread")))
-    settle(build, *artifacts)
+    sync(build, *artifacts)
     return artifacts
 
 
@@ -118,12 +118,12 @@ class TestRegenerateChunks:
         embedder.embedded.clear()
 
         row = go_through(begin_regeneration(["chunk"], index="plain"))
-        settle_all(build)
+        sync_all(build)
 
         assert (row.state, row.done_count, row.made_count, row.node_count) == ("done", 3, 3, 3)
         assert row.finished_at is not None
         assert len(embedder.embedded) == 3
-        assert not Node.objects.exclude(state=Node.State.SETTLED).exists()
+        assert not Node.objects.exclude(state=Node.State.SYNCED).exists()
 
     def test_finds_out_that_the_chunks_are_cut_otherwise_now(self, three, build):
         Node.objects.filter(artifact=three[0]).update(text="Cut by another version", text_hash="x")
@@ -139,23 +139,23 @@ class TestRegenerateChunks:
             )
             for number, state in ((7, "building"), (8, "retired"))
         )
-        settle(second, *three)
+        sync(second, *three)
         Node.objects.filter(build=build, artifact=three[0]).update(build=third)
         embedder.embedded.clear()
         due = Due()
 
         go_through(begin_regeneration(["chunk"]), due)
-        settle_all(build)
-        settle_all(second)
+        sync_all(build)
+        sync_all(second)
 
         assert due.builds == {build.pk, second.pk}
         assert len(embedder.embedded) == 3  # and no vector from before was copied
-        assert Node.objects.get(build=third).state == "settled"
+        assert Node.objects.get(build=third).state == "synced"
 
     def test_leaves_the_documents_of_other_indexes_alone(self, three, build):
         other = make_build("other")
         elsewhere = give("One heron.", index="other")
-        settle(other, elsewhere)
+        sync(other, elsewhere)
 
         go_through(begin_regeneration(["chunk"], index="other"))
 
@@ -223,11 +223,11 @@ class TestRegenerateSummaries:
         page = artifact.pages.get()
         [by_hand] = summaries.take_summary(artifact.pk, page.pk, "What a person wrote.")
         plan_nodes(artifact.pk, wide)
-        settle_all(wide)
+        sync_all(wide)
         embedder.embedded.clear()
 
         go_through(begin_regeneration(["summary"], index="wide"))
-        settle_all(wide)
+        sync_all(wide)
 
         by_hand.refresh_from_db()
         assert (by_hand.state, by_hand.is_by_hand) == ("written", True)
@@ -289,14 +289,14 @@ class TestOnlyMissing:
     def test_embeds_nodes_again_whose_points_the_store_has_lost(self, build, embedder):
         text = "\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(4))
         lossy, whole = give(text), give("One ledger.")
-        settle(build, lossy, whole)
+        sync(build, lossy, whole)
         lost, *kept = Node.objects.filter(artifact=lossy).order_by("pk")
         assert kept
         get_store().delete(build.collection("chunk"), [lost.point_id])
         embedder.embedded.clear()
 
         row = self.begin()
-        settle_all(build)
+        sync_all(build)
 
         assert (row.made_count, row.node_count) == (1, 1)
         assert len(embedder.embedded) == 1
@@ -307,7 +307,7 @@ class TestOnlyMissing:
         monkeypatch.setattr(scope, "ROWS_AT_ONCE", 2)
         monkeypatch.setattr(job, "ROWS_AT_ONCE", 2)
         text = "\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(7))
-        settle(build, give(text))
+        sync(build, give(text))
         assert Node.objects.count() > 4
         get_store().drop_collection(build.collection("chunk"))
 
@@ -351,7 +351,7 @@ class TestStale:
         embedder.embedded.clear()
 
         row = self.begin()
-        settle_all(build)
+        sync_all(build)
 
         assert row.made_count == 1
         cured = Node.objects.get(artifact=three[0])
@@ -359,7 +359,7 @@ class TestStale:
         assert embedder.embedded == []
 
     def test_cures_one_such_row_beside_others(self, build):
-        settle(build, give("\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(4))))
+        sync(build, give("\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(4))))
         Node.objects.filter(chunk_index=1).update(text_hash=None)
 
         self.begin()
@@ -458,13 +458,13 @@ class TestResuming:
             regenerate_slice(claimed, Due())
         monkeypatch.setattr(job, "_advance", advance)
         regenerating.release_leases()
-        settle_all(build)
+        sync_all(build)
         gone_through = 1  # what the transaction of the second held is lost with it
         assert Regeneration.objects.get().done_count == gone_through
         assert len(embedder.embedded) == 3 + gone_through
 
         go_through(row)
-        settle_all(build)
+        sync_all(build)
 
         assert (row.state, row.done_count, row.made_count, row.node_count) == ("done", 3, 3, 3)
         assert len(embedder.embedded) == 6
@@ -597,7 +597,7 @@ class TestGetRegeneration:
 
 
 class TestRegenerationProgress:
-    def test_counts_what_is_still_to_be_settled_of_what_was_gone_through(
+    def test_counts_what_is_still_to_be_synced_of_what_was_gone_through(
         self, three, build, monkeypatch
     ):
         monkeypatch.setattr(scope, "SLICE", 2)
@@ -613,7 +613,7 @@ class TestRegenerationProgress:
         assert (progress.pending_count, progress.failed_count) == (1, 1)
         assert progress.artifacts_per_second == pytest.approx(0.1, rel=0.2)
         assert progress.eta_seconds == pytest.approx(10, rel=0.2)
-        assert not progress.is_settled
+        assert not progress.is_synced
 
     def test_counts_no_others_than_those_named(self, three, build):
         row = begin_regeneration(["chunk"], artifact_ids=[three[0].pk, three[2].pk])
@@ -622,27 +622,27 @@ class TestRegenerationProgress:
 
         assert regeneration_progress(row).pending_count == 2
 
-    def test_is_settled_once_nothing_of_it_is_pending(self, three, build):
+    def test_is_synced_once_nothing_of_it_is_pending(self, three, build):
         row = go_through(begin_regeneration(["chunk"], limit=2))
-        assert not regeneration_progress(row).is_settled
+        assert not regeneration_progress(row).is_synced
 
-        settle_all(build)
+        sync_all(build)
         Node.objects.filter(artifact=three[2]).update(state="pending")  # none of its own
 
-        assert regeneration_progress(row).is_settled
+        assert regeneration_progress(row).is_synced
         assert regeneration_progress(row).eta_seconds is None
 
     def test_waits_for_texts_that_are_to_be_written(self, wide):
         artifact = give(index="wide")
         write_all(wide, artifact)
         row = go_through(begin_regeneration(["summary"], index="wide"))
-        settle_all(wide)
+        sync_all(wide)
 
         assert regeneration_progress(row).awaited_count == 1
-        assert not regeneration_progress(row).is_settled
+        assert not regeneration_progress(row).is_synced
         Summary.objects.of_pages().update(state="failed")
         Summary.objects.of_artifacts().update(state="written")
-        assert regeneration_progress(row).is_settled
+        assert regeneration_progress(row).is_synced
         assert regeneration_progress(row).refused_count == 1
 
     def test_says_what_holds_it_up(self, three, build):
@@ -659,7 +659,7 @@ class TestRegenerationProgress:
 
     def test_leaves_out_builds_that_are_paused(self, three, build):
         second = IndexBuild.objects.create(
-            index=build.index, number=7, recipe=build.recipe, fingerprint="f", state="kept",
+            index=build.index, number=7, recipe=build.recipe, fingerprint="f", state="standby",
             paused_at=timezone.now(),
         )  # fmt: skip
         row = go_through(begin_regeneration(["chunk"]))

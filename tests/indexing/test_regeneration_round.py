@@ -14,9 +14,9 @@ from indexing.regeneration import (
     regenerate_slice,
     scope,
 )
-from indexing.tasks import RegenerationRound
-from tests.acting import record_wakes
-from tests.factories import give, settle
+from indexing.tasks import RegenerationWorker
+from tests.acting import record_enqueued
+from tests.factories import give, sync
 from tests.written import ALL_KINDS, make_build, write_all
 
 pytestmark = pytest.mark.django_db
@@ -24,17 +24,17 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def wakes(monkeypatch):
-    return record_wakes(monkeypatch, tasks.settle)
+    return record_enqueued(monkeypatch, tasks.sync)
 
 
 @pytest.fixture
 def three(build):
     artifacts = [give(f"The {name} waits.") for name in ("heron", "ledger", "bread")]
-    settle(build, *artifacts)
+    sync(build, *artifacts)
     return artifacts
 
 
-def work_off(turn: RegenerationRound, row: Regeneration) -> int:
+def work_off(turn: RegenerationWorker, row: Regeneration) -> int:
     """Ask for it until nothing is handed back; how often that took."""
     waiting, count = [row.pk], 0
     while waiting:
@@ -44,15 +44,15 @@ def work_off(turn: RegenerationRound, row: Regeneration) -> int:
     return count
 
 
-class TestRegenerationRound:
-    def test_goes_through_and_wakes_settling(self, three, build, wakes):
+class TestRegenerationWorker:
+    def test_goes_through_and_wakes_syncing(self, three, build, wakes):
         row = begin_regeneration(["chunk"])
 
-        count = work_off(RegenerationRound(), row)
+        count = work_off(RegenerationWorker(), row)
 
         assert count == 1
         assert (row.state, row.made_count) == ("done", 3)
-        assert wakes == [("settle", {"build_id": build.pk})]
+        assert wakes == [("sync", {"build_id": build.pk})]
 
     def test_comes_to_an_end_by_being_asked_for_what_it_hands_back(
         self, three, build, wakes, settings
@@ -60,7 +60,7 @@ class TestRegenerationRound:
         settings.STRATA_WORKER_RUN_SECONDS = 0
         row = begin_regeneration(["chunk"])
 
-        count = work_off(RegenerationRound(), row)
+        count = work_off(RegenerationWorker(), row)
 
         assert count == 4  # an artifact each, and to find that there is no other
         assert (row.state, row.done_count, row.node_count) == ("done", 3, 3)
@@ -68,10 +68,10 @@ class TestRegenerationRound:
     def test_names_the_next_once_one_is_over(self, three, build, wakes):
         first, second = begin_regeneration(["chunk"], limit=1), begin_regeneration(["chunk"])
 
-        assert RegenerationRound().run(first.pk) == [second.pk]
+        assert RegenerationWorker().run(first.pk) == [second.pk]
 
     def test_leaves_one_to_the_thread_that_is_at_it(self, three, build, wakes, monkeypatch):
-        turn, others = RegenerationRound(), []
+        turn, others = RegenerationWorker(), []
         row = begin_regeneration(["chunk"])
 
         def look_meanwhile(*args):
@@ -85,7 +85,7 @@ class TestRegenerationRound:
 
         assert others == [[]]
 
-    def test_waits_with_an_outage_for_the_sweep(self, three, build, monkeypatch):
+    def test_waits_with_an_outage_for_the_reconciliation(self, three, build, monkeypatch):
         row = begin_regeneration(["chunk"])
 
         def refuse(*args):
@@ -93,11 +93,11 @@ class TestRegenerationRound:
 
         with monkeypatch.context() as patched:
             patched.setattr(job, "plan_nodes", refuse)
-            assert RegenerationRound().run(row.pk) == []
+            assert RegenerationWorker().run(row.pk) == []
         row.refresh_from_db()
         assert (row.state, row.last_error) == ("running", "The model is away.")
 
-        tasks.sweep_indexes()
+        tasks.reconcile_indexes()
 
         row.refresh_from_db()
         assert (row.state, row.done_count) == ("done", 3)
@@ -109,12 +109,12 @@ class TestRegenerationRound:
         monkeypatch.setattr(job, "plan_nodes", fail)
         row = begin_regeneration(["chunk"])
 
-        assert RegenerationRound().run(row.pk) == []
+        assert RegenerationWorker().run(row.pk) == []
         row.refresh_from_db()
         assert (row.state, row.attempts) == ("running", 1)
 
     def test_ends_between_two_artifacts_once_it_is_to_stop(self, three, build, wakes, monkeypatch):
-        turn = RegenerationRound()
+        turn = RegenerationWorker()
         plan = job.plan_nodes
 
         def stop_meanwhile(*args):
@@ -133,18 +133,18 @@ class TestRegenerationRound:
     def test_wakes_whoever_writes_where_texts_are_due(
         self, store, embedder, db, wakes, monkeypatch
     ):
-        swept = []
-        monkeypatch.setattr(tasks, "wake_sweeps", lambda: swept.append(True))
+        reconciled = []
+        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: reconciled.append(True))
         wide = make_build("wide", **ALL_KINDS)
         write_all(wide, give(index="wide"))
 
-        work_off(RegenerationRound(), begin_regeneration(["chunk"], index="wide"))
-        assert swept == []
-        work_off(RegenerationRound(), begin_regeneration(["summary"], index="wide"))
-        assert swept == [True]
+        work_off(RegenerationWorker(), begin_regeneration(["chunk"], index="wide"))
+        assert reconciled == []
+        work_off(RegenerationWorker(), begin_regeneration(["summary"], index="wide"))
+        assert reconciled == [True]
 
 
-class TestSweep:
+class TestReconcile:
     def test_finishes_what_was_abandoned_half_way(self, three, build, embedder, monkeypatch):
         """A worker dies with it, and no one lets go of its lease."""
         monkeypatch.setattr(scope, "SLICE", 1)
@@ -153,24 +153,24 @@ class TestSweep:
         regenerate_slice(claimed, Due())
         embedder.embedded.clear()
 
-        tasks.sweep_indexes()
+        tasks.reconcile_indexes()
         row.refresh_from_db()
         assert (row.state, row.done_count) == ("running", 1)  # its worker may live yet
         Regeneration.objects.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
-        tasks.sweep_indexes()
+        tasks.reconcile_indexes()
 
         row.refresh_from_db()
         assert (row.state, row.done_count, row.node_count) == ("done", 3, 3)
         assert len(embedder.embedded) == 3
-        assert not Node.objects.exclude(state="settled").exists()
+        assert not Node.objects.exclude(state="synced").exists()
 
     def test_wakes_none_that_is_over(self, build, monkeypatch):
-        wakes = record_wakes(monkeypatch, tasks.regenerate)
+        wakes = record_enqueued(monkeypatch, tasks.regenerate)
         row = begin_regeneration(["chunk"])
         Regeneration.objects.update(state="cancelled")
 
-        tasks.sweep_indexes()
+        tasks.reconcile_indexes()
         assert wakes == []
         Regeneration.objects.update(state="running")
-        tasks.sweep_indexes()
+        tasks.reconcile_indexes()
         assert wakes == [("regenerate", {"regeneration_id": str(row.pk)})]

@@ -15,7 +15,7 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
 from indexing.removal import go_on_removing, remove_index
 from indexing.services import sync_indexes
-from tests.factories import give, settle
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,11 +26,11 @@ def filled(build, store):
     artifacts = [give(f"Document {n} is about herons.", title=f"{n}") for n in range(3)]
     file = save_incoming_file("notes.txt", [b"Granite cools slowly."])
     artifacts.append(add_artifact("plain", file)[0])
-    settle(build, *artifacts)
+    sync(build, *artifacts)
     beside = IndexBuild.objects.create(
         index=build.index, number=2, recipe=build.recipe, fingerprint="x", state="building"
     )
-    settle(beside, *artifacts)
+    sync(beside, *artifacts)
     lifecycle.promote_build(beside, is_forced=True)
     lifecycle.publish_aliases()
     assert store.count(build.collection("chunk")) == store.count(beside.collection("chunk")) == 4
@@ -78,7 +78,7 @@ class TestRemoveIndex:
                 )
             )
 
-        monkeypatch.setattr(removal, "remove_remains", look)
+        monkeypatch.setattr(removal, "clean_up", look)
 
         remove_index("plain")
 
@@ -107,7 +107,7 @@ class TestRemoveIndex:
         assert not Artifact.objects.exists()
         assert not Node.objects.exists()
 
-    def test_leaves_to_sweeps_what_takes_too_long(self, filled, monkeypatch):
+    def test_leaves_to_reconciliation_what_takes_too_long(self, filled, monkeypatch):
         monkeypatch.setattr(removal, "SLICE", 1)
 
         receipt = remove_index("plain", seconds=0)
@@ -178,7 +178,7 @@ class TestDestroy:
         def fail(build):
             raise StoreUnavailable
 
-        monkeypatch.setattr(removal, "remove_remains", fail)
+        monkeypatch.setattr(removal, "clean_up", fail)
 
         answer = api.delete("/api/v1/indexes/plain/")
 

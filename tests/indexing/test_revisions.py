@@ -8,7 +8,7 @@ from documents.services import mark_artifact_failed, remove_artifact, update_art
 from indexing import revisions
 from indexing.exceptions import NotYetIndexed
 from indexing.removal import remove_points
-from tests.factories import give, settle
+from tests.factories import give, sync
 from webhooks.models import Delivery
 
 
@@ -21,17 +21,17 @@ def wait(build, revision: int) -> None:
 
 
 class TestShowsRevision:
-    def test_is_true_once_the_write_is_settled(self, build):
+    def test_is_true_once_the_write_is_synced(self, build):
         artifact = give()
 
         before = shows(build, artifact.revision)
-        settle(build, artifact)
+        sync(build, artifact)
 
         assert (before, shows(build, artifact.revision)) == (False, True)
 
     def test_does_not_ask_for_what_was_written_later(self, build):
         first = give("One heron.", title="First")
-        settle(build, first)
+        sync(build, first)
 
         give("Two herons.", title="Second")
 
@@ -46,18 +46,18 @@ class TestShowsRevision:
 
     def test_waits_for_new_metadata(self, build):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
         revisions.resolve_changes()
 
         relabelled = update_artifact(artifact.pk, metadata={"year": 2019})
 
         assert not shows(build, relabelled.revision)
-        settle(build, artifact)
+        sync(build, artifact)
         assert shows(build, relabelled.revision)
 
     def test_waits_for_a_deletion(self, build):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
 
         revision = remove_artifact(artifact.pk)
 
@@ -68,7 +68,7 @@ class TestShowsRevision:
     def test_is_true_of_a_document_that_failed(self, build):
         artifact = give()
         mark_artifact_failed(artifact, Unparsable("broken", "It is broken."))
-        settle(build, artifact)
+        sync(build, artifact)
 
         assert shows(build, artifact.revision)
 
@@ -84,7 +84,7 @@ class TestWaitForRevision:
     def test_returns_at_once_where_nothing_is_undone(self, build, settings):
         settings.STRATA_MIN_REVISION_SECONDS = 0
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
 
         wait(build, artifact.revision)
 
@@ -101,7 +101,7 @@ class TestWaitForRevision:
 class TestResolveChanges:
     def test_forgets_what_shows(self, build):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
 
         revisions.resolve_changes()
 
@@ -116,7 +116,7 @@ class TestResolveChanges:
 
     def test_forgets_a_deletion_once_its_points_are_gone(self, build):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
         revisions.resolve_changes()
         remove_artifact(artifact.pk)
         revisions.resolve_changes()
@@ -130,7 +130,7 @@ class TestResolveChanges:
     def test_announces_each_write_once(self, build, settings):
         settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
         artifact = give(external_id="b1")
-        settle(build, artifact)
+        sync(build, artifact)
 
         revisions.resolve_changes()
         revisions.resolve_changes()
@@ -159,7 +159,7 @@ class TestResolveChanges:
 
     def test_leaves_a_write_that_came_since(self, build, monkeypatch):
         artifact = give("One heron.", title="Birds", external_id="b1")
-        settle(build, artifact)
+        sync(build, artifact)
         stale = Artifact.objects.get()
         stale.status = "ready"
         later = give("Two herons.", title="Birds", external_id="b1")

@@ -15,7 +15,7 @@ from indexing.progress import index_progress
 from indexing.services import syncing
 from indexing.stores.base import Match, Point
 from indexing.verification import verify_build
-from tests.factories import PARAGRAPHS, give, settle
+from tests.factories import PARAGRAPHS, give, sync
 
 
 def point_ids(store, build: IndexBuild) -> set[UUID]:
@@ -52,7 +52,7 @@ class TestPlanNodes:
 
         assert list(Node.objects.order_by("pk").values()) == before
 
-    def test_dooms_the_rows_of_an_artifact_that_is_gone(self, build):
+    def test_marks_the_rows_for_deletion_of_an_artifact_that_is_gone(self, build):
         artifact = give()
         services.plan_nodes(artifact.pk, build)
         artifact_id = artifact.pk
@@ -60,16 +60,16 @@ class TestPlanNodes:
 
         services.plan_nodes(artifact_id, build)
 
-        assert set(Node.objects.values_list("state", flat=True)) == {Node.State.DOOMED}
+        assert set(Node.objects.values_list("state", flat=True)) == {Node.State.DELETING}
 
     def test_keeps_the_rows_while_a_new_revision_is_being_read(self, build):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
         Artifact.objects.filter(pk=artifact.pk).update(state=Artifact.State.PARSING)
 
         services.plan_nodes(artifact.pk, build)
 
-        assert set(Node.objects.values_list("state", flat=True)) == {Node.State.SETTLED}
+        assert set(Node.objects.values_list("state", flat=True)) == {Node.State.SYNCED}
 
     def test_fails_an_artifact_whose_text_cannot_be_cut(self, build, embedder, monkeypatch):
         artifact = give("Cannot be cut.", title="Uncuttable")
@@ -81,7 +81,7 @@ class TestPlanNodes:
             return [4 for _ in texts]
 
         monkeypatch.setattr(embedder, "count_tokens", refuse)
-        settle(build, artifact, neighbour)
+        sync(build, artifact, neighbour)
 
         artifact.refresh_from_db()
         assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "uncuttable")
@@ -90,44 +90,44 @@ class TestPlanNodes:
         assert verify_build(build).is_sound
 
 
-class TestSettleNodes:
+class TestSyncNodes:
     def test_writes_one_point_per_row(self, build, store):
         artifact = give(long_text())
 
-        settle(build, artifact)
+        sync(build, artifact)
 
         assert point_ids(store, build) == set(Node.objects.values_list("point_id", flat=True))
         assert verify_build(build).is_sound
 
     def test_embeds_only_what_an_edit_changed(self, build, store, embedder):
         artifact = give(long_text(), external_id="notes")
-        settle(build, artifact)
+        sync(build, artifact)
         embedder.embedded.clear()
         edited = long_text().replace("Observation 30.", "Observation thirty, corrected.")
 
-        settle(build, give(edited, external_id="notes"))
+        sync(build, give(edited, external_id="notes"))
 
         assert 1 <= len(embedder.embedded) <= 4
         assert verify_build(build).is_sound
 
     def test_embeds_nothing_that_only_moved(self, build, store, embedder):
         pages = (long_text(0, 20), long_text(20, 40))
-        settle(build, add_artifact("plain", TextContent(pages), external_id="notes")[0])
+        sync(build, add_artifact("plain", TextContent(pages), external_id="notes")[0])
         embedder.embedded.clear()
 
         pages = ("A new first page.", *pages)
-        settle(build, add_artifact("plain", TextContent(pages), external_id="notes")[0])
+        sync(build, add_artifact("plain", TextContent(pages), external_id="notes")[0])
 
         assert embedder.embedded == ["A new first page."]
         assert verify_build(build).is_sound
 
     def test_embeds_nothing_when_metadata_changes(self, build, store, embedder):
         artifact = give(metadata={"venue": "ACL"})
-        settle(build, artifact)
+        sync(build, artifact)
         embedder.embedded.clear()
 
         documents.update_artifact(artifact.pk, metadata={"venue": "EMNLP"})
-        settle(build, artifact)
+        sync(build, artifact)
 
         assert embedder.embedded == []
         [batch] = store.scroll(build.collection("chunk"))
@@ -136,23 +136,23 @@ class TestSettleNodes:
 
     def test_embeds_again_when_the_title_is_context_and_changes(self, build, embedder):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
         embedder.embedded.clear()
 
         documents.update_artifact(artifact.pk, title="Renamed")
-        settle(build, artifact)
+        sync(build, artifact)
 
         assert embedder.embedded
         assert all(text.startswith("Renamed") for text in embedder.embedded)
 
     def test_removes_what_vanished_only_after_the_new_is_written(self, build, store):
-        settle(build, give("Old words only.", external_id="notes"))
+        sync(build, give("Old words only.", external_id="notes"))
         old = point_ids(store, build)
         artifact = give("Entirely different sentences.", external_id="notes")
         services.plan_nodes(artifact.pk, build)
 
         assert not Node.objects.removable(build).exists()
-        settle(build)
+        sync(build)
 
         assert point_ids(store, build).isdisjoint(old)
         assert len(point_ids(store, build)) == 1
@@ -165,7 +165,7 @@ class TestSettleNodes:
 
         monkeypatch.setattr(store, "upsert", refuse)
         with pytest.raises(StoreUnavailable):
-            services.settle_nodes(build)
+            services.sync_nodes(build)
 
         node = Node.objects.first()
         assert (node.attempts, node.state, node.lease_token) == (0, Node.State.PENDING, None)
@@ -182,26 +182,26 @@ class TestSettleNodes:
             return whole(texts)
 
         monkeypatch.setattr(embedder, "embed_documents", embed)
-        settle(build, poison, *healthy)
+        sync(build, poison, *healthy)
 
         failed = Node.objects.get(state=Node.State.FAILED)
         assert failed.artifact_id == poison.pk
         assert "cannot embed this" in failed.last_error
-        assert Node.objects.filter(state=Node.State.SETTLED).count() == 5
+        assert Node.objects.filter(state=Node.State.SYNCED).count() == 5
         assert verify_build(build).is_sound
 
     def test_fails_a_node_whose_worker_died_each_time(self, build, settings):
         services.plan_nodes(give("One.").pk, build)
         Node.objects.update(attempts=settings.STRATA_MAX_ATTEMPTS)
 
-        settle(build)
+        sync(build)
 
         assert Node.objects.get().state == Node.State.FAILED
 
     def test_stops_between_slices_and_gives_everything_back(self, build):
         services.plan_nodes(give(long_text()).pk, build)
 
-        assert services.settle_nodes(build, should_stop=lambda: True) == 0
+        assert services.sync_nodes(build, should_stop=lambda: True) == 0
 
         held = Node.objects.exclude(attempts=0) | Node.objects.exclude(lease_token=None)
         assert not held.exists()
@@ -215,7 +215,7 @@ class TestAnOvertakenClaim:
         claim = services.claim_nodes(build, 10)
         Node.objects.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
 
-        syncing._settle_claim(build, claim, lambda: False)
+        syncing._sync_claim(build, claim, lambda: False)
 
         assert point_ids(store, build) == set()
 
@@ -233,10 +233,10 @@ class TestAnOvertakenClaim:
                 services.plan_nodes(artifact.pk, build)
 
         monkeypatch.setattr(store, "upsert", replan_meanwhile)
-        services.settle_nodes(build)
+        services.sync_nodes(build)
         assert Node.objects.get().state == Node.State.PENDING
         monkeypatch.setattr(store, "upsert", upsert)
-        settle(build)
+        sync(build)
 
         assert verify_build(build).is_sound
         [[point]] = store.scroll(build.collection("chunk"))
@@ -253,53 +253,53 @@ class TestAnOvertakenClaim:
             Node.objects.all().delete()
 
         monkeypatch.setattr(store, "upsert", delete_meanwhile)
-        services.settle_nodes(build)
+        services.sync_nodes(build)
 
         assert point_ids(store, build) == set()
 
 
-class TestRemoveDoomed:
+class TestDeleteRemovedNodes:
     def test_writes_again_what_was_wanted_back_during_the_removal(self, build, store, monkeypatch):
-        settle(build, give("Kept words.", external_id="a"))
-        settled = Node.objects.get()
-        Node.objects.update(state=Node.State.DOOMED)
+        sync(build, give("Kept words.", external_id="a"))
+        synced = Node.objects.get()
+        Node.objects.update(state=Node.State.DELETING)
         delete = store.delete
 
         def want_back_meanwhile(name, ids):
-            services.plan_nodes(settled.artifact_id, build)
+            services.plan_nodes(synced.artifact_id, build)
             delete(name, ids)
 
         monkeypatch.setattr(store, "delete", want_back_meanwhile)
-        services.remove_doomed(build)
+        services.delete_removed_nodes(build)
         monkeypatch.setattr(store, "delete", delete)
-        settle(build)
+        sync(build)
 
-        assert point_ids(store, build) == {settled.point_id}
+        assert point_ids(store, build) == {synced.point_id}
         assert verify_build(build).is_sound
 
 
 class TestAuditDocuments:
     def test_finds_a_text_changed_behind_our_back(self, build):
         artifact = give("Old words.")
-        settle(build, artifact)
+        sync(build, artifact)
         Source.objects.update(text="New words.")
 
         assert services.audit_documents(build) == [artifact.pk]
 
-        settle(build, artifact)
+        sync(build, artifact)
         assert Node.objects.get().text == "New words."
         assert verify_build(build).is_sound
 
     def test_finds_a_title_changed_behind_our_back(self, build):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
         Artifact.objects.update(title="Other")
 
         assert services.audit_documents(build) == [artifact.pk]
 
     def test_finds_rows_whose_artifact_is_gone(self, build):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
         Source.objects.all()._raw_delete("default")
 
         assert services.audit_documents(build) == [artifact.pk]
@@ -307,7 +307,7 @@ class TestAuditDocuments:
     def test_comes_by_every_artifact_in_turn(self, build, settings):
         settings.STRATA_AUDIT_SOURCES = 2
         artifacts = [give(f"Text {n}.", title=f"T{n}") for n in range(5)]
-        settle(build, *artifacts)
+        sync(build, *artifacts)
         Source.objects.update(text="Changed.")
 
         found: set[UUID] = set()
@@ -321,12 +321,12 @@ class TestAuditDocuments:
 class TestRows:
     def test_without_hashes_fail_nothing_and_are_cured_by_planning(self, build):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
         Node.objects.update(text_hash=None, source_hash=None)
         Source.objects.update(content_hash=None)
 
         assert list(unplanned_artifacts(build)) == [artifact]
-        settle(build, artifact)
+        sync(build, artifact)
 
         assert not Node.objects.filter(source_hash=None).exists()
         assert verify_build(build).is_sound
@@ -335,7 +335,7 @@ class TestRows:
 class TestVerifyBuild:
     def test_finds_and_repairs_each_sort_of_disagreement(self, build, store):
         artifacts = [give(f"Text number {n}.", title=f"T{n}") for n in range(4)]
-        settle(build, *artifacts)
+        sync(build, *artifacts)
         collection = build.collection("chunk")
         nodes = {node.artifact_id: node for node in Node.objects.all()}
         missing, outdated, stale, healthy = (nodes[artifact.pk] for artifact in artifacts)
@@ -353,12 +353,12 @@ class TestVerifyBuild:
 
         assert report.findings == {"unplanned": 1, "missing": 1, "outdated": 1, "orphan": 1, **(
             {"pending": 1} if "pending" in report.findings else {}
-        ), **({"doomed": 1} if "doomed" in report.findings else {})}  # fmt: skip
-        settle(build)
+        ), **({"deleting": 1} if "deleting" in report.findings else {})}  # fmt: skip
+        sync(build)
         assert verify_build(build).is_sound
         assert store.count(collection, Match("kind", ["chunk"])) == 4
 
-    def test_reports_what_is_not_settled_yet(self, build):
+    def test_reports_what_is_not_synced_yet(self, build):
         services.plan_nodes(give().pk, build)
 
         report = verify_build(build)
@@ -367,7 +367,7 @@ class TestVerifyBuild:
         assert not report.is_sound
 
     def test_finds_a_chunk_that_does_not_stand_at_its_offsets(self, build):
-        settle(build, give())
+        sync(build, give())
         Node.objects.update(start_offset=F("start_offset") + 1)
 
         assert "misplaced" in verify_build(build).findings
@@ -376,18 +376,18 @@ class TestVerifyBuild:
 class TestAddArtifact:
     def test_same_content_under_the_same_id_changes_nothing(self, build, embedder):
         artifact, _ = documents.add_artifact("plain", TextContent(("A.",)), external_id="x")
-        settle(build, artifact)
+        sync(build, artifact)
         embedder.embedded.clear()
 
         again, verdict = documents.add_artifact("plain", TextContent(("A.",)), external_id="x")
-        settle(build, again)
+        sync(build, again)
 
         assert (again.pk, verdict) == (artifact.pk, documents.Verdict.UNCHANGED)
         assert embedder.embedded == []
 
 
 class TestNoteProblem:
-    def test_shows_until_it_settles(self, build, embedder, monkeypatch):
+    def test_shows_until_it_syncs(self, build, embedder, monkeypatch):
         whole = embedder.embed_documents
         artifact = give("One.")
 
@@ -398,9 +398,9 @@ class TestNoteProblem:
         tasks.plan_nodes(artifact_id=str(artifact.pk))
         [waiting] = index_progress("plain")
         monkeypatch.setattr(embedder, "embed_documents", whole)
-        tasks.settle(build_id=build.pk)
-        [settled] = index_progress("plain")
+        tasks.sync(build_id=build.pk)
+        [synced] = index_progress("plain")
 
         assert (waiting.problem, waiting.pending) == ("The model is missing. Install it.", 1)
-        assert (settled.problem, settled.settled) == ("", 1)
+        assert (synced.problem, synced.synced) == ("", 1)
         assert Node.objects.get().attempts == 0

@@ -10,13 +10,13 @@ from documents.models import Artifact
 from documents.services import TextContent, replace_content, update_artifact
 from indexing import tasks, unconfirmed_writes
 from indexing.exceptions import StoreSilent, StoreUnavailable
-from indexing.models import Node, WriteInDoubt
-from indexing.services import settle_nodes
+from indexing.models import Node, UnconfirmedWrite
+from indexing.services import sync_nodes
 from indexing.stores import VectorStore
-from indexing.unconfirmed_writes import in_doubt
-from indexing.verification import resolve_doubts, verify_build
-from tests.acting import record_wakes
-from tests.factories import give, settle
+from indexing.unconfirmed_writes import unconfirmed_write
+from indexing.verification import resolve_unconfirmed_writes, verify_build
+from tests.acting import record_enqueued
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
 
@@ -57,52 +57,52 @@ def server(store, monkeypatch):
 @pytest.fixture
 def artifact(server, build) -> Artifact:
     artifact = give(TEXT)
-    settle(build, artifact)
+    sync(build, artifact)
     return artifact
 
 
 @pytest.fixture
 def over(settings):
     """What is in doubt has been so for long enough."""
-    settings.STRATA_DOUBT_SECONDS = -1
+    settings.STRATA_UNCONFIRMED_SECONDS = -1
 
 
 def edit(build, artifact: Artifact, text: str) -> None:
     replace_content(artifact.pk, TextContent((text,)))
-    settle(build, artifact)
+    sync(build, artifact)
 
 
-class TestWhatIsInDoubt:
+class TestUnconfirmed:
     def test_is_whatever_was_not_answered(self, build, artifact):
         [node] = Node.objects.all()
 
-        with pytest.raises(StoreSilent), in_doubt(build, COLLECTION, [node.point_id]):
+        with pytest.raises(StoreSilent), unconfirmed_write(build, COLLECTION, [node.point_id]):
             raise StoreSilent
 
-        [kept] = WriteInDoubt.objects.all()
+        [kept] = UnconfirmedWrite.objects.all()
         assert kept.build == build
         assert kept.collection == COLLECTION
         assert kept.point_ids == [str(node.point_id)]
 
     def test_is_known_before_the_write_lest_its_caller_is_killed(self, build, artifact):
-        with in_doubt(build, COLLECTION, []):
-            assert WriteInDoubt.objects.count() == 1
+        with unconfirmed_write(build, COLLECTION, []):
+            assert UnconfirmedWrite.objects.count() == 1
 
     def test_is_over_with_the_answer(self, build, artifact):
         edit(build, artifact, "The heron has flown.")
 
-        assert not WriteInDoubt.objects.exists()
+        assert not UnconfirmedWrite.objects.exists()
 
     def test_is_not_what_was_never_sent(self, build, artifact):
-        with pytest.raises(StoreUnavailable), in_doubt(build, COLLECTION, []):
+        with pytest.raises(StoreUnavailable), unconfirmed_write(build, COLLECTION, []):
             raise StoreUnavailable
 
-        assert not WriteInDoubt.objects.exists()
+        assert not UnconfirmedWrite.objects.exists()
 
     def test_is_nothing_where_the_store_ends_with_its_process(self, build, store, monkeypatch):
-        monkeypatch.setattr(unconfirmed_writes, "WriteInDoubt", None)
+        monkeypatch.setattr(unconfirmed_writes, "UnconfirmedWrite", None)
 
-        with in_doubt(build, COLLECTION, []):
+        with unconfirmed_write(build, COLLECTION, []):
             pass
 
     @pytest.mark.parametrize("method", ["upsert", "replace_payloads", "delete"])
@@ -112,14 +112,14 @@ class TestWhatIsInDoubt:
                 update_artifact(artifact.pk, metadata={"venue": "pond"})
             else:
                 replace_content(artifact.pk, TextContent(("The heron has flown.",)))
-            settle(build, artifact)
+            sync(build, artifact)
 
-        assert WriteInDoubt.objects.count() == 1
-        settle(build, artifact)
+        assert UnconfirmedWrite.objects.count() == 1
+        sync(build, artifact)
         assert verify_build(build).is_sound
 
 
-class TestResolvingDoubts:
+class TestResolveUnconfirmedWrites:
     @pytest.mark.parametrize(
         ("method", "finding"), [("delete", "missing"), ("upsert", "orphan")], ids=["took", "wrote"]
     )
@@ -131,27 +131,27 @@ class TestResolvingDoubts:
         catch_up()
         assert verify_build(build).findings == {finding: 1}
 
-        assert resolve_doubts(build) == 1
+        assert resolve_unconfirmed_writes(build) == 1
 
-        settle(build)
+        sync(build)
         assert verify_build(build).is_sound
-        assert not WriteInDoubt.objects.exists()
+        assert not UnconfirmedWrite.objects.exists()
 
     def test_labels_anew_what_a_late_write_mislabelled(
         self, build, artifact, server, over, embedder
     ):
         update_artifact(artifact.pk, metadata={"venue": "pond"})
         with silent(server, "replace_payloads") as catch_up:
-            settle(build, artifact)
+            sync(build, artifact)
         update_artifact(artifact.pk, metadata={"venue": "river"})
-        settle(build, artifact)
+        sync(build, artifact)
         catch_up()
         assert verify_build(build).findings == {"mislabelled": 1}
         embedder.embedded.clear()
 
-        assert resolve_doubts(build) == 1
+        assert resolve_unconfirmed_writes(build) == 1
 
-        settle(build)
+        sync(build)
         assert verify_build(build).is_sound
         assert embedder.embedded == []
 
@@ -159,44 +159,44 @@ class TestResolvingDoubts:
         self, build, artifact, server, over, monkeypatch
     ):
         [node] = Node.objects.all()
-        WriteInDoubt.objects.create(
+        UnconfirmedWrite.objects.create(
             build=build, collection=COLLECTION, point_ids=[str(node.point_id)]
         )
         for method in ("upsert", "replace_payloads", "delete"):
             monkeypatch.setattr(server, method, None)
 
-        assert resolve_doubts(build) == 0
+        assert resolve_unconfirmed_writes(build) == 0
 
-        assert not WriteInDoubt.objects.exists()
-        assert settle_nodes(build) == 0
+        assert not UnconfirmedWrite.objects.exists()
+        assert sync_nodes(build) == 0
 
     def test_waits_until_nothing_can_be_under_way(self, build, artifact):
-        WriteInDoubt.objects.create(build=build, collection=COLLECTION, point_ids=[])
+        UnconfirmedWrite.objects.create(build=build, collection=COLLECTION, point_ids=[])
 
-        assert resolve_doubts(build) == 0
+        assert resolve_unconfirmed_writes(build) == 0
 
-        assert WriteInDoubt.objects.exists()
+        assert UnconfirmedWrite.objects.exists()
 
     def test_goes_on_where_the_store_is_silent_once_more(self, build, artifact, server, over):
         [node] = Node.objects.all()
         Node.objects.all().delete()
-        WriteInDoubt.objects.create(
+        UnconfirmedWrite.objects.create(
             build=build, collection=COLLECTION, point_ids=[str(node.point_id)]
         )
         with silent(server, "delete"):
-            resolve_doubts(build)
+            resolve_unconfirmed_writes(build)
 
-        assert resolve_doubts(build) == 1
+        assert resolve_unconfirmed_writes(build) == 1
 
         assert server.count(COLLECTION) == 0
 
-    def test_comes_with_the_sweep(self, build, artifact, server, over, monkeypatch):
+    def test_comes_with_the_reconciliation(self, build, artifact, server, over, monkeypatch):
         with silent(server, "delete") as catch_up:
             edit(build, artifact, "The heron has flown.")
         edit(build, artifact, TEXT)
         catch_up()
-        wakes = record_wakes(monkeypatch, tasks.settle)
+        wakes = record_enqueued(monkeypatch, tasks.sync)
 
         tasks.tidy_store()
 
-        assert wakes == [("settle", {"build_id": build.pk})]
+        assert wakes == [("sync", {"build_id": build.pk})]

@@ -9,7 +9,7 @@ from indexing.models import Node
 from indexing.stores import close_store
 from indexing.stores.base import Point
 from indexing.verification import FINDINGS, remove_orphans, verify_build
-from tests.factories import give, settle
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
 
@@ -18,9 +18,9 @@ COLLECTION = "plain.page_embeddings.1"
 
 @pytest.fixture
 def artifact(build) -> Artifact:
-    """A settled document of several chunks."""
+    """A synced document of several chunks."""
     artifact = give("\n\n".join(f"Sentence {n} of the field notes. " * 12 for n in range(4)))
-    settle(build, artifact)
+    sync(build, artifact)
     assert Node.objects.count() > 3
     assert verify_build(build).is_sound
     return artifact
@@ -107,7 +107,7 @@ class TestVerifyBuild:
         DAMAGES[sort](store, build, node)
 
         report = verify_build(build, repair=True)
-        settle(build)
+        sync(build)
 
         assert report.repaired_count == 1
         after = verify_build(build)
@@ -132,7 +132,7 @@ class TestVerifyBuild:
         assert report.findings == expected_findings(sort)
         assert (settings.STRATA_VECTORS_DIR / COLLECTION / "closed").exists()
         verify_build(build, repair=True)
-        settle(build)
+        sync(build)
         close_store()
         assert verify_build(build).is_sound
 
@@ -145,7 +145,7 @@ class TestRepair:
         embedder.embedded.clear()
 
         verify_build(build, repair=True)
-        settle(build)
+        sync(build)
 
         assert len(embedder.embedded) == 1
 
@@ -154,7 +154,7 @@ class TestRepair:
         embedder.embedded.clear()
 
         verify_build(build, repair=True)
-        settle(build)
+        sync(build)
 
         assert embedder.embedded == []
         [stored] = store.retrieve(COLLECTION, [node.point_id]).values()
@@ -173,7 +173,7 @@ class TestRepair:
             was_there = bool(store.retrieve(COLLECTION, [node.point_id]))
             repaired = verify_build(build, repair=True)
         is_gone = not store.retrieve(COLLECTION, [node.point_id])
-        settle(build)
+        sync(build)
 
         assert looked_at.findings == repaired.findings == {"doubled": 1}
         assert (was_there, is_gone) == (True, True)
@@ -184,10 +184,10 @@ class TestRepair:
         node.delete()
 
         report = verify_build(build, repair=True)
-        settle(build)
+        sync(build)
 
         assert report.findings == {"unplanned": 1, "pending": 1}
-        assert Node.objects.filter(point_id=point_id, state="settled").exists()
+        assert Node.objects.filter(point_id=point_id, state="synced").exists()
         assert verify_build(build).is_sound
 
 

@@ -6,8 +6,8 @@ from django.urls import reverse
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import IndexBuild, Node
-from tests.acting import act, record_wakes
-from tests.factories import give, settle
+from tests.acting import act, record_enqueued
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
 
@@ -17,7 +17,7 @@ COLLECTION = "plain.page_embeddings.1"
 @pytest.fixture
 def damaged(build, store) -> Node:
     """A node whose point is gone."""
-    settle(build, give())
+    sync(build, give())
     node = Node.objects.earliest("pk")
     store.delete(COLLECTION, [node.point_id])
     return node
@@ -32,7 +32,7 @@ class TestVerify:
     def test_queues_every_build_and_does_not_wait(
         self, build, damaged, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
-        wakes = record_wakes(monkeypatch, tasks.verify_build)
+        wakes = record_enqueued(monkeypatch, tasks.verify_build)
 
         with django_capture_on_commit_callbacks(execute=True):
             said = act(admin_client, "indexing_index", "verify", build.index)
@@ -60,7 +60,7 @@ class TestVerify:
     ):
         with django_capture_on_commit_callbacks(execute=True):
             act(admin_client, "indexing_index", "verify_and_repair", build.index)
-        settle(build)
+        sync(build)
 
         assert damaged.point_id in store.retrieve(COLLECTION, [damaged.point_id])
         build.refresh_from_db()

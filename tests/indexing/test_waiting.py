@@ -6,9 +6,9 @@ from indexing.management import waiting
 from indexing.management.waiting import wait_for_regeneration
 from indexing.models import IndexBuild, Regeneration
 from indexing.regeneration import begin_regeneration, cancel_regeneration
-from indexing.tasks import RegenerationRound
-from tests.acting import record_wakes
-from tests.factories import give, settle
+from indexing.tasks import RegenerationWorker
+from tests.acting import record_enqueued
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
 
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def row(build, monkeypatch) -> Regeneration:
     """Of one document, with no one who works on it but the test."""
-    record_wakes(monkeypatch, tasks.settle)
+    record_enqueued(monkeypatch, tasks.sync)
     monkeypatch.setattr(waiting, "STALL_SECONDS", 0)
-    settle(build, give("One heron."))
+    sync(build, give("One heron."))
     return begin_regeneration(["chunk"], index="plain")
 
 
@@ -29,12 +29,12 @@ def between_looks(monkeypatch, *deeds) -> None:
 
 
 class TestFollowRegeneration:
-    def test_returns_once_all_of_it_is_settled(self, row, build, monkeypatch):
+    def test_returns_once_all_of_it_is_synced(self, row, build, monkeypatch):
         done = []
         between_looks(
             monkeypatch,
-            lambda: done.append(RegenerationRound().run(row.pk)),
-            lambda: done.append(settle(build)),
+            lambda: done.append(RegenerationWorker().run(row.pk)),
+            lambda: done.append(sync(build)),
         )
 
         ended = wait_for_regeneration(row, lambda: True)
@@ -54,8 +54,8 @@ class TestFollowRegeneration:
         with pytest.raises(CommandError, match=r"It waits: The model is away\."):
             wait_for_regeneration(row, lambda: True)
 
-    def test_says_why_what_is_due_does_not_settle(self, row, build, monkeypatch):
-        RegenerationRound().run(row.pk)
+    def test_says_why_what_is_due_does_not_sync(self, row, build, monkeypatch):
+        RegenerationWorker().run(row.pk)
         IndexBuild.objects.filter(pk=build.pk).update(problem="The store is away.")
         between_looks(monkeypatch, lambda: None)
 
@@ -83,8 +83,8 @@ class TestFollowRegeneration:
         between_looks(
             monkeypatch,
             lambda: None,
-            lambda: RegenerationRound().run(row.pk),
-            lambda: settle(build),
+            lambda: RegenerationWorker().run(row.pk),
+            lambda: sync(build),
         )
 
         wait_for_regeneration(row, lambda: True)

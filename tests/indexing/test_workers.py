@@ -7,7 +7,7 @@ from indexing import services, workers
 from indexing.exceptions import StoreUnavailable
 from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import Index, IndexBuild
-from indexing.workers import BuildRound, PlanRound
+from indexing.workers import BuildWorker, PlanWorker
 from tests.factories import give
 
 pytestmark = pytest.mark.django_db
@@ -37,11 +37,11 @@ def ignore(build, error) -> None:
     pass
 
 
-class TestBuildRound:
+class TestBuildWorker:
     def test_works_until_nothing_is_left(self, builds):
         work = Batches(3)
 
-        left = BuildRound(work, ignore).run(builds[0].pk)
+        left = BuildWorker(work, ignore).run(builds[0].pk)
 
         assert work.done == [builds[0].pk] * 3
         assert left == []
@@ -49,7 +49,7 @@ class TestBuildRound:
     def test_hands_back_what_is_not_done_when_its_time_is_up(self, builds, settings):
         settings.STRATA_WORKER_RUN_SECONDS = 0
         work = Batches(3)
-        turn = BuildRound(work, ignore)
+        turn = BuildWorker(work, ignore)
 
         left = turn.run(builds[0].pk)
 
@@ -59,7 +59,7 @@ class TestBuildRound:
     def test_comes_to_an_end_by_being_asked_for_what_it_hands_back(self, builds, settings):
         settings.STRATA_WORKER_RUN_SECONDS = 0
         work = Batches(3)
-        turn = BuildRound(work, ignore)
+        turn = BuildWorker(work, ignore)
 
         tries = [turn.run(builds[0].pk) for _ in range(3)]
 
@@ -74,7 +74,7 @@ class TestBuildRound:
             late.join()  # it leaves its build in the round and goes
             return 0
 
-        turn = BuildRound(join, ignore)
+        turn = BuildWorker(join, ignore)
 
         assert turn.run(builds[0].pk) == [builds[1].pk]
 
@@ -83,14 +83,14 @@ class TestBuildRound:
             raise StoreUnavailable("Away.")
 
         noted = []
-        turn = BuildRound(fail, lambda build, error: noted.append((build, str(error))))
+        turn = BuildWorker(fail, lambda build, error: noted.append((build, str(error))))
 
         assert turn.run(builds[0].pk) == []
         assert noted == [(builds[0], "Away.")]
 
     def test_begins_nothing_once_it_is_to_stop(self, builds):
         work = Batches(3)
-        turn = BuildRound(work, ignore)
+        turn = BuildWorker(work, ignore)
         turn.stop_requested.set()
 
         assert turn.run(builds[0].pk) == []
@@ -102,12 +102,12 @@ def planning(monkeypatch):
     """A round that plans two artifacts at a time; another thread asks it for ``joined``."""
     monkeypatch.setattr(workers, "PLAN_SLICE", 2)
 
-    class Planning(PlanRound):
+    class Planning(PlanWorker):
         joined: int | None = None
 
         def __init__(self) -> None:
             self.woken: list[int] = []
-            work = BuildRound(lambda build, should_stop: 0, lambda build, error: None)
+            work = BuildWorker(lambda build, should_stop: 0, lambda build, error: None)
             super().__init__(unplanned_artifacts, self.plan, work, self.woken.append)
 
         def plan(self, artifact_id, build) -> None:
@@ -121,7 +121,7 @@ def planning(monkeypatch):
     return Planning()
 
 
-class TestPlanRound:
+class TestPlanWorker:
     def test_plans_what_the_build_lacks(self, build, planning):
         for number in range(3):
             give(f"Heron number {number}.", title=f"Heron {number}")

@@ -8,7 +8,7 @@ from typing import Any
 from documents.models import Artifact
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
-from tests.factories import give, settle
+from tests.factories import give, sync
 
 # Two numbers a text, of a model that knows nothing, and no exact words: what it finds is chance.
 BLIND: Mapping[str, Any] = {
@@ -30,11 +30,11 @@ def fill(build: IndexBuild, count: int = COUNT) -> list[Artifact]:
         )
         for n in range(count)
     ]
-    settle(build, *artifacts)
+    sync(build, *artifacts)
     return artifacts
 
 
-def begin(live: IndexBuild, *, is_settled: bool = True, **recipe: Any) -> IndexBuild:
+def begin(live: IndexBuild, *, is_synced: bool = True, **recipe: Any) -> IndexBuild:
     """A build beside the live one, by its recipe with these changes, to be promoted once whole."""
     spec = IndexSpec.model_validate({**live.recipe, **recipe})
     build = IndexBuild.objects.create(
@@ -44,8 +44,8 @@ def begin(live: IndexBuild, *, is_settled: bool = True, **recipe: Any) -> IndexB
         fingerprint=spec.fingerprint,
         promotion=IndexBuild.Promotion.WHEN_WHOLE,
     )
-    if is_settled:
-        settle(build, *Artifact.objects.filter(index=live.index_id))
+    if is_synced:
+        sync(build, *Artifact.objects.filter(index=live.index_id))
     return build
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import make_build
 
 GUIDE = Path(settings.BASE_DIR) / "docs" / "how-to" / "use-from-python.md"
@@ -24,7 +24,7 @@ def minutes(db, store, embedder, monkeypatch):
     monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
     build = make_build("minutes", metadata={"year": {"type": "integer"}})
     kept = {"title": "Harbour", "index": "minutes", "metadata": {"year": 2024}}
-    settle(
+    sync(
         build,
         give("Work on the breakwater starts in May.", **kept),
         give("Work on the breakwater was put off.", **{**kept, "metadata": {"year": 2020}}),

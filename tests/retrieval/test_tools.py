@@ -11,7 +11,7 @@ from indexing.models import Index
 from retrieval.exceptions import UnknownTool
 from retrieval.tools import call_tool, list_tools
 from summaries.tasks import plan_writing
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import make_build, write_all
 
 FIELDS = {
@@ -280,7 +280,7 @@ class TestToolViews:
 
     def test_searches_what_chunks_there_are_without_questions(self, client, physio, settings):
         bare = make_build("bare", tools={"find": TOOLS["search_knowledge_base"]})
-        settle(bare, give("Tendons tear.", index="bare"))
+        sync(bare, give("Tendons tear.", index="bare"))
 
         answer = client.post("/api/v1/indexes/bare/tools/find", {"query": "tendons"}, format="json")
 

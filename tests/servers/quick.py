@@ -1,4 +1,4 @@
-"""Has a process of the production form embed by hashing and sweep every few seconds: where
+"""Has a process of the production form embed by hashing and reconciliation every few seconds: where
 workers, messages and faults are what is looked at, and the model is not.
 
 ``STRATA_TEST_EMBED_SECONDS`` is how long it takes over each text, as a real model would.
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from tests.hashing import HashingEmbedder
 
-SWEEP_SECONDS = 4.0
+RECONCILE_SECONDS = 4.0
 
 
-class PacedEmbedder(HashingEmbedder):
+class SlowEmbedder(HashingEmbedder):
     SECONDS = float(os.environ.get("STRATA_TEST_EMBED_SECONDS", 0))
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -34,10 +34,10 @@ class QuickConfig(AppConfig):
         from config.celery import app
         from indexing import embedding
 
-        def get_embedder(spec: Any) -> PacedEmbedder:
-            return PacedEmbedder(spec)
+        def get_embedder(spec: Any) -> SlowEmbedder:
+            return SlowEmbedder(spec)
 
         vars(embedding)["get_embedder"] = get_embedder
         for entry in app.conf.beat_schedule.values():
-            entry["schedule"] = SWEEP_SECONDS
-            entry["options"] = {"expires": 15 * SWEEP_SECONDS}
+            entry["schedule"] = RECONCILE_SECONDS
+            entry["options"] = {"expires": 15 * RECONCILE_SECONDS}

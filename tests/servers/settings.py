@@ -6,7 +6,7 @@ from config.settings.production import *  # noqa: F403
 from config.settings.production import (
     CELERY_BROKER_TRANSPORT_OPTIONS,
     INSTALLED_APPS,
-    STRATA_SETTLE_BATCH,
+    STRATA_SYNC_BATCH,
 )
 
 # Tests that run at the same time may share a Redis; none may take another's messages.
@@ -19,12 +19,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 STRATA_LEASE_SECONDS = int(os.environ.get("STRATA_TEST_LEASE_SECONDS", 5))
 
 # A few times what a request may take.
-STRATA_DOUBT_SECONDS = int(os.environ.get("STRATA_TEST_DOUBT_SECONDS", 60))
+STRATA_UNCONFIRMED_SECONDS = int(os.environ.get("STRATA_TEST_UNCONFIRMED_SECONDS", 60))
 
 SILENCED_SYSTEM_CHECKS = ["indexing.E004"]  # that this is too short for a real model
 
 # In small steps, for a fault to find one under way.
-STRATA_SETTLE_BATCH = int(os.environ.get("STRATA_TEST_SETTLE_BATCH", STRATA_SETTLE_BATCH))
+STRATA_SYNC_BATCH = int(os.environ.get("STRATA_TEST_SYNC_BATCH", STRATA_SYNC_BATCH))
 
 if "STRATA_TEST_QUICK" in os.environ:
     INSTALLED_APPS = [*INSTALLED_APPS, "tests.servers.quick.QuickConfig"]

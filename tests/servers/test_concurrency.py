@@ -13,7 +13,7 @@ from documents.services import TextContent, Verdict
 from indexing import services
 from indexing.models import Node, lease_end
 from indexing.verification import verify_build
-from tests.factories import give, settle
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -84,7 +84,7 @@ class TestPlanNodes:
         drafts = services.draft_nodes(artifact, build)
         assert {node.point_id for node in planned} == {draft.point_id for draft in drafts}
         assert set(planned.values_list("state", flat=True)) == {Node.State.PENDING}
-        settle(build)
+        sync(build)
         assert verify_build(build).is_sound
 
     def test_mirrors_the_last_of_the_revisions_that_came_meanwhile(self, build, at_once):
@@ -98,20 +98,20 @@ class TestPlanNodes:
 
         at_once(revise_or_plan, list(range(4)))
 
-        settle(build)
+        sync(build)
         assert verify_build(build).is_sound
         assert all("Revision 3" in text for text in Node.objects.values_list("text", flat=True))
 
 
 @pytest.mark.usefixtures("no_messages")
-class TestSettleNodes:
+class TestSyncNodes:
     def test_agrees_in_the_end_with_documents_that_change_all_the_while(
         self, build, settings, at_once
     ):
-        settings.STRATA_SETTLE_BATCH = 16
+        settings.STRATA_SYNC_BATCH = 16
         artifacts = [give(long_text(f"Log {n}", 20), external_id=f"log-{n}") for n in range(3)]
 
-        def change_or_settle(worker):
+        def change_or_sync(worker):
             for number in range(6):
                 for n, artifact in enumerate(artifacts):
                     if worker < 2:
@@ -122,13 +122,13 @@ class TestSettleNodes:
                         give(text, external_id=f"log-{n}", title="Given again")
                         services.plan_nodes(artifact.pk, build)
                     else:
-                        services.settle_nodes(build)
+                        services.sync_nodes(build)
 
-        at_once(change_or_settle, list(range(5)))
+        at_once(change_or_sync, list(range(5)))
 
-        settle(build, *artifacts)
+        sync(build, *artifacts)
         assert verify_build(build).findings == {}
-        assert set(Node.objects.values_list("state", flat=True)) == {Node.State.SETTLED}
+        assert set(Node.objects.values_list("state", flat=True)) == {Node.State.SYNCED}
         # A deadlock would have been counted against the nodes it hit.
         assert not Node.objects.exclude(last_error="").exists()
 
@@ -173,5 +173,5 @@ class TestAddArtifact:
         assert artifact.revision == max(revisions)
         [text] = {source.text.split(":")[0] for source in artifact.sources.all()}
         assert text.startswith("Writer")
-        settle(build, artifact)
+        sync(build, artifact)
         assert verify_build(build).is_sound

@@ -11,7 +11,7 @@ from evidence.services import Item, Verdict, add_evidence
 from indexing.models import IndexBuild
 from indexing.verification import verify_build
 from tests.evidence.test_services import APART, WORDS
-from tests.factories import settle
+from tests.factories import sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,7 +22,7 @@ ROUNDS = 5
 @pytest.mark.usefixtures("no_messages")
 class TestAddEvidence:
     def test_stores_twins_once_however_many_add_them_at_once(self, build, at_once):
-        """While others settle, so that twins move from the one place they are known by to the
+        """While others sync, so that twins move from the one place they are known by to the
         other."""
         evidence = IndexBuild.objects.live().get(index="evidence")
         done = count(1)
@@ -42,20 +42,23 @@ class TestAddEvidence:
                     is_writing.clear()
             return decisions
 
-        def settle_meanwhile():
+        def sync_meanwhile():
             while is_writing.is_set():
-                settle(evidence, *Artifact.objects.filter(index="evidence"))
+                sync(evidence, *Artifact.objects.filter(index="evidence"))
             return []
 
         def act(number):
-            return settle_meanwhile() if number == WRITERS else write(number)
+            return sync_meanwhile() if number == WRITERS else write(number)
 
         decided = at_once(act, list(range(WRITERS + 1)))
 
         verdicts = Counter(decision.verdict for each in decided for decision in each)
-        assert verdicts == {Verdict.ADDED: ROUNDS, Verdict.DUPLICATE: ROUNDS * (WRITERS - 1)}
+        assert verdicts == {
+            Verdict.ADDED: ROUNDS,
+            Verdict.DUPLICATE: ROUNDS * (WRITERS - 1),
+        }
         assert Artifact.objects.filter(index="evidence").count() == ROUNDS
-        settle(evidence, *Artifact.objects.filter(index="evidence"))
+        sync(evidence, *Artifact.objects.filter(index="evidence"))
         assert verify_build(evidence).is_sound
 
     def test_gives_one_url_to_one_artifact(self, build, at_once):

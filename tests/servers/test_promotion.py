@@ -4,7 +4,7 @@ import pytest
 
 from evaluation.gate import promote_asked
 from indexing.models import IndexBuild
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.retrieval.beside import begin
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,11 +16,11 @@ WORKERS = 4
 class TestPromoteAsked:
     def test_is_done_once_however_many_are_at_it(self, build, at_once, settings, tmp_path):
         settings.STRATA_GOLDEN_DIR = tmp_path
-        settle(build, give())
+        sync(build, give())
         beside = begin(build)
 
         decided = at_once(lambda worker: promote_asked(beside), list(range(WORKERS)))
 
         assert sorted(decided) == [False] * (WORKERS - 1) + [True]
         states = dict(IndexBuild.objects.filter(index="plain").values_list("number", "state"))
-        assert states == {build.number: "kept", beside.number: "live"}
+        assert states == {build.number: "standby", beside.number: "live"}

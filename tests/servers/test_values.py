@@ -7,7 +7,7 @@ from documents.models import Artifact
 from documents.serializers import validate_text_artifact
 from documents.services import Verdict, add_artifact
 from indexing.verification import verify_build
-from tests.factories import settle
+from tests.factories import sync
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ class TestMetadata:
     def test_comes_back_as_it_was_hashed(self, build, value):
         artifact, _ = add(metadata={"value": value, "a": {"b": value}})
 
-        settle(build, artifact)
+        sync(build, artifact)
 
         kept = Artifact.objects.get()
         assert repr(kept.metadata["value"]) == repr(artifact.metadata["value"])
@@ -44,7 +44,7 @@ class TestText:
     def test_without_what_postgresql_cannot_keep(self, build):
         artifact, _ = add(text="A\x00B \ud800.", title="Nul \x00")
 
-        settle(build, artifact)
+        sync(build, artifact)
 
         assert artifact.sources.get().text == "A\ufffdB \ufffd."
         assert verify_build(build).findings == {}

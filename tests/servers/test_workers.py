@@ -16,7 +16,7 @@ from tests.servers.production import Production, kill_group
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SETTLED_SECONDS = 120  # the model is loaded meanwhile
+SYNCED_SECONDS = 120  # the model is loaded meanwhile
 QUICK = {"STRATA_TEST_QUICK": "1"}
 
 
@@ -55,7 +55,7 @@ class TestWorkers:
     def test_make_uploads_searchable(self, production):
         with production.web(), production.worker("documents", "indexing"):
             uploaded = [production.upload(f"buoy-{n}.txt", notes(n)) for n in range(8)]
-            production.wait_until_ready(uploaded, SETTLED_SECONDS)
+            production.wait_until_ready(uploaded, SYNCED_SECONDS)
 
             report = production.verify()
             sought = {"index": "plain", "q": "the swell that buoy 5 reported"}
@@ -77,7 +77,7 @@ class TestWorkers:
             uploaded = [
                 production.upload(f"buoy-{n}.txt", notes(n), index="biomedical") for n in range(4)
             ]
-            production.wait_until_ready(uploaded, SETTLED_SECONDS)
+            production.wait_until_ready(uploaded, SYNCED_SECONDS)
 
             report = production.verify("biomedical")
             sought = {"index": "biomedical", "q": "buoy 3", "type": "artifact_summary"}
@@ -96,13 +96,13 @@ class TestWorkers:
             with production.worker("documents"), production.beat():
                 with production.worker("indexing") as worker:
                     production.wait_for(
-                        Node.objects.filter(lease_token__isnull=False).exists, SETTLED_SECONDS
+                        Node.objects.filter(lease_token__isnull=False).exists, SYNCED_SECONDS
                     )
                     kill_group(worker)
                 assert Node.objects.filter(state=Node.State.PENDING).exists()
 
                 with production.worker("indexing"):
-                    production.wait_until_ready(uploaded, SETTLED_SECONDS)
+                    production.wait_until_ready(uploaded, SYNCED_SECONDS)
 
             report = production.verify()
 

@@ -8,7 +8,7 @@ import pytest
 
 from core.exceptions import StrataError
 from indexing.models import IndexBuild, Node
-from indexing.services import plan_nodes, settle_nodes, sync_indexes
+from indexing.services import plan_nodes, sync_indexes, sync_nodes
 from indexing.spec import IndexSpec, loaded
 from summaries import services
 from summaries.models import Annotation, Summary
@@ -94,7 +94,7 @@ def wide(db, store, embedder, settings, tmp_path: Path) -> Iterator[IndexBuild]:
 
 
 def write_all(build: IndexBuild, *artifacts: Any) -> None:
-    """Plan these artifacts, write what is due, plan what was written, and settle it all."""
+    """Plan these artifacts, write what is due, plan what was written, and sync it all."""
     for artifact in artifacts:
         services.plan_writing(artifact.pk, build)
         plan_nodes(artifact.pk, build)
@@ -105,12 +105,12 @@ def write_all(build: IndexBuild, *artifacts: Any) -> None:
             plan_nodes(artifact_id, build, kinds)
         if not written.row_count:
             break
-    while settle_nodes(build):
+    while sync_nodes(build):
         pass
 
 
 def nodes_of(build: IndexBuild, kind: str) -> Any:
-    return Node.objects.filter(build=build, kind=kind).exclude(state=Node.State.DOOMED)
+    return Node.objects.filter(build=build, kind=kind).exclude(state=Node.State.DELETING)
 
 
 def due_count(build: IndexBuild) -> int:

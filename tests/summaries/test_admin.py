@@ -16,7 +16,7 @@ from indexing.services import plan_nodes
 from summaries import tasks
 from summaries.models import Annotation, Summary
 from summaries.services import Written, plan_writing, write_due
-from tests.acting import act, offered, record_wakes
+from tests.acting import act, offered, record_enqueued
 from tests.summaries.conftest import nodes_of
 
 pytestmark = pytest.mark.django_db
@@ -29,20 +29,20 @@ PAGES = (
 
 @pytest.fixture
 def artifact(wide, writer) -> Artifact:
-    """Two pages, written about, and settled so far as the rows say: no list asks the store."""
+    """Two pages, written about, and synced so far as the rows say: no list asks the store."""
     artifact = add_artifact("wide", TextContent(PAGES), title="Field notes")[0]
     plan_writing(artifact.pk, wide)
     written = Written(row_count=1)
     while written.row_count:
         write_due(wide, written := Written())
     plan_nodes(artifact.pk, wide)
-    Node.objects.update(state="settled", settled_input_hash=F("input_hash"))
+    Node.objects.update(state="synced", synced_input_hash=F("input_hash"))
     return artifact
 
 
 @pytest.fixture
 def wakes(monkeypatch):
-    return record_wakes(monkeypatch, indexing.settle, tasks.write)
+    return record_enqueued(monkeypatch, indexing.sync, tasks.write)
 
 
 def page_summary(index: int = 0) -> Summary:
@@ -105,7 +105,7 @@ class TestSummaryForm:
         node = nodes_of(wide, "page_summary").get(state="pending")
         assert (node.page_id, node.text) == (row.page_id, row.text)
         assert artifact_summary().state == "due"
-        assert ("settle", {"build_id": wide.pk}) in wakes
+        assert ("sync", {"build_id": wide.pk}) in wakes
         assert ("write", {"build_id": wide.pk}) in wakes
 
     def test_leaves_a_text_that_was_not_touched_to_its_writer(self, wide, artifact, admin_client):
@@ -166,7 +166,7 @@ class TestAnnotationForm:
         assert row.output_hash != before
         pending = nodes_of(wide, "question").filter(state="pending")
         assert set(pending.values_list("text", flat=True)) == set(row.questions)
-        assert ("settle", {"build_id": wide.pk}) in wakes
+        assert ("sync", {"build_id": wide.pk}) in wakes
 
     def test_leaves_what_was_not_touched_to_its_writer(self, wide, artifact, admin_client):
         row = Annotation.objects.get(text__contains="heron")
@@ -337,7 +337,7 @@ class TestRetryFailed:
         assert said == "Queued again: 0 files, 3 texts, 1 node."
         assert (page_summary().state, page_summary().attempts) == ("due", 0)
         assert set(Annotation.objects.values_list("state", flat=True)) == {"due"}
-        assert wakes == [("settle", {"build_id": wide.pk}), ("write", {"build_id": wide.pk})]
+        assert wakes == [("sync", {"build_id": wide.pk}), ("write", {"build_id": wide.pk})]
 
 
 class TestLists:

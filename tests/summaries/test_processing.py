@@ -98,7 +98,7 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> RecordingServer:
-    """A server that runs elsewhere: it settles nothing here."""
+    """A server that runs elsewhere: it syncs nothing here."""
     fake = RecordingServer()
     monkeypatch.setattr(command, "find_server", lambda: fake)
     return fake
@@ -125,14 +125,14 @@ def line_of(out: Path, part: str) -> int:
     return next(number for number, line in enumerate(lines, start=1) if part in line)
 
 
-def settle(build: IndexBuild) -> None:
-    while indexing.settle_nodes(build):
+def sync(build: IndexBuild) -> None:
+    while indexing.sync_nodes(build):
         pass
 
 
 def questions_in(build: IndexBuild) -> set[str]:
     nodes = Node.objects.filter(build=build, kind="question")
-    return set(nodes.exclude(state=Node.State.DOOMED).values_list("text", flat=True))
+    return set(nodes.exclude(state=Node.State.DELETING).values_list("text", flat=True))
 
 
 LABELS = st.text(max_size=30).map(clean_label)
@@ -399,7 +399,7 @@ class TestEmbed:
         process(file, out)
 
         process(file, out, "--embed")
-        settle(physio)
+        sync(physio)
 
         written = {q for chunk in load(out / CHUNKS) for q in chunk["hypothetical_questions"]}
         assert questions_in(physio) == written
@@ -450,27 +450,27 @@ class TestEmbed:
 
     def test_lets_questions_go_that_were_taken_out(self, physio, file, out):
         process(file, out, "--embed")
-        settle(physio)
+        sync(physio)
         edit(out, lambda chunks: chunks[1:])
 
         process(file, out, "--embed")
-        settle(physio)
+        sync(physio)
 
         assert questions_in(physio) == set(load(out / CHUNKS)[0]["hypothetical_questions"])
         assert verify_build(physio).is_sound
 
     def test_changes_nothing_when_run_again(self, physio, file, out, embedder):
         process(file, out, "--embed")
-        settle(physio)
+        sync(physio)
         embedded = len(embedder.embedded)
         revision = Artifact.objects.get().revision
 
         process(file, out, "--embed")
-        settle(physio)
+        sync(physio)
 
         assert len(embedder.embedded) == embedded
         assert Artifact.objects.get().revision == revision
-        assert not Node.objects.exclude(state=Node.State.SETTLED).exists()
+        assert not Node.objects.exclude(state=Node.State.SYNCED).exists()
 
     def test_takes_the_text_that_was_edited(self, physio, file, out):
         process(file, out, "--parse-only")
@@ -484,7 +484,7 @@ class TestEmbed:
 
     def test_replaces_the_text_of_a_document_that_is_there(self, physio, file, out):
         process(file, out, "--embed")
-        settle(physio)
+        sync(physio)
         before = Artifact.objects.get().revision
         other = out.with_name("other")
         process(file, other, "--parse-only")
@@ -492,7 +492,7 @@ class TestEmbed:
         (other / PARSED).write_text(text)
 
         process(file, other, "--embed")
-        settle(physio)
+        sync(physio)
 
         artifact = Artifact.objects.get()
         assert artifact.revision > before

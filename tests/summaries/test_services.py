@@ -13,7 +13,7 @@ from indexing.exceptions import Uncuttable
 from indexing.kinds.registry import awaited_artifacts, unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.removal import remove_points
-from indexing.services import plan_nodes, settle_nodes
+from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from summaries import kinds, services
@@ -178,7 +178,7 @@ class TestWriting:
         services.plan_writing(artifact.pk, wide)
         plan_nodes(artifact.pk, wide)
 
-        while settle_nodes(wide):
+        while sync_nodes(wide):
             pass
 
         assert get_store().count(wide.collection("chunk")) >= 3
@@ -207,7 +207,7 @@ class TestWriting:
         original, held = kinds.fill_context, []
 
         def written_meanwhile(nodes, *args):
-            if not held:  # the first draft is held up, until all was written and settled
+            if not held:  # the first draft is held up, until all was written and synced
                 held.append(nodes)
                 write_all(wide, artifact)
             return original(nodes, *args)
@@ -216,7 +216,7 @@ class TestWriting:
         plan_nodes(artifact.pk, wide)
 
         assert held == [[]]
-        assert nodes_of(wide, "page_summary").filter(state="settled").count() == 3
+        assert nodes_of(wide, "page_summary").filter(state="synced").count() == 3
         assert nodes_of(wide, "question").count() == 2 * Annotation.objects.count() > 0
         assert verify_build(wide).is_sound
 

@@ -1,7 +1,7 @@
 import pytest
 from django.urls import reverse
 
-from tests.acting import act, offered, record_wakes
+from tests.acting import act, offered, record_enqueued
 from webhooks import tasks
 from webhooks.models import Delivery
 
@@ -21,7 +21,7 @@ class TestDeliveryAdmin:
     def test_makes_due_again_what_was_given_up(
         self, given_up, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
-        wakes = record_wakes(monkeypatch, tasks.send_due_deliveries)
+        wakes = record_enqueued(monkeypatch, tasks.send_due_deliveries)
 
         with django_capture_on_commit_callbacks(execute=True):
             said = act(admin_client, "webhooks_delivery", "try_again", given_up)

@@ -5,7 +5,7 @@ import pytest
 from tests.webhooks.conftest import wait_out_backoff
 from webhooks import services, tasks
 from webhooks.models import Delivery
-from webhooks.tasks import DeliveryRound
+from webhooks.tasks import DeliveryWorker
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +21,9 @@ class TestDeliver:
         assert before_commit == 0
         assert Delivery.objects.get().state == "delivered"
 
-    def test_comes_again_for_what_falls_due_before_the_next_sweep(self, receiver, monkeypatch):
+    def test_comes_again_for_what_falls_due_before_the_next_reconciliation(
+        self, receiver, monkeypatch
+    ):
         asked = []
         monkeypatch.setattr(tasks.send_due_deliveries, "delay", lambda: None)
         monkeypatch.setattr(
@@ -32,7 +34,7 @@ class TestDeliver:
 
         tasks.send_due_deliveries()
         wait_out_backoff()
-        tasks.send_due_deliveries()  # the next is minutes away: the sweep's
+        tasks.send_due_deliveries()  # the next is minutes away: the reconciliation's
 
         assert asked == [pytest.approx(services.BACKOFF_SECONDS[0], abs=2)]
 
@@ -50,13 +52,13 @@ class TestDeliver:
         assert "no broker" in caplog.text
 
 
-class TestSweepDeliveries:
+class TestReconcileDeliveries:
     def test_wakes_what_no_signal_did(self, receiver):
         Delivery.objects.bulk_create(
             [Delivery(url=receiver.url, event="artifact.ready", payload={})]
         )
 
-        tasks.sweep_deliveries()
+        tasks.reconcile_deliveries()
 
         assert Delivery.objects.get().state == "delivered"
 
@@ -67,12 +69,12 @@ class TestSweepDeliveries:
         wakes = []
         monkeypatch.setattr(tasks.send_due_deliveries, "delay", lambda: wakes.append(1))
 
-        tasks.sweep_deliveries()
+        tasks.reconcile_deliveries()
 
         assert wakes == []
 
 
-class TestDeliveryRound:
+class TestDeliveryWorker:
     def test_has_one_thread_at_work_that_does_not_leave_behind_what_comes_meanwhile(
         self, monkeypatch
     ):
@@ -86,7 +88,7 @@ class TestDeliveryRound:
             return 1
 
         monkeypatch.setattr(services, "send_due_deliveries", deliver)
-        rounds = DeliveryRound()
+        rounds = DeliveryWorker()
         first = threading.Thread(target=rounds.run, name="first")
         first.start()
         is_at_work.wait(5)
@@ -100,7 +102,7 @@ class TestDeliveryRound:
 
     def test_starts_nothing_while_the_process_stops(self, receiver):
         services.emit_event("artifact.ready", {})
-        rounds = DeliveryRound()
+        rounds = DeliveryWorker()
         rounds.stop_requested.set()
 
         assert rounds.run() == 0

@@ -36,7 +36,7 @@ class Problem(TypedDict):
 
 class ArtifactNodes(TypedDict):
     pending: int
-    settled: int
+    synced: int
     failed: int
 
 
@@ -93,9 +93,9 @@ class Removal(TypedDict):
 
 class NodeCounts(TypedDict):
     pending: int
-    settled: int
+    synced: int
     failed: int
-    doomed: int
+    deleting: int
 
 
 class Index(TypedDict):

@@ -23,7 +23,9 @@ ADMIN_NAME = "admin"
 
 
 class Command(BaseCommand):
-    help = "Run the whole service in this process: web server, workers, sweep, vector engine."
+    help = (
+        "Run the whole service in this process: web server, workers, reconciliation, vector engine."
+    )
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -40,12 +40,12 @@ class Command(PreparedCommand):
         table = Table(box=None, pad_edge=False)
         table.add_column("build")
         table.add_column("state")
-        for column in ["pending", "settled", "failed", "copied", "embedded", "missing"]:
+        for column in ["pending", "synced", "failed", "copied", "embedded", "missing"]:
             table.add_column(column, justify="right")
         rows = render_builds(list(builds))
         for row in rows:
             nodes = row["nodes"]
-            counts = [nodes["pending"], nodes["settled"], nodes["failed"]]
+            counts = [nodes["pending"], nodes["synced"], nodes["failed"]]
             counts += [row["copied"], row["embedded"], row["artifacts_missing"]]
             state = "paused" if row["paused_at"] else row["state"]
             table.add_row(f"{row['index']} #{row['number']}", state, *(f"{n:,}" for n in counts))

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from core.progress_bars import progress_bar
-from indexing.estimates import Forecast, forecast_build
+from indexing.estimates import Estimate, estimate_build
 from indexing.management.prepared import PreparedCommand
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_specs
@@ -26,19 +26,19 @@ class Command(PreparedCommand):
 
     def handle(self, *, index: str | None, exact: bool, json: bool, **options: Any) -> None:
         names = [index] if index is not None else _changed_indexes()
-        forecasts = []
+        estimates = []
         for name in names:
             with progress_bar(f"Looking at {name}", None) as advance:
-                forecasts.append(forecast_build(name, is_exact=exact, advance=advance))
+                estimates.append(estimate_build(name, is_exact=exact, advance=advance))
         if json:
-            said = [forecast.as_json() for forecast in forecasts]
+            said = [estimate.as_json() for estimate in estimates]
             self.stdout.write(json_module.dumps(said, indent=2))
             return
         console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
-        if not forecasts:
+        if not estimates:
             console.print("Every index is built by its spec as it is.")
-        for forecast in forecasts:
-            _print(console, forecast)
+        for estimate in estimates:
+            _print(console, estimate)
 
 
 def _changed_indexes() -> list[str]:
@@ -51,9 +51,9 @@ def _changed_indexes() -> list[str]:
     )
 
 
-def _print(console: Console, forecast: Forecast) -> None:
-    console.print(f"{forecast.index}: {', '.join(forecast.changes) or 'nothing changed'}")
-    if forecast.is_free:
+def _print(console: Console, estimate: Estimate) -> None:
+    console.print(f"{estimate.index}: {', '.join(estimate.changes) or 'nothing changed'}")
+    if estimate.is_free:
         console.print("  Nothing that is stored changes: it costs nothing.")
         return
     table = Table(box=None, pad_edge=False)
@@ -61,21 +61,21 @@ def _print(console: Console, forecast: Forecast) -> None:
     columns = ["kept", "reembedded", "rebuilt", "removed", "texts", "tokens", "calls"]
     for column in columns:
         table.add_column(column, justify="right")
-    for kind, counted in forecast.kinds.items():
+    for kind, counted in estimate.kinds.items():
         table.add_row(f"  {kind}", *(f"{getattr(counted, column):,}" for column in columns))
     console.print(table)
-    prompt = sum(counted.prompt_tokens for counted in forecast.kinds.values())
-    completion = sum(counted.completion_tokens for counted in forecast.kinds.values())
+    prompt = sum(counted.prompt_tokens for counted in estimate.kinds.values())
+    completion = sum(counted.completion_tokens for counted in estimate.kinds.values())
     if prompt:
         console.print(f"  Language model: {prompt:,} tokens in, about {completion:,} out.")
     console.print(
-        f"  Embedding: {_minutes(forecast.embedding_minutes)}; "
-        f"language model: {_minutes(forecast.writing_minutes)}; "
-        f"disk: about {forecast.disk_bytes / 2**20:,.0f} MiB."
+        f"  Embedding: {_minutes(estimate.embedding_minutes)}; "
+        f"language model: {_minutes(estimate.writing_minutes)}; "
+        f"disk: about {estimate.disk_bytes / 2**20:,.0f} MiB."
     )
-    if forecast.is_estimate:
+    if estimate.is_estimate:
         console.print(
-            f"  Estimated from {forecast.sampled_count:,} of {forecast.artifact_count:,} "
+            f"  Estimated from {estimate.sampled_count:,} of {estimate.artifact_count:,} "
             "documents; --exact looks at all."
         )
 

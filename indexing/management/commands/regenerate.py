@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.enqueueing import wake_on_commit
+from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput, UnknownIndex
 from core.local_workers import local_workers
 from core.running_server import RunningServer, ServerGone, find_server
@@ -97,7 +97,7 @@ class Command(PreparedCommand):
                 raise CommandError(f"{error}{there}") from None
             try:
                 if runs_workers_here:
-                    stack.enter_context(local_workers())  # its first sweep takes it up
+                    stack.enter_context(local_workers())  # its first reconciliation takes it up
                 else:
                     self._wake_workers(regeneration, server)
                 progress = wait_for_regeneration(
@@ -113,7 +113,7 @@ class Command(PreparedCommand):
 
     def _wake_workers(self, regeneration: Regeneration, server: RunningServer | None) -> None:
         if server is None:
-            wake_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
+            enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         else:
             server.reconcile()
 

@@ -21,7 +21,7 @@ class Command(PreparedCommand):
             raise CommandError(f"There is no index named {index!r}; there are: {known}.")
         table = Table(box=None, pad_edge=False)
         table.add_column("index")
-        for column in ["artifacts", "waiting", "failed", "pending", "settled", "failed", "doomed"]:
+        for column in ["artifacts", "waiting", "failed", "pending", "synced", "failed", "deleting"]:
             table.add_column(column, justify="right")
         for progress in found:
             table.add_row(
@@ -33,9 +33,9 @@ class Command(PreparedCommand):
                         progress.waiting_count,
                         progress.failed_artifact_count,
                         progress.pending,
-                        progress.settled,
+                        progress.synced,
                         progress.failed,
-                        progress.doomed,
+                        progress.deleting,
                     )
                 ),
             )

@@ -41,7 +41,7 @@ class Command(PreparedCommand):
             self._print(report, repairs=repair)
         if not all(report["is_sound"] for report in reports):
             self.stderr.write(
-                "Not everything agrees. What is being indexed settles by itself; for the rest, "
+                "Not everything agrees. What is being indexed syncs by itself; for the rest, "
                 "run verify --repair."
             )
             raise SystemExit(1)

@@ -8,8 +8,8 @@ from documents.models import Artifact
 from indexing import tasks
 from indexing.lifecycle import begin_build, pause_build, promote_build
 from indexing.models import IndexBuild, Node
-from tests.acting import act, record_wakes
-from tests.factories import give, settle
+from tests.acting import act, record_enqueued
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
 
@@ -32,17 +32,17 @@ REFUSED = {
 
 
 @pytest.fixture
-def swept(monkeypatch) -> list[bool]:
-    """One for each time the sweeps were woken."""
+def reconciled(monkeypatch) -> list[bool]:
+    """One for each time the reconciliations were woken."""
     woken: list[bool] = []
-    monkeypatch.setattr(tasks, "wake_sweeps", lambda: woken.append(True))
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: woken.append(True))
     return woken
 
 
 @pytest.fixture
 def beside(specs, build) -> IndexBuild:
     """A build in the making beside the live one, which holds a document."""
-    settle(build, give())
+    sync(build, give())
     specs(SHORTER)
     return begin_build("plain")
 
@@ -74,10 +74,10 @@ def confirm(client, model: str, action: str, row) -> str:
 
 class TestTheListOfBuilds:
     def test_shows_how_far_each_is(self, beside, admin_client):
-        settle(beside, *Artifact.objects.all())
+        sync(beside, *Artifact.objects.all())
         total = Node.objects.filter(build=beside).count()
         first, second, third = Node.objects.filter(build=beside)[:3]
-        for node, state in ((first, "pending"), (second, "failed"), (third, "doomed")):
+        for node, state in ((first, "pending"), (second, "failed"), (third, "deleting")):
             Node.objects.filter(pk=node.pk).update(state=state)
 
         assert f"{total - 3} of {total - 1}, 1 failed" in listed(admin_client)
@@ -159,14 +159,14 @@ class TestPauseAndResume:
         assert again(beside).paused_at is not None
         assert again(beside).pause_reason == "Paused by admin."
 
-    def test_go_on_at_once(self, beside, admin_client, swept):
+    def test_go_on_at_once(self, beside, admin_client, reconciled):
         pause_build(beside)
 
         said = act(admin_client, BUILDS, "resume", beside)
 
         assert said == f"{beside} goes on."
         assert again(beside).paused_at is None
-        assert swept == [True]
+        assert reconciled == [True]
 
     def test_leave_the_live_build_alone(self, build, admin_client):
         said = act(admin_client, BUILDS, "pause", build)
@@ -190,21 +190,21 @@ class TestGiveUp:
 
 
 class TestApplyTheSpec:
-    def test_begins_a_build_and_wakes_the_work(self, build, specs, admin_client, swept):
+    def test_begins_a_build_and_wakes_the_work(self, build, specs, admin_client, reconciled):
         specs(SHORTER)
 
         said = act(admin_client, "indexing_index", "apply_spec", build.index)
 
         begun = IndexBuild.objects.get(index="plain", state="building")
         assert said == f"{begun} is being built beside the live build."
-        assert swept == [True]
+        assert reconciled == [True]
 
-    def test_says_when_nothing_has_to_be_made(self, build, specs, admin_client, swept):
+    def test_says_when_nothing_has_to_be_made(self, build, specs, admin_client, reconciled):
         said = act(admin_client, "indexing_index", "apply_spec", build.index)
 
         assert said == f"{build} is live and made by this spec; nothing has to be made."
 
-    def test_says_what_is_wrong_with_a_spec(self, build, specs, admin_client, swept):
+    def test_says_what_is_wrong_with_a_spec(self, build, specs, admin_client, reconciled):
         specs("chunks: {strategies: []}\n")
 
         said = act(admin_client, "indexing_index", "apply_spec", build.index)
@@ -218,7 +218,7 @@ class TestRollBack:
         self, build, beside, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
         promote_build(beside, is_forced=True)
-        wakes = record_wakes(monkeypatch, tasks.tidy_store)
+        wakes = record_enqueued(monkeypatch, tasks.tidy_store)
 
         with django_capture_on_commit_callbacks(execute=True):
             said = act(admin_client, "indexing_index", "roll_back", build.index)
@@ -239,7 +239,7 @@ class TestPrune:
 
         asked_first(admin_client, "indexing_index", "prune", build.index)
 
-        assert again(build).state == "kept"
+        assert again(build).state == "standby"
 
     def test_gives_up_what_is_kept_once_that_is_confirmed(self, build, beside, admin_client):
         promote_build(beside, is_forced=True)

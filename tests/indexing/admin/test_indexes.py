@@ -10,19 +10,19 @@ from django.utils import timezone
 from indexing import tasks
 from indexing.admin import indexes
 from indexing.models import Index, IndexBuild, Node
-from tests.acting import act, offered, record_wakes
-from tests.factories import give, settle
+from tests.acting import act, offered, record_enqueued
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
 
 
 def add_nodes(build: IndexBuild, artifact, count: int, **values) -> list[Node]:
     """Rows of the ledger alone: what the lists and their actions see."""
-    values = {"kind": "question", "text": "Why?", "state": Node.State.SETTLED, **values}
+    values = {"kind": "question", "text": "Why?", "state": Node.State.SYNCED, **values}
     rows = [
         Node(
             build=build, artifact=artifact, point_id=uuid4(), attributes_hash="", input_hash="now",
-            settled_input_hash="now", payload_hash="", embedding_model="m", dimension=384,
+            synced_input_hash="now", payload_hash="", embedding_model="m", dimension=384,
             planned_at=timezone.now(), **values,
         )
         for _ in range(count)
@@ -32,7 +32,7 @@ def add_nodes(build: IndexBuild, artifact, count: int, **values) -> list[Node]:
 
 @pytest.fixture
 def wakes(monkeypatch):
-    return record_wakes(monkeypatch, tasks.settle)
+    return record_enqueued(monkeypatch, tasks.sync)
 
 
 class TestEmbedAgain:
@@ -47,24 +47,24 @@ class TestEmbedAgain:
 
         assert said == "1 node queued."
         chosen.refresh_from_db()
-        assert (chosen.state, chosen.settled_input_hash, chosen.attempts) == ("pending", "", 0)
+        assert (chosen.state, chosen.synced_input_hash, chosen.attempts) == ("pending", "", 0)
         other.refresh_from_db()
-        assert other.state == "settled"
-        assert wakes == [("settle", {"build_id": build.pk})]
+        assert other.state == "synced"
+        assert wakes == [("sync", {"build_id": build.pk})]
 
     def test_has_them_embedded_in_the_end(self, build, admin_client, embedder):
-        settle(build, give("One heron.", title="Bird"))
+        sync(build, give("One heron.", title="Bird"))
         embedder.embedded.clear()
 
         act(admin_client, "indexing_node", "embed_again")
-        settle(build)
+        sync(build)
 
         assert len(embedder.embedded) == 1
-        assert Node.objects.get().state == "settled"
+        assert Node.objects.get().state == "synced"
 
-    def test_leaves_doomed_nodes_and_retired_builds_alone(self, build, admin_client):
+    def test_leaves_deleting_nodes_and_retired_builds_alone(self, build, admin_client):
         artifact = give()
-        add_nodes(build, artifact, 1, state=Node.State.DOOMED)
+        add_nodes(build, artifact, 1, state=Node.State.DELETING)
         retired = IndexBuild.objects.create(
             index=build.index, number=9, recipe=build.recipe, fingerprint="", state="retired"
         )
@@ -126,31 +126,31 @@ class TestRetryFailed:
         assert said == "1 node queued."
         failed.refresh_from_db()
         assert (failed.state, failed.attempts, failed.last_error) == ("pending", 0, "")
-        assert failed.settled_input_hash == "now"  # what the store holds, it need not embed
-        assert wakes == [("settle", {"build_id": build.pk})]
+        assert failed.synced_input_hash == "now"  # what the store holds, it need not embed
+        assert wakes == [("sync", {"build_id": build.pk})]
 
 
-class TestSweepNow:
-    def test_wakes_every_sweep(self, build, admin_client, monkeypatch):
-        swept = []
-        monkeypatch.setattr(tasks, "wake_sweeps", lambda: swept.append(True))
+class TestReconcileNow:
+    def test_enqueues_every_reconciliation(self, build, admin_client, monkeypatch):
+        reconciled = []
+        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: reconciled.append(True))
 
-        said = act(admin_client, "indexing_index", "sweep", build.index)
+        said = act(admin_client, "indexing_index", "reconcile", build.index)
 
-        assert said == "Sweeping 1 index."
-        assert swept == [True]
+        assert said == "Reconciling 1 index."
+        assert reconciled == [True]
 
     def test_says_how_many(self, build, admin_client, monkeypatch):
-        monkeypatch.setattr(tasks, "wake_sweeps", lambda: None)
+        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
         count = Index.objects.count()
 
-        assert act(admin_client, "indexing_index", "sweep") == f"Sweeping {count} indexes."
+        assert act(admin_client, "indexing_index", "reconcile") == f"Reconciling {count} indexes."
 
 
 class TestLists:
     @pytest.mark.parametrize("model", ["index", "indexbuild", "node"])
     def test_load_no_long_texts(self, build, admin_client, model):
-        settle(build, give())
+        sync(build, give())
 
         with CaptureQueriesContext(connection) as queries:
             admin_client.get(reverse(f"admin:indexing_{model}_changelist"))
@@ -226,6 +226,6 @@ class TestPermissions:
             "embed_again", "retry_failed", "regenerate_nodes",
         }  # fmt: skip
         assert offered(client, "indexing_index") == {
-            "sweep", "verify", "verify_and_repair", "apply_spec", "roll_back", "prune",
+            "reconcile", "verify", "verify_and_repair", "apply_spec", "roll_back", "prune",
             "regenerate_indexes", "regenerate_missing_of_indexes",
         }  # fmt: skip

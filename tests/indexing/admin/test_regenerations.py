@@ -5,8 +5,8 @@ from django.urls import reverse
 from indexing import tasks
 from indexing.models import Index, Node, Regeneration
 from indexing.regeneration import begin_regeneration
-from tests.acting import act, offered, record_wakes
-from tests.factories import give, settle
+from tests.acting import act, offered, record_enqueued
+from tests.factories import give, sync
 from tests.written import ALL_KINDS, make_build, write_all
 
 pytestmark = pytest.mark.django_db
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def wakes(monkeypatch):
-    return record_wakes(monkeypatch, tasks.regenerate)
+    return record_enqueued(monkeypatch, tasks.regenerate)
 
 
 class TestRegenerateIndexes:
@@ -47,7 +47,7 @@ class TestRegenerateIndexes:
     def test_has_it_done_in_the_end(
         self, build, admin_client, embedder, django_capture_on_commit_callbacks
     ):
-        settle(build, give("One heron."))
+        sync(build, give("One heron."))
         embedder.embedded.clear()
 
         with django_capture_on_commit_callbacks(execute=True):
@@ -55,7 +55,7 @@ class TestRegenerateIndexes:
 
         assert Regeneration.objects.get().state == "done"
         assert len(embedder.embedded) == 1
-        assert Node.objects.get().state == "settled"
+        assert Node.objects.get().state == "synced"
 
     def test_asks_for_what_is_missing_alone(self, build, admin_client, wakes):
         act(admin_client, "indexing_index", "regenerate_missing_of_indexes", build.index)
@@ -150,7 +150,7 @@ class TestList:
         viewer.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
         client.force_login(viewer)
         begin_regeneration(["chunk"])
-        settle(build, give())
+        sync(build, give())
 
         assert action in offered(admin_client, model)
         assert action not in offered(client, model)

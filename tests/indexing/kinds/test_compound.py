@@ -8,15 +8,15 @@ from documents.models import Artifact
 from documents.services import remove_artifact, update_artifact
 from indexing import embedding
 from indexing.embedding import examine_model, get_embedder
-from indexing.estimates import forecast_build
+from indexing.estimates import estimate_build
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import Node
-from indexing.services import plan_nodes, settle_nodes
+from indexing.services import plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, parse_spec
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import make_build
 
 ASPIRIN, CAFFEINE = "CC(=O)Oc1ccccc1C(=O)O", "Cn1cnc2c1c(=O)n(C)c(=O)n2C"
@@ -38,7 +38,7 @@ def give_compounds(*smiles, **given):
 
 
 def compounds(build):
-    rows = Node.objects.filter(build=build, kind="compound").exclude(state=Node.State.DOOMED)
+    rows = Node.objects.filter(build=build, kind="compound").exclude(state=Node.State.DELETING)
     return sorted(rows.values_list("text", flat=True))
 
 
@@ -86,34 +86,34 @@ class TestLedger:
     def test_holds_each_structure_once(self, chemistry):
         artifact = give_compounds(ASPIRIN, CAFFEINE, ASPIRIN)
 
-        settle(chemistry, artifact)
+        sync(chemistry, artifact)
 
         assert compounds(chemistry) == stored(chemistry) == sorted([ASPIRIN, CAFFEINE])
         assert verify_build(chemistry).is_sound
 
     def test_says_what_each_was_embedded_with(self, chemistry):
-        settle(chemistry, give_compounds(ASPIRIN))
+        sync(chemistry, give_compounds(ASPIRIN))
 
         models = Node.objects.values_list("kind", "embedding_model", "dimension").distinct()
         assert set(models) == {("chunk", "all-MiniLM-L6-v2", 384), ("compound", "morgan-2", 384)}
 
     def test_follows_the_metadata(self, chemistry):
         artifact = give_compounds(ASPIRIN)
-        settle(chemistry, artifact)
+        sync(chemistry, artifact)
 
         update_artifact(artifact.pk, metadata={"smiles": [CAFFEINE]})
-        settle(chemistry, artifact)
+        sync(chemistry, artifact)
 
         assert compounds(chemistry) == stored(chemistry) == [CAFFEINE]
         assert verify_build(chemistry).is_sound
 
     def test_embeds_no_structure_again_for_a_new_title(self, chemistry, embedder):
         artifact = give_compounds(ASPIRIN)
-        settle(chemistry, artifact)
+        sync(chemistry, artifact)
         embedder.embedded.clear()
 
         update_artifact(artifact.pk, title="Another")
-        settle(chemistry, artifact)
+        sync(chemistry, artifact)
 
         assert ASPIRIN not in embedder.embedded
         assert verify_build(chemistry).is_sound
@@ -122,14 +122,14 @@ class TestLedger:
     def test_wants_none_where_there_is_none(self, chemistry, metadata):
         artifact = give(index="chemistry")
         Artifact.objects.filter(pk=artifact.pk).update(metadata=metadata)  # behind its back
-        settle(chemistry, artifact)
+        sync(chemistry, artifact)
 
         assert not compounds(chemistry)
         assert not unplanned_artifacts(chemistry).exists()
 
     def test_misses_those_that_came_behind_its_back(self, chemistry):
         artifact = give(index="chemistry", metadata={"smiles": []})
-        settle(chemistry, artifact)
+        sync(chemistry, artifact)
         assert not unplanned_artifacts(chemistry).exists()
 
         Artifact.objects.filter(pk=artifact.pk).update(metadata={"smiles": [ASPIRIN]})
@@ -145,12 +145,12 @@ class TestLedger:
             return embed(texts)
 
         monkeypatch.setattr(embedder, "embed_documents", choke)
-        settle(
+        sync(
             chemistry,
             give_compounds(ASPIRIN, "no structure"),
             give_compounds(CAFFEINE, title="Beside it"),
         )
-        while settle_nodes(chemistry):
+        while sync_nodes(chemistry):
             pass
 
         failed = Node.objects.filter(state=Node.State.FAILED)
@@ -159,12 +159,12 @@ class TestLedger:
 
     def test_goes_with_its_artifact(self, chemistry):
         artifact = give_compounds(ASPIRIN)
-        settle(chemistry, artifact)
+        sync(chemistry, artifact)
 
         artifact_id = artifact.pk
         remove_artifact(artifact_id)
         plan_nodes(artifact_id, chemistry)
-        while settle_nodes(chemistry):
+        while sync_nodes(chemistry):
             pass
 
         assert stored(chemistry) == []
@@ -185,9 +185,9 @@ class TestWithoutRdkit:
         assert not Artifact.objects.exists()
 
     def test_a_document_without_any_is(self, bare):
-        settle(bare, give(index="chemistry"))
+        sync(bare, give(index="chemistry"))
 
-        assert Node.objects.filter(kind="chunk", state=Node.State.SETTLED).exists()
+        assert Node.objects.filter(kind="chunk", state=Node.State.SYNCED).exists()
 
     def test_the_model_says_what_is_missing(self, bare):
         with pytest.raises(ModelUnavailable, match="need RDKit"):
@@ -196,15 +196,15 @@ class TestWithoutRdkit:
             get_embedder(bare.spec.embedding_of("compound"))
 
 
-class TestForecast:
+class TestEstimate:
     def test_counts_structures_of_a_new_recipe(self, chemistry, settings, tmp_path):
-        settle(chemistry, give_compounds(ASPIRIN, CAFFEINE))
+        sync(chemistry, give_compounds(ASPIRIN, CAFFEINE))
         settings.STRATA_SPECS_DIR = tmp_path
         (tmp_path / "chemistry.yaml").write_text(
             "metadata: {smiles: {type: keyword, many: true}}\ncompounds: {bits: 512}\n"
         )
 
-        kinds = forecast_build("chemistry").kinds
+        kinds = estimate_build("chemistry").kinds
 
         assert (kinds["compound"].reembedded, kinds["compound"].kept) == (2, 0)
         assert (kinds["chunk"].reembedded, kinds["chunk"].rebuilt) == (0, 0)

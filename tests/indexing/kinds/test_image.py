@@ -13,15 +13,15 @@ from documents.services import (
     replace_content,
     update_artifact,
 )
-from indexing.estimates import forecast_build
+from indexing.estimates import estimate_build
 from indexing.exceptions import InvalidSpec
 from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import Node
-from indexing.services import plan_nodes, settle_nodes, sync_indexes
+from indexing.services import plan_nodes, sync_indexes, sync_nodes
 from indexing.spec import IndexSpec, parse_spec
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.factories import settle
+from tests.factories import sync
 from tests.pictures import draw
 from tests.written import make_build
 
@@ -39,14 +39,14 @@ def hang(gallery):
         artifact, _ = add_artifact(build.index_id, save_incoming_file(name, [content]), **given)
         parse_artifact(artifact.pk)
         artifact.refresh_from_db()
-        settle(build, artifact)
+        sync(build, artifact)
         return artifact
 
     return hang
 
 
 def images(build):
-    rows = Node.objects.filter(build=build, kind="image").exclude(state=Node.State.DOOMED)
+    rows = Node.objects.filter(build=build, kind="image").exclude(state=Node.State.DELETING)
     return sorted(rows.values_list("source_hash", flat=True))
 
 
@@ -138,7 +138,7 @@ class TestLedger:
 
         update_artifact(artifact.pk, title="Another", metadata={"year": 2019})
         assert unplanned_artifacts(gallery).exists()
-        settle(gallery, artifact)
+        sync(gallery, artifact)
 
         assert embedder.embedded == []
         [batch] = get_store().scroll(gallery.collection("image"))
@@ -153,7 +153,7 @@ class TestLedger:
         artifact_id = artifact.pk
         remove_artifact(artifact_id)
         plan_nodes(artifact_id, gallery)
-        while settle_nodes(gallery):
+        while sync_nodes(gallery):
             pass
 
         assert stored(gallery) == []
@@ -163,7 +163,7 @@ class TestLedger:
         artifact = hang(draw(), external_id="heron")
 
         replace_content(artifact.pk, TextContent(("A heron waits.",)))
-        settle(gallery, artifact)
+        sync(gallery, artifact)
 
         assert images(gallery) == stored(gallery) == []
         assert verify_build(gallery).is_sound
@@ -211,14 +211,14 @@ class TestRefusals:
         assert verify_build(gallery).is_sound
 
 
-class TestForecast:
+class TestEstimate:
     def test_counts_pictures_of_a_new_recipe(self, gallery, hang, settings, tmp_path):
         hang(draw())
         settings.STRATA_SPECS_DIR = tmp_path / "specs"
         settings.STRATA_SPECS_DIR.mkdir()
         (tmp_path / "specs" / "gallery.yaml").write_text("images: {dimension: 512}\n")
 
-        kinds = forecast_build("gallery").kinds
+        kinds = estimate_build("gallery").kinds
 
         assert (kinds["image"].reembedded, kinds["image"].kept) == (1, 0)
 
@@ -230,7 +230,7 @@ class TestForecast:
         settings.STRATA_SPECS_DIR.mkdir()
         (tmp_path / "specs" / "gallery.yaml").write_text("images: {dimension: 512}\n")
 
-        forecast = forecast_build("gallery")
+        estimate = estimate_build("gallery")
 
-        assert forecast.is_estimate
-        assert forecast.kinds["image"].reembedded == 3
+        assert estimate.is_estimate
+        assert estimate.kinds["image"].reembedded == 3

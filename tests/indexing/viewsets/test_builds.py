@@ -5,14 +5,14 @@ from access.models import ApiKey
 from documents.models import Artifact
 from indexing import lifecycle, tasks
 from indexing.models import IndexBuild
-from tests.factories import give, settle
+from tests.factories import give, sync
 
 SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
 
 
 @pytest.fixture
 def client(db, monkeypatch):
-    monkeypatch.setattr(tasks, "wake_sweeps", lambda: None)
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
     _, secret = ApiKey.issue("tests")
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
@@ -21,10 +21,10 @@ def client(db, monkeypatch):
 
 @pytest.fixture
 def beside(specs, build) -> IndexBuild:
-    settle(build, give())
+    sync(build, give())
     specs(SHORTER)
     beside = lifecycle.begin_build("plain")
-    settle(beside, *Artifact.objects.all())
+    sync(beside, *Artifact.objects.all())
     return beside
 
 
@@ -34,7 +34,7 @@ def url(*parts: object) -> str:
 
 class TestPlanView:
     def test_says_what_applying_would_do(self, client, specs, build):
-        settle(build, give())
+        sync(build, give())
         specs(SHORTER)
 
         answer = client.get(url("plan")).json()
@@ -91,7 +91,7 @@ class TestBuildViewSet:
         assert answer["results"][1]["artifacts_missing"] == 0
 
     def test_counts_what_is_missing(self, client, specs, build):
-        settle(build, give())
+        sync(build, give())
         specs(SHORTER)
         begun = lifecycle.begin_build("plain")
 

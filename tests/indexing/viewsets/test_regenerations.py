@@ -7,8 +7,8 @@ from access.models import ApiKey
 from indexing import tasks
 from indexing.models import Node, Regeneration
 from indexing.regeneration import begin_regeneration
-from tests.acting import record_wakes
-from tests.factories import give, settle
+from tests.acting import record_enqueued
+from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +24,7 @@ def api(build) -> APIClient:
 
 @pytest.fixture
 def wakes(monkeypatch):
-    return record_wakes(monkeypatch, tasks.regenerate)
+    return record_enqueued(monkeypatch, tasks.regenerate)
 
 
 class TestCreate:
@@ -32,7 +32,7 @@ class TestCreate:
         self, api, build, django_capture_on_commit_callbacks, embedder
     ):
         artifact = give()
-        settle(build, artifact)
+        sync(build, artifact)
         embedder.embedded.clear()
 
         with django_capture_on_commit_callbacks(execute=True):
@@ -42,7 +42,7 @@ class TestCreate:
         assert answer.json()["artifacts"]["total"] == 1
         assert embedder.embedded  # tasks run on the spot here
         after = api.get(f"{REGENERATE}{answer.json()['id']}/").json()
-        assert (after["state"], after["is_settled"]) == ("done", True)
+        assert (after["state"], after["is_synced"]) == ("done", True)
         assert after["artifacts"]["done"] == after["artifacts"]["made_due"] == 1
         assert after["nodes"] == {
             "made_due": Node.objects.count(), "pending": 0, "failed": 0,

@@ -10,7 +10,7 @@ from retrieval.pipelines.answer_synthesiser import EXTRACTIVE, AnswerSynthesiser
 from retrieval.pipelines.context_builder import ContextBuilder
 from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
 from summaries.exceptions import LanguageModelUnavailable
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.retrieval.answers.making import make_context
 from tests.summaries.test_llm import Endpoint, endpoint, fails, on_and_on, streams
 
@@ -54,7 +54,7 @@ class TestWithoutALanguageModel:
 
     def test_cites_what_stands_in_the_source(self, build, embedder):
         text = "Stones are old. Herons wait for fish at dawn. They stand in the shallows."
-        settle(build, give(text, title="Notes"))
+        sync(build, give(text, title="Notes"))
         found = MultiQueryRetriever().run("plain", ["herons"], limit=5)["rankings"]
         contexts = ContextBuilder().run("herons", found[0].passages)["contexts"]
 

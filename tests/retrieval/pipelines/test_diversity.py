@@ -10,7 +10,7 @@ from retrieval.pipelines.diversity import (
     stack_vectors,
 )
 from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
-from tests.factories import PARAGRAPHS, give, settle
+from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.pipelines.making import make_passage
 
 # Two alike and one apart.
@@ -61,7 +61,7 @@ class TestDiversity:
                 (PARAGRAPHS[0], "One"), (PARAGRAPHS[0], "Two"), (PARAGRAPHS[1], "Three"),
             ]
         )  # fmt: skip
-        settle(build, first, twin, other)
+        sync(build, first, twin, other)
         [ranking] = MultiQueryRetriever().run("plain", ["the heron waits for fish"])["rankings"]
         by_title = [each.hit.payload["artifact_title"] for each in ranking.passages]
         assert set(by_title[:2]) == {"One", "Two"}

@@ -11,7 +11,7 @@ from django.conf import settings
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import COMPONENTS, parse_declaration
 from retrieval.pipelines.loading import RUN_INPUTS, load_pipeline
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import make_build
 
 DOCS = Path(settings.BASE_DIR) / "docs"
@@ -34,7 +34,7 @@ class TestGuide:
 
     def test_shows_python_that_runs(self, db, store, embedder, capsys):
         build = make_build("minutes")
-        settle(build, give("It was decided to mend the roof.", title="May", index="minutes"))
+        sync(build, give("It was decided to mend the roof.", title="May", index="minutes"))
         [code] = re.findall(r"^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 
         exec(compile(code, "declare-a-query-pipeline.md", "exec"), {})

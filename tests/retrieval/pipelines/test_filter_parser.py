@@ -20,7 +20,7 @@ from retrieval.questions.english.rules import Findings, read_question
 from retrieval.questions.model import SaidFilter, ask_model, take_filters
 from retrieval.questions.values import Marks, Names, People, Values
 from retrieval.questions.words import mask
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.summaries.test_llm import Endpoint, endpoint, fails, hangs, says
 from tests.written import make_build
 
@@ -144,7 +144,7 @@ def papers(db, store, embedder):
         )
         for title, (author, year, venue) in PAPERS.items()
     ]
-    settle(build, *given)
+    sync(build, *given)
     return build
 
 
@@ -203,7 +203,7 @@ class TestFilterParser:
         newcomer = give(
             "Compiling.", index="papers", title=title, metadata={"authors": ["Grace Hopper"]}
         )
-        settle(papers, newcomer)
+        sync(papers, newcomer)
         monkeypatch.setattr(filter_parser, "HURRIED_SECONDS", 0.0)
 
         assert parse("papers by Hopper")["filter"] == {"authors": "Grace Hopper"}

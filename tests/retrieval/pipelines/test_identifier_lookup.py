@@ -3,7 +3,7 @@ import pytest
 from indexing.models import Index
 from indexing.spec import IdentifierSpec
 from retrieval.pipelines.identifier_lookup import MAX_NAMES, IdentifierLookup, find_names
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import make_build
 
 IDENTIFIERS = {
@@ -35,7 +35,7 @@ def papers(db, store, embedder):
         index="notes",
         external_id="2020.acl-main.1",
     )
-    settle(build, herons, granite)
+    sync(build, herons, granite)
     return herons, granite
 
 

@@ -10,7 +10,7 @@ from documents.models import Source
 from indexing.spec import parse_spec
 from retrieval.passages import Answer
 from retrieval.pipelines.running import Found, Question, run
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import make_build
 
 TOPICS = {
@@ -41,7 +41,7 @@ def papers(db, store):
             ((author, place) for author in AUTHORS for place in PLACES), start=1
         )
     ]
-    settle(build, *given)
+    sync(build, *given)
     return {artifact.external_id: artifact for artifact in given}
 
 

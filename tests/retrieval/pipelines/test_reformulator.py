@@ -5,7 +5,7 @@ import pytest
 
 from core.exceptions import InvalidInput, UnknownIndex
 from retrieval.pipelines.reformulator import Reformulator
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.summaries.test_llm import Endpoint, endpoint, fails, says
 
 __all__ = ["endpoint"]  # a fixture
@@ -40,8 +40,8 @@ class TestReformulator:
         assert reword(query)["queries"] == [query]
 
     def test_adds_the_title_of_the_best_document_where_it_is_told_to(self, build):
-        settle(build, give("Yeast breathes in the dough.", title="How bread rises"))
-        settle(build, give("Granite cools under the ground.", title="Slow stones"))
+        sync(build, give("Yeast breathes in the dough.", title="How bread rises"))
+        sync(build, give("Granite cools under the ground.", title="Slow stones"))
 
         queries = reword("yeast in dough", uses_titles=True)["queries"]
 

@@ -13,7 +13,7 @@ from retrieval.exceptions import UnknownPipeline
 from retrieval.passages import Answer
 from retrieval.pipelines.explaining import explain_passage
 from retrieval.pipelines.running import Found, Question, check_question, find, run
-from tests.factories import PARAGRAPHS, give, settle
+from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.pipelines.components import AnswerSynthesiser
 from tests.retrieval.pipelines.conftest import ASKING
 from tests.written import make_build, write_all
@@ -30,7 +30,7 @@ def notes(db, store, embedder, declare):
         give(text, title=f"Note {n}", index="notes", metadata={"year": 2018 + n})
         for n, text in enumerate(PARAGRAPHS)
     ]
-    settle(build, *artifacts)
+    sync(build, *artifacts)
     return artifacts
 
 
@@ -284,7 +284,7 @@ class TestWhyNot:
         assert why_not["lost_at"] == "store"
         assert "verify --repair" in why_not["reason"]
 
-    def test_says_that_it_is_not_settled(self, notes):
+    def test_says_that_it_is_not_synced(self, notes):
         Node.objects.filter(artifact=notes[0].pk).update(
             state=Node.State.FAILED, last_error="It is poison."
         )
@@ -308,7 +308,7 @@ class TestWhyNot:
 
     def test_says_that_another_passage_of_its_document_stands_for_it(self, notes, embedder):
         long = give("\n\n".join(PARAGRAPHS * 3), title="All", index="notes")
-        settle(Index.objects.get(name="notes").live_build, long)
+        sync(Index.objects.get(name="notes").live_build, long)
         [shown] = [
             passage.id
             for passage in find(ASKED).passages

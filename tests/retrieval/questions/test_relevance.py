@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.questions.relevance import is_relevant
 from retrieval.search.targets import find_builds, make_targets
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import make_build
 
 ABSTRACTS = {
@@ -46,7 +46,7 @@ evaluation metrics and human judgement
 @pytest.fixture
 def target(db, store):
     build = make_build("papers")
-    settle(build, *(give(text, index="papers", title=title) for title, text in ABSTRACTS.items()))
+    sync(build, *(give(text, index="papers", title=title) for title, text in ABSTRACTS.items()))
     [made] = make_targets([find_builds(["papers"])["papers"]], ["chunk"], None)
     return made
 

@@ -13,7 +13,7 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
 from indexing.stores import Point, get_store
 from retrieval.search import Mode, SearchRequest, Stale, Verdict, search_chunks
-from tests.factories import give, settle
+from tests.factories import give, sync
 
 SENTENCES = [f"The {bird} number {n} nests near water." for n, bird in enumerate(["heron"] * 30)]
 
@@ -37,7 +37,7 @@ def rewrite_payload(build, node, **changes):
 def notes(build):
     """Thirty artifacts of one chunk each, all about herons."""
     artifacts = [give(text, title=f"Note {n}") for n, text in enumerate(SENTENCES)]
-    settle(build, *artifacts)
+    sync(build, *artifacts)
     return artifacts
 
 
@@ -48,7 +48,7 @@ class TestSearchChunks:
     )
     def test_finds_what_says_it(self, build, mode, score_kind):
         wanted, other = give("Granite cools slowly."), give("Yeast breathes in the dough.")
-        settle(build, wanted, other)
+        sync(build, wanted, other)
 
         answer = ask("granite cools", mode=mode)
 
@@ -92,13 +92,13 @@ class TestSearchChunks:
         assert len(set(whole)) == 30
 
     def test_fills_the_page_where_hits_are_dropped(self, build, notes):
-        doomed = ids(ask(limit=10))[::2]
-        Node.objects.filter(point_id__in=doomed).delete()
+        deleting = ids(ask(limit=10))[::2]
+        Node.objects.filter(point_id__in=deleting).delete()
 
         answer = ask(limit=20)
 
         assert len(answer.hits) == 20
-        assert not set(doomed) & set(ids(answer))
+        assert not set(deleting) & set(ids(answer))
         assert answer.dropped.orphans == 5
 
     def test_finds_nothing_in_an_empty_index(self, build):
@@ -197,8 +197,8 @@ class TestSearchOfSeveralIndexes:
         return made
 
     def test_merges_by_score_and_embeds_the_query_once(self, build, second, embedder, monkeypatch):
-        settle(build, give("Granite cools slowly under the ground."))
-        settle(second, give("Granite cools.", index="second"))
+        sync(build, give("Granite cools slowly under the ground."))
+        sync(second, give("Granite cools.", index="second"))
         embedded = []
         real = embedder.embed_query
         monkeypatch.setattr(
@@ -214,8 +214,8 @@ class TestSearchOfSeveralIndexes:
         assert embedded == ["granite cools"]
 
     def test_pages_through_both(self, build, second):
-        settle(build, *[give(text) for text in SENTENCES[:9]])
-        settle(second, *[give(text, index="second") for text in SENTENCES[9:20]])
+        sync(build, *[give(text) for text in SENTENCES[:9]])
+        sync(second, *[give(text, index="second") for text in SENTENCES[9:20]])
         request = SearchRequest(indexes=["plain", "second"], query="heron nests", limit=20)
         whole = ids(search_chunks(request))
 
@@ -242,7 +242,7 @@ class TestSearchOfSeveralIndexes:
 class TestProof:
     @pytest.fixture
     def node(self, build):
-        settle(build, give("Granite cools slowly under the ground."))
+        sync(build, give("Granite cools slowly under the ground."))
         return Node.objects.get()
 
     def test_flags_a_hit_whose_source_changed_behind_our_back(self, node):
@@ -266,20 +266,20 @@ class TestProof:
 
         assert [hit.verdict for hit in ask("granite").hits] == [Verdict.STALE]
 
-    def test_flags_the_old_text_of_a_document_until_the_new_is_settled(self, build, node):
+    def test_flags_the_old_text_of_a_document_until_the_new_is_synced(self, build, node):
         artifact = Artifact.objects.get()
         replace_content(artifact.pk, TextContent(("Granite cools very slowly indeed.",)))
 
         before = ask("granite").hits
-        settle(build, artifact)
+        sync(build, artifact)
         after = ask("granite").hits
 
         assert [(hit.node_id, hit.verdict) for hit in before] == [(node.point_id, Verdict.STALE)]
         assert [hit.verdict for hit in after] == [Verdict.EXACT]
         assert after[0].payload["text"] == "Granite cools very slowly indeed."
 
-    def test_flags_a_doomed_row_whose_source_changed(self, node):
-        Node.objects.update(state=Node.State.DOOMED)
+    def test_flags_a_deleting_row_whose_source_changed(self, node):
+        Node.objects.update(state=Node.State.DELETING)
         Source.objects.update(text="Basalt.")
 
         assert [hit.verdict for hit in ask("granite").hits] == [Verdict.STALE]
@@ -336,7 +336,7 @@ class TestProof:
         assert [hit.verdict for hit in ask("granite").hits] == [Verdict.STALE]
 
     def test_counts_characters_as_code_points(self, build):
-        settle(build, give("🪨🪨 e\u0301 first.\r\n\r\n" + "Granite cools. " * 60))
+        sync(build, give("🪨🪨 e\u0301 first.\r\n\r\n" + "Granite cools. " * 60))
 
         hits = ask("granite cools", limit=50).hits
 
@@ -361,7 +361,7 @@ class TestExplain:
             "A heron waits.",
             "Granite cools slowly.",
         ] * 4
-        settle(build, *[give(text, external_id=str(n)) for n, text in enumerate(texts)])
+        sync(build, *[give(text, external_id=str(n)) for n, text in enumerate(texts)])
 
     @pytest.mark.parametrize(("dense", "sparse"), [(1.0, 1.0), (2.0, 0.5), (0.0, 1.0), (1.0, 0.0)])
     def test_adds_up_to_the_score_whatever_ties(self, build, twins, dense, sparse):

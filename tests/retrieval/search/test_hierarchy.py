@@ -17,7 +17,7 @@ from retrieval.search.hierarchy import group_by_artifact
 from retrieval.search.hit_checks import Proof
 from retrieval.search.targets import Found, Target
 from summaries.models import Summary
-from tests.factories import PARAGRAPHS, settle
+from tests.factories import PARAGRAPHS, sync
 from tests.written import make_build, write_all
 
 KINDS = {"page_summaries": True, "artifact_summaries": True}
@@ -311,12 +311,12 @@ class TestProof:
         assert len(queries) == 1
         assert {hit.verdict for hit in answer.artifacts[0].pages[0].chunks} == {None}
 
-    def test_serves_the_old_text_flagged_until_the_new_is_settled(self, talks, deck):
+    def test_serves_the_old_text_flagged_until_the_new_is_synced(self, talks, deck):
         source = talks[0].pages.get(index=0).sources.get()
         source.text = "Herons stand."
         source.save()
         before = ask("page 0 of talk 0", limit=50)
-        settle(deck, talks[0])
+        sync(deck, talks[0])
         after = ask("page 0 of talk 0", limit=50)
 
         def texts(answer):

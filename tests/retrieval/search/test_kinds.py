@@ -24,7 +24,7 @@ from retrieval.search import (
     search_summaries,
 )
 from summaries.models import Summary
-from tests.factories import PARAGRAPHS, give, settle
+from tests.factories import PARAGRAPHS, give, sync
 from tests.written import ALL_KINDS, make_build, question, write_all, write_summary
 
 FIELDS = {
@@ -337,7 +337,7 @@ class TestSearchQuestions:
         annotation.save()
         for other in others:
             question(hyde, other)
-        settle(hyde, chatty, *others)
+        sync(hyde, chatty, *others)
 
         answer = search_questions(request("heron", index="hyde", mode=Mode.DENSE, limit=6))
 

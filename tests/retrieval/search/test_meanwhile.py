@@ -8,7 +8,7 @@ from retrieval.search import (
     search_chunks,
     search_hierarchical,
 )
-from tests.factories import give, settle
+from tests.factories import give, sync
 from tests.written import make_build, write_all
 
 
@@ -33,8 +33,8 @@ def edited_meanwhile(monkeypatch, store):
 
 class TestSearchChunks:
     def test_finds_the_document_as_it_is_then(self, build, edited_meanwhile):
-        settle(build, give("The heron stood.", external_id="a"))
-        edited_meanwhile("search", lambda: settle(build, give("The heron flew.", external_id="a")))
+        sync(build, give("The heron stood.", external_id="a"))
+        edited_meanwhile("search", lambda: sync(build, give("The heron flew.", external_id="a")))
 
         answer = search_chunks(SearchRequest(indexes=["plain"], query="heron"))
 

@@ -12,7 +12,7 @@ from retrieval.search import (
     search_chunks,
     search_queries,
 )
-from tests.factories import PARAGRAPHS, give, settle
+from tests.factories import PARAGRAPHS, give, sync
 from tests.written import make_build, write_all
 
 QUERIES = ["the heron waits for fish", "yeast in the dough", "granite crystals"]
@@ -26,7 +26,7 @@ def ask(*queries, index="plain", **given):
 def notes(build):
     """Each paragraph a document of its own."""
     artifacts = [give(text, title=f"Note {n}") for n, text in enumerate(PARAGRAPHS)]
-    settle(build, *artifacts)
+    sync(build, *artifacts)
     return artifacts
 
 

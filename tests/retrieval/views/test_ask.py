@@ -154,11 +154,11 @@ class TestAClientThatLeaves:
             return len(list((process / "task").iterdir())), len(list((process / "fd").iterdir()))
 
         connect_and_reset(service, LEAVING)  # once, so that every thread there may be is there
-        settle(count)
+        sync(count)
         before, held = count(), resident_mib(process)
 
         connect_and_reset(service, LEAVING)
-        settle(count)
+        sync(count)
 
         after = count()
         assert after[0] <= before[0] + FEW
@@ -187,7 +187,7 @@ def connect_and_reset(service, count):
         client.close()
 
 
-def settle(count):
+def sync(count):
     """Return once it has stayed the same for a while."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     seen, since = count(), time.monotonic()

@@ -16,7 +16,7 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import Node
 from indexing.stores import get_store
 from retrieval.views.searches import PageSearchView
-from tests.factories import PARAGRAPHS, give, settle
+from tests.factories import PARAGRAPHS, give, sync
 
 URL = "/api/v1/search/pages"
 
@@ -33,7 +33,7 @@ def client(db):
 @pytest.fixture
 def artifact(build):
     artifact = give(title="Stones & birds", external_id="doc-1", metadata={"year": 2019})
-    settle(build, artifact)
+    sync(build, artifact)
     return artifact
 
 
@@ -44,7 +44,7 @@ class TestPageSearchView:
         asked = {"index": "plain", "query": "granite", "min_revision": artifact.revision}
 
         early = client.post(URL, asked, format="json")
-        settle(build, artifact)
+        sync(build, artifact)
         late = client.post(URL, asked, format="json")
 
         assert (early.status_code, early.json()["code"]) == (409, "not_yet_indexed")
@@ -235,10 +235,10 @@ class TestPageSearchView:
 class TestSourceView:
     @pytest.fixture
     def sources(self, build):
-        """Twelve passages of one artifact, settled."""
+        """Twelve passages of one artifact, synced."""
         text = "\n\n".join(" ".join(PARAGRAPHS * 20) for _ in range(12))
         artifact = give(text)
-        settle(build, artifact)
+        sync(build, artifact)
         sources = list(artifact.sources.order_by("ordinal"))
         assert len(sources) > 5
         return sources
