@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
-from retrieval.pipelines.declaring import find_files
+from retrieval.pipelines.declaring import find_pipeline_files
 from retrieval.search import (
     MAX_ARTIFACTS,
     MAX_LIMIT,
@@ -66,7 +66,7 @@ def require_system(name: str) -> None:
     Raises:
         InvalidInput: there is neither a mode nor a pipeline of this name.
     """
-    pipelines = find_files()
+    pipelines = find_pipeline_files()
     if name not in MODES and name not in pipelines:
         raise InvalidInput(
             f"There is neither a mode nor a pipeline named {name[:100]!r}.",
@@ -145,12 +145,12 @@ class PipelineSystem:
             yield from self._find(query, limit)
 
     def _find(self, query: str, limit: int) -> list[Place]:
-        from retrieval.pipelines.running import Question, find  # brings Haystack along
+        from retrieval.pipelines.running import AskRequest, find_hits  # brings Haystack along
 
-        question = Question(
+        question = AskRequest(
             index=self.index, query=query, limit=limit, pipeline=self.name, wants_answer=False
         )
-        return [_place_of(passage.hit) for passage in find(question).passages]
+        return [_place_of(passage.hit) for passage in find_hits(question).passages]
 
 
 def _place_of(hit: Hit) -> Place:

@@ -14,7 +14,7 @@ from django.core.cache import cache
 
 from core.exceptions import InvalidInput
 from retrieval.passages import Answer
-from retrieval.pipelines.running import Found, Question, run
+from retrieval.pipelines.running import AskRequest, Found, run_pipeline
 
 logger = logging.getLogger(__name__)
 
@@ -74,10 +74,10 @@ class _Kept:
 
 
 async def ask(
-    question: Question,
+    question: AskRequest,
     *,
     holder: str,
-    render: Callable[[Question, Found], dict[str, Any]],
+    render: Callable[[AskRequest, Found], dict[str, Any]],
     since: Position | None = None,
 ) -> AsyncGenerator[Event, None]:
     """The events of an answer: ``metadata``, then each piece as it comes, then ``done``.
@@ -87,7 +87,7 @@ async def ask(
     much time has passed, the question is another one, or it finds other passages by now.
     Closing the iterator stops the language model.
 
-    Raises what ``retrieval.pipelines.running.run`` raises.
+    Raises what ``retrieval.pipelines.running.run_pipeline`` raises.
     """
     kept = None if since is None else await _find_kept(since, holder, question)
     if since is not None and kept is not None:
@@ -108,15 +108,15 @@ async def ask(
 
 
 async def _begin(
-    question: Question,
+    question: AskRequest,
     holder: str,
-    render: Callable[[Question, Found], dict[str, Any]],
+    render: Callable[[AskRequest, Found], dict[str, Any]],
     *,
     is_again: bool,
 ) -> AsyncGenerator[Event, None]:
     answer_id = secrets.token_hex(_ID_BYTES)
     kept = _Kept(holder, _hash(question))
-    async with aclosing(run(question)) as results:
+    async with aclosing(run_pipeline(question)) as results:
         async for result in results:
             if isinstance(result, Found):
                 kept.node_ids = [passage.id for passage in result.passages]
@@ -134,10 +134,10 @@ async def _begin(
 
 
 async def _go_on(
-    question: Question, answer_id: str, kept: _Kept, had: int
+    question: AskRequest, answer_id: str, kept: _Kept, had: int
 ) -> AsyncGenerator[Event, None]:
     """The rest of an answer; nothing where its passages are no longer what is found."""
-    async with aclosing(run(replace(question, begun=kept.text))) as results:
+    async with aclosing(run_pipeline(replace(question, partial_answer=kept.text))) as results:
         async for result in results:
             if isinstance(result, Found):
                 if [passage.id for passage in result.passages] != kept.node_ids:
@@ -178,7 +178,7 @@ def _chunk(answer_id: str, text: str, reached: int) -> Event:
 # --- What is kept ----------------------------------------------------------------------------
 
 
-async def _find_kept(since: Position, holder: str, question: Question) -> _Kept | None:
+async def _find_kept(since: Position, holder: str, question: AskRequest) -> _Kept | None:
     kept: _Kept | None = await asyncio.to_thread(cache.get, _key(since.answer_id))
     if kept is None or (kept.holder, kept.question) != (holder, _hash(question)):
         return None
@@ -196,7 +196,7 @@ def _key(answer_id: str) -> str:
     return f"answer-{answer_id}"
 
 
-def _hash(question: Question) -> str:
+def _hash(question: AskRequest) -> str:
     return hashlib.sha256(
         json.dumps(asdict(question), sort_keys=True, default=str).encode()
     ).hexdigest()

@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, register
 from indexing.exceptions import InvalidSpec
 from indexing.spec.loaded import get_specs
 from retrieval.exceptions import InvalidPipeline
-from retrieval.pipelines.declaring import find_files, read_declarations
+from retrieval.pipelines.declaring import find_pipeline_files, read_declarations
 from retrieval.pipelines.loading import load_pipeline
 
 
@@ -51,7 +51,7 @@ def _check_specs() -> list[CheckMessage]:
         specs = get_specs()
     except (InvalidSpec, OSError, UnicodeDecodeError):
         return []  # indexing's check says so
-    names = sorted(find_files())
+    names = sorted(find_pipeline_files())
     return [
         Error(
             f"specs/{spec.name}.yaml: search.pipeline: there is no pipeline "

@@ -1,4 +1,4 @@
-"""What flows through a query pipeline: passages, and the way each has come."""
+"""Data types passed between pipeline components: passages, rankings, contexts, answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,43 +8,43 @@ from retrieval.search import Hit
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PipelineStep:
     """What one component did to a passage: its ranks, scores and shares, ready for JSON."""
 
     component: str
-    did: Mapping[str, Any]
+    details: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A hit under way. ``score`` is what the last component gave it, on the scale that
+    """A hit inside a pipeline. ``score`` is what the last component gave it, on the scale that
     ``score_kind`` names; ``hit.score`` stays what the store gave."""
 
     hit: Hit
     score: float
     score_kind: str
     similarity: float | None = None  # cosine to the query that found it, where it was measured
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PipelineStep, ...] = ()
 
     @property
     def id(self) -> str:
         return str(self.hit.node_id)
 
-    def scored(self, score: float, score_kind: str, step: Step) -> Self:
-        """As it leaves a component."""
+    def with_score(self, score: float, score_kind: str, step: PipelineStep) -> Self:
+        """A copy with a new score and one more step."""
         return replace(self, score=score, score_kind=score_kind, steps=(*self.steps, step))
 
-    def joined(self, steps: tuple[Step, ...]) -> Self:
-        """With the ways by which it came besides."""
+    def with_steps(self, steps: tuple[PipelineStep, ...]) -> Self:
+        """A copy with further steps appended."""
         return replace(self, steps=(*self.steps, *steps))
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Itself: nothing changes it, and Haystack copies what it hands to each component."""
+        """Return self: it is immutable, and Haystack deep-copies the inputs of each component."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class QueryRanking:
     """What one query found, best first."""
 
     query: str
@@ -56,8 +56,8 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """A passage as the answer may cite it: ``number`` counts from 1."""
+class AnswerContext:
+    """A numbered passage that the answer can cite; ``number`` starts at 1."""
 
     number: int
     passage: Passage
@@ -70,7 +70,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One sentence of an answer, and the passage it rests on.
+    """One sentence of an answer and the passage that supports it.
 
     ``answer_start`` and ``answer_end`` are offsets in the answer's text, ``start_offset`` and
     ``end_offset`` those of the words it rests on in the passage's source; code points.
@@ -99,8 +99,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a question is not answered here, in a sentence for whoever asked, with what to ask
-    instead."""
+    """Why a question is refused: one sentence for the user, and what to ask instead."""
 
     detail: str
     fix: str | None = None

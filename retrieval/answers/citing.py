@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from indexing.chunking.sentences import find_sentences
-from retrieval.passages import Citation, Context
+from retrieval.passages import AnswerContext, Citation
 from retrieval.questions.words import fold_words
 from summaries.extractive.sentences import CitedSentence, quotable_sentences
 
@@ -22,7 +22,7 @@ class Cited:
     unknown: int
 
 
-def cite(answer: str, contexts: Sequence[Context]) -> Cited:
+def cite(answer: str, contexts: Sequence[AnswerContext]) -> Cited:
     """The passages that each sentence names, and in each the sentence most like it.
 
     A sentence without a mark rests on nothing. A mark that follows the full stop belongs to the
@@ -43,7 +43,7 @@ def cite(answer: str, contexts: Sequence[Context]) -> Cited:
 
 
 def make_citation(
-    context: Context, sentence: CitedSentence, answer_start: int, answer_end: int
+    context: AnswerContext, sentence: CitedSentence, answer_start: int, answer_end: int
 ) -> Citation:
     payload: Mapping[str, object] = context.passage.hit.payload
     offset = context.passage.hit.payload["start_offset"]
@@ -79,7 +79,7 @@ def _marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
         yield start, end, list(dict.fromkeys(numbers))
 
 
-def _most_like(said: str, context: Context) -> CitedSentence:
+def _most_like(said: str, context: AnswerContext) -> CitedSentence:
     """The context's sentence that shares most words with what was said, by the Dice
     coefficient; the first of equals; the whole text where it has no sentences.
 

@@ -6,12 +6,12 @@ LEAST_REPEATED: Final = 20  # characters of a beginning, before saying them agai
 
 
 class Continuation:
-    """The text of an answer that goes on after ``begun``, piece by piece. A model that says
+    """The text of an answer that goes on after ``partial_answer``, piece by piece. A model that says
     again what was there already is heard from where it stops repeating."""
 
-    def __init__(self, begun: str) -> None:
-        self.text = begun
-        self._repeatable = begun if len(begun) >= LEAST_REPEATED else ""
+    def __init__(self, partial_answer: str) -> None:
+        self.text = partial_answer
+        self._repeatable = partial_answer if len(partial_answer) >= LEAST_REPEATED else ""
         self._held = ""
 
     def add(self, piece: str) -> str:

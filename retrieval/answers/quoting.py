@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.passages import Context
+from retrieval.passages import AnswerContext
 from retrieval.questions.words import fold_words
 from summaries.extractive.centrality import choose_by_relevance
 from summaries.extractive.languages import guess_language, stop_words
@@ -25,12 +25,12 @@ LEAST_SHARE: Final = 0.6  # of the best sentence's relevance, that another needs
 class Quotation:
     """A sentence of a context, and where it stands in the context's text."""
 
-    context: Context
+    context: AnswerContext
     sentence: CitedSentence
 
 
 def quote(
-    query: str, contexts: Sequence[Context], *, sentences: int, embed: Embed
+    query: str, contexts: Sequence[AnswerContext], *, sentences: int, embed: Embed
 ) -> list[Quotation]:
     """The sentences that answer a query best, ``sentences`` at most, no two alike, in the order
     of the contexts and as they stand there.

@@ -1,10 +1,10 @@
-"""Query pipelines: Haystack pipelines of our components, declared in YAML.
+"""Query pipelines: Haystack pipelines declared in YAML and built from Strata's own components.
 
-A component is one file and imports Haystack, which takes seconds: nothing that Django loads at
-its start may import one.
+Each component is one module. It imports Haystack, which takes seconds, so no module that Django
+loads at startup may import a component.
 """
 
 import os
 
-# Before anything imports Haystack: it would send word of each run to its makers.
+# Set before Haystack is imported: otherwise it sends telemetry for each run.
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "false"

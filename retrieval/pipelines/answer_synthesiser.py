@@ -1,4 +1,4 @@
-"""The answer, written by a language model or made of the passages' own sentences."""
+"""Pipeline component that writes the answer: by a language model, or by quoting the passages."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -15,19 +15,19 @@ from indexing import embedding
 from retrieval.answers.citing import cite, make_citation
 from retrieval.answers.continuing import Continuation
 from retrieval.answers.quoting import Embed, quote
-from retrieval.passages import Answer, Citation, Context
+from retrieval.passages import Answer, AnswerContext, Citation
 from summaries import llm
 from summaries.prompts import Prompt, read_template, render_prompt
 
-EXTRACTIVE: Final = "extractive"
+EXTRACTIVE_MODEL_NAME: Final = "extractive"
 
 Vectors = NDArray[np.float32]
-Speak = Callable[[str], None]
+OnPiece = Callable[[str], None]
 
 
 @component
 class AnswerSynthesiser:
-    """Answers from the contexts, with a citation for each sentence that rests on one.
+    """Write an answer from the contexts and cite the context that supports each sentence.
 
     Where a language model is configured it writes, told to mark its sentences with the numbers of
     the contexts. Without one, or with ``uses_model`` off, the answer is made of the sentences that
@@ -61,63 +61,67 @@ class AnswerSynthesiser:
     def run(
         self,
         query: str,
-        contexts: list[Context],
+        contexts: list[AnswerContext],
         wants_answer: bool = True,
-        on_piece: Speak | None = None,
-        begun: str = "",
+        on_piece: OnPiece | None = None,
+        partial_answer: str = "",
     ) -> dict[str, Any]:
-        """``on_piece`` is called with each piece of text as it comes. With ``begun``, an answer
-        that was cut off, the pieces are only what follows it, and the answer is the whole.
+        """Write the answer and call ``on_piece`` with each piece of text as it arrives.
+
+        If ``partial_answer`` holds the start of an interrupted answer, only the text after it is
+        passed to ``on_piece``; the returned answer is complete.
 
         Raises:
             EmbeddingUnavailable, LanguageModelUnavailable: retry helps.
             LanguageModelRefused, LanguageModelMisconfigured: it does not.
         """
-        speak = on_piece or _keep_silent
+        emit_piece = on_piece or _ignore_piece
         if not wants_answer:
             return {}
-        if not (contexts and self._has_model()):
-            return {"answer": self._quote(query, contexts, begun, speak)}
-        model, prompt = self._prepare(query, contexts, begun)
-        written = Continuation(begun)
+        if not (contexts and self._can_use_model()):
+            return {"answer": self._answer_by_quoting(query, contexts, partial_answer, emit_piece)}
+        model, prompt = self._prepare_model_call(query, contexts, partial_answer)
+        written = Continuation(partial_answer)
         pieces = model.stream(prompt.system, prompt.user, max_tokens=self.max_tokens)
         with closing(pieces):  # type: ignore[type-var]
             for piece in pieces:
                 if new := written.add(piece):
-                    speak(new)
-        return {"answer": _finish(written.text, contexts, model.name)}
+                    emit_piece(new)
+        return {"answer": _make_cited_answer(written.text, contexts, model.name)}
 
     @component.output_types(answer=Answer)
     async def run_async(
         self,
         query: str,
-        contexts: list[Context],
+        contexts: list[AnswerContext],
         wants_answer: bool = True,
-        on_piece: Speak | None = None,
-        begun: str = "",
+        on_piece: OnPiece | None = None,
+        partial_answer: str = "",
     ) -> dict[str, Any]:
-        """``run`` for an event loop, which it never blocks; cancelled, it closes the connection
-        to the model."""
-        speak = on_piece or _keep_silent
+        """Like ``run``, without blocking the event loop. Cancelling it closes the connection to
+        the language model."""
+        emit_piece = on_piece or _ignore_piece
         if not wants_answer:
             return {}
-        if not (contexts and self._has_model()):
-            quoting = partial(self._quote, query, contexts, begun, speak)
-            return {"answer": await asyncio.to_thread(quoting)}
-        model, prompt = self._prepare(query, contexts, begun)
-        written = Continuation(begun)
+        if not (contexts and self._can_use_model()):
+            answer_by_quoting = partial(
+                self._answer_by_quoting, query, contexts, partial_answer, emit_piece
+            )
+            return {"answer": await asyncio.to_thread(answer_by_quoting)}
+        model, prompt = self._prepare_model_call(query, contexts, partial_answer)
+        written = Continuation(partial_answer)
         pieces = model.astream(prompt.system, prompt.user, max_tokens=self.max_tokens)
         async with aclosing(pieces):  # type: ignore[type-var]
             async for piece in pieces:
                 if new := written.add(piece):
-                    speak(new)
-        return {"answer": _finish(written.text, contexts, model.name)}
+                    emit_piece(new)
+        return {"answer": _make_cited_answer(written.text, contexts, model.name)}
 
-    def _has_model(self) -> bool:
+    def _can_use_model(self) -> bool:
         return self.uses_model and llm.is_configured()
 
-    def _prepare(
-        self, query: str, contexts: Sequence[Context], begun: str
+    def _prepare_model_call(
+        self, query: str, contexts: Sequence[AnswerContext], partial_answer: str
     ) -> tuple[llm.LanguageModel, Prompt]:
         passages = [
             {
@@ -128,12 +132,20 @@ class AnswerSynthesiser:
             for context in contexts
         ]
         # The fence is named after all that stands within it.
-        within = "\n".join(f"{each['title']}\n{each['text']}" for each in passages)
-        prompt = render_prompt(self.prompt, within, passages=passages, question=query, begun=begun)
+        fenced_text = "\n".join(f"{each['title']}\n{each['text']}" for each in passages)
+        prompt = render_prompt(
+            self.prompt,
+            fenced_text,
+            passages=passages,
+            question=query,
+            partial_answer=partial_answer,
+        )
         return llm.get_language_model(self.model), prompt
 
-    def _quote(self, query: str, contexts: Sequence[Context], begun: str, speak: Speak) -> Answer:
-        quoted = quote(query, contexts, sentences=self.sentences, embed=_embedding(contexts))
+    def _answer_by_quoting(
+        self, query: str, contexts: Sequence[AnswerContext], partial_answer: str, on_piece: OnPiece
+    ) -> Answer:
+        quoted = quote(query, contexts, sentences=self.sentences, embed=_make_embed(contexts))
         text = ""
         citations: list[Citation] = []
         for quotation in quoted:
@@ -145,19 +157,19 @@ class AnswerSynthesiser:
                 make_citation(quotation.context, quotation.sentence, start, start + len(sentence))
             )
             # What was sent before the break is not sent again.
-            if rest := piece[max(len(begun) - len(text), 0) :]:
-                speak(rest)
+            if rest := piece[max(len(partial_answer) - len(text), 0) :]:
+                on_piece(rest)
             text += piece
-        return Answer(text, EXTRACTIVE, citations)
+        return Answer(text, EXTRACTIVE_MODEL_NAME, citations)
 
 
-def _finish(text: str, contexts: Sequence[Context], model_name: str) -> Answer:
+def _make_cited_answer(text: str, contexts: Sequence[AnswerContext], model_name: str) -> Answer:
     cited = cite(text, contexts)
     return Answer(text, model_name, cited.citations, unknown_marks=cited.unknown)
 
 
-def _embedding(contexts: Sequence[Context]) -> Embed:
-    """Question and texts in one batch, where no prefix tells them apart."""
+def _make_embed(contexts: Sequence[AnswerContext]) -> Embed:
+    """Make a function that embeds query and texts, in one batch if their prefixes are equal."""
 
     def embed(query: str, texts: Sequence[str]) -> tuple[Vectors, Vectors]:
         spec = contexts[0].passage.hit.spec.embedding
@@ -170,5 +182,5 @@ def _embedding(contexts: Sequence[Context]) -> Embed:
     return embed
 
 
-def _keep_silent(piece: str) -> None:
+def _ignore_piece(piece: str) -> None:
     pass

@@ -1,4 +1,4 @@
-"""The final hits, and what of them an answer is written from."""
+"""Pipeline component that picks the final hits and the contexts an answer is written from."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,16 +7,16 @@ from haystack import component
 
 from core.exceptions import InvalidInput
 from indexing.chunking.sentences import find_sentences
-from retrieval.passages import Context, Passage
+from retrieval.passages import AnswerContext, Passage
 from retrieval.search import Verdict
 
-LEAST_CHARS = 200  # of a passage that is cut: less says too little
+MIN_CONTEXT_CHARS = 200  # of a passage that is cut: less says too little
 
 
 @component
 class ContextBuilder:
-    """Takes the best ``limit`` passages for hits, and of these as many for contexts as
-    ``max_chars`` hold, best first.
+    """Keep the best ``limit`` passages as hits, and as many of them as fit in ``max_chars`` as
+    contexts, best first.
 
     A context has its hit's number, counted from 1. A text that stands in another already is left
     out, such as that of a copy or of a second strategy; the last that does not fit whole is cut at
@@ -24,44 +24,48 @@ class ContextBuilder:
     """
 
     def __init__(self, max_chars: int = 12_000) -> None:
-        if max_chars < LEAST_CHARS:
-            raise InvalidInput(f"max_chars is at least {LEAST_CHARS}.", field="max_chars")
+        if max_chars < MIN_CONTEXT_CHARS:
+            raise InvalidInput(f"max_chars is at least {MIN_CONTEXT_CHARS}.", field="max_chars")
         self.max_chars = max_chars
 
-    @component.output_types(passages=list[Passage], contexts=list[Context])
+    @component.output_types(passages=list[Passage], contexts=list[AnswerContext])
     def run(self, query: str, passages: list[Passage], limit: int = 10) -> dict[str, Any]:
         hits = passages[:limit]
-        contexts: list[Context] = []
-        room = self.max_chars
+        contexts: list[AnswerContext] = []
+        remaining_chars = self.max_chars
         for number, passage in enumerate(hits, start=1):
-            text = read_text(passage)
-            if passage.hit.verdict == Verdict.STALE or _stands_in(text, contexts):
+            text = get_context_text(passage)
+            if passage.hit.verdict == Verdict.STALE or _is_contained_in(text, contexts):
                 continue
-            fitting = text if len(text) <= room else _cut(text, room)
-            if fitting:
-                contexts.append(Context(number, passage, fitting))
-            if len(fitting) < len(text):
+            truncated_text = (
+                text
+                if len(text) <= remaining_chars
+                else _truncate_at_sentence(text, remaining_chars)
+            )
+            if truncated_text:
+                contexts.append(AnswerContext(number, passage, truncated_text))
+            if len(truncated_text) < len(text):
                 break
-            room -= len(text)
+            remaining_chars -= len(text)
         return {"passages": hits, "contexts": contexts}
 
 
-def read_text(passage: Passage) -> str:
-    """The passage's own words; of a question, those of the chunk it was asked of."""
+def get_context_text(passage: Passage) -> str:
+    """The passage's text; for a question node, the text of its chunk."""
     payload = passage.hit.payload
     return str(payload["chunk_text"] if payload.get("kind") == "question" else payload["text"])
 
 
-def _stands_in(text: str, contexts: Sequence[Context]) -> bool:
+def _is_contained_in(text: str, contexts: Sequence[AnswerContext]) -> bool:
     """Whether an earlier context says all of this."""
     return any(text in context.text for context in contexts)
 
 
-def _cut(text: str, room: int) -> str:
-    """Its first sentences, as many as fit; none where that would be next to nothing."""
+def _truncate_at_sentence(text: str, max_chars: int) -> str:
+    """As many whole sentences from the start as fit; empty if fewer than MIN_CONTEXT_CHARS fit."""
     end = 0
     for sentence in find_sentences(text):
-        if sentence.end > room:
+        if sentence.end > max_chars:
             break
         end = sentence.end
-    return text[:end] if end >= LEAST_CHARS else ""
+    return text[:end] if end >= MIN_CONTEXT_CHARS else ""

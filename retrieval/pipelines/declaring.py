@@ -1,7 +1,7 @@
-"""Pipelines as their YAML files declare them: read, and checked as far as that needs no Haystack.
+"""Read pipeline YAML files and check all that can be checked without importing Haystack.
 
-A file is in Haystack's own format. Its components come from a list of ours: no other class is
-ever imported for one, and nothing in a file is run.
+The files use Haystack's own format. Components must be listed in ``COMPONENTS``: a file cannot
+import another class or run code.
 """
 
 import re
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from indexing.spec import NAME_PATTERN
 from retrieval.exceptions import InvalidPipeline, UnknownPipeline
 
-# The components there are -> the modules that hold them.
+# Class name of each component -> its module.
 COMPONENTS: Final[dict[str, str]] = {
     "AnswerSynthesiser": "retrieval.pipelines.answer_synthesiser",
     "ContextBuilder": "retrieval.pipelines.context_builder",
@@ -29,18 +29,18 @@ COMPONENTS: Final[dict[str, str]] = {
     "Reformulator": "retrieval.pipelines.reformulator",
     "Reranker": "retrieval.pipelines.reranker",
 }
-HITS: Final = "ContextBuilder"  # whose passages are the hits
+HITS_COMPONENT_TYPE: Final = "ContextBuilder"  # whose passages are the hits
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_OWN_FOLDER = Path(__file__).parent
+_COMPONENT_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_BUILT_IN_FOLDER = Path(__file__).parent
 
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Component(_Frozen):
-    """``type``: a name of ``COMPONENTS``, or that with its module in front."""
+class ComponentDeclaration(_Frozen):
+    """``type``: a name in ``COMPONENTS``, with or without its module path."""
 
     type: str
     init_parameters: dict[str, Any] = Field(default_factory=dict)
@@ -50,44 +50,44 @@ class Component(_Frozen):
         return self.type.rpartition(".")[2]
 
 
-class Connection(_Frozen):
+class ConnectionDeclaration(_Frozen):
     """Each end is ``component.socket``."""
 
     sender: str
     receiver: str
 
     @property
-    def ends(self) -> tuple[str, str]:
-        """The components at either end."""
+    def component_names(self) -> tuple[str, str]:
+        """Names of the sending and the receiving component."""
         return self.sender.partition(".")[0], self.receiver.partition(".")[0]
 
 
-class About(_Frozen):
+class PipelineMetadata(_Frozen):
     title: str = ""
     description: str = ""
 
 
-class Declaration(_Frozen):
-    """One file. ``name`` is the file's."""
+class PipelineDeclaration(_Frozen):
+    """One pipeline file. ``name`` is the file name without its suffix."""
 
     name: str
-    metadata: About = About()
-    components: dict[str, Component]
-    connections: tuple[Connection, ...] = ()
+    metadata: PipelineMetadata = PipelineMetadata()
+    components: dict[str, ComponentDeclaration]
+    connections: tuple[ConnectionDeclaration, ...] = ()
     max_runs_per_component: int = Field(100, ge=1)  # Haystack writes these two
     connection_type_validation: Literal[True] = True
 
     @property
-    def order(self) -> list[str]:
-        """Its components, each after all that it hears from."""
-        heard: dict[str, set[str]] = {name: set() for name in self.components}
+    def execution_order(self) -> list[str]:
+        """Component names in topological order: each after the components it receives from."""
+        senders: dict[str, set[str]] = {name: set() for name in self.components}
         for connection in self.connections:
-            sender, receiver = connection.ends
-            heard[receiver].add(sender)
-        return list(TopologicalSorter(heard).static_order())
+            sender, receiver = connection.component_names
+            senders[receiver].add(sender)
+        return list(TopologicalSorter(senders).static_order())
 
 
-def parse_declaration(name: str, text: str) -> Declaration:
+def parse_declaration(name: str, text: str) -> PipelineDeclaration:
     """Read one pipeline from YAML text.
 
     Raises:
@@ -100,45 +100,45 @@ def parse_declaration(name: str, text: str) -> Declaration:
     if not isinstance(content, Mapping):
         raise InvalidPipeline(f"{name}.yaml must hold a mapping with components and connections.")
     try:
-        declaration = Declaration.model_validate({**content, "name": name})
+        declaration = PipelineDeclaration.model_validate({**content, "name": name})
     except ValidationError as error:
-        raise InvalidPipeline(f"{name}.yaml: {_explain(error)}") from None
+        raise InvalidPipeline(f"{name}.yaml: {_format_validation_error(error)}") from None
     _check_components(declaration)
     _check_connections(declaration)
     return declaration
 
 
-def find_files() -> dict[str, Path]:
-    """Name -> file. A file of the users' own takes the place of ours of the same name."""
-    folders = [_OWN_FOLDER, Path(settings.STRATA_PIPELINES_DIR)]
+def find_pipeline_files() -> dict[str, Path]:
+    """Pipeline name -> file. A user's file replaces a built-in file of the same name."""
+    folders = [_BUILT_IN_FOLDER, Path(settings.STRATA_PIPELINES_DIR)]
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
 
 
-def read_declaration(name: str) -> Declaration:
-    """One pipeline as its file says now.
+def read_declaration(name: str) -> PipelineDeclaration:
+    """Read one pipeline from its file.
 
     Raises:
         UnknownPipeline: with the names there are.
         InvalidPipeline: it is not valid.
     """
-    files = find_files()
+    files = find_pipeline_files()
     if name not in files:
         raise UnknownPipeline(
             f"There is no pipeline {name[:100]!r}.", field="pipeline", allowed=files
         )
-    return _read(name, files[name])
+    return _read_declaration_file(name, files[name])
 
 
-def read_declarations() -> Iterator[Declaration | InvalidPipeline]:
-    """Every pipeline by name, or in its place what is wrong with it."""
-    for name, path in sorted(find_files().items()):
+def read_declarations() -> Iterator[PipelineDeclaration | InvalidPipeline]:
+    """Every pipeline in order of its name; for an invalid one, the error instead."""
+    for name, path in sorted(find_pipeline_files().items()):
         try:
-            yield _read(name, path)
+            yield _read_declaration_file(name, path)
         except InvalidPipeline as error:
             yield error
 
 
-def _read(name: str, path: Path) -> Declaration:
+def _read_declaration_file(name: str, path: Path) -> PipelineDeclaration:
     if not NAME_PATTERN.fullmatch(name):
         raise InvalidPipeline(
             f"{path.name}: the file's name is the pipeline's: a small letter, then small "
@@ -150,10 +150,10 @@ def _read(name: str, path: Path) -> Declaration:
         raise InvalidPipeline(f"{path.name} cannot be read: {error}") from None
 
 
-def _check_components(declaration: Declaration) -> None:
+def _check_components(declaration: PipelineDeclaration) -> None:
     file = f"{declaration.name}.yaml"
     for name, component in declaration.components.items():
-        if not _NAME.fullmatch(name):
+        if not _COMPONENT_NAME_PATTERN.fullmatch(name):
             raise InvalidPipeline(
                 f"{file}: {name!r} is no name for a component: a small letter, then small "
                 "letters, digits and underscores."
@@ -166,46 +166,47 @@ def _check_components(declaration: Declaration) -> None:
                 f"{file}: components.{name}.type: there is no component {component.type[:100]!r}.",
                 allowed=COMPONENTS,
             )
-        if _names_a_type(component.init_parameters):
+        if _contains_type_key(component.init_parameters):
             raise InvalidPipeline(
                 f"{file}: components.{name}.init_parameters: no parameter may name a type."
             )
-    hits = [c for c in declaration.components.values() if c.type_name == HITS]
+    hits = [c for c in declaration.components.values() if c.type_name == HITS_COMPONENT_TYPE]
     if len(hits) != 1:
         raise InvalidPipeline(
-            f"{file}: one component is a {HITS}, whose passages are the hits; here are {len(hits)}."
+            f"{file}: one component is a {HITS_COMPONENT_TYPE}, whose passages are the hits; "
+            f"here are {len(hits)}."
         )
 
 
-def _check_connections(declaration: Declaration) -> None:
+def _check_connections(declaration: PipelineDeclaration) -> None:
     file = f"{declaration.name}.yaml"
     for connection in declaration.connections:
-        for end, component in zip(
-            (connection.sender, connection.receiver), connection.ends, strict=True
+        for socket, component in zip(
+            (connection.sender, connection.receiver), connection.component_names, strict=True
         ):
             if component not in declaration.components:
                 raise InvalidPipeline(
-                    f"{file}: connections: {end!r} names no component of this pipeline.",
+                    f"{file}: connections: {socket!r} names no component of this pipeline.",
                     allowed=declaration.components,
                 )
     try:
-        declaration.order  # noqa: B018 - there is none where they form a cycle
+        declaration.execution_order  # noqa: B018 - there is none where they form a cycle
     except CycleError as error:
         cycle = " -> ".join(reversed(error.args[1]))
         raise InvalidPipeline(f"{file}: connections: they form a cycle: {cycle}.") from None
 
 
-def _names_a_type(value: Any) -> bool:
-    """Haystack makes objects of such mappings, of any class it can import."""
+def _contains_type_key(value: Any) -> bool:
+    """Whether a mapping has a ``type`` key: Haystack would import and instantiate that class."""
     if isinstance(value, Mapping):
-        return "type" in value or any(_names_a_type(part) for part in value.values())
-    return isinstance(value, list) and any(_names_a_type(part) for part in value)
+        return "type" in value or any(_contains_type_key(part) for part in value.values())
+    return isinstance(value, list) and any(_contains_type_key(part) for part in value)
 
 
-def _explain(error: ValidationError) -> str:
+def _format_validation_error(error: ValidationError) -> str:
     # A misspelt key first: the one it was meant for is then missing, and only seems wrong.
-    mistakes: list[Any] = error.errors(include_url=False)
-    first = min(mistakes, key=lambda mistake: mistake["type"] != "extra_forbidden")
+    errors: list[Any] = error.errors(include_url=False)
+    first = min(errors, key=lambda mistake: mistake["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"{where}: there is no such setting."

@@ -1,4 +1,4 @@
-"""Passages that say something else each, rather than the same thing twice."""
+"""Pipeline component that removes redundancy: maximal marginal relevance (MMR) over passages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from core.exceptions import InvalidInput
 from indexing.stores import get_store
-from retrieval.passages import Passage, Step
-from retrieval.pipelines.threads import in_threads
+from retrieval.passages import Passage, PipelineStep
+from retrieval.pipelines.threads import add_run_async
 from retrieval.search.targets import find_builds, make_targets
 
 
 @component
-@in_threads
+@add_run_async
 class Diversity:
-    """Picks passages by maximal marginal relevance; with ``relevance`` 1 all pass unchanged.
+    """Select passages by maximal marginal relevance; ``relevance`` 1 turns this off.
 
     ``relevance`` is the lambda of the formula: how much a passage's own score counts against
     its likeness to those picked before it.
@@ -36,63 +36,70 @@ class Diversity:
         """
         if self.relevance == 1 or len(passages) < 2:
             return {"passages": passages}
-        vectors = read_vectors(passages)
-        picked = pick_diverse(
-            scale_scores([passage.score for passage in passages]),
-            stack_vectors([vectors.get(passage.id) for passage in passages]),
-            relevance=self.relevance,
+        vectors = fetch_vectors(passages)
+        picked = select_by_mmr(
+            min_max_scale([passage.score for passage in passages]),
+            stack_unit_vectors([vectors.get(passage.id) for passage in passages]),
+            lambda_weight=self.relevance,
             limit=limit,
         )
         return {
             "passages": [
-                passages[number].scored(
-                    value, "mmr", Step("diversity", {"rank_before": number + 1, "mmr": value})
+                passages[number].with_score(
+                    value,
+                    "mmr",
+                    PipelineStep("diversity", {"rank_before": number + 1, "mmr": value}),
                 )
                 for number, value in picked
             ]
         }
 
 
-def pick_diverse(
-    relevances: Sequence[float], vectors: NDArray[np.float32], *, relevance: float, limit: int
+def select_by_mmr(
+    relevance_scores: Sequence[float],
+    vectors: NDArray[np.float32],
+    *,
+    lambda_weight: float,
+    limit: int,
 ) -> list[tuple[int, float]]:
-    """Rows in the order they are picked, ``limit`` at most, each with its marginal relevance.
+    """Select at most ``limit`` rows by MMR: (row, marginal relevance) in the order of selection.
 
     The next is always the one of the largest
     ``relevance * own - (1 - relevance) * nearest``: its own relevance, and its cosine to the
     most like it among those picked already (0 for the first). Ties go to the earlier row.
 
     Args:
-        relevances: of each row, 0 to 1.
+        relevance_scores: of each row, 0 to 1.
         vectors: (rows, dimension), of unit length.
 
     Source:
         Carbonell and Goldstein, "The Use of MMR, Diversity-Based Reranking for Reordering
         Documents and Producing Summaries", SIGIR 1998.
     """
-    own = np.asarray(relevances, dtype=np.float64)
-    nearest = np.zeros(len(own))
+    own = np.asarray(relevance_scores, dtype=np.float64)
+    max_similarity = np.zeros(len(own))
     is_left = np.ones(len(own), dtype=bool)
     picked: list[tuple[int, float]] = []
     for count in range(min(limit, len(own))):
-        values = np.where(is_left, relevance * own - (1 - relevance) * nearest, -np.inf)
+        values = np.where(
+            is_left, lambda_weight * own - (1 - lambda_weight) * max_similarity, -np.inf
+        )
         row = int(np.argmax(values))
         picked.append((row, float(values[row])))
         is_left[row] = False
-        likeness = vectors @ vectors[row]
-        nearest = likeness if count == 0 else np.maximum(nearest, likeness)
+        similarities = vectors @ vectors[row]
+        max_similarity = similarities if count == 0 else np.maximum(max_similarity, similarities)
     return picked
 
 
-def scale_scores(scores: Sequence[float]) -> list[float]:
-    """From 0 for the lowest to 1 for the highest, since they come on many scales; all 1 where
-    they are the same."""
+def min_max_scale(scores: Sequence[float]) -> list[float]:
+    """Scale scores linearly to 0..1, as rankers use different scales; all 1 if they are equal."""
     low, high = min(scores), max(scores)
     return [1.0 if high == low else (score - low) / (high - low) for score in scores]
 
 
-def read_vectors(passages: Sequence[Passage]) -> Mapping[str, NDArray[np.float32]]:
-    """By passage id, as they are stored; those gone meanwhile are left out."""
+def fetch_vectors(passages: Sequence[Passage]) -> Mapping[str, NDArray[np.float32]]:
+    """Passage id -> stored dense vector; passages whose point no longer exists are left out."""
     hit = passages[0].hit
     ids = [passage.hit.node_id for passage in passages]
     vectors: dict[str, NDArray[np.float32]] = {}
@@ -102,8 +109,8 @@ def read_vectors(passages: Sequence[Passage]) -> Mapping[str, NDArray[np.float32
     return vectors
 
 
-def stack_vectors(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32]:
-    """(vectors, dimension), each of unit length; one that is missing is like nothing."""
+def stack_unit_vectors(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32]:
+    """Matrix (vectors, dimension) with unit rows; a missing vector is a zero row."""
     dimension = next((len(vector) for vector in vectors if vector is not None), 1)
     rows = np.stack([np.zeros(dimension) if v is None else v for v in vectors])
     norms = np.linalg.norm(rows, axis=1, keepdims=True)

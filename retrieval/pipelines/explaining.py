@@ -1,4 +1,4 @@
-"""Why a passage is where it is, and where another was lost on the way."""
+"""Explain a pipeline's result: the steps of a passage, and which component lost a missing one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from indexing.models import Node
 from indexing.stores import AllOf, Match, Payload, get_store
 from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
-from retrieval.passages import Passage, Ranking, Refusal
+from retrieval.passages import Passage, QueryRanking, Refusal
 from retrieval.pipelines.loading import LoadedPipeline
 from retrieval.search import MAX_CANDIDATES, MeasuredHit, QueriesRequest, search_queries
 from retrieval.search.targets import Target, find_builds, make_targets, read_spec
@@ -19,20 +19,20 @@ MAX_NODES: Final = 1_000  # of an artifact, looked for in the rankings
 
 
 def explain_passage(passage: Passage) -> list[dict[str, Any]]:
-    """Its way through the pipeline, ready for JSON: what each component did to it, in order."""
-    return [{"component": step.component, **step.did} for step in passage.steps]
+    """What each component did to the passage, in order, as JSON values."""
+    return [{"component": step.component, **step.details} for step in passage.steps]
 
 
 @dataclass(frozen=True, slots=True)
-class _Absence:
-    """``at``: the component, or ``question``, ``index``, ``ledger``, ``store`` or ``filter``; None
-    for a hit."""
+class _Loss:
+    """``stage``: the component, or ``question``, ``index``, ``ledger``, ``store`` or ``filter``;
+    None for a hit."""
 
-    at: str | None
+    stage: str | None
     reason: str
 
-    def as_json(self, sought: UUID, **more: Any) -> dict[str, Any]:
-        return {"id": str(sought), "lost_at": self.at, "reason": self.reason, **more}
+    def as_json(self, sought_id: UUID, **extra: Any) -> dict[str, Any]:
+        return {"id": str(sought_id), "lost_at": self.stage, "reason": self.reason, **extra}
 
 
 def explain_absence(
@@ -40,84 +40,84 @@ def explain_absence(
     outputs: Mapping[str, Mapping[str, Any]],
     *,
     index: str,
-    sought: UUID,
+    sought_id: UUID,
     filter: Mapping[str, Any] | None,
     queries: Sequence[str],
     refusal: Refusal | None,
 ) -> dict[str, Any]:
-    """Where a node or an artifact was lost, read off all that the components gave.
+    """Find where a node or an artifact was lost, from the outputs of all components.
 
-    ``ranks`` are its best in each query's rankings by vectors, by words and of both, as deep as
-    a search ever goes; None where it stands nowhere in one.
+    ``ranks`` holds for each query its best dense, sparse and fused rank among MAX_CANDIDATES;
+    None where it is not in that ranking.
 
     Raises:
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     if refusal is not None:
-        return _Absence("question", f"The question was refused: {refusal.detail}").as_json(sought)
+        return _Loss("question", f"The question was refused: {refusal.detail}").as_json(sought_id)
     build = find_builds([index])[index]
-    nodes = [] if build is None else _find_nodes(build, sought)
+    nodes = [] if build is None else _find_nodes(build, sought_id)
     if build is None or not nodes:
-        return _not_in_index(index, sought).as_json(sought)
+        return _explain_not_indexed(index, sought_id).as_json(sought_id)
     [target] = make_targets([build], [nodes[0].kind], None)
-    if unsynced := _find_unsynced(nodes):
-        return unsynced.as_json(sought)
+    if unsynced := _explain_unsynced(nodes):
+        return unsynced.as_json(sought_id)
     if not get_store().retrieve(target.collection, [node.point_id for node in nodes]):
         reason = "Its row is synced and the store has no point of it: manage.py verify --repair."
-        return _Absence("store", reason).as_json(sought)
+        return _Loss("store", reason).as_json(sought_id)
     if condition := _find_failing_condition(target, nodes, filter):
         reason = f"The filter leaves it out: {condition}"
-        return _Absence("filter", reason).as_json(sought, condition=condition)
-    ids = {str(node.point_id) for node in nodes} | {str(sought)}
+        return _Loss("filter", reason).as_json(sought_id, condition=condition)
+    ids = {str(node.point_id) for node in nodes} | {str(sought_id)}
     ranks = _find_ranks(index, ids, filter, queries)
     loss = _find_loss(loaded, outputs, ids, str(nodes[0].artifact_id), ranks)
-    return loss.as_json(sought, ranks=ranks)
+    return loss.as_json(sought_id, ranks=ranks)
 
 
-def _find_nodes(build: LiveBuild, sought: UUID) -> list[Node]:
-    """Of the kind that pipelines search: the node itself, or those of the artifact."""
+def _find_nodes(build: LiveBuild, sought_id: UUID) -> list[Node]:
+    """The node with this id, or the artifact's nodes, of the kind that pipelines search."""
     kind = "chunk" if "chunk" in read_spec(build.recipe).kinds else "question"
     rows = Node.objects.filter(build=build.id, kind=kind)
-    return list(rows.filter(point_id=sought) or rows.filter(artifact=sought)[:MAX_NODES])
+    return list(rows.filter(point_id=sought_id) or rows.filter(artifact=sought_id)[:MAX_NODES])
 
 
-def _not_in_index(index: str, sought: UUID) -> _Absence:
+def _explain_not_indexed(index: str, sought_id: UUID) -> _Loss:
     # Of this index alone: whoever may search it need not know what others hold.
-    artifact = Artifact.objects.filter(pk=sought, index=index).first()
+    artifact = Artifact.objects.filter(pk=sought_id, index=index).first()
     if artifact is None:
-        return _Absence("index", f"{index} has no node and no artifact of this id.")
-    return _Absence("index", f"The artifact has no passages; it is {artifact.state}.")
+        return _Loss("index", f"{index} has no node and no artifact of this id.")
+    return _Loss("index", f"The artifact has no passages; it is {artifact.state}.")
 
 
-def _find_unsynced(nodes: Sequence[Node]) -> _Absence | None:
+def _explain_unsynced(nodes: Sequence[Node]) -> _Loss | None:
     states = {node.state for node in nodes}
     if Node.State.SYNCED in states:
         return None
     error = next((f": {node.last_error}" for node in nodes if node.last_error), "")
-    return _Absence("ledger", f"It is not in the store yet; its state is {nodes[0].state}{error}.")
+    return _Loss("ledger", f"It is not in the store yet; its state is {nodes[0].state}{error}.")
 
 
 def _find_failing_condition(
     target: Target, nodes: Sequence[Node], filter: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """The first condition that none of the nodes meets; the store judges it."""
+    """The first filter condition that none of the nodes matches, as counted by the store."""
     sources = [str(source_id) for source_id in {node.source_id for node in nodes}]
-    for condition in _split(filter or {}):
+    for condition in _split_conditions(filter or {}):
         parsed = parse_filter(condition, target.spec)
         if parsed is None:
             continue
-        of_these = AllOf([Match("source_id", sources), parsed])
-        if not get_store().count(target.collection, of_these):
+        condition_on_nodes = AllOf([Match("source_id", sources), parsed])
+        if not get_store().count(target.collection, condition_on_nodes):
             return condition
     return None
 
 
-def _split(filter: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Conditions that all hold, one by one."""
+def _split_conditions(filter: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Split a filter into the conditions that must all hold."""
     for key, value in filter.items():
         if key == "all_of":
             for part in value:
-                yield from _split(part)
+                yield from _split_conditions(part)
         else:
             yield {key: value}
 
@@ -129,14 +129,14 @@ def _find_ranks(
         QueriesRequest(index=index, queries=queries, limit=MAX_CANDIDATES, filter=filter)
     )
     return [
-        {"query": query, **_best_ranks(ranking, ids)}
+        {"query": query, **_find_best_ranks(ranking, ids)}
         for query, ranking in zip(queries, answer.rankings, strict=True)
     ]
 
 
-def _best_ranks(ranking: Sequence[MeasuredHit], ids: set[str]) -> dict[str, Any]:
+def _find_best_ranks(ranking: Sequence[MeasuredHit], ids: set[str]) -> dict[str, Any]:
     for rank, measured in enumerate(ranking, start=1):
-        if not _names(measured.hit.payload, str(measured.hit.node_id)) & ids:
+        if not _matching_ids(measured.hit.payload, str(measured.hit.node_id)) & ids:
             continue
         explanation = measured.hit.explanation
         assert explanation is not None
@@ -155,51 +155,52 @@ def _find_loss(
     ids: set[str],
     artifact_id: str,
     ranks: Sequence[Mapping[str, Any]],
-) -> _Absence:
-    """The first component that had it and did not hand it on."""
-    before: tuple[str, int] | None = None  # who had it last, and at which rank
-    for component in loaded.order:
-        rankings = list(_rankings_of(outputs.get(component, {})))
+) -> _Loss:
+    """The first component that received it and did not return it."""
+    last_seen: tuple[str, int] | None = None  # who had it last, and at which rank
+    for component in loaded.execution_order:
+        rankings = list(_iter_rankings(outputs.get(component, {})))
         if not rankings:
             continue
         rank = min((r for ranking in rankings if (r := _find_rank(ranking, ids))), default=None)
         if rank is None:
-            return _explain_loss(component, before, rankings, artifact_id, ranks)
-        before = component, rank
-    assert before is not None  # the last has the hits, and gave some list
-    return _Absence(None, f"It is hit number {before[1]}.")
+            return _explain_loss(component, last_seen, rankings, artifact_id, ranks)
+        last_seen = component, rank
+    assert last_seen is not None  # the last has the hits, and gave some list
+    return _Loss(None, f"It is hit number {last_seen[1]}.")
 
 
 def _explain_loss(
     component: str,
-    before: tuple[str, int] | None,
+    last_seen: tuple[str, int] | None,
     rankings: Sequence[Sequence[Passage]],
     artifact_id: str,
     ranks: Sequence[Mapping[str, Any]],
-) -> _Absence:
-    handed_on = max(len(ranking) for ranking in rankings)
-    if before is not None and any(
+) -> _Loss:
+    returned_count = max(len(ranking) for ranking in rankings)
+    if last_seen is not None and any(
         passage.hit.payload["artifact_id"] == artifact_id
         for ranking in rankings
         for passage in ranking
     ):
-        return _Absence(component, "Another passage of its document stands for it.")
-    if before is not None:
-        reason = f"It came from {before[0]} at rank {before[1]}; {component} handed on {handed_on}."
-        return _Absence(component, reason)
+        return _Loss(component, "Another passage of its document stands for it.")
+    if last_seen is not None:
+        came = f"It came from {last_seen[0]} at rank {last_seen[1]}"
+        reason = f"{came}; {component} handed on {returned_count}."
+        return _Loss(component, reason)
     best = min((found["fused"] for found in ranks if found["fused"]), default=None)
     if best is None:
-        return _Absence(
+        return _Loss(
             component,
             f"No query found it among its best {MAX_CANDIDATES}, by vectors or by words.",
         )
-    return _Absence(
-        component, f"Its best rank for any query is {best}; {component} went {handed_on} deep."
+    return _Loss(
+        component, f"Its best rank for any query is {best}; {component} went {returned_count} deep."
     )
 
 
-def _rankings_of(content: Mapping[str, Any]) -> Iterator[Sequence[Passage]]:
-    rankings: Iterable[Ranking] = content.get("rankings", ())
+def _iter_rankings(content: Mapping[str, Any]) -> Iterator[Sequence[Passage]]:
+    rankings: Iterable[QueryRanking] = content.get("rankings", ())
     yield from (ranking.passages for ranking in rankings)
     if "passages" in content:
         yield content["passages"]
@@ -207,13 +208,13 @@ def _rankings_of(content: Mapping[str, Any]) -> Iterator[Sequence[Passage]]:
 
 def _find_rank(ranking: Sequence[Passage], ids: set[str]) -> int | None:
     for rank, passage in enumerate(ranking, start=1):
-        if _names(passage.hit.payload, passage.id) & ids:
+        if _matching_ids(passage.hit.payload, passage.id) & ids:
             return rank
     return None
 
 
-def _names(payload: Payload, node_id: str) -> set[str]:
-    """All that a passage may be asked for by, its artifact not among them: the artifact's nodes
-    are asked for one and all."""
+def _matching_ids(payload: Payload, node_id: str) -> set[str]:
+    """Ids that match a passage: its node id and, for a question node, its chunk id. The artifact
+    id is left out because the artifact's nodes are searched one by one."""
     chunk_id = payload.get("chunk_id") if payload.get("kind") == "question" else None
     return {node_id} if chunk_id is None else {node_id, str(chunk_id)}

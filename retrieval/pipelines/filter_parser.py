@@ -1,4 +1,4 @@
-"""The filters in a question, and whether the question concerns the index at all."""
+"""Pipeline component that reads filters out of a question and refuses irrelevant questions."""
 
 from datetime import date
 from functools import partial
@@ -12,12 +12,16 @@ from indexing.spec import IndexSpec
 from indexing.stores import Match, get_store
 from retrieval.filters import parse_filter
 from retrieval.passages import Refusal
-from retrieval.pipelines.threads import in_threads
-from retrieval.questions.clauses import Reading, join_filters
-from retrieval.questions.english.rules import find_identifiers, is_foreign, read_question
-from retrieval.questions.model import QuestionReading, ask_model, take_filters
+from retrieval.pipelines.threads import add_run_async
+from retrieval.questions.clauses import ParsedQuestion, join_filters
+from retrieval.questions.english.rules import find_identifier_spans, is_not_english, parse_question
+from retrieval.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
 from retrieval.questions.relevance import is_relevant
-from retrieval.questions.values import HURRIED_SECONDS, KEPT_SECONDS, read_values
+from retrieval.questions.values import (
+    UNKNOWN_NAME_CACHE_SECONDS,
+    VALUES_CACHE_SECONDS,
+    get_value_lookups,
+)
 from retrieval.search.targets import Target, find_builds, make_targets, read_spec
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
@@ -25,10 +29,10 @@ from summaries.prompts import read_template
 
 
 @component
-@in_threads
+@add_run_async
 class FilterParser:
-    """Reads out of a question what the spec's fields with ``said_as`` say: years, persons,
-    names, marks. What it cannot honour it says in ``notes``, and leaves in the query.
+    """Read filters out of a question for the spec's fields with ``said_as``: years, persons,
+    names, marks. A filter that cannot be applied gets a note and stays in the query.
 
     Rules for English read first. Where a language model is configured, and ``uses_model``, it
     reads what they left, in other wordings and languages; of that counts what the words of the
@@ -61,8 +65,8 @@ class FilterParser:
         self.patience_seconds = patience_seconds
 
     def warm_up(self) -> None:
-        """Read the lists of stop words, of which there is one for each language."""
-        is_foreign("What is known?")
+        """Load the stop words of all languages."""
+        is_not_english("What is known?")
 
     @component.output_types(
         query=str,
@@ -72,8 +76,8 @@ class FilterParser:
         refusal=Refusal,
     )
     def run(self, index: str, query: str, filter: dict[str, Any] | None = None) -> dict[str, Any]:
-        """``filter`` comes out as the given one and what was read, both holding; ``parsed`` is
-        what was read.
+        """Return the given ``filter`` combined with the filters read from the question, which are
+        also in ``parsed``.
 
         Raises:
             UnknownIndex, InvalidInput: ``filter`` is wrong.
@@ -85,8 +89,8 @@ class FilterParser:
         spec = read_spec(build.recipe)
         parse_filter(filter, spec)
         [target] = make_targets([build], spec.kinds[:1], None)
-        reading, verdict, notes = self._read(query, target, timezone.localdate())
-        if self._refuses(query, reading, verdict, target):
+        reading, is_relevant_to_model, notes = self._parse(query, target, timezone.localdate())
+        if self._should_refuse(query, reading, is_relevant_to_model, target):
             return {"refusal": make_refusal(spec)}
         joined = join_filters([filter or {}, reading.filter])
         try:
@@ -101,40 +105,40 @@ class FilterParser:
             "notes": notes,
         }
 
-    def _read(
+    def _parse(
         self, query: str, target: Target, today: date
-    ) -> tuple[Reading, bool | None, list[str]]:
-        """What the question says, whether the model calls it relevant, and all notes."""
-        asked, notes = self._ask_model(query, target, today)
-        read = partial(self._read_with, query, target, today, asked)
-        reading = read(KEPT_SECONDS)
-        if reading.has_unknown:  # it may have come since
-            reading = read(HURRIED_SECONDS)
-        verdict = None if asked is None else asked.is_relevant
-        return reading, verdict, [*notes, *reading.notes]
+    ) -> tuple[ParsedQuestion, bool | None, list[str]]:
+        """The parsed question, whether the language model finds it relevant, and all notes."""
+        model_reading, notes = self._request_model_filters(query, target, today)
+        read = partial(self._parse_once, query, target, today, model_reading)
+        reading = read(VALUES_CACHE_SECONDS)
+        if reading.has_unknown_name:  # it may have come since
+            reading = read(UNKNOWN_NAME_CACHE_SECONDS)
+        is_relevant_to_model = None if model_reading is None else model_reading.is_relevant
+        return reading, is_relevant_to_model, [*notes, *reading.notes]
 
-    def _read_with(
+    def _parse_once(
         self,
         query: str,
         target: Target,
         today: date,
-        asked: QuestionReading | None,
-        seconds: float,
-    ) -> Reading:
-        values = read_values(target.spec, target.collection, seconds=seconds)
-        findings = read_question(query, target.spec, values, today)
-        if asked is not None:
-            take_filters(findings, asked.filters, target.spec, values, today)
-        return findings.reading()
+        model_reading: ModelReading | None,
+        max_age_seconds: float,
+    ) -> ParsedQuestion:
+        values = get_value_lookups(target.spec, target.collection, max_age_seconds=max_age_seconds)
+        findings = parse_question(query, target.spec, values, today)
+        if model_reading is not None:
+            add_model_filters(findings, model_reading.filters, target.spec, values, today)
+        return findings.make_parsed_question()
 
-    def _ask_model(
+    def _request_model_filters(
         self, query: str, target: Target, today: date
-    ) -> tuple[QuestionReading | None, list[str]]:
+    ) -> tuple[ModelReading | None, list[str]]:
         if not self.uses_model or not is_configured():
             return None, []
-        values = read_values(target.spec, target.collection)
+        values = get_value_lookups(target.spec, target.collection)
         try:
-            asked = ask_model(
+            model_reading = request_model_filters(
                 query,
                 target.spec,
                 values,
@@ -145,19 +149,21 @@ class FilterParser:
             )
         except LanguageModelError:
             return None, ["The language model did not answer; rules alone have read the question."]
-        return asked, []
+        return model_reading, []
 
-    def _refuses(self, query: str, reading: Reading, verdict: bool | None, target: Target) -> bool:
-        if verdict or not reading.topic or find_identifiers(query, target.spec):
+    def _should_refuse(
+        self, query: str, parsed: ParsedQuestion, is_relevant_to_model: bool | None, target: Target
+    ) -> bool:
+        if is_relevant_to_model or not parsed.topic or find_identifier_spans(query, target.spec):
             return False
-        if verdict is False:
-            return not _is_title(query, target)
+        if is_relevant_to_model is False:
+            return not _is_artifact_title(query, target)
         if not self.min_similarity:
             return False
-        return not is_relevant(target, reading.topic, self.min_similarity)
+        return not is_relevant(target, parsed.topic, self.min_similarity)
 
 
-def _is_title(query: str, target: Target) -> bool:
+def _is_artifact_title(query: str, target: Target) -> bool:
     return get_store().count(target.collection, Match("artifact_title", [query.strip()])) > 0
 
 

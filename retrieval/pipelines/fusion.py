@@ -1,4 +1,4 @@
-"""The rankings of several queries made one."""
+"""Pipeline component that fuses the rankings of several queries into one."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -7,15 +7,15 @@ from haystack import component
 
 from core.exceptions import InvalidInput
 from retrieval.fusion import RRF_K, Fused, reciprocal_rank_fusion, similarity_and_rank_fusion
-from retrieval.passages import Passage, Ranking, Step
+from retrieval.passages import Passage, PipelineStep, QueryRanking
 
-Unit = Literal["artifact", "passage"]
-Method = Literal["similarity_and_rank", "reciprocal_rank"]
+UniqueBy = Literal["artifact", "passage"]
+FusionMethod = Literal["similarity_and_rank", "reciprocal_rank"]
 
 
 @component
 class Fusion:
-    """One ranking of what several queries found.
+    """Fuse the rankings of several queries into one.
 
     ``unique`` says what is ranked: passages, or artifacts by the best passage that each query
     found of them. ``method`` is one of the formulas of ``retrieval.fusion``, with ``w`` and
@@ -25,11 +25,11 @@ class Fusion:
 
     def __init__(
         self,
-        method: Method = "similarity_and_rank",
+        method: FusionMethod = "similarity_and_rank",
         w: float = 0.5,
         rrf_k: int = RRF_K,
         multiplier: int = 5,
-        unique: Unit = "passage",
+        unique: UniqueBy = "passage",
     ) -> None:
         if not 0 <= w <= 1:
             raise InvalidInput("w lies between 0 and 1.", field="w")
@@ -44,50 +44,56 @@ class Fusion:
         self.unique = unique
 
     @component.output_types(passages=list[Passage])
-    def run(self, rankings: list[Ranking], limit: int = 10) -> dict[str, Any]:
-        found = [self._best_of_each(ranking) for ranking in rankings]
-        fused = self._fuse(found)[: limit * self.multiplier]
-        return {"passages": [self._merge(each, rankings, found) for each in fused]}
+    def run(self, rankings: list[QueryRanking], limit: int = 10) -> dict[str, Any]:
+        unique_rankings = [self._keep_best_per_key(ranking) for ranking in rankings]
+        fused = self._fuse(unique_rankings)[: limit * self.multiplier]
+        return {
+            "passages": [self._merge_passages(each, rankings, unique_rankings) for each in fused]
+        }
 
-    def _best_of_each(self, ranking: Ranking) -> dict[str, Passage]:
-        """By what is unique, best first: the first passage of each."""
+    def _keep_best_per_key(self, ranking: QueryRanking) -> dict[str, Passage]:
+        """Unique key -> its best passage, best first."""
         best: dict[str, Passage] = {}
         for passage in ranking.passages:
-            best.setdefault(self._name(passage), passage)
+            best.setdefault(self._unique_key(passage), passage)
         return best
 
-    def _name(self, passage: Passage) -> str:
+    def _unique_key(self, passage: Passage) -> str:
         if self.unique == "artifact":
             return str(passage.hit.payload["artifact_id"])
         return passage.hit.passage_id
 
-    def _fuse(self, found: Sequence[dict[str, Passage]]) -> list[Fused]:
+    def _fuse(self, unique_rankings: Sequence[dict[str, Passage]]) -> list[Fused]:
         measured = [
-            [(name, passage.similarity) for name, passage in ranking.items()] for ranking in found
+            [(name, passage.similarity) for name, passage in ranking.items()]
+            for ranking in unique_rankings
         ]
         fused = similarity_and_rank_fusion(measured, w=self.w, k=self.rrf_k)
         if self.method == "similarity_and_rank":
             return fused
-        by_name = {each.id: each for each in fused}
-        order = reciprocal_rank_fusion([list(ranking) for ranking in found], k=self.rrf_k)
-        return [by_name[name] for name, _ in order]
+        by_key = {each.id: each for each in fused}
+        order = reciprocal_rank_fusion([list(ranking) for ranking in unique_rankings], k=self.rrf_k)
+        return [by_key[name] for name, _ in order]
 
-    def _merge(
-        self, fused: Fused, rankings: Sequence[Ranking], found: Sequence[dict[str, Passage]]
+    def _merge_passages(
+        self,
+        fused: Fused,
+        rankings: Sequence[QueryRanking],
+        unique_rankings: Sequence[dict[str, Passage]],
     ) -> Passage:
-        """The best placed of the passages that stand for one name, with the ways of all."""
-        placed = sorted(fused.ranks.items(), key=lambda place: (place[1], place[0]))
-        first, *others = [found[number][fused.id] for number, _ in placed]
+        """The best-ranked passage of one key, with the steps of all its passages."""
+        by_rank = sorted(fused.ranks.items(), key=lambda place: (place[1], place[0]))
+        first, *others = [unique_rankings[number][fused.id] for number, _ in by_rank]
         steps = tuple(step for other in others for step in other.steps)
         is_rrf = self.method == "reciprocal_rank"
-        did: dict[str, Any] = {
+        details: dict[str, Any] = {
             "method": self.method,
             "unique": self.unique,
             "rrf": fused.rrf,
             "ranks": {rankings[number].query: rank for number, rank in fused.ranks.items()},
         }
         if not is_rrf:
-            did |= {
+            details |= {
                 "w": self.w,
                 "rrf_k": self.rrf_k,
                 "rrf_normalised": fused.rrf_normalised,
@@ -97,8 +103,8 @@ class Fusion:
                     "rank": (1 - self.w) * fused.rrf_normalised,
                 },
             }
-        return first.joined(steps).scored(
+        return first.with_steps(steps).with_score(
             fused.rrf if is_rrf else fused.score,
             "rrf" if is_rrf else "similarity_and_rank",
-            Step("fusion", did),
+            PipelineStep("fusion", details),
         )

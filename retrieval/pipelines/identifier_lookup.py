@@ -1,4 +1,4 @@
-"""Documents named in a question by identifier: what they say takes the name's place."""
+"""Pipeline component that replaces document identifiers in a question by the documents' text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,22 @@ from haystack import component
 from documents.models import Artifact, Page
 from indexing.spec import IdentifierSpec
 from indexing.stores import Match, Payload, Query, get_store
-from retrieval.pipelines.threads import in_threads
+from retrieval.pipelines.threads import add_run_async
 from retrieval.search import MAX_QUERY_CHARS
 from retrieval.search.targets import Target, find_builds, make_targets, read_spec
 
-MAX_NAMES = 5  # looked up in one question
-TEXT_CHARS = 1_000  # of each document: more than the window of most models
+MAX_IDENTIFIERS = 5  # looked up in one question
+MAX_DOCUMENT_CHARS = 1_000  # of each document: more than the window of most models
 
 # An address or a prefix around a name belongs to it: https://aclanthology.org/P19-1001/
-_AROUND_BEFORE = re.compile(r"(?:https?://\S*|\bdoi:\s?)\Z", re.IGNORECASE)
-_AROUND_AFTER = re.compile(r"[^\s,;)\]}>\"']*")
+_URL_OR_DOI_PREFIX = re.compile(r"(?:https?://\S*|\bdoi:\s?)\Z", re.IGNORECASE)
+_URL_SUFFIX = re.compile(r"[^\s,;)\]}>\"']*")
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
-    """One identifier in a question: ``start`` and ``end`` count code points, with all that
-    belongs to it."""
+class IdentifierMatch:
+    """One identifier in a question. ``start`` and ``end`` are code points and include a URL or
+    prefix around it."""
 
     text: str
     field: str
@@ -36,10 +36,10 @@ class Name:
 
 
 @component
-@in_threads
+@add_run_async
 class IdentifierLookup:
-    """Replaces identifiers in a question, written in any case, by their documents' titles and
-    texts, so that what is like them is found.
+    """Replace the identifiers in a question (in any case) by the titles and texts of their
+    documents, so that the search finds similar documents.
 
     Which there are is the spec's to say. A name that no document of the index has stays as it
     is, and a note says so.
@@ -52,34 +52,38 @@ class IdentifierLookup:
         spec = None if build is None else read_spec(build.recipe)
         if spec is None or not spec.identifiers:
             return {"query": query, "identified": [], "notes": []}
-        names = find_names(query, spec.identifiers)
+        matches = find_identifier_matches(query, spec.identifiers)
         notes = []
-        if len(names) > MAX_NAMES:
-            notes.append(f"Only the first {MAX_NAMES} identifiers were looked up.")
-        names = names[:MAX_NAMES]
+        if len(matches) > MAX_IDENTIFIERS:
+            notes.append(f"Only the first {MAX_IDENTIFIERS} identifiers were looked up.")
+        matches = matches[:MAX_IDENTIFIERS]
         [target] = make_targets([build], [spec.kinds[0]], None)
-        found = find_documents(target, names)
-        texts = read_texts([UUID(payload["artifact_id"]) for payload in found.values()])
+        found = find_identified_documents(target, matches)
+        texts = read_titles_and_openings(
+            [UUID(payload["artifact_id"]) for payload in found.values()]
+        )
         identified: list[dict[str, Any]] = []
-        said: dict[str, str] = {}
-        for name in names:
+        replacements: dict[str, str] = {}
+        for name in matches:
             if name.text not in found:
                 notes.append(f"No document of {index} is called {name.text}.")
                 continue
             artifact_id = found[name.text]["artifact_id"]
             title = found[name.text]["artifact_title"]
             identified.append({"identifier": name.text, "artifact_id": artifact_id, "title": title})
-            said[name.text] = texts.get(UUID(artifact_id)) or title
+            replacements[name.text] = texts.get(UUID(artifact_id)) or title
         return {
-            "query": replace_names(query, names, said),
+            "query": replace_identifiers(query, matches, replacements),
             "identified": identified,
             "notes": notes,
         }
 
 
-def find_names(query: str, identifiers: Mapping[str, IdentifierSpec]) -> list[Name]:
-    """The identifiers in a question, in their order; of those that overlap the first, and the
-    longest."""
+def find_identifier_matches(
+    query: str, identifiers: Mapping[str, IdentifierSpec]
+) -> list[IdentifierMatch]:
+    """Identifiers in a question, in order. Of overlapping ones the first, then the longest,
+    is kept."""
     matches = [
         (match.start(), -match.end(), match, identifier.field)
         for identifier in identifiers.values()
@@ -87,55 +91,63 @@ def find_names(query: str, identifiers: Mapping[str, IdentifierSpec]) -> list[Na
             rf"(?<!\w)(?:{identifier.pattern})(?!\w)", query, flags=re.IGNORECASE
         )
     ]
-    names: list[Name] = []
+    names: list[IdentifierMatch] = []
     for start, negative_end, match, field in sorted(matches, key=lambda found: found[:2]):
         if names and start < names[-1].end:
             continue
-        names.append(Name(match[0], field, *_widen(query, start, -negative_end)))
+        names.append(
+            IdentifierMatch(match[0], field, *_include_url_or_prefix(query, start, -negative_end))
+        )
     return names
 
 
-def find_documents(target: Target, names: Sequence[Name]) -> dict[str, Payload]:
-    """Name -> the payload of one node of its document, for those there are; one request."""
+def find_identified_documents(
+    target: Target, matches: Sequence[IdentifierMatch]
+) -> dict[str, Payload]:
+    """Identifier -> payload of a node of its document, where it exists; one store request."""
     # Any direction does: the filter alone decides.
     dense = np.full(target.spec.embedding.dimension, 1, dtype=np.float32)
     queries = [
-        Query(dense=dense, filter=Match(name.field, _spellings(name.text)), limit=1)
-        for name in names
+        Query(dense=dense, filter=Match(name.field, _case_variants(name.text)), limit=1)
+        for name in matches
     ]
     answers = get_store().search_many([(target.collection, query) for query in queries])
     return {
-        name.text: points[0].payload for name, points in zip(names, answers, strict=True) if points
+        name.text: points[0].payload
+        for name, points in zip(matches, answers, strict=True)
+        if points
     }
 
 
-def read_texts(artifact_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Artifact -> its title and the beginning of its text."""
+def read_titles_and_openings(artifact_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Artifact id -> its title and the beginning of its text."""
     titles = dict(Artifact.objects.filter(pk__in=artifact_ids).values_list("pk", "title"))
     pages = Page.objects.filter(artifact__in=artifact_ids).exclude(text="").order_by("-index")
     beginnings = dict(pages.values_list("artifact_id", "text"))  # the first page comes last
     return {
-        artifact_id: f"{title}. {beginnings.get(artifact_id, '')[:TEXT_CHARS]}".strip()
+        artifact_id: f"{title}. {beginnings.get(artifact_id, '')[:MAX_DOCUMENT_CHARS]}".strip()
         for artifact_id, title in titles.items()
     }
 
 
-def replace_names(query: str, names: Sequence[Name], said: Mapping[str, str]) -> str:
-    """The question with what is ``said`` in the place of each name it is said of."""
-    for name in reversed(names):
-        if name.text in said:
-            query = f"{query[: name.start]}{said[name.text]}{query[name.end :]}"
+def replace_identifiers(
+    query: str, matches: Sequence[IdentifierMatch], texts: Mapping[str, str]
+) -> str:
+    """The question with each identifier replaced by its text in ``texts``."""
+    for name in reversed(matches):
+        if name.text in texts:
+            query = f"{query[: name.start]}{texts[name.text]}{query[name.end :]}"
     return query.strip()[:MAX_QUERY_CHARS]
 
 
-def _widen(query: str, start: int, end: int) -> tuple[int, int]:
-    if before := _AROUND_BEFORE.search(query, 0, start):
-        after = _AROUND_AFTER.match(query, end)
+def _include_url_or_prefix(query: str, start: int, end: int) -> tuple[int, int]:
+    if before := _URL_OR_DOI_PREFIX.search(query, 0, start):
+        after = _URL_SUFFIX.match(query, end)
         is_address = not before[0].lower().startswith("doi")
         return before.start(), after.end() if after and is_address else end
     return start, end
 
 
-def _spellings(name: str) -> list[str]:
-    """Identifiers are written in one case or the other, and compared letter by letter."""
+def _case_variants(name: str) -> list[str]:
+    """The identifier as written, in upper case and in lower case: the store compares exactly."""
     return list(dict.fromkeys([name, name.upper(), name.lower()]))

@@ -1,4 +1,4 @@
-"""Declared pipelines as Haystack runs them: made once, checked before they are ever run."""
+"""Build Haystack pipelines from declarations, check them, and cache one of each per process."""
 
 import importlib
 import inspect
@@ -12,46 +12,52 @@ from pydantic import TypeAdapter, ValidationError
 from core.exceptions import StrataError
 from core.import_lock import importing
 from retrieval.exceptions import InvalidPipeline
-from retrieval.pipelines.declaring import COMPONENTS, HITS, Declaration, read_declaration
+from retrieval.pipelines.declaring import (
+    COMPONENTS,
+    HITS_COMPONENT_TYPE,
+    PipelineDeclaration,
+    read_declaration,
+)
 
 if TYPE_CHECKING:
     from haystack import Pipeline
 
-# What a run gives to every input of the name that nothing is connected to.
+# Values a run passes to every unconnected input of that name.
 RUN_INPUTS: Final = (
-    "index", "query", "queries", "filter", "limit", "wants_answer", "on_piece", "begun",
+    "index", "query", "queries", "filter", "limit", "wants_answer", "on_piece", "partial_answer",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedPipeline:
-    """Ready to be run, by many at once: components keep nothing of a run.
+    """A pipeline that is ready to run, also concurrently: components hold no state of a run.
 
-    ``order``: its components, each after all it hears from, named in ``heard``. ``run_inputs``:
-    component -> its inputs that a run gives. ``hits``: the component whose passages they are.
+    ``execution_order``: component names in topological order. ``senders``: component -> those it
+    receives from. ``run_inputs``: component -> its inputs that a run sets. ``hits_component``:
+    the component whose passages are the hits.
     """
 
     name: str
     haystack: "Pipeline"
-    order: tuple[str, ...]
-    heard: Mapping[str, frozenset[str]]
+    execution_order: tuple[str, ...]
+    senders: Mapping[str, frozenset[str]]
     run_inputs: Mapping[str, tuple[str, ...]]
-    types: Mapping[str, str]
-    hits: str
+    component_types: Mapping[str, str]
+    hits_component: str
 
 
 _pipelines: dict[str, LoadedPipeline] = {}
-_loading = threading.Lock()
+_pipelines_lock = threading.Lock()
 
 
 def get_pipeline(name: str) -> LoadedPipeline:
-    """The process's pipeline of this name; the first call imports Haystack (seconds).
+    """Return the cached pipeline of this name; the first call imports Haystack (seconds).
 
     Raises:
         UnknownPipeline: with the names there are.
         InvalidPipeline: its file is not valid.
     """
-    with _loading:
+    with _pipelines_lock:
         if name not in _pipelines:
             loaded = load_pipeline(read_declaration(name))
             loaded.haystack.warm_up()
@@ -59,7 +65,7 @@ def get_pipeline(name: str) -> LoadedPipeline:
         return _pipelines[name]
 
 
-def load_pipeline(declaration: Declaration) -> LoadedPipeline:
+def load_pipeline(declaration: PipelineDeclaration) -> LoadedPipeline:
     """
     Raises:
         InvalidPipeline: with the first mistake, and what is allowed in its place.
@@ -72,24 +78,24 @@ def load_pipeline(declaration: Declaration) -> LoadedPipeline:
     pipeline = Pipeline(metadata=declaration.metadata.model_dump())
     for name, component in declaration.components.items():
         place = f"{declaration.name}.yaml: components.{name}"
-        instance = _make(place, component.type_name, component.init_parameters)
+        instance = _make_component(place, component.type_name, component.init_parameters)
         pipeline.add_component(name, instance)
     for connection in declaration.connections:
         _connect(declaration.name, pipeline, connection.sender, connection.receiver)
     types = {name: component.type_name for name, component in declaration.components.items()}
-    [hits] = [name for name, type_name in types.items() if type_name == HITS]
+    [hits] = [name for name, type_name in types.items() if type_name == HITS_COMPONENT_TYPE]
     return LoadedPipeline(
         name=declaration.name,
         haystack=pipeline,
-        order=tuple(declaration.order),
-        heard={name: frozenset(pipeline.graph.predecessors(name)) for name in types},
+        execution_order=tuple(declaration.execution_order),
+        senders={name: frozenset(pipeline.graph.predecessors(name)) for name in types},
         run_inputs=_find_run_inputs(declaration.name, pipeline),
-        types=types,
-        hits=hits,
+        component_types=types,
+        hits_component=hits,
     )
 
 
-def _make(place: str, type_name: str, parameters: Mapping[str, Any]) -> Any:
+def _make_component(place: str, type_name: str, parameters: Mapping[str, Any]) -> Any:
     component = getattr(importlib.import_module(COMPONENTS[type_name]), type_name)
     signature = inspect.signature(component.__init__)
     known = [name for name in signature.parameters if name != "self"]
@@ -113,24 +119,26 @@ def _make(place: str, type_name: str, parameters: Mapping[str, Any]) -> Any:
         ) from None
 
 
-def _connect(name: str, pipeline: "Pipeline", sender: str, receiver: str) -> None:
+def _connect(pipeline_name: str, pipeline: "Pipeline", sender: str, receiver: str) -> None:
     from haystack.core.errors import PipelineConnectError
 
-    for end, what in ((sender, "output"), (receiver, "input")):
+    for end, direction in ((sender, "output"), (receiver, "input")):
         component, _, socket = end.partition(".")
-        there = pipeline.graph.nodes[component][f"{what}_sockets"]
-        if socket not in there:
+        sockets = pipeline.graph.nodes[component][f"{direction}_sockets"]
+        if socket not in sockets:
             raise InvalidPipeline(
-                f"{name}.yaml: connections: {end!r} is no {what} of this pipeline.",
-                allowed=[f"{component}.{each}" for each in there],
+                f"{pipeline_name}.yaml: connections: {end!r} is no {direction} of this pipeline.",
+                allowed=[f"{component}.{each}" for each in sockets],
             )
     try:
         pipeline.connect(sender, receiver)
     except PipelineConnectError as error:
-        raise InvalidPipeline(f"{name}.yaml: connections: {str(error).splitlines()[0]}") from None
+        raise InvalidPipeline(
+            f"{pipeline_name}.yaml: connections: {str(error).splitlines()[0]}"
+        ) from None
 
 
-def _find_run_inputs(name: str, pipeline: "Pipeline") -> dict[str, tuple[str, ...]]:
+def _find_run_inputs(pipeline_name: str, pipeline: "Pipeline") -> dict[str, tuple[str, ...]]:
     """
     Raises:
         InvalidPipeline: an input that must be given is neither connected nor a run's to give.
@@ -141,7 +149,7 @@ def _find_run_inputs(name: str, pipeline: "Pipeline") -> dict[str, tuple[str, ..
         for socket in open_sockets:
             if socket.is_mandatory and socket.name not in RUN_INPUTS:
                 raise InvalidPipeline(
-                    f"{name}.yaml: nothing is connected to {component}.{socket.name}."
+                    f"{pipeline_name}.yaml: nothing is connected to {component}.{socket.name}."
                 )
         run_inputs[component] = tuple(
             socket.name for socket in open_sockets if socket.name in RUN_INPUTS

@@ -1,4 +1,4 @@
-"""All the queries of a question searched at once."""
+"""Pipeline component that searches all wordings of a question at once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,8 +8,8 @@ from haystack import component
 
 from core.exceptions import InvalidInput
 from retrieval.explanation import Explanation, Share
-from retrieval.passages import Passage, Ranking, Step
-from retrieval.pipelines.threads import in_threads
+from retrieval.passages import Passage, PipelineStep, QueryRanking
+from retrieval.pipelines.threads import add_run_async
 from retrieval.retrievers import QueriesRetriever
 from retrieval.search import MAX_CANDIDATES, Dropped, MeasuredHit
 
@@ -17,9 +17,9 @@ MAX_MULTIPLIER = 100
 
 
 @component
-@in_threads
+@add_run_async
 class MultiQueryRetriever:
-    """A ranking of passages for each query: hybrid by the spec's weights, every hit verified.
+    """Run one hybrid search per query, with the spec's weights, and verify every hit.
 
     Each is ``multiplier`` times as deep as hits are wanted, so that those who come after have
     something to choose from.
@@ -33,7 +33,7 @@ class MultiQueryRetriever:
         self.multiplier = multiplier
 
     @component.output_types(
-        rankings=list[Ranking],
+        rankings=list[QueryRanking],
         builds=dict[str, int | None],
         dropped=Dropped,
         stale_artifact_ids=list[UUID],
@@ -51,7 +51,7 @@ class MultiQueryRetriever:
         answer = retriever.search(queries)
         return {
             "rankings": [
-                Ranking(query, make_passages(query, ranking, filter))
+                QueryRanking(query, make_passages(query, ranking, filter))
                 for query, ranking in zip(queries, answer.rankings, strict=True)
             ],
             "builds": answer.builds,
@@ -63,20 +63,24 @@ class MultiQueryRetriever:
 def make_passages(
     query: str, ranking: Sequence[MeasuredHit], filter: Mapping[str, Any] | None
 ) -> list[Passage]:
-    """One query's hits as passages, each with how the query found it."""
+    """Turn one query's hits into passages, each with its ranks and scores as the first step."""
     return [
         Passage(
             hit=measured.hit,
             score=measured.hit.score,
             score_kind="rrf",
             similarity=measured.similarity,
-            steps=(Step("multi_query_retriever", _describe(query, rank, measured, filter)),),
+            steps=(
+                PipelineStep(
+                    "multi_query_retriever", _make_step_details(query, rank, measured, filter)
+                ),
+            ),
         )
         for rank, measured in enumerate(ranking, start=1)
     ]
 
 
-def _describe(
+def _make_step_details(
     query: str, rank: int, measured: MeasuredHit, filter: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     explanation = measured.hit.explanation
@@ -87,12 +91,12 @@ def _describe(
         "rank": rank,
         "score": measured.hit.score,
         "similarity": measured.similarity,
-        "dense": _render(explanation.dense),
-        "sparse": _render(explanation.sparse),
+        "dense": _make_share_details(explanation.dense),
+        "sparse": _make_share_details(explanation.sparse),
     }
 
 
-def _render(share: Share | None) -> dict[str, Any] | None:
+def _make_share_details(share: Share | None) -> dict[str, Any] | None:
     if share is None:
         return None
     return {"rank": share.rank, "score": share.score, "contribution": share.contribution}

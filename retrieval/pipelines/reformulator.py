@@ -1,4 +1,4 @@
-"""A question in several wordings, each to be searched."""
+"""Pipeline component that writes several wordings of a question to search with."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -8,21 +8,26 @@ from haystack import component
 from core.exceptions import InvalidInput
 from indexing import embedding
 from indexing.stores import Query, encode_query, get_store
-from retrieval.pipelines.threads import in_threads
-from retrieval.questions.wordings import ask_wordings, is_question, keep_diverse, name_topic
+from retrieval.pipelines.threads import add_run_async
+from retrieval.questions.wordings import (
+    drop_near_duplicates,
+    extract_keywords,
+    is_question,
+    request_wordings,
+)
 from retrieval.search import MAX_QUERIES
 from retrieval.search.targets import Target, find_builds, make_targets, read_spec
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_template
 
-MAX_ASKED_CHARS: Final = 2_000  # of a question that a language model is shown
+MAX_MODEL_QUERY_CHARS: Final = 2_000  # of a question that a language model is shown
 
 
 @component
-@in_threads
+@add_run_async
 class Reformulator:
-    """The question first, as it is, then other wordings of it: ``count`` in all, at most.
+    """Return the question itself, then other wordings of it: at most ``count`` in total.
 
     A language model writes them where one is configured, and ``uses_model``. Without one, or
     where it does not answer within ``patience_seconds``, they are the key words of what asks,
@@ -59,8 +64,8 @@ class Reformulator:
         notes: list[str] = []
         if self.uses_model and is_configured():
             try:
-                asked = ask_wordings(
-                    query[:MAX_ASKED_CHARS],
+                reformulations = request_wordings(
+                    query[:MAX_MODEL_QUERY_CHARS],
                     read_spec(build.recipe),
                     self.count - 1,
                     model=self.model,
@@ -70,22 +75,27 @@ class Reformulator:
             except LanguageModelError:
                 notes = ["The language model did not answer; other wordings are by rules alone."]
             else:
-                return {"queries": keep_diverse(query, asked, self.count), "notes": notes}
+                return {
+                    "queries": drop_near_duplicates(query, reformulations, self.count),
+                    "notes": notes,
+                }
         [target] = make_targets([build], read_spec(build.recipe).kinds[:1], None)
         return {
-            "queries": keep_diverse(query, self._reword(query, target), self.count),
+            "queries": drop_near_duplicates(
+                query, self._reformulate_by_rules(query, target), self.count
+            ),
             "notes": notes,
         }
 
-    def _reword(self, query: str, target: Target) -> Iterator[str]:
+    def _reformulate_by_rules(self, query: str, target: Target) -> Iterator[str]:
         if is_question(query):
-            yield name_topic(query)
-        if self.uses_titles and (title := find_title(query, target)):
+            yield extract_keywords(query)
+        if self.uses_titles and (title := find_best_title(query, target)):
             yield title
 
 
-def find_title(query: str, target: Target) -> str:
-    """The title of the document that one hybrid search finds first; empty where it finds none."""
+def find_best_title(query: str, target: Target) -> str:
+    """Title of the first hit of one hybrid search; empty if there is none."""
     spec = target.spec
     best = get_store().search(
         target.collection,

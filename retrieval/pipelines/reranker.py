@@ -1,4 +1,4 @@
-"""The best of the passages looked at again, by a model that reads query and text together."""
+"""Pipeline component that reranks the best passages with a cross-encoder or a postprocessor."""
 
 import logging
 import threading
@@ -13,25 +13,25 @@ from core.exceptions import InvalidInput
 from core.import_lock import importing
 from indexing.exceptions import ModelUnavailable
 from retrieval.cross_encoders import CrossEncoder, Stopped, get_cross_encoder
-from retrieval.passages import Passage, Step
-from retrieval.pipelines.threads import in_threads
+from retrieval.passages import Passage, PipelineStep
+from retrieval.pipelines.threads import add_run_async
 
 logger = logging.getLogger(__name__)
 
-# LlamaIndex's postprocessors that may be named -> the options a pipeline may set.
+# LlamaIndex postprocessors that are allowed -> the options a pipeline may set.
 POSTPROCESSORS: Final[Mapping[str, frozenset[str]]] = {
     "LongContextReorder": frozenset(),
     "SentenceTransformerRerank": frozenset({"model", "device"}),
     "SimilarityPostprocessor": frozenset({"similarity_cutoff"}),
 }
 
-Order = Callable[[Callable[[], bool]], list[tuple[Passage, float | None]]]
+RerankCall = Callable[[Callable[[], bool]], list[tuple[Passage, float | None]]]
 
 
 @component
-@in_threads
+@add_run_async
 class Reranker:
-    """Orders the best ``candidates`` anew; those behind them follow as they came.
+    """Rerank the best ``candidates``; the passages after them keep their order.
 
     By a cross-encoder (``model``: a name of fastembed's catalogue, or a folder) or by one of
     LlamaIndex's postprocessors (``postprocessor``, with its ``options``); by neither, everything
@@ -72,15 +72,15 @@ class Reranker:
         self.options = options
         self.candidates = candidates
         self.budget_ms = budget_ms
-        self._loading = threading.Lock()
-        self._loaded: Any = None
+        self._load_lock = threading.Lock()
+        self._loaded_model: Any = None
         # One at a time: two models at work would each take twice as long.
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
 
     def warm_up(self) -> None:
-        """Load the model before a question waits for it. Raises as ``run``."""
+        """Load the model before the first question needs it. Raises what ``run`` raises."""
         if self.model or self.postprocessor:
-            self._get_loaded()
+            self._get_model()
 
     @component.output_types(passages=list[Passage], notes=list[str])
     def run(self, query: str, passages: list[Passage]) -> dict[str, Any]:
@@ -91,49 +91,51 @@ class Reranker:
         if not passages or not (self.model or self.postprocessor):
             return {"passages": passages, "notes": []}
         head, tail = passages[: self.candidates], passages[self.candidates :]
-        order = self._prepare(query, head)
-        ordered = self._within_budget(order)
+        rerank_call = self._make_rerank_call(query, head)
+        ordered = self._run_within_budget(rerank_call)
         if ordered is None:
             note = f"Reranking took longer than {self.budget_ms} ms and was skipped."
             return {"passages": passages, "notes": [note]}
-        places = {passage.id: rank for rank, passage in enumerate(head, start=1)}
+        previous_ranks = {passage.id: rank for rank, passage in enumerate(head, start=1)}
         reranked = [
-            self._mark(passage, score, places[passage.id], rank)
+            self._add_step(passage, score, previous_ranks[passage.id], rank)
             for rank, (passage, score) in enumerate(ordered, start=1)
         ]
         return {"passages": [*reranked, *tail], "notes": []}
 
-    def _mark(self, passage: Passage, score: float | None, before: int, after: int) -> Passage:
+    def _add_step(self, passage: Passage, score: float | None, before: int, after: int) -> Passage:
         name = self.model or self.postprocessor
-        did = {"by": name, "rank_before": before, "rank": after, "score": score}
-        step = Step("reranker", did)
+        details = {"by": name, "rank_before": before, "rank": after, "score": score}
+        step = PipelineStep("reranker", details)
         if score is None:
-            return passage.scored(passage.score, passage.score_kind, step)
-        return passage.scored(score, "cross_encoder" if self.model else name, step)
+            return passage.with_score(passage.score, passage.score_kind, step)
+        return passage.with_score(score, "cross_encoder" if self.model else name, step)
 
-    def _prepare(self, query: str, passages: Sequence[Passage]) -> Order:
-        loaded = self._get_loaded()
+    def _make_rerank_call(self, query: str, passages: Sequence[Passage]) -> RerankCall:
+        loaded = self._get_model()
         if self.model:
             return lambda should_stop: score_passages(loaded, query, passages, should_stop)
         return lambda should_stop: postprocess_passages(loaded, query, passages)
 
-    def _get_loaded(self) -> Any:
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = (
+    def _get_model(self) -> Any:
+        with self._load_lock:
+            if self._loaded_model is None:
+                self._loaded_model = (
                     get_cross_encoder(self.model, self.window)
                     if self.model
                     else make_postprocessor(self.postprocessor, self.options or {}, self.candidates)
                 )
-            return self._loaded
+            return self._loaded_model
 
-    def _within_budget(self, order: Order) -> list[tuple[Passage, float | None]] | None:
+    def _run_within_budget(
+        self, rerank_call: RerankCall
+    ) -> list[tuple[Passage, float | None]] | None:
         deadline = time.monotonic() + self.budget_ms / 1_000
-        ordering = self._thread.submit(order, lambda: time.monotonic() > deadline)
+        future = self._executor.submit(rerank_call, lambda: time.monotonic() > deadline)
         try:
-            return ordering.result(timeout=max(0, deadline - time.monotonic()))
+            return future.result(timeout=max(0, deadline - time.monotonic()))
         except (TimeoutError, Stopped):
-            ordering.cancel()
+            future.cancel()
             logger.warning("Reranking took longer than %d ms and was skipped", self.budget_ms)
             return None
 
@@ -144,8 +146,8 @@ def score_passages(
     passages: Sequence[Passage],
     should_stop: Callable[[], bool],
 ) -> list[tuple[Passage, float | None]]:
-    """Best first; ties as they came."""
-    texts = [read_text(passage) for passage in passages]
+    """Score the passages with a cross-encoder: best first, ties in their previous order."""
+    texts = [get_rerank_text(passage) for passage in passages]
     scores = encoder.score(query, texts, should_stop=should_stop)
     order = sorted(range(len(scores)), key=lambda row: -scores[row])
     return [(passages[row], scores[row]) for row in order]
@@ -171,20 +173,22 @@ def make_postprocessor(name: str, options: Mapping[str, Any], top_n: int) -> Any
 def postprocess_passages(
     postprocessor: Any, query: str, passages: Sequence[Passage]
 ) -> list[tuple[Passage, float | None]]:
-    """As it orders them; what it leaves out is left out."""
+    """Passages in the postprocessor's order; those it drops are dropped."""
     from llama_index.core.schema import NodeWithScore, TextNode
 
     by_id = {passage.id: passage for passage in passages}
     nodes = [
-        NodeWithScore(node=TextNode(id_=passage.id, text=read_text(passage)), score=passage.score)
+        NodeWithScore(
+            node=TextNode(id_=passage.id, text=get_rerank_text(passage)), score=passage.score
+        )
         for passage in passages
     ]
     found = postprocessor.postprocess_nodes(nodes, query_str=query)
     return [(by_id[node.node_id], node.score) for node in found]
 
 
-def read_text(passage: Passage) -> str:
-    """What a reranker reads: the document's title and the passage."""
+def get_rerank_text(passage: Passage) -> str:
+    """The text a reranker scores: document title and passage."""
     payload = passage.hit.payload
     text = payload.get("chunk_text") or payload.get("text") or ""
     return f"{payload.get('artifact_title') or ''}\n{text}".strip()

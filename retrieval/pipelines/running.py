@@ -1,4 +1,4 @@
-"""Running a question through a pipeline: first what was found, then the answer as it is written."""
+"""Run a question through a pipeline: yield the hits, then the answer piece by piece."""
 
 import asyncio
 import time
@@ -28,11 +28,12 @@ Outputs = Mapping[str, Mapping[str, Any]]  # by component, by output
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """``pipeline`` None: the one the live spec names. ``filter`` is as callers write it.
+class AskRequest:
+    """A request to a query pipeline.
 
-    ``begun``: the text of an answer that broke off, to be gone on with; what is yielded then is
-    only the rest of it. ``why_not``: a node or an artifact, to be told where it was lost.
+    ``pipeline`` None: the one the live spec names. ``filter``: in the API's syntax.
+    ``partial_answer``: text of an interrupted answer to continue; only the rest is yielded.
+    ``why_not``: id of a node or an artifact; the result says where it was lost.
     """
 
     index: str
@@ -43,16 +44,16 @@ class Question:
     wants_answer: bool = True
     explain: bool = False
     why_not: UUID | None = None
-    begun: str = ""
+    partial_answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a pipeline found, or why it refused to look.
+    """The hits of a pipeline run, or the refusal, with everything that explains them.
 
-    ``query`` is what was searched for in the end, ``queries`` its wordings; ``filter`` what held
-    for them, ``parsed`` the part of it read out of the question; ``notes`` are sentences on what
-    could not be done. ``took_ms``: by component, and ``total``.
+    ``query``: the query that was searched; ``queries``: its wordings. ``filter``: the filter that
+    was applied; ``parsed``: the part of it read from the question. ``notes``: what could not be
+    done, each a sentence. ``took_ms``: by component, and ``total``.
     """
 
     pipeline: str
@@ -71,13 +72,13 @@ class Found:
     why_not: dict[str, Any] | None = None
 
 
-def check_question(question: Question) -> None:
-    """Raise now what ``run`` would raise before it yields anything."""
-    _prepare(question)
+def check_ask_request(question: AskRequest) -> None:
+    """Raise now what ``run_pipeline`` would raise before it yields anything."""
+    _check_and_load(question)
 
 
-async def run(question: Question) -> AsyncGenerator[Found | str | Answer, None]:
-    """What was found, as soon as it is known; then the answer piece by piece, then whole.
+async def run_pipeline(question: AskRequest) -> AsyncGenerator[Found | str | Answer, None]:
+    """Yield the hits as soon as they are known, then the answer's pieces, then the whole answer.
 
     After a refusal nothing follows. Closing the iterator cancels what still runs; close it.
 
@@ -87,44 +88,46 @@ async def run(question: Question) -> AsyncGenerator[Found | str | Answer, None]:
         InvalidPipeline: its file is not valid.
         StrataError: what else a component raises, as it is.
     """
-    loaded = await in_thread(_prepare, question)
+    loaded = await in_thread(_check_and_load, question)
     events: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
     # From whichever thread, and in the order they come; a function, for Haystack would copy the
     # object of a method.
-    def put(event: Any) -> None:
+    def emit(event: Any) -> None:
         loop.call_soon_threadsafe(events.put_nowait, event)
 
-    driving = asyncio.create_task(_drive(loaded, question, put))
-    driving.add_done_callback(lambda _: put(_END))
+    task = asyncio.create_task(_run_and_emit(loaded, question, emit))
+    task.add_done_callback(lambda _: emit(_END))
     try:
         while (event := await events.get()) is not _END:
             yield event
-        await driving  # raises what it met
+        await task  # raises what it met
     finally:
-        driving.cancel()
-        await asyncio.gather(driving, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
-def find(question: Question) -> Found:
-    """What the pipeline finds, without an answer; in this thread. Raises as ``run``."""
+def find_hits(question: AskRequest) -> Found:
+    """What the pipeline finds, without an answer; in this thread. Raises as ``run_pipeline``."""
     from haystack.core.errors import PipelineRuntimeError
 
-    loaded = _prepare(question)
-    began = time.perf_counter()
+    loaded = _check_and_load(question)
+    started_at = time.perf_counter()
     inputs = _make_inputs(loaded, question, wants_answer=False)
     try:
-        outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.order))
+        outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
     except PipelineRuntimeError as error:
-        raise _translate(error) from error
-    return _make_found(loaded, question, outputs, {}, (time.perf_counter() - began) * 1_000)
+        raise _unwrap_haystack_error(error) from error
+    return _make_pipeline_hits(
+        loaded, question, outputs, {}, (time.perf_counter() - started_at) * 1_000
+    )
 
 
 # --- Before ----------------------------------------------------------------------------------
 
 
-def _prepare(question: Question) -> LoadedPipeline:
+def _check_and_load(question: AskRequest) -> LoadedPipeline:
     check_query([question.index], question.query)
     if not 1 <= question.limit <= MAX_ANSWER_HITS:
         raise InvalidInput(f"limit lies between 1 and {MAX_ANSWER_HITS}.", field="limit")
@@ -138,13 +141,13 @@ def _prepare(question: Question) -> LoadedPipeline:
 
 def _make_inputs(
     loaded: LoadedPipeline,
-    question: Question,
+    question: AskRequest,
     *,
     wants_answer: bool,
     on_piece: Callable[[str], None] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """By component. Haystack would give a plain mapping to all by name as well, and warn of
-    each input that no component takes."""
+    """Component -> its inputs. With a flat mapping Haystack would warn about every input that no
+    component takes."""
     given = {
         "index": question.index,
         "query": question.query,
@@ -153,7 +156,7 @@ def _make_inputs(
         "limit": question.limit,
         "wants_answer": wants_answer,
         "on_piece": on_piece,
-        "begun": question.begun,
+        "partial_answer": question.partial_answer,
     }
     return {
         component: {name: given[name] for name in names}
@@ -164,33 +167,35 @@ def _make_inputs(
 # --- Meanwhile -------------------------------------------------------------------------------
 
 
-async def _drive(loaded: LoadedPipeline, question: Question, put: Callable[[Any], None]) -> None:
-    """Run the pipeline to its end and ``put`` what comes of it."""
-    inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=put)
-    clock = _Clock(loaded)
+async def _run_and_emit(
+    loaded: LoadedPipeline, question: AskRequest, emit: Callable[[Any], None]
+) -> None:
+    """Run the pipeline to its end and ``emit`` the hits, the answer's pieces and the answer."""
+    inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=emit)
+    timer = _ComponentTimer(loaded)
     outputs: dict[str, Mapping[str, Any]] = {}
-    is_found = False
+    has_hits = False
     async with aclosing(_run_components(loaded, inputs)) as components:
         async for component, content in components:
             outputs[component] = content
-            clock.stop(component)
-            if not is_found and (component == loaded.hits or "refusal" in content):
-                is_found = True
-                put(await _tell_found(loaded, question, outputs, clock))
+            timer.mark_ended(component)
+            if not has_hits and (component == loaded.hits_component or "refusal" in content):
+                has_hits = True
+                emit(await _make_hits_async(loaded, question, outputs, timer))
             if "answer" in content:
-                put(content["answer"])
-    _require_hits(loaded, is_found)
+                emit(content["answer"])
+    _require_hits(loaded, has_hits)
 
 
 async def _run_components(
     loaded: LoadedPipeline, inputs: Mapping[str, Mapping[str, Any]]
 ) -> AsyncGenerator[tuple[str, Mapping[str, Any]], None]:
-    """Each component as it ends, with its outputs."""
+    """Yield each component's name and outputs when it ends."""
     from haystack.core.errors import PipelineRuntimeError
 
     ended: set[str] = set()
     running = loaded.haystack.run_async_generator(
-        dict(inputs), include_outputs_from=set(loaded.order)
+        dict(inputs), include_outputs_from=set(loaded.execution_order)
     )
     try:
         async with aclosing(running) as partial_outputs:
@@ -199,99 +204,105 @@ async def _run_components(
                     ended.add(component)
                     yield component, outputs[component]
     except PipelineRuntimeError as error:
-        raise _translate(error) from error
+        raise _unwrap_haystack_error(error) from error
 
 
-async def _tell_found(
-    loaded: LoadedPipeline, question: Question, outputs: Outputs, clock: "_Clock"
+async def _make_hits_async(
+    loaded: LoadedPipeline, question: AskRequest, outputs: Outputs, clock: "_ComponentTimer"
 ) -> Found:
-    make = partial(_make_found, loaded, question, dict(outputs), clock.took_ms, clock.total_ms)
+    make = partial(
+        _make_pipeline_hits, loaded, question, dict(outputs), clock.took_ms, clock.total_ms
+    )
     if question.why_not is None:
         return make()
     return await in_thread(make)
 
 
-class _Clock:
-    """Milliseconds by component. One begins when the last of those it hears from has ended."""
+class _ComponentTimer:
+    """Measures milliseconds per component. A component starts when its last sender has ended."""
 
     def __init__(self, loaded: LoadedPipeline) -> None:
-        self._heard = loaded.heard
-        self._began = time.perf_counter()
-        self._ended: dict[str, float] = {}
+        self._senders = loaded.senders
+        self._started_at = time.perf_counter()
+        self._ended_at: dict[str, float] = {}
         self.took_ms: dict[str, float] = {}
 
-    def stop(self, component: str) -> None:
+    def mark_ended(self, component: str) -> None:
         now = time.perf_counter()
-        ends = [self._ended[each] for each in self._heard[component] if each in self._ended]
-        self._ended[component] = now
-        self.took_ms[component] = (now - max(ends, default=self._began)) * 1_000
+        ends = [self._ended_at[each] for each in self._senders[component] if each in self._ended_at]
+        self._ended_at[component] = now
+        self.took_ms[component] = (now - max(ends, default=self._started_at)) * 1_000
 
     @property
     def total_ms(self) -> float:
-        return (time.perf_counter() - self._began) * 1_000
+        return (time.perf_counter() - self._started_at) * 1_000
 
 
 # --- Afterwards ------------------------------------------------------------------------------
 
 
-def _make_found(
+def _make_pipeline_hits(
     loaded: LoadedPipeline,
-    question: Question,
+    question: AskRequest,
     outputs: Outputs,
-    took_ms: Mapping[str, float],
+    component_ms: Mapping[str, float],
     total_ms: float,
 ) -> Found:
-    in_order = [outputs[component] for component in loaded.order if component in outputs]
-    last: dict[str, Any] = {}
+    in_order = [outputs[component] for component in loaded.execution_order if component in outputs]
+    merged_outputs: dict[str, Any] = {}
     for content in in_order:
-        last |= content
-    refusal = last.get("refusal")
+        merged_outputs |= content
+    refusal = merged_outputs.get("refusal")
     if refusal is None:
-        _require_hits(loaded, loaded.hits in outputs)
-    passages = outputs[loaded.hits]["passages"] if loaded.hits in outputs else []
+        _require_hits(loaded, loaded.hits_component in outputs)
+    passages = (
+        outputs[loaded.hits_component]["passages"] if loaded.hits_component in outputs else []
+    )
     return Found(
         pipeline=loaded.name,
         passages=list(passages),
-        query=last.get("query", question.query),
-        queries=list(last.get("queries", [question.query])),
-        filter=last.get("filter", question.filter),
-        parsed=dict(last.get("parsed") or {}),
+        query=merged_outputs.get("query", question.query),
+        queries=list(merged_outputs.get("queries", [question.query])),
+        filter=merged_outputs.get("filter", question.filter),
+        parsed=dict(merged_outputs.get("parsed") or {}),
         notes=[note for content in in_order for note in content.get("notes", ())],
         refusal=refusal,
-        identified=list(last.get("identified", ())),
-        builds=_merge(content.get("builds", {}) for content in in_order),
-        dropped=last.get("dropped", Dropped()),
-        stale_artifact_ids=list(last.get("stale_artifact_ids", ())),
-        took_ms={name: round(took, 3) for name, took in {**took_ms, "total": total_ms}.items()},
+        identified=list(merged_outputs.get("identified", ())),
+        builds=_merge_mappings(content.get("builds", {}) for content in in_order),
+        dropped=merged_outputs.get("dropped", Dropped()),
+        stale_artifact_ids=list(merged_outputs.get("stale_artifact_ids", ())),
+        took_ms={
+            name: round(took, 3) for name, took in {**component_ms, "total": total_ms}.items()
+        },
         why_not=None
         if question.why_not is None
         else explain_absence(
             loaded,
             outputs,
             index=question.index,
-            sought=question.why_not,
-            filter=last.get("filter", question.filter),
-            queries=list(last.get("queries", [question.query])),
+            sought_id=question.why_not,
+            filter=merged_outputs.get("filter", question.filter),
+            queries=list(merged_outputs.get("queries", [question.query])),
             refusal=refusal,
         ),
     )
 
 
-def _merge(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _merge_mappings(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for mapping in mappings:
         merged |= mapping
     return merged
 
 
-def _require_hits(loaded: LoadedPipeline, is_found: bool) -> None:
-    if not is_found:
+def _require_hits(loaded: LoadedPipeline, has_hits: bool) -> None:
+    if not has_hits:
         raise InvalidPipeline(
-            f"The pipeline {loaded.name} ended before its {loaded.hits} had anything to show."
+            f"The pipeline {loaded.name} ended before its {loaded.hits_component} had hits."
         )
 
 
-def _translate(error: Exception) -> Exception:
-    """What a component raised, out of what Haystack wraps it in."""
+def _unwrap_haystack_error(error: Exception) -> Exception:
+    """The exception a component raised, without Haystack's wrapper."""
     cause = error.__cause__
     return cause if isinstance(cause, Exception) else error

@@ -1,4 +1,4 @@
-"""Components that wait for the database, a model or the store, in threads of their own."""
+"""A class decorator that lets a blocking component run in a thread."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -9,10 +9,10 @@ from retrieval.awaiting import in_thread
 T = TypeVar("T", bound=type)
 
 
-def in_threads(component: T) -> T:
-    """Give a component ``run_async``: its ``run`` in a thread, for the event loop to stay free.
+def add_run_async(component: T) -> T:
+    """Add a ``run_async`` that calls ``run`` in a thread, so that the event loop is not blocked.
 
-    Haystack would do as much, and leave the thread's database connections as they are.
+    Haystack can do this itself, but does not close the thread's stale database connections.
     """
     run: Callable[..., Any] = component.run  # type: ignore[attr-defined]
 

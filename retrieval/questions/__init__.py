@@ -1,13 +1,10 @@
-"""What a question says besides its topic: the filters people put into their sentences.
+"""Read filters out of questions: years, people, names and marks (labels such as awards).
 
-words.py      a question's words, each with its place
-values.py     the people, names and marks an index knows
-clauses.py    what was read out, as one filter, and what remains to be searched
-years.py      "since 2019", "the 1990s"
-people.py     "by Ada Lovelace", "Manning's papers"
-names.py      "at ACL", "EMNLP 2020 papers"
-marks.py      "award-winning"
-rules.py      all of these, in turn
-model.py      what a language model reads, held against the question
-relevance.py  whether an index has anything to say at all
+words.py        split a question into words, with offsets and folded spellings
+values.py       look up the people, names and marks that an index holds
+clauses.py      the filter clauses of a question, and the topic that is left without them
+english/        find clauses by rules for English: years, people, names, marks
+llm_filters.py  find clauses with a language model and check them against the question
+wordings.py     write other wordings of a question
+relevance.py    decide whether a question has anything to do with an index
 """

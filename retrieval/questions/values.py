@@ -1,4 +1,4 @@
-"""The people, names and marks that the documents of an index hold, ready to be looked up."""
+"""Look up the people, names and marks stored in an index; cached in the process."""
 
 import threading
 import time
@@ -14,29 +14,31 @@ from retrieval.questions.words import fold_words
 
 Words = tuple[str, ...]
 
-KEPT_SECONDS: Final = 60.0
-HURRIED_SECONDS: Final = 2.0  # where a name is unknown: it may have come since
-UNUSED_SECONDS: Final = 600.0  # after that a build that nobody asks any more is forgotten
-MOST_VALUES: Final = 200_000  # of one field; those that fewest points hold are left out
-_SUFFIXES: Final = frozenset({"jr", "sr", "ii", "iii", "iv"})
-_LESSER: Final = frozenset({"honorable", "honourable", "mention", "runner", "nominee", "finalist"})
-_WORKS: Final = frozenset({"paper", "thesis", "demo"})
-_PRIZES: Final = frozenset({"award", "awards", "prize", "prizes", "medal", "medals"})
+VALUES_CACHE_SECONDS: Final = 60.0
+UNKNOWN_NAME_CACHE_SECONDS: Final = 2.0  # where a name is unknown: it may have come since
+UNUSED_CACHE_SECONDS: Final = 600.0  # after that a build that nobody asks any more is forgotten
+MAX_VALUES: Final = 200_000  # of one field; those that fewest points hold are left out
+_NAME_SUFFIXES: Final = frozenset({"jr", "sr", "ii", "iii", "iv"})
+_LESSER_AWARD_WORDS: Final = frozenset(
+    {"honorable", "honourable", "mention", "runner", "nominee", "finalist"}
+)
+_WORK_TYPE_WORDS: Final = frozenset({"paper", "thesis", "demo"})
+_AWARD_WORDS: Final = frozenset({"award", "awards", "prize", "prizes", "medal", "medals"})
 
 
-class People:
-    """Names of persons, as ``First Last`` or ``Last, First``."""
+class PersonLookup:
+    """Finds persons by name. Values are written ``First Last`` or ``Last, First``."""
 
     def __init__(self, values: Iterable[str]) -> None:
         self._exact: defaultdict[Words, list[str]] = defaultdict(list)
-        self._by_last: defaultdict[str, list[tuple[Words, str]]] = defaultdict(list)
+        self._by_surname: defaultdict[str, list[tuple[Words, str]]] = defaultdict(list)
         for value in values:
-            if words := _name_words(value):
+            if words := _split_person_name(value):
                 self._exact[words].append(value)
-                self._by_last[words[-1]].append((words, value))
+                self._by_surname[words[-1]].append((words, value))
 
     def find(self, words: Words) -> list[str]:
-        """Who may be meant, in the order they were given.
+        """The persons these words may mean, in the order they were given.
 
         Those of exactly this name; else, those whose surname or last names it is; else, those
         whose first names agree with the given ones or their initials.
@@ -46,17 +48,17 @@ class People:
             return []
         if words in self._exact:
             return list(self._exact[words])
-        namesakes = self._by_last.get(words[-1], [])
+        namesakes = self._by_surname.get(words[-1], [])
         if ending := [value for name, value in namesakes if name[-len(words) :] == words]:
             return ending
-        return [value for name, value in namesakes if _agree(words[:-1], name[:-1])]
+        return [value for name, value in namesakes if _first_names_match(words[:-1], name[:-1])]
 
-    def has(self, words: Words) -> bool:
-        """Whether somebody has exactly this name."""
+    def has_full_name(self, words: Words) -> bool:
+        """Whether a person has exactly this name."""
         return words in self._exact
 
     def has_surname(self, word: str) -> bool:
-        return word in self._by_last
+        return word in self._by_surname
 
 
 class Found(NamedTuple):
@@ -64,12 +66,12 @@ class Found(NamedTuple):
     length: int  # words
 
 
-class Names:
-    """Names of things: declared ones with their synonyms, and what documents hold."""
+class NameLookup:
+    """Finds names of things: declared values with synonyms, and the values documents hold."""
 
     def __init__(self, values: Iterable[str], declared: Sequence[ValueSpec] = ()) -> None:
-        self._by_first: defaultdict[str, dict[Words, dict[str, None]]] = defaultdict(dict)
-        self.declared = frozenset(each.value for each in declared)
+        self._by_first_word: defaultdict[str, dict[Words, dict[str, None]]] = defaultdict(dict)
+        self.declared_values = frozenset(each.value for each in declared)
         self.values = list(dict.fromkeys([*(each.value for each in declared), *values]))
         for each in declared:
             for wording in each.synonyms:
@@ -78,14 +80,14 @@ class Names:
             self._add(value, value)
 
     @property
-    def words(self) -> Collection[str]:
-        """The first words of all names."""
-        return self._by_first.keys()
+    def first_words(self) -> Collection[str]:
+        """The first word of each name."""
+        return self._by_first_word.keys()
 
     def find(self, words: Sequence[str], start: int = 0) -> Found | None:
         """The longest name that begins at ``words[start]``."""
         best: Found | None = None
-        for name, values in self._by_first.get(words[start], {}).items():
+        for name, values in self._by_first_word.get(words[start], {}).items():
             length = len(name)
             if tuple(words[start : start + length]) != name:
                 continue
@@ -95,11 +97,11 @@ class Names:
 
     def _add(self, wording: str, value: str) -> None:
         if words := fold_words(wording):
-            self._by_first[words[0]].setdefault(words, {})[value] = None
+            self._by_first_word[words[0]].setdefault(words, {})[value] = None
 
 
-class Marks:
-    """Distinctions: prizes, badges, labels of merit."""
+class MarkLookup:
+    """Finds marks: awards, badges and similar labels."""
 
     def __init__(self, values: Iterable[str], declared: Sequence[ValueSpec] = ()) -> None:
         wordings = {value: [value] for value in values}
@@ -107,151 +109,161 @@ class Marks:
             wordings.setdefault(each.value, [each.value]).extend(each.synonyms)
         self.values = list(wordings)
         self._words = [
-            (frozenset(_singular(word) for word in fold_words(wording)), value)
+            (frozenset(_strip_plural_s(word) for word in fold_words(wording)), value)
             for value, those in wordings.items()
             for wording in those
         ]
 
     def find(self, words: Iterable[str]) -> list[str]:
-        """Those that hold all of these words, a best paper award for ``best paper`` too; lesser
-        ones, such as a runner-up, only where they are named."""
-        said = {_singular(word) for word in words} - _PRIZES
-        return self._find(said) or self._find(said - _WORKS)
+        """Marks that contain all these words; words such as "award" and "paper" may be missing.
+        Lesser marks, such as a runner-up, match only if they are named."""
+        words_without_awards = {_strip_plural_s(word) for word in words} - _AWARD_WORDS
+        return self._find_containing(words_without_awards) or self._find_containing(
+            words_without_awards - _WORK_TYPE_WORDS
+        )
 
-    def _find(self, wanted: set[str]) -> list[str]:
+    def _find_containing(self, wanted: set[str]) -> list[str]:
         return list(
             dict.fromkeys(
                 value
                 for held, value in self._words
-                if wanted and wanted <= held and not (held - wanted) & _LESSER
+                if wanted and wanted <= held and not (held - wanted) & _LESSER_AWARD_WORDS
             )
         )
 
 
-Known = People | Names | Marks
+ValueLookup = PersonLookup | NameLookup | MarkLookup
 
 
-class Values:
-    """What one build's documents hold in the fields that may be spoken of."""
+class ValueLookups:
+    """The lookups of one build: one for each field with ``said_as``."""
 
-    def __init__(self, known: Mapping[str, Known]) -> None:
-        self._known = known
+    def __init__(self, known: Mapping[str, ValueLookup]) -> None:
+        self._lookups = known
 
-    def people(self, field: str) -> People:
-        return self._get(field, People)
+    def people(self, field: str) -> PersonLookup:
+        return self._get(field, PersonLookup)
 
-    def names(self, field: str) -> Names:
-        return self._get(field, Names)
+    def names(self, field: str) -> NameLookup:
+        return self._get(field, NameLookup)
 
-    def marks(self, field: str) -> Marks:
-        return self._get(field, Marks)
+    def marks(self, field: str) -> MarkLookup:
+        return self._get(field, MarkLookup)
 
     def _get(self, field: str, kind: type[Any]) -> Any:
-        known = self._known.get(field)
+        known = self._lookups.get(field)
         return known if isinstance(known, kind) else kind(())
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    at: float
+class _CachedLookup:
+    read_at: float
     counts: Mapping[str, int]
-    known: Known
+    lookup: ValueLookup
 
 
-_kept: "WeakKeyDictionary[VectorStore, dict[tuple[str, str], _Kept]]" = WeakKeyDictionary()
-_reading = threading.Lock()
+_cache: "WeakKeyDictionary[VectorStore, dict[tuple[str, str], _CachedLookup]]" = WeakKeyDictionary()
+_refresh_lock = threading.Lock()
 
 
-def read_values(spec: IndexSpec, collection: str, *, seconds: float = KEPT_SECONDS) -> Values:
-    """What the points of the collection hold, at most ``seconds`` old.
+def get_value_lookups(
+    spec: IndexSpec, collection: str, *, max_age_seconds: float = VALUES_CACHE_SECONDS
+) -> ValueLookups:
+    """Lookups over the values in a collection, at most ``max_age_seconds`` old.
 
     Raises:
         StoreUnavailable: retry helps.
     """
-    return Values(
+    return ValueLookups(
         {
-            name: _read_field(name, field, collection, seconds)
+            name: _get_field_lookup(name, field, collection, max_age_seconds)
             for name, field in spec.metadata.items()
-            if field.said_as in _MAKERS
+            if field.said_as in _LOOKUP_CLASSES
         }
     )
 
 
-def _read_field(name: str, field: FieldSpec, collection: str, seconds: float) -> Known:
-    fields = _kept.setdefault(get_store(), {})
-    kept = fields.get((collection, name))
-    if kept is not None and _age(kept) < seconds:
-        return kept.known
+def _get_field_lookup(
+    name: str, field: FieldSpec, collection: str, max_age_seconds: float
+) -> ValueLookup:
+    fields = _cache.setdefault(get_store(), {})
+    cached = fields.get((collection, name))
+    if cached is not None and _age(cached) < max_age_seconds:
+        return cached.lookup
     # One reads: sixty thousand names take a moment. The others go by what was known before.
-    if not _reading.acquire(blocking=kept is None):
-        assert kept is not None
-        return kept.known
+    if not _refresh_lock.acquire(blocking=cached is None):
+        assert cached is not None
+        return cached.lookup
     try:
-        kept = fields.get((collection, name))
-        if kept is None or _age(kept) >= seconds:
-            kept = fields[collection, name] = _look(name, field, collection, kept)
-            for unused in [key for key, each in fields.items() if _age(each) > UNUSED_SECONDS]:
+        cached = fields.get((collection, name))
+        if cached is None or _age(cached) >= max_age_seconds:
+            cached = fields[collection, name] = _refresh_lookup(name, field, collection, cached)
+            for unused in [
+                key for key, each in fields.items() if _age(each) > UNUSED_CACHE_SECONDS
+            ]:
                 del fields[unused]
-        return kept.known
+        return cached.lookup
     finally:
-        _reading.release()
+        _refresh_lock.release()
 
 
-def _look(name: str, field: FieldSpec, collection: str, kept: _Kept | None) -> _Kept:
-    counts = get_store().facet(collection, name, limit=MOST_VALUES)
-    is_same = kept is not None and kept.counts.keys() == counts.keys()
-    known = kept.known if kept is not None and is_same else _make(field, counts)
-    return _Kept(time.monotonic(), counts, known)
+def _refresh_lookup(
+    name: str, field: FieldSpec, collection: str, cached: _CachedLookup | None
+) -> _CachedLookup:
+    counts = get_store().facet(collection, name, limit=MAX_VALUES)
+    is_same = cached is not None and cached.counts.keys() == counts.keys()
+    known = cached.lookup if cached is not None and is_same else _make_lookup(field, counts)
+    return _CachedLookup(time.monotonic(), counts, known)
 
 
-def _age(kept: _Kept) -> float:
-    return time.monotonic() - kept.at
+def _age(cached: _CachedLookup) -> float:
+    return time.monotonic() - cached.read_at
 
 
-def _make(field: FieldSpec, counts: Mapping[str, int]) -> Known:
+def _make_lookup(field: FieldSpec, counts: Mapping[str, int]) -> ValueLookup:
     if field.said_as == "person":
-        return People(counts)
-    make = _MAKERS[field.said_as]
+        return PersonLookup(counts)
+    make = _LOOKUP_CLASSES[field.said_as]
     return make(counts, field.values or ())
 
 
-_MAKERS: dict[str | None, Callable[..., Known]] = {
-    "person": People,
-    "name": Names,
-    "mark": Marks,
+_LOOKUP_CLASSES: dict[str | None, Callable[..., ValueLookup]] = {
+    "person": PersonLookup,
+    "name": NameLookup,
+    "mark": MarkLookup,
 }
 
 
 # --- Names of persons ------------------------------------------------------------------------
 
 
-def _name_words(value: str) -> Words:
+def _split_person_name(value: str) -> Words:
     last, comma, first = value.partition(",")
     return _without_suffix(fold_words(f"{first} {last}" if comma else value))
 
 
 def _without_suffix(words: Words) -> Words:
-    return words[:-1] if len(words) > 1 and words[-1] in _SUFFIXES else words
+    return words[:-1] if len(words) > 1 and words[-1] in _NAME_SUFFIXES else words
 
 
-def _agree(given: Words, first_names: Words) -> bool:
-    """Whether these may be the first names of one person: each of the fewer is found among the
-    others in their order, as it is or as an initial, and the first is the first."""
+def _first_names_match(given: Words, first_names: Words) -> bool:
+    """Whether these can be first names of one person: both begin alike, and the shorter list
+    occurs in the longer one in order; initials match full names."""
     if not given or not first_names:
         return False
     if "".join(given) == "".join(first_names):  # Kai-Wei and Kaiwei
         return True
     fewer, more = sorted((given, first_names), key=len)
-    if not _may_be(fewer[0], more[0]):
+    if not _is_same_or_initial(fewer[0], more[0]):
         return False
     rest = iter(more[1:])
-    return all(any(_may_be(each, other) for other in rest) for each in fewer[1:])
+    return all(any(_is_same_or_initial(each, other) for other in rest) for each in fewer[1:])
 
 
-def _may_be(one: str, other: str) -> bool:
+def _is_same_or_initial(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     return short == long or (len(short) == 1 and long.startswith(short))
 
 
-def _singular(word: str) -> str:
+def _strip_plural_s(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") else word

@@ -1,4 +1,4 @@
-"""Other wordings of a question, that find what its own words miss."""
+"""Other wordings of a question, by a language model or by rules, to increase recall."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,70 +7,76 @@ import regex  # for Unicode properties, which re lacks
 from pydantic import BaseModel
 
 from indexing.spec import IndexSpec
-from retrieval.questions.words import fold_words, word_set
+from retrieval.questions.words import fold_words, split_word_set
 from summaries.extractive.languages import guess_language, stop_words
 from summaries.llm import get_language_model
 from summaries.prompts import render_prompt
 
-NEAR: Final = 0.75  # share of words in common from which on two wordings are one
-MOST_CHARS: Final = 300  # of a wording
+DUPLICATE_SIMILARITY: Final = 0.75  # share of words in common from which on two wordings are one
+MAX_WORDING_CHARS: Final = 300  # of a wording
 MAX_TOKENS: Final = 400
 
 _WORD: Final = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:[-'’./+][\p{L}\p{M}\p{N}]+)*")
-_ASKING: Final = word_set(
+_QUESTION_WORDS: Final = split_word_set(
     "what which how why who whom whose where when is are was were does do did can could should "
     "would will has have"
 )
 
 
-class Wordings(BaseModel):
+class ModelWordings(BaseModel):
     queries: list[str] = []
 
 
-def ask_wordings(
+def request_wordings(
     query: str, spec: IndexSpec, count: int, *, model: str, prompt: str, patience_seconds: float
 ) -> list[str]:
-    """What a language model would search for instead; nothing of it is checked yet.
+    """Ask a language model for other wordings of a query; they are unchecked.
 
     Raises:
         LanguageModelError: by kind, as ``LanguageModel.complete``.
         InvalidSpec: there is no such prompt.
     """
     rendered = render_prompt(prompt, query, index=spec, count=count)
-    asked = get_language_model(model)
-    return asked.complete(
+    language_model = get_language_model(model)
+    return language_model.complete(
         rendered.system,
         rendered.user,
-        Wordings,
+        ModelWordings,
         max_tokens=MAX_TOKENS,
         patience_seconds=patience_seconds,
     ).value.queries
 
 
 def is_question(query: str) -> bool:
-    """Whether it asks, and does not only name or claim something."""
+    """Whether the text is a question and not a title, a claim or key words."""
     words = fold_words(query)
-    return query.rstrip().endswith(("?", "？", "؟")) or (bool(words) and words[0] in _ASKING)
+    return query.rstrip().endswith(("?", "？", "؟")) or (
+        bool(words) and words[0] in _QUESTION_WORDS
+    )
 
 
-def name_topic(query: str) -> str:
-    """The words of a question that say something, in their order: what it asks about, without
-    how it asks. All of them are kept: to search for fewer finds less."""
+def extract_keywords(query: str) -> str:
+    """All words of a question that are no stop words, in order. None is dropped: fewer words
+    find less."""
     stops = stop_words(guess_language(query, "en"))
     return " ".join(word for word in _WORD.findall(query) if word.lower() not in stops)
 
 
-def keep_diverse(query: str, others: Iterable[str], count: int) -> list[str]:
-    """The query first, then those of the others that differ from all before, ``count`` in all."""
+def drop_near_duplicates(query: str, others: Iterable[str], count: int) -> list[str]:
+    """The query, then each other wording that differs from all before it; at most ``count``."""
     kept = [query]
     for other in others:
-        wording = " ".join(other.split())[:MOST_CHARS].strip()
-        if len(kept) < count and wording and not any(_is_near(wording, each) for each in kept):
+        wording = " ".join(other.split())[:MAX_WORDING_CHARS].strip()
+        if (
+            len(kept) < count
+            and wording
+            and not any(_is_near_duplicate(wording, each) for each in kept)
+        ):
             kept.append(wording)
     return kept
 
 
-def _is_near(one: str, other: str) -> bool:
-    """By the Jaccard index of their words."""
+def _is_near_duplicate(one: str, other: str) -> bool:
+    """Whether the Jaccard index of their words reaches DUPLICATE_SIMILARITY."""
     words, others = set(fold_words(one)), set(fold_words(other))
-    return not words or len(words & others) >= NEAR * len(words | others)
+    return not words or len(words & others) >= DUPLICATE_SIMILARITY * len(words | others)

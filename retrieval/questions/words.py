@@ -1,4 +1,4 @@
-"""The words of a question, each with its place, and folded so that spellings compare."""
+"""Split text into words with offsets, and fold spellings so that they can be compared."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import regex  # for Unicode properties, which re lacks
 
-MASK = "\ufffc"  # stands for text that is not to be read: no letter, no space
-TAKEN = "\ufffb"  # likewise: it was read already
+MASK_CHAR = "\ufffc"  # stands for text that is not to be read: no letter, no space
+PARSED_CHAR = "\ufffb"  # likewise: it was read already
 Span = tuple[int, int]
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
-_LETTERS = str.maketrans(  # those that no decomposition takes apart
+_LETTER_FOLDING = str.maketrans(  # those that no decomposition takes apart
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
 
@@ -28,49 +28,50 @@ class Word(NamedTuple):
 
     @property
     def is_acronym(self) -> bool:
-        """Two capital letters or more, as in ACL and SemEval."""
+        """Whether it has two capital letters or more, such as ACL and SemEval."""
         return sum(letter.isupper() for letter in self.text) > 1
 
 
-def fold(text: str) -> str:
-    """Without case and accents: ``Schütze`` and ``SCHUTZE`` are one."""
+def fold_spelling(text: str) -> str:
+    """Remove case and accents: ``Schütze`` and ``SCHUTZE`` become equal."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text)
     bare = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
-    return bare.casefold().translate(_LETTERS)
+    return bare.casefold().translate(_LETTER_FOLDING)
 
 
 def split_words(text: str) -> list[Word]:
-    """Letters and digits; whatever else stands between words parts them."""
+    """Split into runs of letters and digits, with their offsets."""
     return [
-        Word(found[0], found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text)
+        Word(found[0], found.start(), found.end(), fold_spelling(found[0]))
+        for found in _WORD.finditer(text)
     ]
 
 
 def fold_words(text: str) -> tuple[str, ...]:
-    return tuple(fold(word) for word in _WORD.findall(text))
+    return tuple(fold_spelling(word) for word in _WORD.findall(text))
 
 
-def is_title(words: Sequence[Word]) -> bool:
-    """Whether they are written as a title: Most of Them With Capitals."""
+def is_title_case(words: Sequence[Word]) -> bool:
+    """Whether the words are in Title Case: at least 60% of more than four begin with a capital."""
     lettered = [word for word in words if word.text[0].isalpha()]
     capitals = sum(word.is_capitalised for word in lettered)
     return len(lettered) > 4 and 5 * capitals >= 3 * len(lettered)
 
 
-def mask(text: str, spans: Iterable[Span], by: str = MASK) -> str:
-    """The text with these spans unreadable, and every other character where it was."""
+def mask_spans(text: str, spans: Iterable[Span], char: str = MASK_CHAR) -> str:
+    """Overwrite these spans with a mask character; offsets stay the same."""
     for start, end in spans:
-        text = text[:start] + by * (end - start) + text[end:]
+        text = text[:start] + char * (end - start) + text[end:]
     return text
 
 
-def word_set(words: str) -> frozenset[str]:
-    """A set of words, written with spaces between them."""
+def split_word_set(words: str) -> frozenset[str]:
+    """Split a space-separated string into a set of words."""
     return frozenset(words.split())
 
 
-MONTHS = word_set(
+MONTHS = split_word_set(
     "january february march april may june july august september october november december"
 )

@@ -11,7 +11,7 @@ from core.exceptions import InvalidInput, Malformed
 from core.parsers import load_json
 from core.serializers import StrictSerializer, StringField, invalid_input
 from retrieval.context import MAX_WINDOW
-from retrieval.pipelines.running import MAX_ANSWER_HITS, Question
+from retrieval.pipelines.running import MAX_ANSWER_HITS, AskRequest
 from retrieval.search import (
     MAX_ARTIFACTS,
     MAX_LIMIT,
@@ -262,13 +262,13 @@ def read_image_request(content: Any) -> tuple[SearchRequest, bool]:
     return _make_space_request(values, values["query"]), values["with_text"]
 
 
-def read_question(content: Any) -> Question:
+def read_question(content: Any) -> AskRequest:
     """
     Raises:
         InvalidInput: the first thing wrong with it.
     """
     values = _read(_ask_parameters, content)
-    return Question(
+    return AskRequest(
         index=values["index"],
         query=values["query"],
         filter=values.get("filter"),

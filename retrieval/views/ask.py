@@ -31,7 +31,7 @@ from rest_framework.views import APIView
 
 from retrieval.asking import Event, Position, ask
 from retrieval.awaiting import in_thread
-from retrieval.pipelines.running import Found, Question, check_question
+from retrieval.pipelines.running import AskRequest, Found, check_ask_request
 from retrieval.serializers.answers import render_found
 from retrieval.serializers.requests import (
     AskParametersSerializer,
@@ -63,7 +63,7 @@ class _AnyForm(BaseContentNegotiation):
 class _Read(HttpResponse):
     """A question that may be answered, on its way from the thread that read it."""
 
-    def __init__(self, question: Question, holder: str, since: Position | None) -> None:
+    def __init__(self, question: AskRequest, holder: str, since: Position | None) -> None:
         super().__init__()
         self.question = question
         self.holder = holder
@@ -115,7 +115,7 @@ class AskView(APIView):
         question = read_question(content)
         last_id = request.headers.get("Last-Event-ID")
         since = Position.parse(last_id) if last_id else None
-        check_question(question)
+        check_ask_request(question)
         return _Read(question, str(request.user), since)
 
 
@@ -147,7 +147,7 @@ answer_question.cls = AskView  # type: ignore[attr-defined]
 answer_question.initkwargs = {}  # type: ignore[attr-defined]
 
 
-def _render(question: Question, found: Found) -> dict[str, Any]:
+def _render(question: AskRequest, found: Found) -> dict[str, Any]:
     enqueue_planning(found.stale_artifact_ids)
     return render_found(question, found)
 

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from retrieval.exceptions import InvalidPipeline
-from retrieval.pipelines.declaring import Declaration, read_declarations
+from retrieval.pipelines.declaring import PipelineDeclaration, read_declarations
 
 
 class PipelineComponentSerializer(serializers.Serializer):
@@ -81,7 +81,7 @@ def _read_pipelines() -> tuple[list[dict[str, Any]], list[str]]:
     return pipelines, mistakes
 
 
-def render_pipeline(declaration: Declaration) -> dict[str, Any]:
+def render_pipeline(declaration: PipelineDeclaration) -> dict[str, Any]:
     components = declaration.components
     return {
         "name": declaration.name,
@@ -93,7 +93,7 @@ def render_pipeline(declaration: Declaration) -> dict[str, Any]:
                 "type": components[name].type_name,
                 "init_parameters": components[name].init_parameters,
             }
-            for name in declaration.order
+            for name in declaration.execution_order
         ],
         "connections": [connection.model_dump() for connection in declaration.connections],
     }

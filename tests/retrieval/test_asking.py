@@ -10,10 +10,10 @@ from indexing.spec import IndexSpec
 from retrieval import asking
 from retrieval.asking import Event, Position
 from retrieval.passages import Answer, Passage, Refusal
-from retrieval.pipelines.running import Found, Question
+from retrieval.pipelines.running import AskRequest, Found
 from retrieval.search import Hit
 
-QUESTION = Question(index="plain", query="What is it?")
+QUESTION = AskRequest(index="plain", query="What is it?")
 PIECES = ["One. ", "Two. ", "Three."]
 TEXT = "".join(PIECES)
 
@@ -38,7 +38,7 @@ class Pipeline:
             yield self.found
             if self.found.refusal:
                 return
-            rest = TEXT[len(question.begun) :]
+            rest = TEXT[len(question.partial_answer) :]
             for number, piece in enumerate(p for p in PIECES if p in rest):
                 if number == self.breaks_after:
                     await asyncio.sleep(60)
@@ -52,7 +52,7 @@ class Pipeline:
 def pipeline(monkeypatch):
     cache.clear()
     pipeline = Pipeline()
-    monkeypatch.setattr(asking, "run", pipeline)
+    monkeypatch.setattr(asking, "run_pipeline", pipeline)
     return pipeline
 
 
@@ -131,7 +131,7 @@ class TestABrokenAnswer:
         first = ask(most=2)
         ask(since=first[-1].id)
 
-        assert [question.begun for question in pipeline.asked] == ["", "One. "]
+        assert [question.partial_answer for question in pipeline.asked] == ["", "One. "]
 
     def test_brings_what_was_written_and_not_received(self, pipeline):
         first = ask(most=3)

@@ -1,4 +1,4 @@
-"""Reading a question by rules, for English; what they do not know, they leave in the query."""
+"""Parse English questions by rules. Text that no rule matches stays in the query."""
 
 import re
 from collections import Counter
@@ -9,63 +9,76 @@ from functools import lru_cache
 from typing import Final
 
 from indexing.spec import IndexSpec
-from retrieval.questions.clauses import Clause, Reading, find_remainder, join_filters
-from retrieval.questions.english.marks import find_marks
-from retrieval.questions.english.names import find_names
-from retrieval.questions.english.people import MOST_NAMESAKES, Crowd, Trouble, find_people
-from retrieval.questions.english.years import find_years, says_years
-from retrieval.questions.values import Marks, Names, People, Values
-from retrieval.questions.words import MASK, TAKEN, Span, mask, split_words
+from retrieval.questions.clauses import Clause, ParsedQuestion, extract_topic, join_filters
+from retrieval.questions.english.marks import find_mark_clauses
+from retrieval.questions.english.names import find_name_clauses
+from retrieval.questions.english.people import (
+    MAX_NAMESAKES,
+    NameProblem,
+    TooManyNamesakes,
+    find_person_clauses,
+)
+from retrieval.questions.english.years import find_year_clauses, find_year_phrases
+from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, ValueLookups
+from retrieval.questions.words import MASK_CHAR, PARSED_CHAR, Span, mask_spans, split_words
 from summaries.extractive.languages import LANGUAGES, stop_words
 
-MAX_CHARS: Final = 1_000  # a longer one is a text and no sentence with filters
+MAX_PARSED_CHARS: Final = 1_000  # a longer one is a text and no sentence with filters
 
 _QUOTED: Final = re.compile(r"\"[^\"]+\"|“[^”]+”|„[^“”]+[“”]|«[^»]+»")
 
 
 @dataclass(slots=True)
-class Findings:
-    """What was read out of one question so far. ``text`` is the question with all that may not
-    be read, and all that was, made unreadable."""
+class ClauseCollector:
+    """Collects the clauses and notes of one question. ``unparsed_text`` is the question with
+    protected and already parsed spans masked."""
 
     question: str
-    text: str
+    unparsed_text: str
     clauses: list[Clause] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    unhonoured: list[Span] = field(default_factory=list)  # filters that are noted and not taken
-    has_unknown: bool = False
+    unapplied_spans: list[Span] = field(
+        default_factory=list
+    )  # filters that are noted and not taken
+    has_unknown_name: bool = False
 
-    def take(self, clauses: Sequence[Clause]) -> None:
+    def add_clauses(self, clauses: Sequence[Clause]) -> None:
         self.clauses += clauses
-        self.text = mask(self.text, [(each.start, each.end) for each in clauses], TAKEN)
+        self.unparsed_text = mask_spans(
+            self.unparsed_text, [(each.start, each.end) for each in clauses], PARSED_CHAR
+        )
 
-    def is_free(self, start: int, end: int) -> bool:
-        return not {MASK, TAKEN} & set(self.text[start:end])
+    def is_unparsed(self, start: int, end: int) -> bool:
+        return not {MASK_CHAR, PARSED_CHAR} & set(self.unparsed_text[start:end])
 
-    def said(self, start: int, end: int) -> str:
+    def get_words(self, start: int, end: int) -> str:
         return " ".join(self.question[start:end].split())
 
-    def reading(self) -> Reading:
-        honoured = [(clause.start, clause.end) for clause in self.clauses]
-        remainder = find_remainder(self.question, honoured)
+    def make_parsed_question(self) -> ParsedQuestion:
+        applied_spans = [(clause.start, clause.end) for clause in self.clauses]
+        remainder = extract_topic(self.question, applied_spans)
         self.clauses.sort(key=lambda clause: clause.start)
-        return Reading(
+        return ParsedQuestion(
             query=remainder or self.question.strip(),
             filter=join_filters(clause.condition for clause in self.clauses),
             notes=tuple(dict.fromkeys(self.notes)),
-            topic=find_remainder(self.question, [*honoured, *self.unhonoured]),
-            has_unknown=self.has_unknown,
+            topic=extract_topic(self.question, [*applied_spans, *self.unapplied_spans]),
+            has_unknown_name=self.has_unknown_name,
         )
 
 
-def read_question(question: str, spec: IndexSpec, values: Values, today: date) -> Findings:
-    """The filters of a question, by the fields the spec says people speak of."""
-    findings = Findings(question, question)
+def parse_question(
+    question: str, spec: IndexSpec, values: ValueLookups, today: date
+) -> ClauseCollector:
+    """Find the filters of a question for the spec's fields with ``said_as``."""
+    findings = ClauseCollector(question, question)
     if not any(about.said_as for about in spec.metadata.values()):
         return findings
-    if len(question) > MAX_CHARS or is_foreign(question):
+    if len(question) > MAX_PARSED_CHARS or is_not_english(question):
         return findings
-    findings.text = mask(question, [*find_quoted(question), *find_identifiers(question, spec)])
+    findings.unparsed_text = mask_spans(
+        question, [*find_quoted_spans(question), *find_identifier_spans(question, spec)]
+    )
     _read_marks(findings, spec, values)
     _read_names(findings, spec, values)
     _read_people(findings, spec, values)
@@ -73,30 +86,30 @@ def read_question(question: str, spec: IndexSpec, values: Values, today: date) -
     return findings
 
 
-def find_quoted(question: str) -> list[Span]:
+def find_quoted_spans(question: str) -> list[Span]:
     return [found.span() for found in _QUOTED.finditer(question)]
 
 
-def find_identifiers(question: str, spec: IndexSpec) -> list[Span]:
-    """Where documents are named by one of the patterns the spec declares."""
+def find_identifier_spans(question: str, spec: IndexSpec) -> list[Span]:
+    """Spans of document identifiers, by the patterns the spec declares."""
     return [
         found.span()
         for each in spec.identifiers.values()
-        for found in _whole(each.pattern).finditer(question)
+        for found in _compile_whole_word(each.pattern).finditer(question)
     ]
 
 
 @lru_cache(maxsize=256)
-def _whole(pattern: str) -> re.Pattern[str]:
+def _compile_whole_word(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
 
 
-def is_foreign(question: str) -> bool:
-    """Whether its function words are of another language than English."""
+def is_not_english(question: str) -> bool:
+    """Whether the stop words of the question belong to a language other than English."""
     hits: Counter[str] = Counter()
     for word in {word.text.lower() for word in split_words(question)}:
-        those = ["en"] if word in stop_words("en") else LANGUAGES
-        hits.update(language for language in those if word in stop_words(language))
+        languages = ["en"] if word in stop_words("en") else LANGUAGES
+        hits.update(language for language in languages if word in stop_words(language))
     english = hits.pop("en", 0)
     return any(count >= 2 and count > english for count in hits.values())
 
@@ -104,89 +117,105 @@ def is_foreign(question: str) -> bool:
 # --- One field after the other ---------------------------------------------------------------
 
 
-def fields_said_as(spec: IndexSpec, manner: str) -> list[str]:
-    return [name for name, about in spec.metadata.items() if about.said_as == manner]
+def find_fields_said_as(spec: IndexSpec, said_as: str) -> list[str]:
+    return [name for name, about in spec.metadata.items() if about.said_as == said_as]
 
 
-def year_field(spec: IndexSpec) -> str | None:
-    """The one that years in a question are about: the first declared."""
-    return next(iter(fields_said_as(spec, "year")), None)
+def get_year_field(spec: IndexSpec) -> str | None:
+    """The field that years in a question apply to: the first with ``said_as: year``."""
+    return next(iter(find_fields_said_as(spec, "year")), None)
 
 
-def _read_marks(findings: Findings, spec: IndexSpec, values: Values) -> None:
-    fields = fields_said_as(spec, "mark")
+def _read_marks(findings: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
+    fields = find_fields_said_as(spec, "mark")
     for name in fields:
-        clauses, troubles = find_marks(findings.text, name, values.marks(name))
-        findings.take(clauses)
-        _note(findings, troubles, name)
+        clauses, troubles = find_mark_clauses(findings.unparsed_text, name, values.marks(name))
+        findings.add_clauses(clauses)
+        _add_problem_notes(findings, troubles, name)
     if not fields:
-        _, troubles = find_marks(findings.text, "", Marks(()))
-        _note(findings, troubles, "", "does not say which documents won a prize")
+        _, troubles = find_mark_clauses(findings.unparsed_text, "", MarkLookup(()))
+        _add_problem_notes(findings, troubles, "", "does not say which documents won a prize")
 
 
-def _read_names(findings: Findings, spec: IndexSpec, values: Values) -> None:
-    fields = fields_said_as(spec, "name")
-    unknown: list[Trouble] = []
+def _read_names(findings: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
+    fields = find_fields_said_as(spec, "name")
+    unknown: list[NameProblem] = []
     for name in fields:
-        clauses, troubles = find_names(
-            findings.text, name, values.names(name), year_field=year_field(spec)
+        clauses, troubles = find_name_clauses(
+            findings.unparsed_text, name, values.names(name), year_field=get_year_field(spec)
         )
-        findings.take(clauses)
+        findings.add_clauses(clauses)
         # What one field does not know, another may.
         unknown = troubles if name == fields[0] else [each for each in troubles if each in unknown]
     if fields:
-        _note(findings, unknown, " or ".join(fields))
+        _add_problem_notes(findings, unknown, " or ".join(fields))
     else:
-        _, troubles = find_names(findings.text, "", Names(()))
-        _note(findings, troubles, "", "does not say where a document appeared")
+        _, troubles = find_name_clauses(findings.unparsed_text, "", NameLookup(()))
+        _add_problem_notes(findings, troubles, "", "does not say where a document appeared")
 
 
-def _read_people(findings: Findings, spec: IndexSpec, values: Values) -> None:
-    fields = fields_said_as(spec, "person")
+def _read_people(findings: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
+    fields = find_fields_said_as(spec, "person")
     for name in fields[:1]:  # "by" is said of one
-        clauses, troubles = find_people(findings.text, name, values.people(name))
-        findings.take(clauses)
-        _note(findings, troubles, name)
+        clauses, troubles = find_person_clauses(findings.unparsed_text, name, values.people(name))
+        findings.add_clauses(clauses)
+        _add_problem_notes(findings, troubles, name)
     if not fields:
-        _, troubles = find_people(findings.text, "", People(()))
-        _note(findings, troubles, "", "does not say who wrote a document")
+        _, troubles = find_person_clauses(findings.unparsed_text, "", PersonLookup(()))
+        _add_problem_notes(findings, troubles, "", "does not say who wrote a document")
 
 
-def _read_years(findings: Findings, spec: IndexSpec, values: Values, today: date) -> None:
-    name = year_field(spec)
+def _read_years(
+    findings: ClauseCollector, spec: IndexSpec, values: ValueLookups, today: date
+) -> None:
+    name = get_year_field(spec)
     if name is None:
-        for said in says_years(findings.text, today):
+        for said in find_year_phrases(findings.unparsed_text, today):
             findings.notes.append(
                 f"“{' '.join(said.split())}” is not filtered by: this index does not say when a "
                 "document appeared. The words are searched for instead."
             )
         return
-    names = {word for each in fields_said_as(spec, "name") for word in values.names(each).words}
-    years = find_years(findings.text, name, today, names)
-    findings.take([year.clause for year in years])
+    names = {
+        word
+        for each in find_fields_said_as(spec, "name")
+        for word in values.names(each).first_words
+    }
+    years = find_year_clauses(findings.unparsed_text, name, today, names)
+    findings.add_clauses([year.clause for year in years])
     for year in years:
         if year.month:
-            said = findings.said(year.clause.start, year.clause.end)
+            said = findings.get_words(year.clause.start, year.clause.end)
             findings.notes.append(
                 f"“{said}” is filtered by the year alone: {name} holds no months."
             )
 
 
-def _note(findings: Findings, troubles: Sequence[Trouble], name: str, lack: str = "") -> None:
-    for trouble in troubles:
-        if isinstance(trouble, Crowd):
+def _add_problem_notes(
+    findings: ClauseCollector,
+    problems: Sequence[NameProblem],
+    field_name: str,
+    missing_field: str = "",
+) -> None:
+    for trouble in problems:
+        if isinstance(trouble, TooManyNamesakes):
             findings.notes.append(
-                f"{trouble.count} {name} are called {trouble.name}; the filter names the "
-                f"{MOST_NAMESAKES} with most documents."
+                f"{trouble.count} {field_name} are called {trouble.name}; the filter names the "
+                f"{MAX_NAMESAKES} with most documents."
             )
-        elif findings.is_free(trouble.start, trouble.end):
-            findings.unhonoured.append((trouble.start, trouble.end))
-            findings.has_unknown = findings.has_unknown or not lack
+        elif findings.is_unparsed(trouble.start, trouble.end):
+            findings.unapplied_spans.append((trouble.start, trouble.end))
+            findings.has_unknown_name = findings.has_unknown_name or not missing_field
             findings.notes.append(
-                note_unknown(findings.said(trouble.start, trouble.end), trouble.name, name, lack)
+                make_unknown_note(
+                    findings.get_words(trouble.start, trouble.end),
+                    trouble.name,
+                    field_name,
+                    missing_field,
+                )
             )
 
 
-def note_unknown(said: str, value: str, name: str, lack: str = "") -> str:
-    why = f"this index {lack}" if lack else f"{name} holds no {value} here"
-    return f"“{said}” is not filtered by: {why}. The words are searched for instead."
+def make_unknown_note(phrase: str, value: str, field_name: str, missing_field: str = "") -> str:
+    why = f"this index {missing_field}" if missing_field else f"{field_name} holds no {value} here"
+    return f"“{phrase}” is not filtered by: {why}. The words are searched for instead."

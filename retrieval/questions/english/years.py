@@ -1,7 +1,7 @@
-"""Years and spans of years: "since 2019", "2015–2018", "the 1990s", "in the last 3 years".
+"""Find filters for years: "since 2019", "2015–2018", "the 1990s", "in the last 3 years".
 
-A number is taken for a year where the words around it say so; "the 2000 most frequent words",
-"SemEval-2017" and "P19-1001" hold none.
+A number counts as a year only if the words around it show that: "the 2000 most frequent words",
+"SemEval-2017" and "P19-1001" contain none.
 """
 
 import re
@@ -9,32 +9,40 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import date
 from typing import Final, NamedTuple
 
-from retrieval.questions.clauses import DOCUMENTS, Clause, one_or_many
-from retrieval.questions.words import TAKEN, Word, is_title, mask, split_words, word_set
+from retrieval.questions.clauses import DOCUMENT_WORDS_PATTERN, Clause, unwrap_single
+from retrieval.questions.words import (
+    PARSED_CHAR,
+    Word,
+    is_title_case,
+    mask_spans,
+    split_word_set,
+    split_words,
+)
 from summaries.extractive.languages import LANGUAGES, stop_words
 
-Bounds = dict[str, int] | int | list[int]
+YearValue = dict[str, int] | int | list[int]
 
 _YEAR: Final = r"(?<![\w.,/#$€£-])(?:1[5-9]|20)\d\d"
-_WHOLE: Final = r"(?!\w|%|[.,]\d|\.\w|-\w)"  # what may not follow
+_NUMBER_END: Final = r"(?!\w|%|[.,]\d|\.\w|-\w)"  # what may not follow
 _MONTH: Final = (
     r"(?P<month>(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?\s+(?:\d{1,2},?\s+)?)"
 )
-_NOT: Final = (
+_NEGATION: Final = (
     r"(?P<no>\b(?:but\s+)?(?:not|except(?:\s+for)?|excluding|without|other\s+than)\s+"
-    rf"(?:(?:those|any|ones|{DOCUMENTS})\s+)?)?"
+    rf"(?:(?:those|any|ones|{DOCUMENT_WORDS_PATTERN})\s+)?)?"
 )
-_LEAD: Final = (
+_OPTIONAL_PUBLISHED: Final = (
     r"(?:\b(?:(?:that|which)\s+)?(?:(?:was|were|have\s+been|has\s+been|are)\s+)?"
     r"(?:published|written|presented|released|appeared|appearing|dated|printed)\s+)?"
 )
 _THE: Final = r"(?:the\s+)?(?:years?\s+)?"
-_LISTED: Final = (
-    rf"{_YEAR}{_WHOLE}(?:(?:\s*,\s*|\s*/\s*|\s+&\s+|,?\s+and\s+|,?\s+or\s+){_YEAR}{_WHOLE})*"
+_YEAR_LIST: Final = (
+    rf"{_YEAR}{_NUMBER_END}"
+    rf"(?:(?:\s*,\s*|\s*/\s*|\s+&\s+|,?\s+and\s+|,?\s+or\s+){_YEAR}{_NUMBER_END})*"
 )
 _TO: Final = r"(?:\s*[-–—]\s*|\s+(?:to|until|till|through|thru)\s+)"
-_NUMBERS: Final = {
+_NUMBER_WORDS: Final = {
     word: number
     for number, word in enumerate(
         [
@@ -54,61 +62,63 @@ _NUMBERS: Final = {
         start=1,
     )
 }
-_COUNT: Final = rf"(?:\d{{1,2}}|{'|'.join(_NUMBERS)})"
+_COUNT: Final = rf"(?:\d{{1,2}}|{'|'.join(_NUMBER_WORDS)})"
 
 # What is counted, not dated, in "the 2000 most frequent words" and "after 2000 steps".
-_COUNTED: Final = word_set(
+_COUNTED_NOUNS: Final = split_word_set(
     "most more least best top different unique word token sentence example document million "
     "billion thousand hundred dimensional hour hz random"
 )
-_BEFORE_NUMBERS: Final = word_set(
+_BEFORE_NUMBERS: Final = split_word_set(
     "top first last next about over under only least most than version task step page "
     "vocabulary size of number and or to is seit ab"
 )
-_BOUNDING: Final = word_set(
+_RANGE_WORDS: Final = split_word_set(
     "since before after until till last past later earlier newer older onwards"
 )
-_DATING: Final = _BOUNDING | {"between", "from", "published", "years"}
-_NOT_PLURALS: Final = word_set(
+_DATE_WORDS: Final = _RANGE_WORDS | {"between", "from", "published", "years"}
+_NOT_PLURALS: Final = split_word_set(
     "as is was has this across versus papers articles publications works studies plus perhaps "
     "always towards besides"
 )
 
 
-class Read(NamedTuple):
-    bounds: Bounds
+class YearCondition(NamedTuple):
+    bounds: YearValue
     month: str = ""  # said besides, and more than a year can honour
 
 
-class Year(NamedTuple):
+class YearClause(NamedTuple):
     clause: Clause
     month: str
 
 
-def find_years(text: str, field: str, today: date, names: Collection[str] = ()) -> list[Year]:
-    """Every clause about years in ``text``, whose masked parts are left alone.
+def find_year_clauses(
+    text: str, field: str, today: date, names: Collection[str] = ()
+) -> list[YearClause]:
+    """Clauses about years in the unmasked parts of ``text``.
 
     ``names``: folded words after which a number at the end of a question belongs to a name.
     """
-    found: list[Year] = []
-    is_titled = is_title(split_words(text))
+    found: list[YearClause] = []
+    is_titled = is_title_case(split_words(text))
     for pattern, read in _PATTERNS:
         for match in pattern.finditer(text):
-            if _counts_something(text, match) or (is_titled and not _is_dated(match)):
+            if _is_count(text, match) or (is_titled and not _has_range_word(match)):
                 continue
-            if pattern is _LAST and _belongs_to_name(text, match, names):
+            if pattern is _TRAILING_YEAR and _is_part_of_name(text, match, names):
                 continue
             bounds, month = read(match, today)
             excluded = bool(match.groupdict().get("no"))
             clause = Clause(*match.span(), {field: bounds}, excluded)
-            found.append(Year(clause, month.strip()))
-            text = mask(text, [match.span()], TAKEN)
+            found.append(YearClause(clause, month.strip()))
+            text = mask_spans(text, [match.span()], PARSED_CHAR)
     return _join_alternatives(text, sorted(found, key=lambda year: year.clause.start))
 
 
-def _join_alternatives(text: str, years: Sequence[Year]) -> list[Year]:
-    """Of "before 2010 or after 2020", which no year can be both, one clause for either."""
-    joined: list[Year] = []
+def _join_alternatives(text: str, years: Sequence[YearClause]) -> list[YearClause]:
+    """Join clauses around "or", such as "before 2010 or after 2020", into one ``any_of`` clause."""
+    joined: list[YearClause] = []
     for year in years:
         before = joined[-1] if joined else None
         between = "" if before is None else text[before.clause.end : year.clause.start]
@@ -117,34 +127,34 @@ def _join_alternatives(text: str, years: Sequence[Year]) -> list[Year]:
             continue
         either = {"any_of": [before.clause.condition, year.clause.condition]}
         clause = Clause(before.clause.start, year.clause.end, either)
-        joined[-1] = Year(clause, before.month or year.month)
+        joined[-1] = YearClause(clause, before.month or year.month)
     return joined
 
 
 # --- What dates, what counts and what names ------------------------------------------------
 
 
-def _is_dated(match: re.Match[str]) -> bool:
-    """Whether it bounds the time of what is sought, and not of what a title is about."""
-    return any(word.folded in _BOUNDING for word in split_words(match[0]))
+def _has_range_word(match: re.Match[str]) -> bool:
+    """Whether it has a range word such as "since", so that it is no part of a title."""
+    return any(word.folded in _RANGE_WORDS for word in split_words(match[0]))
 
 
-def _counts_something(text: str, match: re.Match[str]) -> bool:
+def _is_count(text: str, match: re.Match[str]) -> bool:
     if not match[0][-1].isdigit() or match.groupdict().get("firm"):
         return False
     following = split_words(text[match.end() : match.end() + 40])
     if not following or text[match.end() : match.end() + following[0].start].strip():
         return False
     word = following[0].text
-    if word.casefold() in _COUNTED:
+    if word.casefold() in _COUNTED_NOUNS:
         return True
     is_plural = word.islower() and len(word) > 3 and word.endswith("s") and not word.endswith("ss")
     return is_plural and word not in _NOT_PLURALS
 
 
-def _belongs_to_name(text: str, match: re.Match[str], names: Collection[str]) -> bool:
-    """Whether the word before a number at the end of a question makes it a part of a name or
-    count; or a word of another language, whose meaning nothing here knows."""
+def _is_part_of_name(text: str, match: re.Match[str], names: Collection[str]) -> bool:
+    """Whether the word before a final number makes it part of a name or count. A stop word of
+    another language does too, as its meaning is unknown."""
     words = split_words(text[: match.start()])
     if not words:
         return True
@@ -159,19 +169,19 @@ def _belongs_to_name(text: str, match: re.Match[str], names: Collection[str]) ->
 # --- Patterns --------------------------------------------------------------------------------
 
 
-def _years(match: re.Match[str], group: str) -> list[int]:
+def _parse_years(match: re.Match[str], group: str) -> list[int]:
     return [int(year) for year in re.findall(r"\d{4}", match[group])]
 
 
-def _between(match: re.Match[str], today: date) -> Read:
+def _read_range(match: re.Match[str], today: date) -> YearCondition:
     first, last = match["first"], match["last"]
     if len(last) == 2:
         last = first[:2] + last
     low, high = sorted((int(first), int(last)))
-    return Read({"gte": low, "lte": high}, match["month"] or "")
+    return YearCondition({"gte": low, "lte": high}, match["month"] or "")
 
 
-def _decade(match: re.Match[str], today: date) -> Read:
+def _read_decade(match: re.Match[str], today: date) -> YearCondition:
     digits = match["decade"].strip("'’")
     if len(digits) == 2:
         digits = ("19" if digits >= "50" else "20") + digits
@@ -181,168 +191,170 @@ def _decade(match: re.Match[str], today: date) -> Read:
     )
     cue = " ".join((match["cue"] or "").lower().split())
     if cue == "since":
-        return Read({"gte": first + low})
+        return YearCondition({"gte": first + low})
     if cue == "after":
-        return Read({"gt": first + high})
+        return YearCondition({"gt": first + high})
     if cue in {"before", "prior to"}:
-        return Read({"lt": first + low})
+        return YearCondition({"lt": first + low})
     if cue in {"until", "till", "up to"}:
-        return Read({"lte": first + high})
-    return Read({"gte": first + low, "lte": first + high})
+        return YearCondition({"lte": first + high})
+    return YearCondition({"gte": first + low, "lte": first + high})
 
 
-def _lately(match: re.Match[str], today: date) -> Read:
-    """From the first of the years it reaches into, so that nothing of the time is left out."""
+def _read_relative_time(match: re.Match[str], today: date) -> YearCondition:
+    """Relative time ("last 3 years") as bounds that include the first year it touches."""
     if match["this"]:
-        return Read(today.year)
+        return YearCondition(today.year)
     if match["unit"]:
         count, unit = 1, match["unit"].lower()
         if unit == "year" and match["which"].lower() != "past" and not match["since"]:
-            return Read(today.year - 1)
+            return YearCondition(today.year - 1)
     else:
         said, unit = match["count"].lower(), match["units"].lower()
-        count = int(said) if said.isdigit() else _NUMBERS[said]
+        count = int(said) if said.isdigit() else _NUMBER_WORDS[said]
     years = {"y": count, "d": 10 * count, "m": -(-count // 12)}[unit[0]]
-    return Read({"gte": today.year - years})
+    return YearCondition({"gte": today.year - years})
 
 
-def _bound(name: str) -> Callable[[re.Match[str], date], Read]:
-    def read(match: re.Match[str], today: date) -> Read:
+def _make_bound_reader(name: str) -> Callable[[re.Match[str], date], YearCondition]:
+    def read(match: re.Match[str], today: date) -> YearCondition:
         groups = match.groupdict()
-        [year] = _years(match, "year")
-        return Read({name: year}, groups.get("month") or "")
+        [year] = _parse_years(match, "year")
+        return YearCondition({name: year}, groups.get("month") or "")
 
     return read
 
 
-def _beyond(name: str) -> Callable[[re.Match[str], date], Read]:
-    """A month of the year itself lies within: "after May 2019" is in part of 2019."""
+def _make_strict_bound_reader(name: str) -> Callable[[re.Match[str], date], YearCondition]:
+    """Make a reader for after/before; with a month the year is included ("after May 2019")."""
 
-    def read(match: re.Match[str], today: date) -> Read:
-        [year] = _years(match, "year")
+    def read(match: re.Match[str], today: date) -> YearCondition:
+        [year] = _parse_years(match, "year")
         month = match["month"] or ""
-        return Read({f"{name}e" if month else name: year}, month)
+        return YearCondition({f"{name}e" if month else name: year}, month)
 
     return read
 
 
-def _equal(match: re.Match[str], today: date) -> Read:
-    years = _years(match, "year")
-    return Read(one_or_many(list(dict.fromkeys(years))), match.groupdict().get("month") or "")
+def _read_listed_years(match: re.Match[str], today: date) -> YearCondition:
+    years = _parse_years(match, "year")
+    return YearCondition(
+        unwrap_single(list(dict.fromkeys(years))), match.groupdict().get("month") or ""
+    )
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_ONE: Final = rf"{_THE}{_MONTH}?(?P<year>{_YEAR}{_WHOLE})"
-_LAST: Final = _compile(rf"(?P<year>{_YEAR})(?=\s*[?.!]?\s*$)")
+_SINGLE_YEAR: Final = rf"{_THE}{_MONTH}?(?P<year>{_YEAR}{_NUMBER_END})"
+_TRAILING_YEAR: Final = _compile(rf"(?P<year>{_YEAR})(?=\s*[?.!]?\s*$)")
 
 # Tried in turn; what one has read, the next ones do not see.
-_PATTERNS: Final[list[tuple[re.Pattern[str], Callable[[re.Match[str], date], Read]]]] = [
+_PATTERNS: Final[list[tuple[re.Pattern[str], Callable[[re.Match[str], date], YearCondition]]]] = [
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?:in|from|since|during|for|within|over)\s+)?{_THE}{_MONTH}?"
-            rf"(?<!\()(?P<first>{_YEAR}){_TO}(?:\w+\s+)??(?P<last>(?:1[5-9]|20)\d\d{_WHOLE})"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:in|from|since|during|for|within|over)\s+)?{_THE}{_MONTH}?"
+            rf"(?<!\()(?P<first>{_YEAR}){_TO}(?:\w+\s+)??(?P<last>(?:1[5-9]|20)\d\d{_NUMBER_END})"
         ),
-        _between,
+        _read_range,
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}\bbetween\s+{_THE}{_MONTH}?(?P<first>{_YEAR})\s+and\s+(?:\w+\s+)??"
-            rf"(?P<last>(?:1[5-9]|20)\d\d{_WHOLE})"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}\bbetween\s+{_THE}{_MONTH}?(?P<first>{_YEAR})\s+and\s+(?:\w+\s+)??"
+            rf"(?P<last>(?:1[5-9]|20)\d\d{_NUMBER_END})"
         ),
-        _between,
+        _read_range,
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?:in|from|during)\s+)?{_THE}(?P<month>)(?P<first>{_YEAR})"
-            rf"\s*[-–—/]\s*(?P<last>\d\d{_WHOLE})"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:in|from|during)\s+)?{_THE}(?P<month>)(?P<first>{_YEAR})"
+            rf"\s*[-–—/]\s*(?P<last>\d\d{_NUMBER_END})"
         ),
-        _between,
+        _read_range,
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?P<cue>since|before|after|until|till|in|from|during|of|prior\s+to"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?P<cue>since|before|after|until|till|in|from|during|of|prior\s+to"
             r"|up\s+to)\s+)?(?:the\s+)?(?:(?P<part>early|mid|late)[\s-]+)?"
             r"(?P<decade>(?<![\w.])(?:1[5-9]|20)\d0|(?<=the\s)['’]?\d0|(?<![\w])['’]\d0)['’]?s\b"
         ),
-        _decade,
+        _read_decade,
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?:in|from|of|over|within|during|(?P<since>since))\s+)?"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:in|from|of|over|within|during|(?P<since>since))\s+)?"
             rf"(?:(?:the\s+)?\b(?P<which>last|past|previous)\s+(?:(?P<count>{_COUNT})\s+"
             r"(?P<units>years?|decades?|months?)|(?P<unit>year|decade|month))\b"
             r"|\b(?P<this>this\s+year)\b)(?:['’]s?\b)?"
         ),
-        _lately,
+        _read_relative_time,
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?:from|starting(?:\s+(?:in|from))?|in)\s+)?{_ONE}\s+(?:onwards?\b"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:from|starting(?:\s+(?:in|from))?|in)\s+)?{_SINGLE_YEAR}\s+(?:onwards?\b"
             r"|(?:and|or)\s+(?:later|after|newer|onwards?|beyond)\b(?!\s+\d)|on(?=\s*(?:$|[.,;?!])|\s+(?:by|at)\b))"
         ),
-        _bound("gte"),
+        _make_bound_reader("gte"),
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?:from|in)\s+)?{_ONE}\s+(?:and|or)\s+(?:earlier|before|older)\b(?!\s+\d)"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:from|in)\s+)?{_SINGLE_YEAR}\s+(?:and|or)\s+(?:earlier|before|older)\b(?!\s+\d)"
         ),
-        _bound("lte"),
+        _make_bound_reader("lte"),
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?P<firm>since)\s+|\b(?:starting|beginning)\s+(?:in|from|with)\s+"
-            rf"|\b(?:no|not)\s+earlier\s+than\s+|(?:>=|≥)\s*){_ONE}"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?P<firm>since)\s+|\b(?:starting|beginning)\s+(?:in|from|with)\s+"
+            rf"|\b(?:no|not)\s+earlier\s+than\s+|(?:>=|≥)\s*){_SINGLE_YEAR}"
         ),
-        _bound("gte"),
+        _make_bound_reader("gte"),
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?:no|not)\s+later\s+than\s+|\b(?:until|till|through|up\s+(?:to|until)"
-            rf"|by(?:\s+the\s+end\s+of)?)\s+|(?:<=|≤)\s*){_ONE}"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:no|not)\s+later\s+than\s+|\b(?:until|till|through|up\s+(?:to|until)"
+            rf"|by(?:\s+the\s+end\s+of)?)\s+|(?:<=|≤)\s*){_SINGLE_YEAR}"
         ),
-        _bound("lte"),
+        _make_bound_reader("lte"),
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?:after|(?:later|newer|more\s+recent)\s+than)\s+|\bpost[\s-]|>\s*)"
-            rf"{_THE}{_MONTH}?(?P<year>(?:(?<=post-)\d{{4}}|{_YEAR}){_WHOLE})"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:after|(?:later|newer|more\s+recent)\s+than)\s+|\bpost[\s-]|>\s*)"
+            rf"{_THE}{_MONTH}?(?P<year>(?:(?<=post-)\d{{4}}|{_YEAR}){_NUMBER_END})"
         ),
-        _beyond("gt"),
+        _make_strict_bound_reader("gt"),
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}(?:\b(?:before|prior\s+to|(?:earlier|older)\s+than)\s+|\bpre[\s-]|<\s*)"
-            rf"{_THE}{_MONTH}?(?P<year>(?:(?<=pre-)\d{{4}}|{_YEAR}){_WHOLE})"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}(?:\b(?:before|prior\s+to|(?:earlier|older)\s+than)\s+|\bpre[\s-]|<\s*)"
+            rf"{_THE}{_MONTH}?(?P<year>(?:(?<=pre-)\d{{4}}|{_YEAR}){_NUMBER_END})"
         ),
-        _beyond("lt"),
+        _make_strict_bound_reader("lt"),
     ),
     (
         _compile(
-            rf"{_NOT}{_LEAD}\b(?:in|from|of|during|dated|year|years|published|appeared)\s*[:=]?\s*"
-            rf"{_THE}{_MONTH}?(?P<year>{_LISTED})"
+            rf"{_NEGATION}{_OPTIONAL_PUBLISHED}\b(?:in|from|of|during|dated|year|years|published|appeared)\s*[:=]?\s*"
+            rf"{_THE}{_MONTH}?(?P<year>{_YEAR_LIST})"
         ),
-        _equal,
+        _read_listed_years,
     ),
     (
         _compile(
             r"(?P<no>\b(?:but\s+not|except(?:\s+for)?|excluding|other\s+than|not)\s+)"
-            rf"(?:those\s+)?{_THE}(?P<year>{_LISTED})"
+            rf"(?:those\s+)?{_THE}(?P<year>{_YEAR_LIST})"
         ),
-        _equal,
+        _read_listed_years,
     ),
-    (_compile(rf"(?P<year>{_LISTED})(?=\s+{DOCUMENTS}\b)"), _equal),
-    (_compile(rf"(?P<year>{_YEAR}{_WHOLE})(?=\s+{TAKEN})"), _equal),
-    (_compile(rf"(?<=papers\s)(?P<year>{_LISTED})"), _equal),
-    (_LAST, _equal),
+    (_compile(rf"(?P<year>{_YEAR_LIST})(?=\s+{DOCUMENT_WORDS_PATTERN}\b)"), _read_listed_years),
+    (_compile(rf"(?P<year>{_YEAR}{_NUMBER_END})(?=\s+{PARSED_CHAR})"), _read_listed_years),
+    (_compile(rf"(?<=papers\s)(?P<year>{_YEAR_LIST})"), _read_listed_years),
+    (_TRAILING_YEAR, _read_listed_years),
 ]
 
 
-def says_years(text: str, today: date) -> Iterator[str]:
-    """What in a question can only be meant of years, for an index that has none."""
-    for year in find_years(text, "", today):
-        said = text[year.clause.start : year.clause.end]
-        if any(word.folded in _DATING for word in split_words(said)):
-            yield said
+def find_year_phrases(text: str, today: date) -> Iterator[str]:
+    """Phrases that clearly speak of years, for the note of an index without a year field."""
+    for year in find_year_clauses(text, "", today):
+        phrase = text[year.clause.start : year.clause.end]
+        if any(word.folded in _DATE_WORDS for word in split_words(phrase)):
+            yield phrase

@@ -3,7 +3,7 @@
 from uuid import NAMESPACE_OID, uuid5
 
 from indexing.spec import IndexSpec
-from retrieval.passages import Context, Passage
+from retrieval.passages import AnswerContext, Passage
 from retrieval.search import Hit
 
 SPEC = IndexSpec(name="plain")
@@ -25,4 +25,4 @@ def make_passage(number, text, *, start_offset=0, **payload):
 
 
 def make_context(number, text, **given):
-    return Context(number, make_passage(number, text, **given), text)
+    return AnswerContext(number, make_passage(number, text, **given), text)

@@ -3,8 +3,8 @@ from retrieval.answers.continuing import Continuation
 BEGUN = "Herons stand in the shallows at dawn"
 
 
-def go_on(begun, *pieces):
-    continuation = Continuation(begun)
+def go_on(partial_answer, *pieces):
+    continuation = Continuation(partial_answer)
     return [continuation.add(piece) for piece in pieces], continuation.text
 
 

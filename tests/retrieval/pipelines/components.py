@@ -7,18 +7,18 @@ from typing import Any, ClassVar
 from haystack import component
 
 from core.exceptions import InvalidInput
-from retrieval.passages import Answer, Context, Passage, Ranking, Refusal
+from retrieval.passages import Answer, AnswerContext, Passage, QueryRanking, Refusal
 
 
 @component
 class ContextBuilder:
     """The first passages as they come."""
 
-    @component.output_types(passages=list[Passage], contexts=list[Context])
+    @component.output_types(passages=list[Passage], contexts=list[AnswerContext])
     def run(self, query: str, passages: list[Passage], limit: int = 10) -> dict[str, Any]:
         kept = passages[:limit]
         contexts = [
-            Context(number, passage, passage.hit.payload["text"])
+            AnswerContext(number, passage, passage.hit.payload["text"])
             for number, passage in enumerate(kept, start=1)
         ]
         return {"passages": kept, "contexts": contexts}
@@ -36,21 +36,21 @@ class AnswerSynthesiser:
     def run(
         self,
         query: str,
-        contexts: list[Context],
+        contexts: list[AnswerContext],
         wants_answer: bool = True,
         on_piece: Callable[[str], None] | None = None,
-        begun: str = "",
+        partial_answer: str = "",
     ) -> dict[str, Any]:
-        return asyncio.run(self.run_async(query, contexts, wants_answer, on_piece, begun))
+        return asyncio.run(self.run_async(query, contexts, wants_answer, on_piece, partial_answer))
 
     @component.output_types(answer=Answer)
     async def run_async(
         self,
         query: str,
-        contexts: list[Context],
+        contexts: list[AnswerContext],
         wants_answer: bool = True,
         on_piece: Callable[[str], None] | None = None,
-        begun: str = "",
+        partial_answer: str = "",
     ) -> dict[str, Any]:
         if not wants_answer:
             return {}
@@ -61,7 +61,7 @@ class AnswerSynthesiser:
             cls.spoken += 1
             if on_piece is not None:
                 on_piece(piece)
-        return {"answer": Answer(begun + "".join(cls.pieces), "a test", [])}
+        return {"answer": Answer(partial_answer + "".join(cls.pieces), "a test", [])}
 
 
 @component
@@ -110,7 +110,7 @@ class Reformulator:
 class Needy:
     """Wants what no run gives."""
 
-    @component.output_types(rankings=list[Ranking])
+    @component.output_types(rankings=list[QueryRanking])
     def run(self, wish: str) -> dict[str, Any]:
         return {"rankings": []}
 

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from indexing.spec import IndexSpec
-from retrieval.passages import Passage, Ranking, Step
+from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.search import Hit, Verdict
 
 SPEC = IndexSpec(name="notes")
@@ -33,11 +33,13 @@ def make_passage(
         verdict=Verdict.EXACT,
         spec=SPEC,
     )
-    return Passage(hit, score, "rrf", similarity, (Step("multi_query_retriever", {"of": name}),))
+    return Passage(
+        hit, score, "rrf", similarity, (PipelineStep("multi_query_retriever", {"of": name}),)
+    )
 
 
-def make_ranking(query: str, *passages: Passage) -> Ranking:
-    return Ranking(query, list(passages))
+def make_ranking(query: str, *passages: Passage) -> QueryRanking:
+    return QueryRanking(query, list(passages))
 
 
 def node_id(name: str) -> UUID:

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from documents.models import Source
-from retrieval.pipelines.answer_synthesiser import EXTRACTIVE, AnswerSynthesiser
+from retrieval.pipelines.answer_synthesiser import EXTRACTIVE_MODEL_NAME, AnswerSynthesiser
 from retrieval.pipelines.context_builder import ContextBuilder
 from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
 from summaries.exceptions import LanguageModelUnavailable
@@ -45,7 +45,7 @@ class TestWithoutALanguageModel:
     def test_quotes_and_says_so(self, embedder, ask):
         written, pieces = ask("herons wait for fish", [HERONS, STONES])
 
-        assert written.model_name == EXTRACTIVE
+        assert written.model_name == EXTRACTIVE_MODEL_NAME
         assert written.text == "".join(pieces)
         assert written.text.startswith("Herons wait for fish. [1]")
         [citation, *_] = written.citations
@@ -78,7 +78,9 @@ class TestWithoutALanguageModel:
 
         for cut in (0, 5, len(whole.text) // 2, len(whole.text)):
             again, pieces = ask(
-                "herons wait for fish in the shallows", [HERONS, STONES], begun=whole.text[:cut]
+                "herons wait for fish in the shallows",
+                [HERONS, STONES],
+                partial_answer=whole.text[:cut],
             )
             assert "".join(pieces) == whole.text[cut:]
             assert again == whole
@@ -141,11 +143,11 @@ class TestWithALanguageModel:
     @BOTH
     def test_is_asked_to_go_on_where_it_was_cut_off(self, endpoint: Endpoint, ask):
         endpoint.scripts = [streams("Herons wait for fish [1]. ", "They stand [1].")]
-        begun = "Herons wait for fish [1]."
+        partial_answer = "Herons wait for fish [1]."
 
-        written, pieces = ask("what waits?", [HERONS], begun=begun)
+        written, pieces = ask("what waits?", [HERONS], partial_answer=partial_answer)
 
-        assert begun in endpoint.requests[0].body["messages"][1]["content"]
+        assert partial_answer in endpoint.requests[0].body["messages"][1]["content"]
         assert pieces == [" ", "They stand [1]."]  # it said the beginning again
         assert written.text == "Herons wait for fish [1]. They stand [1]."
         assert len(written.citations) == 2
@@ -165,7 +167,7 @@ class TestWithALanguageModel:
     def test_is_not_asked_where_the_pipeline_says_so(self, endpoint: Endpoint, embedder):
         written, _ = answer("herons wait", [HERONS], settings={"uses_model": False})
 
-        assert written.model_name == EXTRACTIVE
+        assert written.model_name == EXTRACTIVE_MODEL_NAME
         assert endpoint.requests == []
 
     def test_stops_at_once_when_the_run_is_cancelled(self, endpoint: Endpoint):

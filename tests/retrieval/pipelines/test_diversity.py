@@ -5,9 +5,9 @@ from core.exceptions import InvalidInput
 from indexing.models import Index
 from retrieval.pipelines.diversity import (
     Diversity,
-    pick_diverse,
-    scale_scores,
-    stack_vectors,
+    min_max_scale,
+    select_by_mmr,
+    stack_unit_vectors,
 )
 from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
 from tests.factories import PARAGRAPHS, give, sync
@@ -19,31 +19,31 @@ VECTORS = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
 
 class TestPickDiverse:
     def test_agrees_with_an_example_computed_by_hand(self):
-        picked = pick_diverse([1.0, 0.9, 0.5], VECTORS, relevance=0.5, limit=3)
+        picked = select_by_mmr([1.0, 0.9, 0.5], VECTORS, lambda_weight=0.5, limit=3)
 
         assert [row for row, _ in picked] == [0, 2, 1]
         assert [value for _, value in picked] == pytest.approx([0.5, 0.25, 0.45 - 0.5])
 
     def test_goes_by_relevance_alone_at_one(self):
-        picked = pick_diverse([0.5, 1.0, 0.9], VECTORS, relevance=1, limit=3)
+        picked = select_by_mmr([0.5, 1.0, 0.9], VECTORS, lambda_weight=1, limit=3)
 
         assert [row for row, _ in picked] == [1, 2, 0]
 
     def test_picks_no_more_than_are_wanted(self):
-        assert len(pick_diverse([1.0, 0.9, 0.5], VECTORS, relevance=0.5, limit=2)) == 2
+        assert len(select_by_mmr([1.0, 0.9, 0.5], VECTORS, lambda_weight=0.5, limit=2)) == 2
 
 
 class TestScaleScores:
     def test_stretches_any_scale_from_zero_to_one(self):
-        assert scale_scores([-2, 0, 6]) == [0, 0.25, 1]
+        assert min_max_scale([-2, 0, 6]) == [0, 0.25, 1]
 
     def test_counts_equals_as_best(self):
-        assert scale_scores([3, 3]) == [1, 1]
+        assert min_max_scale([3, 3]) == [1, 1]
 
 
 class TestStackVectors:
     def test_takes_what_is_missing_for_like_nothing(self):
-        stacked = stack_vectors([np.array([3, 4], dtype=np.float32), None])
+        stacked = stack_unit_vectors([np.array([3, 4], dtype=np.float32), None])
 
         np.testing.assert_allclose(stacked, [[0.6, 0.8], [0, 0]])
 

@@ -16,10 +16,10 @@ from retrieval.passages import Refusal
 from retrieval.pipelines import filter_parser
 from retrieval.pipelines.filter_parser import FilterParser
 from retrieval.questions.english import rules
-from retrieval.questions.english.rules import Findings, read_question
-from retrieval.questions.model import SaidFilter, ask_model, take_filters
-from retrieval.questions.values import Marks, Names, People, Values
-from retrieval.questions.words import mask
+from retrieval.questions.english.rules import ClauseCollector, parse_question
+from retrieval.questions.llm_filters import ModelFilter, add_model_filters, request_model_filters
+from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, ValueLookups
+from retrieval.questions.words import mask_spans
 from tests.factories import give, sync
 from tests.summaries.test_llm import Endpoint, endpoint, fails, hangs, says
 from tests.written import make_build
@@ -43,13 +43,13 @@ def spec() -> IndexSpec:
 
 
 @pytest.fixture(scope="module")
-def values(spec) -> Values:
+def values(spec) -> ValueLookups:
     held = TABLE["values"]
-    return Values(
+    return ValueLookups(
         {
-            "authors": People(held["authors"]),
-            "venue": Names(held["venue"], spec.metadata["venue"].values or ()),
-            "awards": Marks(held["awards"]),
+            "authors": PersonLookup(held["authors"]),
+            "venue": NameLookup(held["venue"], spec.metadata["venue"].values or ()),
+            "awards": MarkLookup(held["awards"]),
         }
     )
 
@@ -76,7 +76,7 @@ class TestTheTable:
     def test_is_passed_by_the_rules(self, question, spec, values):
         case = CASES[question]
 
-        reading = read_question(question, spec, values, TODAY).reading()
+        reading = parse_question(question, spec, values, TODAY).reading()
 
         assert reading.filter == case["filter"]
         assert reading.query == case.get("query", question)
@@ -90,11 +90,11 @@ class TestTheTable:
         case = CASES[question]
         endpoint.scripts = [answers(*case.get("said", ()))]
 
-        asked = ask_model(
+        asked = request_model_filters(
             question, spec, values, TODAY, model="", prompt="filters", patience_seconds=30
         )
-        findings = read_question(question, spec, values, TODAY)
-        take_filters(findings, asked.filters, spec, values, TODAY)
+        findings = parse_question(question, spec, values, TODAY)
+        add_model_filters(findings, asked.filters, spec, values, TODAY)
         reading = findings.reading()
 
         assert reading.filter == case["filter"]
@@ -104,10 +104,12 @@ class TestTheTable:
     @pytest.mark.parametrize("question", [name for name in CASES if "said" in CASES[name]])
     def test_is_passed_by_a_sensible_model_alone(self, question, spec, values):
         case = CASES[question]
-        spans = [*rules.find_quoted(question), *rules.find_identifiers(question, spec)]
-        findings = Findings(question, mask(question, spans))
+        spans = [*rules.find_quoted_spans(question), *rules.find_identifier_spans(question, spec)]
+        findings = ClauseCollector(question, mask_spans(question, spans))
 
-        take_filters(findings, [SaidFilter(**each) for each in case["said"]], spec, values, TODAY)
+        add_model_filters(
+            findings, [ModelFilter(**each) for each in case["said"]], spec, values, TODAY
+        )
 
         assert in_whole_years(findings.reading().filter) == in_whole_years(case["filter"])
 
@@ -204,7 +206,7 @@ class TestFilterParser:
             "Compiling.", index="papers", title=title, metadata={"authors": ["Grace Hopper"]}
         )
         sync(papers, newcomer)
-        monkeypatch.setattr(filter_parser, "HURRIED_SECONDS", 0.0)
+        monkeypatch.setattr(filter_parser, "UNKNOWN_NAME_CACHE_SECONDS", 0.0)
 
         assert parse("papers by Hopper")["filter"] == {"authors": "Grace Hopper"}
 

@@ -2,7 +2,11 @@ import pytest
 
 from indexing.models import Index
 from indexing.spec import IdentifierSpec
-from retrieval.pipelines.identifier_lookup import MAX_NAMES, IdentifierLookup, find_names
+from retrieval.pipelines.identifier_lookup import (
+    MAX_IDENTIFIERS,
+    IdentifierLookup,
+    find_identifier_matches,
+)
 from tests.factories import give, sync
 from tests.written import make_build
 
@@ -90,10 +94,10 @@ class TestIdentifierLookup:
             assert look_up(query) == {"query": query, "identified": [], "notes": []}
 
     def test_looks_up_so_many_and_says_so(self, papers):
-        answer = look_up(" ".join(f"P19-100{n}" for n in range(MAX_NAMES + 2)))
+        answer = look_up(" ".join(f"P19-100{n}" for n in range(MAX_IDENTIFIERS + 2)))
 
-        assert answer["notes"][0] == f"Only the first {MAX_NAMES} identifiers were looked up."
-        assert len(answer["notes"]) == MAX_NAMES  # that, and all but one that no document has
+        assert answer["notes"][0] == f"Only the first {MAX_IDENTIFIERS} identifiers were looked up."
+        assert len(answer["notes"]) == MAX_IDENTIFIERS  # that, and all but one that no document has
 
     def test_has_nothing_to_do_where_the_spec_names_nothing(self, build):
         assert look_up("P19-1001", index="plain")["notes"] == []
@@ -106,12 +110,12 @@ class TestIdentifierLookup:
 
 class TestFindNames:
     def test_takes_a_name_within_another_for_part_of_it(self):
-        [name] = find_names("10.18653/v1/P19-1001", SPECS)
+        [name] = find_identifier_matches("10.18653/v1/P19-1001", SPECS)
 
         assert name.text == "10.18653/v1/P19-1001"
         assert name.field == "doi"
 
     def test_counts_in_code_points(self):
-        [name] = find_names("🌊 P19-1001 🌊", SPECS)
+        [name] = find_identifier_matches("🌊 P19-1001 🌊", SPECS)
 
         assert (name.start, name.end) == (2, 10)

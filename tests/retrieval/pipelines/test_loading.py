@@ -37,7 +37,7 @@ class TestLoadPipeline:
         assert set(loaded.run_inputs["filters"]) == {"index", "query", "filter"}
         assert set(loaded.run_inputs["retriever"]) == {"index", "limit"}
         assert set(loaded.run_inputs["context"]) == {"limit"}
-        assert loaded.hits == "context"
+        assert loaded.hits_component == "context"
         assert loaded.heard["context"] == {"filters", "fusion"}
 
     @pytest.mark.parametrize(

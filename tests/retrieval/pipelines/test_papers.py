@@ -9,7 +9,7 @@ from django.conf import settings as django_settings
 from documents.models import Source
 from indexing.spec import parse_spec
 from retrieval.passages import Answer
-from retrieval.pipelines.running import Found, Question, run
+from retrieval.pipelines.running import AskRequest, Found, run_pipeline
 from tests.factories import give, sync
 from tests.written import make_build
 
@@ -47,7 +47,7 @@ def papers(db, store):
 
 def ask(query: str, **given: Any) -> tuple[Found, Answer | None]:
     async def listen() -> list[Any]:
-        return [event async for event in run(Question("papers", query, **given))]
+        return [event async for event in run_pipeline(AskRequest("papers", query, **given))]
 
     events = asyncio.run(listen())
     last = events[-1]

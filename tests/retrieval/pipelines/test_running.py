@@ -12,13 +12,19 @@ from indexing.stores import get_store
 from retrieval.exceptions import UnknownPipeline
 from retrieval.passages import Answer
 from retrieval.pipelines.explaining import explain_passage
-from retrieval.pipelines.running import Found, Question, check_question, find, run
+from retrieval.pipelines.running import (
+    AskRequest,
+    Found,
+    check_ask_request,
+    find_hits,
+    run_pipeline,
+)
 from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.pipelines.components import AnswerSynthesiser
 from tests.retrieval.pipelines.conftest import ASKING
 from tests.written import make_build, write_all
 
-ASKED = Question("notes", "the heron waits for fish", pipeline="mine")
+ASKED = AskRequest("notes", "the heron waits for fish", pipeline="mine")
 
 
 @pytest.fixture
@@ -38,7 +44,7 @@ def collect(question):
     """All that a run yields."""
 
     async def go():
-        async with aclosing(run(question)) as results:
+        async with aclosing(run_pipeline(question)) as results:
             return [result async for result in results]
 
     return asyncio.run(go())
@@ -98,7 +104,7 @@ class TestRun:
         assert [type(each) for each in collect(replace(ASKED, wants_answer=False))] == [Found]
 
     def test_goes_on_with_an_answer_that_broke_off(self, notes):
-        *_, answer = collect(replace(ASKED, begun="Well: "))
+        *_, answer = collect(replace(ASKED, partial_answer="Well: "))
 
         assert answer.text == "Well: It stands still."
 
@@ -135,7 +141,7 @@ class TestRun:
         with pytest.raises(UnknownIndex):
             collect(replace(ASKED, index="atlantis"))
         with pytest.raises(UnknownPipeline) as caught:
-            check_question(replace(ASKED, pipeline="yours"))
+            check_ask_request(replace(ASKED, pipeline="yours"))
         assert "mine" in caught.value.allowed
 
     def test_passes_on_what_the_store_raises(self, notes, monkeypatch):
@@ -152,7 +158,7 @@ class TestRun:
         monkeypatch.setattr(AnswerSynthesiser, "pause", 0.01)
 
         async def leave_early():
-            async with aclosing(run(ASKED)) as results:
+            async with aclosing(run_pipeline(ASKED)) as results:
                 async for result in results:
                     if result == "word ":
                         break
@@ -167,7 +173,7 @@ class TestRun:
         monkeypatch.setattr(AnswerSynthesiser, "pause", 0.01)
 
         async def listen(heard):
-            async with aclosing(run(ASKED)) as results:
+            async with aclosing(run_pipeline(ASKED)) as results:
                 async for result in results:
                     heard.append(result)
 
@@ -186,7 +192,7 @@ class TestRun:
 
     def test_runs_for_many_at_once(self, notes):
         async def ask(question):
-            async with aclosing(run(question)) as results:
+            async with aclosing(run_pipeline(question)) as results:
                 return [result async for result in results]
 
         async def ask_all():
@@ -202,18 +208,18 @@ class TestRun:
 
 class TestFind:
     def test_finds_what_a_run_finds(self, notes):
-        found = find(ASKED)
+        found = find_hits(ASKED)
 
         assert artifact_ids(found)[0] == str(notes[0].pk)
         assert found.queries[0] == ASKED.query
         assert found.took_ms["total"] > 0
 
     def test_says_why_it_refuses(self, notes):
-        assert find(replace(ASKED, query="pizza")).refusal is not None
+        assert find_hits(replace(ASKED, query="pizza")).refusal is not None
 
     def test_raises_what_a_component_raises(self, notes):
         with pytest.raises(InvalidInput, match="This is broken"):
-            find(replace(ASKED, query="broken"))
+            find_hits(replace(ASKED, query="broken"))
 
 
 class TestOurPipelines:
@@ -226,10 +232,10 @@ class TestOurPipelines:
             give(text, title=f"Note {n}", index="hyde") for n, text in enumerate(PARAGRAPHS)
         ]
         write_all(hyde, *artifacts, count=2)
-        asked = Question("hyde", "the heron stands in the shallows", pipeline=pipeline)
+        asked = AskRequest("hyde", "the heron stands in the shallows", pipeline=pipeline)
 
-        found = find(asked)
-        lost = find(replace(asked, limit=1, why_not=artifacts[1].pk))
+        found = find_hits(asked)
+        lost = find_hits(replace(asked, limit=1, why_not=artifacts[1].pk))
 
         assert artifact_ids(found)[0] == str(artifacts[0].pk)
         assert len(found.passages) == len({p.hit.passage_id for p in found.passages}) == 4
@@ -239,7 +245,7 @@ class TestOurPipelines:
 
 class TestExplainPassage:
     def test_tells_the_way_of_a_hit_in_order(self, notes):
-        [first, *_] = find(ASKED).passages
+        [first, *_] = find_hits(ASKED).passages
 
         *retrieved, fused = explain_passage(first)
 
@@ -254,7 +260,7 @@ class TestExplainPassage:
 class TestWhyNot:
     def absence(self, sought, **changes):
         question = replace(ASKED, why_not=getattr(sought, "pk", sought), **changes)
-        return find(question).why_not
+        return find_hits(question).why_not
 
     def node_of(self, artifact):
         return Node.objects.get(artifact=artifact.pk).point_id
@@ -311,7 +317,7 @@ class TestWhyNot:
         sync(Index.objects.get(name="notes").live_build, long)
         [shown] = [
             passage.id
-            for passage in find(ASKED).passages
+            for passage in find_hits(ASKED).passages
             if passage.hit.payload["artifact_id"] == str(long.pk)
         ]
 

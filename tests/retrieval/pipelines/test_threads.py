@@ -8,11 +8,11 @@ from haystack import component
 
 from indexing.models import Index
 from retrieval import awaiting
-from retrieval.pipelines.threads import in_threads
+from retrieval.pipelines.threads import add_run_async
 
 
 @component
-@in_threads
+@add_run_async
 class Counter:
     """Counts the indexes, and says which thread it was."""
 

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.questions.clauses import find_remainder, join_filters
+from retrieval.questions.clauses import extract_topic, join_filters
 
 
 class TestJoinFilters:
@@ -71,7 +71,7 @@ class TestFindRemainder:
     def test_leaves_the_topic(self, question, read, remainder):
         start = question.index(read)
 
-        assert find_remainder(question, [(start, start + len(read))]) == remainder
+        assert extract_topic(question, [(start, start + len(read))]) == remainder
 
     def test_leaves_a_question_alone_of_which_nothing_was_read(self):
-        assert find_remainder(" papers on parsing ", []) == "papers on parsing"
+        assert extract_topic(" papers on parsing ", []) == "papers on parsing"

@@ -7,16 +7,16 @@ import pytest
 from indexing.spec import IndexSpec, ValueSpec
 from indexing.stores import CollectionSchema, Point
 from retrieval.questions import values
-from retrieval.questions.values import Marks, Names, People, read_values
+from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, get_value_lookups
 from retrieval.questions.words import fold_words
 
 
-def who(people: People, name: str) -> list[str]:
+def who(people: PersonLookup, name: str) -> list[str]:
     return people.find(fold_words(name))
 
 
 class TestPeople:
-    KNOWN = People(
+    KNOWN = PersonLookup(
         [
             "Christopher D. Manning", "Christopher Manning", "Kai-Wei Chang", "Ondřej Bojar",
             "Josef van Genabith", "Hal Daumé III", "Lovelace, Ada", "Yang Liu", "William Yang Liu",
@@ -48,7 +48,7 @@ class TestPeople:
         assert who(self.KNOWN, name) == meant
 
     def test_are_found_at_once_among_sixty_thousand(self):
-        many = People(f"{chr(65 + n % 26)}nna M{n // 60:04d}" for n in range(60_000))
+        many = PersonLookup(f"{chr(65 + n % 26)}nna M{n // 60:04d}" for n in range(60_000))
         began = time.perf_counter()
 
         found = [who(many, f"M{number:04d}") for number in range(100)]
@@ -58,7 +58,7 @@ class TestPeople:
 
 
 class TestNames:
-    KNOWN = Names(
+    KNOWN = NameLookup(
         ["acl", "emnlp"],
         [ValueSpec(value="tacl", synonyms=("Transactions of the ACL",))],
     )
@@ -72,7 +72,9 @@ class TestNames:
 
 
 class TestMarks:
-    KNOWN = Marks(["Best Paper", "Best Long Paper", "Best Paper Runner-Up", "Test of Time Award"])
+    KNOWN = MarkLookup(
+        ["Best Paper", "Best Long Paper", "Best Paper Runner-Up", "Test of Time Award"]
+    )
 
     @pytest.mark.parametrize(
         ("said", "meant"),
@@ -105,7 +107,7 @@ class TestReadValues:
         store.upsert("papers", [Point(UUID(int=number), vector, None, {"authors": author})])
 
     def find(self, name, **given):
-        return read_values(self.SPEC, "papers", **given).people("authors").find((name,))
+        return get_value_lookups(self.SPEC, "papers", **given).people("authors").find((name,))
 
     def test_gives_what_the_points_hold(self, collection):
         assert self.find("lovelace") == ["Ada Lovelace"]
@@ -119,7 +121,7 @@ class TestReadValues:
 
     def test_makes_nothing_anew_where_nothing_came(self, collection, monkeypatch):
         self.find("lovelace")
-        monkeypatch.setattr(values, "_make", None)
+        monkeypatch.setattr(values, "_make_lookup", None)
 
         assert self.find("lovelace", seconds=0) == ["Ada Lovelace"]
 
@@ -127,18 +129,18 @@ class TestReadValues:
         self.find("lovelace")
         self.write(store, 2, "Grace Hopper")
 
-        with values._reading:
+        with values._refresh_lock:
             assert self.find("hopper", seconds=0) == []
 
         assert self.find("hopper", seconds=0) == ["Grace Hopper"]
 
     def test_forgets_collections_that_nobody_asks_for(self, collection, store, monkeypatch):
         self.find("lovelace")
-        monkeypatch.setattr(values, "UNUSED_SECONDS", 0.01)
+        monkeypatch.setattr(values, "UNUSED_CACHE_SECONDS", 0.01)
         time.sleep(0.02)
-        read_values(self.SPEC, "another")
+        get_value_lookups(self.SPEC, "another")
 
-        assert [name for name, _ in values._kept[store]] == ["another"]
+        assert [name for name, _ in values._cache[store]] == ["another"]
 
     def test_takes_a_field_of_another_kind_for_empty(self, collection):
-        assert read_values(self.SPEC, "papers").names("authors").find(("ada",)) is None
+        assert get_value_lookups(self.SPEC, "papers").names("authors").find(("ada",)) is None

@@ -2,13 +2,13 @@ from datetime import date
 
 import pytest
 
-from retrieval.questions.english.years import find_years
+from retrieval.questions.english.years import find_year_clauses
 
 TODAY = date(2026, 11, 21)
 
 
 def read(text):
-    return [year.clause.condition for year in find_years(text, "year", TODAY)]
+    return [year.clause.condition for year in find_year_clauses(text, "year", TODAY)]
 
 
 class TestFindYears:
@@ -64,7 +64,7 @@ class TestFindYears:
         assert read(text) == []
 
     def test_says_where_a_month_was_meant(self):
-        [year] = find_years("since 3 May 2019", "year", TODAY) or find_years(
+        [year] = find_year_clauses("since 3 May 2019", "year", TODAY) or find_year_clauses(
             "since May 2019", "year", TODAY
         )
 

@@ -1,0 +1,327 @@
+"""Read filters out of a question with a language model, and check them against the question.
+
+A filter is accepted only if the words the model cites stand in the question and name its values,
+so neither a hallucination nor a prompt injection becomes a filter.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, Final
+
+from pydantic import BaseModel, Field
+
+from indexing.spec import IndexSpec
+from retrieval.questions.clauses import Clause, unwrap_single
+from retrieval.questions.english.marks import MAX_MARKS
+from retrieval.questions.english.people import MAX_NAMESAKES
+from retrieval.questions.english.rules import ClauseCollector, is_not_english, make_unknown_note
+from retrieval.questions.values import NameLookup, ValueLookups
+from retrieval.questions.words import Span, fold_words, split_word_set, split_words
+from summaries.llm import get_language_model
+from summaries.prompts import render_prompt
+
+MAX_FILTERS: Final = 12  # of one question
+MAX_TOKENS: Final = 800  # of an answer
+MAX_EXAMPLES: Final = 40  # values of a field that the model is shown
+
+_NEGATIONS: Final = split_word_set(
+    "not no except excluding exclude without but other never nor outside apart besides t"
+)
+_TIME_WORDS: Final = re.compile(
+    r"\d|\b(?:last|past|previous|this|recent|decades?|years?|century)\b", re.IGNORECASE
+)
+_AWARD_WORDS: Final = frozenset(
+    {"award", "awards", "prize", "prizes", "winning", "winner", "medal"}
+)
+
+
+class ModelFilter(BaseModel):
+    """One filter of a question."""
+
+    field: str
+    words: str = Field(description="The words of the question that say it, to the letter.")
+    is_excluded: bool = False
+    values: list[str] = Field([], description="Persons, names, marks; or years that are listed.")
+    is_every: bool = Field(False, description="Whether all values must hold and not just one.")
+    first_year: int | None = None
+    last_year: int | None = None
+
+
+class ModelReading(BaseModel):
+    is_relevant: bool = True
+    filters: list[ModelFilter] = []
+
+
+def request_model_filters(
+    question: str,
+    spec: IndexSpec,
+    values: ValueLookups,
+    today: date,
+    *,
+    model: str,
+    prompt: str,
+    patience_seconds: float,
+) -> ModelReading:
+    """Ask the language model for a question's filters and relevance; the result is unchecked.
+
+    Raises:
+        LanguageModelError: by kind, as ``LanguageModel.complete``.
+        InvalidSpec: there is no such prompt.
+    """
+    fields = [
+        {
+            "name": name,
+            "said_as": field_spec.said_as,
+            "description": field_spec.description,
+            "examples": _list_examples(name, field_spec.said_as, values),
+        }
+        for name, field_spec in spec.metadata.items()
+        if field_spec.said_as
+    ]
+    rendered = render_prompt(prompt, question, index=spec, fields=fields, today=today.isoformat())
+    language_model = get_language_model(model)
+    answer = language_model.complete(
+        rendered.system,
+        rendered.user,
+        ModelReading,
+        max_tokens=MAX_TOKENS,
+        patience_seconds=patience_seconds,
+    )
+    return answer.value
+
+
+def _list_examples(field_name: str, said_as: str, values: ValueLookups) -> list[str]:
+    if said_as == "name":
+        return values.names(field_name).values[:MAX_EXAMPLES]
+    return values.marks(field_name).values[:MAX_EXAMPLES] if said_as == "mark" else []
+
+
+def add_model_filters(
+    findings: ClauseCollector,
+    filters: Sequence[ModelFilter],
+    spec: IndexSpec,
+    values: ValueLookups,
+    today: date,
+) -> None:
+    """Add the model's filters that the rules missed; add a note for each one rejected."""
+    is_other_language = is_not_english(findings.question)
+    if len(filters) > MAX_FILTERS:
+        findings.notes.append(f"Only the first {MAX_FILTERS} filters were looked at.")
+    for model_filter in filters[:MAX_FILTERS]:
+        span = _locate_words(findings, model_filter.words)
+        if span is None:
+            findings.notes.append(
+                _make_rejection_note(model_filter, "the question does not say so")
+            )
+            continue
+        if not findings.is_unparsed(*span):
+            continue  # read by the rules, quoted, or the name of a document
+        field_spec = spec.metadata.get(model_filter.field)
+        if field_spec is None or field_spec.said_as is None:
+            findings.notes.append(
+                _make_rejection_note(model_filter, "there is no such filter here")
+            )
+            continue
+        condition = _CONDITION_READERS[field_spec.said_as](
+            findings, model_filter, span, values, today
+        )
+        if condition is None:
+            continue
+        is_negated = _follows_negation(findings.question, span[0])
+        if model_filter.is_excluded and not (
+            is_other_language or is_negated or _has_negation(findings.question)
+        ):
+            findings.notes.append(
+                _make_rejection_note(model_filter, "the question refuses nothing")
+            )
+            continue
+        findings.add_clauses([Clause(*span, condition, model_filter.is_excluded or is_negated)])
+
+
+def _make_rejection_note(model_filter: ModelFilter, reason: str) -> str:
+    value = (
+        ", ".join(model_filter.values)[:60]
+        or f"{model_filter.first_year or ''}–{model_filter.last_year or ''}"
+    )
+    return (
+        f"The language model read {model_filter.field[:40]}: {value} "
+        f"out of “{model_filter.words[:60]}”; {reason}. "
+        "It was left out."
+    )
+
+
+# --- Whether the question says it ------------------------------------------------------------
+
+
+def _locate_words(findings: ClauseCollector, words: str) -> Span | None:
+    """Span of these words in the question, ignoring case and spacing; unused spans first."""
+    parts = [re.escape(part) for part in words.split()]
+    if not parts:
+        return None
+    pattern = re.compile(r"(?<!\w)" + r"\s+".join(parts) + r"(?!\w)", re.IGNORECASE)
+    spans = [found.span() for found in pattern.finditer(findings.question)]
+    return next(
+        (span for span in spans if findings.is_unparsed(*span)), spans[0] if spans else None
+    )
+
+
+def _follows_negation(question: str, start: int) -> bool:
+    before = split_words(question[:start])
+    return bool(before) and before[-1].folded in {"not", "except", "excluding", "without"}
+
+
+def _has_negation(question: str) -> bool:
+    return any(word in _NEGATIONS for word in fold_words(question))
+
+
+def _is_named_by(value: str, words: Sequence[str]) -> bool:
+    """Whether each word of the value is among these words, in full or as an initial."""
+    return all(
+        any(part == word or (len(word) == 1 and part.startswith(word)) for word in words)
+        for part in fold_words(value)
+    )
+
+
+# --- One reader for each value of said_as ----------------------------------------------------
+
+
+def _read_years(
+    findings: ClauseCollector,
+    model_filter: ModelFilter,
+    span: Span,
+    values: ValueLookups,
+    today: date,
+) -> dict[str, Any] | None:
+    text = findings.question[slice(*span)]
+    listed = [int(value) for value in model_filter.values if re.fullmatch(r"\d{4}", value)]
+    bounds = [
+        year for year in (model_filter.first_year, model_filter.last_year) if year is not None
+    ]
+    mentioned_years = {int(number) for number in re.findall(r"\d{4}", text)}
+    for decade in re.findall(r"(\d{3}0)['’]?s\b", text):
+        mentioned_years |= set(range(int(decade), int(decade) + 10))
+    if not mentioned_years and _TIME_WORDS.search(text):
+        mentioned_years = set(range(today.year - 100, today.year + 1))
+    # "After 2012" begins a year later than it says, "before 2012" ends a year earlier.
+    allowed_bounds = {number + step for number in mentioned_years for step in (-1, 0, 1)}
+    if (
+        not (listed or bounds)
+        or not set(listed) <= mentioned_years
+        or not set(bounds) <= allowed_bounds
+    ):
+        findings.notes.append(_make_rejection_note(model_filter, "its words say no such years"))
+        return None
+    if listed:
+        return {model_filter.field: unwrap_single(listed)}
+    if model_filter.first_year == model_filter.last_year:
+        return {model_filter.field: model_filter.first_year}
+    limits = {"gte": model_filter.first_year, "lte": model_filter.last_year}
+    return {model_filter.field: {name: year for name, year in limits.items() if year is not None}}
+
+
+def _read_people(
+    findings: ClauseCollector,
+    model_filter: ModelFilter,
+    span: Span,
+    values: ValueLookups,
+    today: date,
+) -> dict[str, Any] | None:
+    words = fold_words(findings.question[slice(*span)])
+    people = values.people(model_filter.field)
+    found = []
+    for value in model_filter.values:
+        if not _is_named_by(value, words):
+            findings.notes.append(_make_rejection_note(model_filter, "its words do not name them"))
+            return None
+        known = people.find(fold_words(value))[:MAX_NAMESAKES]
+        if not known:
+            _add_unknown_note(findings, span, value, model_filter.field)
+            return None
+        found.append(known)
+    return _make_condition(findings, model_filter, found)
+
+
+def _read_names(
+    findings: ClauseCollector,
+    model_filter: ModelFilter,
+    span: Span,
+    values: ValueLookups,
+    today: date,
+) -> dict[str, Any] | None:
+    words = fold_words(findings.question[slice(*span)])
+    names = values.names(model_filter.field)
+    named = _find_all_names(names, words)
+    found = []
+    for value in model_filter.values:
+        folded = fold_words(value)
+        resolved = names.find(folded) if folded else None
+        if resolved is not None and set(resolved.values) & named:
+            found.append([each for each in resolved.values if each in named])
+        elif resolved is None and _is_named_by(value, words):
+            _add_unknown_note(findings, span, value, model_filter.field)
+            return None
+        else:
+            findings.notes.append(_make_rejection_note(model_filter, "its words do not name them"))
+            return None
+    if not model_filter.is_every:
+        found = [list(dict.fromkeys(value for those in found for value in those))] if found else []
+    return _make_condition(findings, model_filter, found)
+
+
+def _find_all_names(names: NameLookup, words: Sequence[str]) -> set[str]:
+    found = (names.find(words, start) for start in range(len(words)))
+    return {value for each in found if each is not None for value in each.values}
+
+
+def _read_marks(
+    findings: ClauseCollector,
+    model_filter: ModelFilter,
+    span: Span,
+    values: ValueLookups,
+    today: date,
+) -> dict[str, Any] | None:
+    words = fold_words(findings.question[slice(*span)])
+    marks = values.marks(model_filter.field)
+    if not model_filter.values and _AWARD_WORDS & set(words):
+        found = marks.values
+    else:
+        found = []
+        for value in model_filter.values:
+            wanted = [word for word in fold_words(value) if word in words]
+            if not wanted:
+                findings.notes.append(
+                    _make_rejection_note(model_filter, "its words do not name them")
+                )
+                return None
+            found += marks.find(wanted)
+    if not found:
+        _add_unknown_note(findings, span, ", ".join(model_filter.values), model_filter.field)
+        return None
+    return {model_filter.field: unwrap_single(list(dict.fromkeys(found))[:MAX_MARKS])}
+
+
+_CONDITION_READERS: Final = {
+    "year": _read_years,
+    "person": _read_people,
+    "name": _read_names,
+    "mark": _read_marks,
+}
+
+
+def _make_condition(
+    findings: ClauseCollector, model_filter: ModelFilter, matches: Sequence[Sequence[str]]
+) -> dict[str, Any] | None:
+    """Combine the values found: each element of ``matches`` lists the matches of one name."""
+    if not matches:
+        findings.notes.append(_make_rejection_note(model_filter, "it names nothing"))
+        return None
+    if model_filter.is_every and not model_filter.is_excluded and len(matches) > 1:
+        return {"all_of": [{model_filter.field: unwrap_single(each)} for each in matches]}
+    return {model_filter.field: unwrap_single([value for each in matches for value in each])}
+
+
+def _add_unknown_note(findings: ClauseCollector, span: Span, value: str, field: str) -> None:
+    findings.has_unknown_name = True
+    findings.unapplied_spans.append(span)
+    findings.notes.append(make_unknown_note(findings.get_words(*span), value, field))
