@@ -92,7 +92,7 @@ def main() -> None:
 
             measure_evidence(arguments.findings)
         if arguments.only in (None, "survey"):
-            from benchmarks.surveying import measure_survey
+            from benchmarks.emergent_pairs import measure_survey
 
             measure_survey(arguments.concepts)
         if arguments.only in (None, "quality"):

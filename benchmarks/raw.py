@@ -82,13 +82,13 @@ def raw_query(query: str, limit: int) -> "Query":
 
     from indexing.embedding import get_embedder
     from indexing.spec import EmbeddingSpec, IndexSpec, SearchSpec
-    from indexing.stores import Fusion, Query, get_bm25
+    from indexing.stores import Query, RankFusion, get_bm25
 
     settings = SearchSpec()
     return Query(
         dense=np.asarray(get_embedder(EmbeddingSpec()).embed_query(query)),
         sparse=get_bm25(IndexSpec(name="plain").sparse).encode_query(query),
-        fusion=Fusion(
+        fusion=RankFusion(
             settings.rrf_k, settings.dense_weight, settings.sparse_weight, settings.prefetch
         ),
         limit=limit,

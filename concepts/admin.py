@@ -1,4 +1,4 @@
-"""Concepts in the admin: made, edited, merged and reviewed by hand."""
+"""Admin pages to create, edit, merge and review concepts, relationships and extractions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from django.contrib.admin.widgets import AdminTextareaWidget
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from concepts import emergence, extraction, services, tasks
+from concepts import emergent_pairs, extraction, services, tasks
 from concepts.models import (
     Concept,
     EmergentPair,
@@ -31,7 +31,7 @@ class _EntityForm(forms.ModelForm):
 
     index = forms.ChoiceField()
     name_field: str
-    find: Callable[[str, str], Any]
+    find_existing: Callable[[str, str], Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -48,13 +48,13 @@ class _EntityForm(forms.ModelForm):
         is_new = self.instance.pk is None
         index = cleaned.get("index") if is_new else self.instance.artifact.index
         if index and cleaned.get(self.name_field):
-            found = self.find(index, cleaned[self.name_field])
+            found = self.find_existing(index, cleaned[self.name_field])
             if found is not None and found.pk != self.instance.pk:
                 self.add_error(self.name_field, f"{index} has {found} already.")
         return cleaned
 
-    def values(self) -> dict[str, Any]:
-        """What is to be written, but for its index."""
+    def service_arguments(self) -> dict[str, Any]:
+        """The cleaned data without the index."""
         return {name: value for name, value in self.cleaned_data.items() if name != "index"}
 
 
@@ -63,7 +63,7 @@ class ConceptForm(_EntityForm):
         required=False, widget=AdminTextareaWidget(attrs={"rows": 4}), help_text="One a line."
     )
     name_field = "label"
-    find = staticmethod(services.find_concept)
+    find_existing = staticmethod(services.find_concept)
 
     class Meta:
         model = Concept
@@ -76,14 +76,14 @@ class ConceptForm(_EntityForm):
     def clean_search_terms(self) -> list[str]:
         lines = self.cleaned_data["search_terms"].splitlines()
         try:
-            return services.clean_terms([line for line in lines if line.strip()])
+            return services.clean_search_terms([line for line in lines if line.strip()])
         except InvalidInput as error:
             raise forms.ValidationError(str(error)) from None
 
 
 class RelationshipTypeForm(_EntityForm):
     name_field = "name"
-    find = staticmethod(services.find_relationship_type)
+    find_existing = staticmethod(services.find_relationship_type)
 
     class Meta:
         model = RelationshipType
@@ -99,7 +99,7 @@ class EvidenceFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         concepts: Any = queryset
         if self.value() == "none":
-            return concepts.bare()
+            return concepts.without_evidence()
         return concepts.with_evidence() if self.value() == "some" else concepts
 
 
@@ -145,7 +145,7 @@ class _EntityAdmin(Listed):
 
 
 @admin.action(description="Merge into the first by label", permissions=["change"])
-def merge(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Concept]) -> None:
+def merge_concepts(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Concept]) -> None:
     ids = list(selected(queryset).order_by("label", "pk").values_list("pk", flat=True))
     try:
         kept = services.merge_concepts(ids[0], ids[1:])
@@ -163,14 +163,14 @@ class ConceptAdmin(_EntityAdmin):
     search_fields = ["label", "description"]
     search_help_text = "Label, description, or the concept's id."
     ordering = ["label", "artifact_id"]
-    actions = [merge]
+    actions = [merge_concepts]
     create = staticmethod(services.create_concept)
     edit = staticmethod(services.edit_concept)
     remove = staticmethod(services.remove_concept)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         concepts: Any = super().get_queryset(request)
-        return concepts.counted()
+        return concepts.with_evidence_count()
 
     @admin.display(description="evidence")
     def evidence_count(self, row: Any) -> int:
@@ -239,10 +239,12 @@ class EmergentPairForm(forms.ModelForm):
 
 
 @admin.action(description="Dismiss", permissions=["change"])
-def dismiss(model_admin: Listed, request: HttpRequest, queryset: QuerySet[EmergentPair]) -> None:
+def dismiss_pairs(
+    model_admin: Listed, request: HttpRequest, queryset: QuerySet[EmergentPair]
+) -> None:
     ids = list(selected(queryset).values_list("pk", flat=True))
     for pair_id in ids:
-        emergence.dismiss_pair(pair_id)
+        emergent_pairs.dismiss_pair(pair_id)
     model_admin.message_user(request, f"{len(ids)} dismissed.", messages.SUCCESS)
 
 
@@ -275,21 +277,23 @@ class EmergentPairAdmin(Listed):
     list_select_related = ["first", "second"]
     search_fields = ["first__label", "second__label"]
     id_fields = ["pk", "first", "second"]
-    actions = [dismiss]
+    actions = [dismiss_pairs]
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False  # it would be found again
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         given = form.cleaned_data
-        emergence.accept_pair(obj.pk, given["type"].pk, is_reversed=given["is_reversed"])
+        emergent_pairs.accept_pair(obj.pk, given["type"].pk, is_reversed=given["is_reversed"])
 
 
 @admin.action(description="Look for concepts again", permissions=["queue"])
-def look_again(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Extraction]) -> None:
+def requeue_extractions(
+    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Extraction]
+) -> None:
     rows = selected(queryset)
     indexes = set(rows.values_list("source__artifact__index", flat=True))
-    count = extraction.extract_again(rows)
+    count = extraction.requeue_extractions(rows)
     for build in IndexBuild.objects.live().filter(index__in=indexes):
         enqueue_on_commit(tasks.extract_concepts, build_id=build.pk)
     model_admin.message_user(request, f"{count} sources queued.", messages.SUCCESS)
@@ -310,7 +314,7 @@ class ExtractionAdmin(LookedAt):
     search_fields = ["source__artifact__title", "last_error"]
     search_help_text = "Title, error, or the id of the source or its document."
     id_fields = ["pk", "source", "source__artifact"]
-    actions = [look_again]
+    actions = [requeue_extractions]
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""System checks of what operators set for concepts."""
+"""System checks for the settings of concepts."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from django.core.checks import CheckMessage, Error, register
 
 
 @register
-def check_emergence(**kwargs: Any) -> list[CheckMessage]:
-    """A cosine above 1 is never reached; from 0 down, everything is near everything."""
+def check_emergent_similarity(**kwargs: Any) -> list[CheckMessage]:
+    """Check that STRATA_EMERGENT_SIMILARITY is above 0 and at most 1."""
     if 0 < settings.STRATA_EMERGENT_SIMILARITY <= 1:
         return []
     return [

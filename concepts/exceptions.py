@@ -1,4 +1,4 @@
-"""Conditions met with concepts and their relationships."""
+"""Errors about concepts, instances, relationships and emergent pairs."""
 
 from core.exceptions import InvalidInput, StrataError
 
@@ -27,13 +27,13 @@ class UnknownRelationship(StrataError):
     code = "unknown_relationship"
 
 
-class UnknownPair(StrataError):
+class UnknownEmergentPair(StrataError):
     """There is no emergent relationship with this id."""
 
     code = "unknown_pair"
 
 
 class QuoteNotFound(InvalidInput):
-    """The quote does not stand in the text it is said to be from."""
+    """The quote does not appear in the given source or document."""
 
     code = "quote_not_found"

@@ -1,7 +1,7 @@
-"""Finding concepts in the sources of an index whose spec asks for it.
+"""Extracts concepts from the sources of an index whose spec asks for it.
 
-A row for each source is its place in the queue, as it is for what is written about documents:
-due, claimed with a lease, written or failed.
+Each source has one Extraction row, which is also the queue: due, claimed with a lease, written
+or failed.
 """
 
 import json
@@ -17,9 +17,17 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from concepts.evidence import add_instance
+from concepts.extractors import (
+    ExtractedConcept,
+    ExtractedRelationship,
+    ExtractionInput,
+    ExtractionOutcome,
+    ExtractionResult,
+    get_extractor,
+)
+from concepts.instances import add_instance
 from concepts.models import Extraction
-from concepts.quoting import find_quote
+from concepts.quote_matching import find_quote
 from concepts.services import (
     MAX_LABEL_CHARS,
     MAX_NAME_CHARS,
@@ -27,15 +35,7 @@ from concepts.services import (
     create_relationship_type,
     find_concept,
     find_relationship_type,
-    relate,
-)
-from concepts.writers import (
-    Findings,
-    FoundConcept,
-    FoundRelationship,
-    Outcome,
-    SourceInput,
-    get_writer,
+    relate_concepts,
 )
 from core.exceptions import StrataError
 from core.text import hash_text
@@ -50,21 +50,21 @@ from summaries.writers import batch_size
 logger = logging.getLogger(__name__)
 
 State = Extraction.State
-PLANNED_AT_ONCE = 500  # sources
+PLAN_BATCH_SIZE = 500  # sources
 
 
-def hash_recipe(spec: IndexSpec) -> str:
-    """Of what decides what is found in a source."""
+def hash_concept_spec(spec: IndexSpec) -> str:
+    """Hash of the spec's ``concepts`` section: a change makes every source due again."""
     assert spec.concepts is not None
     return hash_text(json.dumps(spec.concepts.model_dump(mode="json"), sort_keys=True))
 
 
-def unplanned_sources(build: IndexBuild) -> QuerySet[Source]:
-    """Sources of the index of which it is not yet said that anything is due."""
+def sources_without_extraction(build: IndexBuild) -> QuerySet[Source]:
+    """Sources without an Extraction row for their current content and the build's spec."""
     known = Extraction.objects.filter(
         source=OuterRef("pk"),
         source_hash=OuterRef("content_hash"),
-        recipe_hash=hash_recipe(build.spec),
+        recipe_hash=hash_concept_spec(build.spec),
     )
     sources = Source.objects.filter(
         artifact__index=build.index_id,
@@ -74,55 +74,55 @@ def unplanned_sources(build: IndexBuild) -> QuerySet[Source]:
     return sources.filter(~Exists(known)).exclude(content_hash=None)
 
 
-def is_extracted(build: IndexBuild) -> bool:
-    """Whether concepts are found in this build's documents: for the live build alone, since they
-    belong to the index."""
+def is_extraction_enabled(build: IndexBuild) -> bool:
+    """Whether the spec asks for extraction and the build is live. Only the live build extracts,
+    since concepts belong to the index."""
     concepts = build.spec.concepts
     return concepts is not None and concepts.extract and build.index.live_build_id == build.pk
 
 
-def has_work(build: IndexBuild) -> bool:
-    if not is_extracted(build):
+def has_pending_extractions(build: IndexBuild) -> bool:
+    if not is_extraction_enabled(build):
         return False
-    return _claimable(build).exists() or unplanned_sources(build).exists()
+    return _claimable_extractions(build).exists() or sources_without_extraction(build).exists()
 
 
 def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda: False) -> int:
-    """Claim one batch of sources, have concepts found in them, and keep what is found; how many
+    """Claim one batch of sources, extract concepts from them and store the result; return how many
     sources were claimed.
 
     Raises:
         LanguageModelUnavailable, LanguageModelMisconfigured, …: what was not come to is as it
             was, its attempt given back; calling again later is safe.
     """
-    if should_stop() or not is_extracted(build):
+    if should_stop() or not is_extraction_enabled(build):
         return 0
-    _plan(build)
-    _claimable(build).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS).update(
+    _plan_extractions(build)
+    _claimable_extractions(build).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS).update(
         state=State.FAILED, last_error="Its worker died at each attempt."
     )
-    claim = _claim(build)
+    claim = _claim_batch(build)
     if not claim.rows:
         return 0
     outage: StrataError | None = None
     started, call_count = time.monotonic(), 0
     try:
         inputs = {
-            pk: SourceInput(row.source.text, row.source.heading, row.is_asked_anew)
+            pk: ExtractionInput(row.source.text, row.source.heading, row.is_cache_bypassed)
             for pk, row in claim.rows.items()
         }
-        for outcome in get_writer().find(inputs, build.spec):
+        for outcome in get_extractor().extract(inputs, build.spec):
             spend(build, outcome.cost)
             call_count += outcome.cost.call_count
             error = outcome.error
             if error is not None and (error.is_retryable or error.is_about_setup):
                 outage = error
             elif error is not None or outcome.findings is not None:
-                _keep_or_note(build, claim, outcome)
+                _save_result_or_error(build, claim, outcome)
             if should_stop():
                 break
     finally:
-        _release(claim.token)
+        _release_unfinished(claim.token)
         if llm.is_configured() and call_count:
             note_throughput(LANGUAGE_MODEL, call_count, time.monotonic() - started)
     if outage is not None:
@@ -130,17 +130,17 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
     return len(claim.rows)
 
 
-def extract_again(rows: QuerySet[Extraction]) -> int:
-    """Have concepts looked for anew in the sources of these rows, whatever was answered before;
-    how many. What was found stays."""
+def requeue_extractions(rows: QuerySet[Extraction]) -> int:
+    """Make these extractions due again, bypassing stored completions; return how many. Concepts
+    found before stay."""
     return rows.update(
-        state=State.DUE, attempts=0, last_error="", is_asked_anew=True, lease_token=None,
+        state=State.DUE, attempts=0, last_error="", is_cache_bypassed=True, lease_token=None,
         leased_until=None,
     )  # fmt: skip
 
 
 def release_leases() -> None:
-    """Let go of every claim. Only for the one process that owns all work."""
+    """Release every lease. Only for the one process that does all work."""
     held = Extraction.objects.filter(lease_token__isnull=False)
     held.update(lease_token=None, leased_until=None)
 
@@ -149,56 +149,56 @@ def release_leases() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _SourceClaim:
     token: UUID
     rows: Mapping[UUID, Extraction]
 
 
-def _plan(build: IndexBuild) -> None:
-    recipe_hash = hash_recipe(build.spec)
-    sources = unplanned_sources(build).order_by("pk").values_list("pk", "content_hash")
+def _plan_extractions(build: IndexBuild) -> None:
+    recipe_hash = hash_concept_spec(build.spec)
+    sources = sources_without_extraction(build).order_by("pk").values_list("pk", "content_hash")
     rows = [
         Extraction(source_id=pk, source_hash=content_hash or "", recipe_hash=recipe_hash)
-        for pk, content_hash in sources[:PLANNED_AT_ONCE]
+        for pk, content_hash in sources[:PLAN_BATCH_SIZE]
     ]
     Extraction.objects.bulk_create(
         rows,
         update_conflicts=True,
         unique_fields=["source"],
         update_fields=[
-            "source_hash", "recipe_hash", "state", "attempts", "last_error", "is_asked_anew",
+            "source_hash", "recipe_hash", "state", "attempts", "last_error", "is_cache_bypassed",
             "lease_token", "leased_until",
         ],
     )  # fmt: skip
 
 
-def _claimable(build: IndexBuild) -> QuerySet[Extraction]:
+def _claimable_extractions(build: IndexBuild) -> QuerySet[Extraction]:
     free = Q(leased_until=None) | Q(leased_until__lt=Now())
     return Extraction.objects.filter(free, state=State.DUE, source__artifact__index=build.index_id)
 
 
-def _claim(build: IndexBuild) -> _Claim:
-    """Take a lease on a batch; the attempt is counted now. Rows that saw their worker die are
-    taken one at a time."""
+def _claim_batch(build: IndexBuild) -> _SourceClaim:
+    """Lease a batch of due rows and count the attempt now. Rows whose worker died before are
+    claimed one at a time."""
     token = uuid.uuid4()
     with transaction.atomic():
-        rows = _claimable(build).order_by("pk")
+        rows = _claimable_extractions(build).order_by("pk")
         if connection.features.has_select_for_update_skip_locked:
             rows = rows.select_for_update(skip_locked=True, of=("self",))
         fresh = rows.filter(attempts__lt=SUSPECT_ATTEMPTS)[: batch_size()]
         ids = list(fresh.values_list("pk", flat=True))
         if not ids:
-            suspects = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
-            ids = list(suspects.values_list("pk", flat=True))
+            retried_rows = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
+            ids = list(retried_rows.values_list("pk", flat=True))
         Extraction.objects.filter(pk__in=ids).update(
             attempts=F("attempts") + 1, lease_token=token, leased_until=lease_end(LEASE_SECONDS)
         )
     held = Extraction.objects.filter(lease_token=token).select_related("source__artifact")
-    return _Claim(token, {row.pk: row for row in held} if ids else {})
+    return _SourceClaim(token, {row.pk: row for row in held} if ids else {})
 
 
-def _release(token: UUID) -> None:
-    """Give back what was not come to, with its attempt."""
+def _release_unfinished(token: UUID) -> None:
+    """Release the claimed rows that were not processed, and give back their attempt."""
     held = Extraction.objects.filter(lease_token=token)
     held.update(attempts=F("attempts") - 1, lease_token=None, leased_until=None)
 
@@ -206,10 +206,12 @@ def _release(token: UUID) -> None:
 # --- Keeping ---------------------------------------------------------------------------------
 
 
-def _keep_or_note(build: IndexBuild, claim: _Claim, outcome: Outcome) -> None:
-    """What cannot be kept costs its source an attempt, and the others nothing."""
+def _save_result_or_error(
+    build: IndexBuild, claim: _SourceClaim, outcome: ExtractionOutcome
+) -> None:
+    """Store one result; if that fails, note the error on its source's row and go on."""
     try:
-        _keep(build, claim, outcome)
+        _save_result(build, claim, outcome)
     except Exception as error:
         logger.warning("What was found in source %s cannot be kept", outcome.key, exc_info=True)
         Extraction.objects.filter(pk=outcome.key, lease_token=claim.token).update(
@@ -217,43 +219,45 @@ def _keep_or_note(build: IndexBuild, claim: _Claim, outcome: Outcome) -> None:
         )
 
 
-def _keep(build: IndexBuild, claim: _Claim, outcome: Outcome) -> None:
+def _save_result(build: IndexBuild, claim: _SourceClaim, outcome: ExtractionOutcome) -> None:
     with transaction.atomic():
         held = Extraction.objects.select_for_update(of=("self",)).select_related("source__artifact")
         row = held.filter(pk=outcome.key, lease_token=claim.token).first()
         if row is None:
             return  # gone with its source, or claimed anew
         row.lease_token = row.leased_until = None
-        row.is_asked_anew = False
+        row.is_cache_bypassed = False
         if outcome.findings is None:
             row.state, row.last_error = State.FAILED, str(outcome.error)
         else:
             row.state, row.last_error, row.attempts = State.WRITTEN, "", 0
             row.model_name, row.written_at = outcome.findings.model_name, Now()
-            row.concept_count, row.refused_count = _take(
+            row.concept_count, row.refused_count = _add_extracted(
                 build.index_id, row.source, outcome.findings
             )
         row.save()
 
 
-def _take(index: str, source: Source, findings: Findings) -> tuple[int, int]:
-    """How many concepts the source bears, and how many quotes and relationships were refused:
-    quotes that do not stand in it, and what rests on none that does."""
-    taken = refused = 0
+def _add_extracted(index: str, source: Source, findings: ExtractionResult) -> tuple[int, int]:
+    """Add what was extracted; return the number of concepts added, and of quotes and relationships
+    refused: quotes that the source does not contain, and what has no valid quote."""
+    added_count = refused = 0
     for found in findings.concepts:
-        there = [quote for quote in found.quotes if find_quote(source.text, quote) is not None]
-        refused += len(found.quotes) - len(there)
-        if not there or not _is_usable(found.label, MAX_LABEL_CHARS):
+        found_quotes = [
+            quote for quote in found.quotes if find_quote(source.text, quote) is not None
+        ]
+        refused += len(found.quotes) - len(found_quotes)
+        if not found_quotes or not _is_valid_name(found.label, MAX_LABEL_CHARS):
             refused += not found.quotes
             continue
-        _take_concept(index, source, found, there)
-        taken += 1
+        _add_concept(index, source, found, found_quotes)
+        added_count += 1
     for relationship in findings.relationships:
-        refused += not _take_relationship(index, relationship)
-    return taken, refused
+        refused += not _add_relationship(index, relationship)
+    return added_count, refused
 
 
-def _take_concept(index: str, source: Source, found: FoundConcept, quotes: list[str]) -> None:
+def _add_concept(index: str, source: Source, found: ExtractedConcept, quotes: list[str]) -> None:
     concept = find_concept(index, found.label)
     if concept is None:
         # What people wrote of a concept is theirs; of a new one, what was found.
@@ -262,19 +266,19 @@ def _take_concept(index: str, source: Source, found: FoundConcept, quotes: list[
         add_instance(concept.pk, quote, source_id=source.pk)
 
 
-def _take_relationship(index: str, found: FoundRelationship) -> bool:
+def _add_relationship(index: str, found: ExtractedRelationship) -> bool:
     ends = [find_concept(index, label) for label in (found.source, found.target)]
     if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
         return False
-    if not _is_usable(found.type, MAX_NAME_CHARS):
+    if not _is_valid_name(found.type, MAX_NAME_CHARS):
         return False
     kind = find_relationship_type(index, found.type)
     if kind is None:
         category = found.category if len(found.category) <= 60 else ""
         kind = create_relationship_type(index, found.type, category=category)
-    relate(index, ends[0].pk, kind.pk, ends[1].pk)
+    relate_concepts(index, ends[0].pk, kind.pk, ends[1].pk)
     return True
 
 
-def _is_usable(name: str, most: int) -> bool:
-    return 0 < len(" ".join(name.split())) <= most
+def _is_valid_name(name: str, max_chars: int) -> bool:
+    return 0 < len(" ".join(name.split())) <= max_chars

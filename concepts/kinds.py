@@ -42,7 +42,7 @@ class _EntityKind(UnwrittenKind):
         ]
 
     def describe(self, entity: Any) -> dict[str, Any]:
-        """What is shown of it."""
+        """The fields of an entity that a search hit shows."""
         raise NotImplementedError
 
     def payload(self, node: Node) -> Payload:
@@ -56,7 +56,7 @@ class _EntityKind(UnwrittenKind):
         }
 
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
-        mirrored = Node.objects.filter(
+        planned = Node.objects.filter(
             build__in=builds,
             artifact=OuterRef("pk"),
             kind=self.name,
@@ -64,7 +64,7 @@ class _EntityKind(UnwrittenKind):
             attributes_hash=OuterRef("artifact__attributes_hash"),
         ).exclude(state=Node.State.DELETING)
         entities = self.model._default_manager.filter(artifact=OuterRef("pk"))
-        return Exists(entities.filter(~Exists(mirrored)))
+        return Exists(entities.filter(~Exists(planned)))
 
 
 class ConceptKind(_EntityKind):

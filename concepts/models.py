@@ -1,4 +1,4 @@
-"""What documents speak of: concepts, the passages that bear them, how concepts relate.
+"""Concepts, the quotes that are their evidence, and the relationships between concepts.
 
 A concept and a relationship type are nodes of the index, and each hangs on an artifact of its
 own that has no pages; that artifact's id is theirs, and their point's. Evidence is descriptive:
@@ -17,7 +17,7 @@ from documents.models import Artifact, Source
 
 
 class Entity(models.Model):
-    """What a node is made of. ``text`` is what is embedded."""
+    """Base of concepts and relationship types: one node each, embedded from ``text``."""
 
     artifact = models.OneToOneField(
         Artifact, primary_key=True, on_delete=models.CASCADE, related_name="+"
@@ -44,24 +44,24 @@ class ConceptQuerySet(models.QuerySet["Concept"]):
         return self.filter(artifact__index=index)
 
     def with_evidence(self) -> "ConceptQuerySet":
-        """Those that a passage bears, as far as is known."""
+        """Concepts with at least one instance that is not lost."""
         return self.filter(_has_evidence())
 
-    def bare(self) -> "ConceptQuerySet":
-        """Those no passage bears any more, or never did: for someone to review."""
+    def without_evidence(self) -> "ConceptQuerySet":
+        """Concepts without any instance that is not lost, for review."""
         return self.filter(~_has_evidence())
 
-    def counted(self) -> "ConceptQuerySet":
+    def with_evidence_count(self) -> "ConceptQuerySet":
         """Each with its ``evidence_count``."""
-        standing = Q(instances__is_lost=False)
-        return self.annotate(evidence_count=models.Count("instances", filter=standing))
+        has_located_quote = Q(instances__is_lost=False)
+        return self.annotate(evidence_count=models.Count("instances", filter=has_located_quote))
 
 
 class Concept(Entity):
     label = models.CharField(max_length=300)
     description = models.TextField(blank=True)
     search_terms = models.JSONField(default=list, blank=True)
-    surveyed_hash = models.CharField(
+    pairing_input_hash = models.CharField(
         max_length=64, blank=True, editable=False,
         help_text="Of what its vector was made from when its neighbours were last looked for.",
     )  # fmt: skip
@@ -78,18 +78,18 @@ class Concept(Entity):
 
 
 class InstanceQuerySet(models.QuerySet["Instance"]):
-    def standing(self) -> "InstanceQuerySet":
-        """Those whose quote was found when it was last looked for."""
+    def not_lost(self) -> "InstanceQuerySet":
+        """Instances whose quote was found at the last search for it."""
         return self.filter(is_lost=False)
 
-    def displaced(self) -> "InstanceQuerySet":
-        """Those whose source has gone or changed since, and that no one has looked for yet."""
+    def stale(self) -> "InstanceQuerySet":
+        """Instances whose source was deleted or changed after their quote was last located."""
         has_changed = ~Q(source_hash=F("source__content_hash"))
-        return self.standing().filter(Q(source=None) | has_changed)
+        return self.not_lost().filter(Q(source=None) | has_changed)
 
 
 class Instance(models.Model):
-    """A passage that bears a concept. For an unchanged source, always:
+    """A quote that is evidence of a concept. While its source is unchanged, always:
     ``source.text[start_offset:end_offset] == quote``."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -122,7 +122,7 @@ class Instance(models.Model):
 
 
 class RelationshipType(Entity):
-    """A word of the vocabulary of relationships, such as SUPPORTS."""
+    """A type of relationship from the index's vocabulary, such as SUPPORTS."""
 
     name = models.CharField(max_length=200)
     category = models.CharField(
@@ -143,12 +143,12 @@ class RelationshipQuerySet(models.QuerySet["Relationship"]):
     def of_index(self, index: str) -> "RelationshipQuerySet":
         return self.filter(source__artifact__index=index)
 
-    def at(self, concept_id: uuid.UUID) -> "RelationshipQuerySet":
-        """Those that begin or end at this concept."""
+    def involving(self, concept_id: uuid.UUID) -> "RelationshipQuerySet":
+        """Relationships that have this concept as source or target."""
         return self.filter(Q(source=concept_id) | Q(target=concept_id))
 
-    def named(self) -> "RelationshipQuerySet":
-        """With its concepts and its type."""
+    def with_concepts_and_type(self) -> "RelationshipQuerySet":
+        """Selects the two concepts and the type in the same query."""
         return self.select_related("source", "type", "target")
 
 
@@ -176,15 +176,15 @@ class Relationship(models.Model):
 
 class EmergentPairQuerySet(models.QuerySet["EmergentPair"]):
     def open(self) -> "EmergentPairQuerySet":
-        """Those no one has dismissed, between whose concepts there is no relationship."""
-        forth = Relationship.objects.filter(source=OuterRef("first"), target=OuterRef("second"))
-        back = Relationship.objects.filter(source=OuterRef("second"), target=OuterRef("first"))
-        return self.filter(~Exists(forth), ~Exists(back), dismissed_at=None)
+        """Pairs that are not dismissed and have no relationship in either direction."""
+        forward = Relationship.objects.filter(source=OuterRef("first"), target=OuterRef("second"))
+        backward = Relationship.objects.filter(source=OuterRef("second"), target=OuterRef("first"))
+        return self.filter(~Exists(forward), ~Exists(backward), dismissed_at=None)
 
     def dismissed(self) -> "EmergentPairQuerySet":
         return self.exclude(dismissed_at=None)
 
-    def touching(self, concept_ids: Collection[uuid.UUID]) -> "EmergentPairQuerySet":
+    def involving(self, concept_ids: Collection[uuid.UUID]) -> "EmergentPairQuerySet":
         return self.filter(Q(first__in=concept_ids) | Q(second__in=concept_ids))
 
 
@@ -213,7 +213,7 @@ class EmergentPair(models.Model):
 
 
 class Extraction(models.Model):
-    """What is to be found in a source, or was."""
+    """The state of concept extraction for one source: a queue row with a lease, and its result."""
 
     class State(models.TextChoices):
         DUE = "due"
@@ -230,7 +230,7 @@ class Extraction(models.Model):
     refused_count = models.PositiveIntegerField(
         default=0, help_text="Quotes that are not in the source, and what rests on them."
     )
-    is_asked_anew = models.BooleanField(
+    is_cache_bypassed = models.BooleanField(
         default=False, editable=False, help_text="A kept answer will not do."
     )
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -249,4 +249,4 @@ class Extraction(models.Model):
 
 
 def _has_evidence() -> Exists:
-    return Exists(Instance.objects.standing().filter(concept=OuterRef("pk")))
+    return Exists(Instance.objects.not_lost().filter(concept=OuterRef("pk")))

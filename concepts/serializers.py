@@ -1,5 +1,5 @@
-"""Shapes of the concepts API. Answers are rendered as plain dicts; their serializers describe
-them in the OpenAPI document."""
+"""Request and response shapes of the concepts API. Responses are rendered as plain dicts; their
+serializers only describe them in the OpenAPI document."""
 
 from collections.abc import Collection
 from typing import Any
@@ -8,15 +8,15 @@ from uuid import UUID
 from django.db.models import Count
 from rest_framework import serializers
 
-from concepts.evidence import MAX_QUOTE_CHARS
+from concepts.instances import MAX_QUOTE_CHARS
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from concepts.services import MAX_DESCRIPTION_CHARS, MAX_LABEL_CHARS, MAX_NAME_CHARS
 from core.serializers import PagingSerializer, StrictSerializer, TitleField
 from core.text import hash_text
 from documents.models import Source
 
-MAX_MERGED = 100
-NOT_TRUTH = (
+MAX_MERGED_CONCEPTS = 100
+EVIDENCE_DISCLAIMER = (
     "Evidence is descriptive: it says where a text speaks of a concept, and never makes a "
     "relationship truer."
 )
@@ -48,18 +48,18 @@ class ConceptInputSerializer(ConceptPatchSerializer):
 
 class MergeSerializer(StrictSerializer):
     concepts = serializers.ListField(
-        child=serializers.UUIDField(), min_length=1, max_length=MAX_MERGED,
+        child=serializers.UUIDField(), min_length=1, max_length=MAX_MERGED_CONCEPTS,
         help_text="Those that become one with this.",
     )  # fmt: skip
 
 
-class TypePatchSerializer(StrictSerializer):
+class RelationshipTypePatchSerializer(StrictSerializer):
     name = TitleField(max_length=MAX_NAME_CHARS, required=False)
     category = TitleField(max_length=60, required=False, allow_blank=True)
     description = TitleField(max_length=MAX_DESCRIPTION_CHARS, required=False, allow_blank=True)
 
 
-class TypeInputSerializer(TypePatchSerializer):
+class RelationshipTypeInputSerializer(RelationshipTypePatchSerializer):
     name = TitleField(max_length=MAX_NAME_CHARS)
 
 
@@ -80,7 +80,7 @@ class ConceptFilterSerializer(PagingSerializer):
     )
 
 
-class TypeFilterSerializer(PagingSerializer):
+class RelationshipTypeFilterSerializer(PagingSerializer):
     category = TitleField(max_length=60, required=False)
 
 
@@ -98,7 +98,7 @@ class ConceptSerializer(serializers.Serializer):
     label = serializers.CharField()  # type: ignore[assignment]
     description = serializers.CharField()
     search_terms = serializers.ListField(child=serializers.CharField())
-    evidence_count = serializers.IntegerField(help_text=NOT_TRUTH)
+    evidence_count = serializers.IntegerField(help_text=EVIDENCE_DISCLAIMER)
     relationship_count = serializers.IntegerField()
     revision = serializers.IntegerField()
 
@@ -133,25 +133,25 @@ class RelationshipSerializer(serializers.Serializer):
     target = serializers.DictField(help_text="id and label of a concept.")
 
 
-class _PageSerializer(serializers.Serializer):
+class _PaginatedListSerializer(serializers.Serializer):
     count = serializers.IntegerField()
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
 
 
-class ConceptListSerializer(_PageSerializer):
+class ConceptListSerializer(_PaginatedListSerializer):
     results = ConceptSerializer(many=True)
 
 
-class RelationshipTypeListSerializer(_PageSerializer):
+class RelationshipTypeListSerializer(_PaginatedListSerializer):
     results = RelationshipTypeSerializer(many=True)
 
 
-class RelationshipListSerializer(_PageSerializer):
+class RelationshipListSerializer(_PaginatedListSerializer):
     results = RelationshipSerializer(many=True)
 
 
-class InstanceListSerializer(_PageSerializer):
+class InstanceListSerializer(_PaginatedListSerializer):
     results = InstanceSerializer(many=True)
 
 
@@ -163,7 +163,7 @@ class DeletionSerializer(serializers.Serializer):
 
 def render_concepts(concepts: Collection[Concept]) -> list[dict[str, Any]]:
     ids = [concept.pk for concept in concepts]
-    standing = Instance.objects.standing().filter(concept__in=ids).order_by()
+    standing = Instance.objects.not_lost().filter(concept__in=ids).order_by()
     counts = standing.values_list("concept").annotate(Count("pk"))
     evidence: dict[UUID, int] = dict(counts)
     degrees = count_relationships(ids)
@@ -183,7 +183,7 @@ def render_concepts(concepts: Collection[Concept]) -> list[dict[str, Any]]:
 
 
 def count_relationships(concept_ids: Collection[UUID]) -> dict[UUID, int]:
-    """Concept -> how many edges begin or end there; without those that have none."""
+    """Number of relationships of each concept; concepts without any are absent."""
     degrees: dict[UUID, int] = {}
     edges = Relationship.objects.filter(source__in=concept_ids) | Relationship.objects.filter(
         target__in=concept_ids
@@ -201,7 +201,7 @@ def render_instance(instance: Instance) -> dict[str, Any]:
         "quote": instance.quote,
         "start_offset": instance.start_offset,
         "end_offset": instance.end_offset,
-        "verdict": judge_instance(instance, source),
+        "verdict": check_instance(instance, source),
         "artifact": {
             "id": str(instance.artifact_id),
             "title": instance.artifact.title,
@@ -213,8 +213,8 @@ def render_instance(instance: Instance) -> dict[str, Any]:
     }
 
 
-def judge_instance(instance: Instance, source: Source | None) -> str:
-    """Against the source's text as it is, whatever its hash says."""
+def check_instance(instance: Instance, source: Source | None) -> str:
+    """Compare the quote with the source's current text: ``exact``, ``stale`` or ``lost``."""
     if instance.is_lost:
         return "lost"
     if source is None or hash_text(source.text) != instance.source_hash:
@@ -223,7 +223,7 @@ def judge_instance(instance: Instance, source: Source | None) -> str:
     return "exact" if is_there else "stale"
 
 
-def render_type(kind: RelationshipType) -> dict[str, Any]:
+def render_relationship_type(kind: RelationshipType) -> dict[str, Any]:
     return {
         "id": str(kind.pk),
         "index": kind.artifact.index,

@@ -22,12 +22,12 @@ MAX_DESCRIPTION_CHARS = 5_000
 MAX_SEARCH_TERMS = 50
 
 
-def name_key(name: str) -> str:
-    """A name as it is compared with others of its index."""
+def normalise_name(name: str) -> str:
+    """Normalise a name (NFKC, case, white space) so that equal names compare equal."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def require_concepts(index: str) -> None:
+def require_concept_index(index: str) -> None:
     """
     Raises:
         InvalidInput: no build of the index holds concepts.
@@ -54,10 +54,10 @@ def create_concept(
         ContentConflict: the index has a concept of this label, in any case.
         InvalidInput: the index holds no concepts, or a text is too long or blank.
     """
-    require_concepts(index)
+    require_concept_index(index)
     label = _clean_name(label, "label", MAX_LABEL_CHARS)
-    terms, described = clean_terms(search_terms), _clean_description(description)
-    artifact = add_entity(index, CONCEPT, name=name_key(label), title=label)
+    terms, described = clean_search_terms(search_terms), _clean_description(description)
+    artifact = add_entity(index, CONCEPT, name=normalise_name(label), title=label)
     return Concept.objects.create(
         artifact=artifact, label=label, description=described, search_terms=terms
     )
@@ -83,13 +83,13 @@ def edit_concept(
     if description is not None:
         concept.description = _clean_description(description)
     if search_terms is not None:
-        concept.search_terms = clean_terms(search_terms)
-    _keep_concept(concept)
+        concept.search_terms = clean_search_terms(search_terms)
+    _save_concept(concept)
     return concept
 
 
 def remove_concept(concept_id: UUID) -> int:
-    """Delete a concept with its instances and relationships; the revision that does.
+    """Delete a concept with its instances and relationships; return the revision of the deletion.
 
     Raises:
         UnknownConcept: there is none of this id.
@@ -100,9 +100,9 @@ def remove_concept(concept_id: UUID) -> int:
 
 
 @transaction.atomic
-def merge_concepts(kept_id: UUID, merged_ids: Collection[UUID]) -> Concept:
-    """Make one concept of several: the kept one has all their evidence and relationships, and
-    their labels as search terms; the others are deleted.
+def merge_concepts(target_id: UUID, merged_ids: Collection[UUID]) -> Concept:
+    """Merge concepts into one: it gets the others' evidence and relationships, and their labels
+    as search terms; the others are deleted.
 
     A relationship among them goes, and of two that say the same one stays.
 
@@ -110,34 +110,36 @@ def merge_concepts(kept_id: UUID, merged_ids: Collection[UUID]) -> Concept:
         UnknownConcept: there is none of one of these ids.
         InvalidInput: they are of several indexes, or none but the kept one is named.
     """
-    others = sorted(set(merged_ids) - {kept_id})
+    others = sorted(set(merged_ids) - {target_id})
     if not others:
         raise InvalidInput("Name another concept to merge into this one.", field="concepts")
-    locked = {each: lock_concept(each) for each in sorted([kept_id, *others])}
-    kept = locked.pop(kept_id)
-    if any(each.artifact.index != kept.artifact.index for each in locked.values()):
+    locked = {each: lock_concept(each) for each in sorted([target_id, *others])}
+    target = locked.pop(target_id)
+    if any(each.artifact.index != target.artifact.index for each in locked.values()):
         raise InvalidInput("Concepts of several indexes cannot be merged.", field="concepts")
-    terms = [*kept.search_terms]
+    terms = [*target.search_terms]
     for merged in locked.values():
         terms += [merged.label, *merged.search_terms]
-        kept.description = kept.description or merged.description
-    kept.search_terms = _distinct_terms(terms, besides=kept.label)[:MAX_SEARCH_TERMS]
-    _move_instances(kept, others)
-    _move_relationships(kept, others)
+        target.description = target.description or merged.description
+    target.search_terms = _remove_duplicate_terms(terms, excluded_term=target.label)[
+        :MAX_SEARCH_TERMS
+    ]
+    _move_instances(target, others)
+    _move_relationships(target, others)
     for other in others:
         remove_artifact(other)
-    _keep_concept(kept)
-    return kept
+    _save_concept(target)
+    return target
 
 
 def find_concept(index: str, label: str) -> Concept | None:
-    """The index's concept of this label, in any case."""
-    identity = compute_entity_identity(CONCEPT, name_key(label))
+    """Find the index's concept by its label, ignoring case."""
+    identity = compute_entity_identity(CONCEPT, normalise_name(label))
     return Concept.objects.filter(artifact__index=index, artifact__identity=identity).first()
 
 
 def lock_concept(concept_id: UUID) -> Concept:
-    """The concept, which no one else changes until the transaction ends.
+    """Read a concept and lock its row until the transaction ends.
 
     Raises:
         UnknownConcept: there is none of this id.
@@ -149,31 +151,31 @@ def lock_concept(concept_id: UUID) -> Concept:
     return concept
 
 
-def _keep_concept(concept: Concept) -> None:
+def _save_concept(concept: Concept) -> None:
     concept.save()
-    update_entity(concept.pk, name=name_key(concept.label), title=concept.label)
+    update_entity(concept.pk, name=normalise_name(concept.label), title=concept.label)
 
 
-def _move_instances(kept: Concept, others: Sequence[UUID]) -> None:
+def _move_instances(target: Concept, others: Sequence[UUID]) -> None:
     places = ("source_id", "start_offset", "end_offset")
-    held = set(kept.instances.exclude(source=None).values_list(*places))
+    held = set(target.instances.exclude(source=None).values_list(*places))
     for instance in Instance.objects.filter(concept__in=others).order_by("created_at", "pk"):
         place = (instance.source_id, instance.start_offset, instance.end_offset)
         if instance.source_id is not None and place in held:
             continue  # goes with its concept
         held.add(place)
-        Instance.objects.filter(pk=instance.pk).update(concept=kept)
+        Instance.objects.filter(pk=instance.pk).update(concept=target)
 
 
-def _move_relationships(kept: Concept, others: Sequence[UUID]) -> None:
-    ends = {kept.pk, *others}
+def _move_relationships(target_concept: Concept, others: Sequence[UUID]) -> None:
+    ends = {target_concept.pk, *others}
     moved = Relationship.objects.filter(source__in=ends) | Relationship.objects.filter(
         target__in=ends
     )
     wanted: dict[tuple[UUID, UUID, UUID], Relationship] = {}
     for edge in moved.order_by("created_at", "pk"):
-        source = kept.pk if edge.source_id in ends else edge.source_id
-        target = kept.pk if edge.target_id in ends else edge.target_id
+        source = target_concept.pk if edge.source_id in ends else edge.source_id
+        target = target_concept.pk if edge.target_id in ends else edge.target_id
         if source != target:
             wanted.setdefault((source, edge.type_id, target), edge)
     Relationship.objects.filter(pk__in=[edge.pk for edge in moved]).exclude(
@@ -195,10 +197,10 @@ def create_relationship_type(
         ContentConflict: the index has a type of this name, in any case.
         InvalidInput: the index holds no concepts, or a text is too long or blank.
     """
-    require_concepts(index)
+    require_concept_index(index)
     name = _clean_name(name, "name", MAX_NAME_CHARS)
     described = _clean_description(description)
-    artifact = add_entity(index, RELATIONSHIP_TYPE, name=name_key(name), title=name)
+    artifact = add_entity(index, RELATIONSHIP_TYPE, name=normalise_name(name), title=name)
     return RelationshipType.objects.create(
         artifact=artifact, name=name, category=_clean_category(category), description=described
     )
@@ -226,12 +228,12 @@ def edit_relationship_type(
     if description is not None:
         kind.description = _clean_description(description)
     kind.save()
-    update_entity(kind.pk, name=name_key(kind.name), title=kind.name)
+    update_entity(kind.pk, name=normalise_name(kind.name), title=kind.name)
     return kind
 
 
 def remove_relationship_type(type_id: UUID) -> int:
-    """Delete a type with the relationships of it; the revision that does.
+    """Delete a type with its relationships; return the revision of the deletion.
 
     Raises:
         UnknownRelationshipType: there is none of this id.
@@ -242,8 +244,8 @@ def remove_relationship_type(type_id: UUID) -> int:
 
 
 def find_relationship_type(index: str, name: str) -> RelationshipType | None:
-    """The index's type of this name, in any case."""
-    identity = compute_entity_identity(RELATIONSHIP_TYPE, name_key(name))
+    """Find the index's relationship type by its name, ignoring case."""
+    identity = compute_entity_identity(RELATIONSHIP_TYPE, normalise_name(name))
     found = RelationshipType.objects.filter(artifact__index=index, artifact__identity=identity)
     return found.first()
 
@@ -260,10 +262,10 @@ def _lock_type(type_id: UUID) -> RelationshipType:
 
 
 @transaction.atomic
-def relate(
+def relate_concepts(
     index: str, source_id: UUID, type_id: UUID, target_id: UUID
 ) -> tuple[Relationship, bool]:
-    """The edge between two concepts of the index, and whether it is new.
+    """Create the relationship of two concepts unless it exists; return it and whether it is new.
 
     Raises:
         InvalidInput: naming the end, or the type, that the index does not have; or both ends
@@ -284,12 +286,12 @@ def relate(
 # --- Texts as they are kept ------------------------------------------------------------------
 
 
-def _clean_name(name: str, field: str, most: int) -> str:
+def _clean_name(name: str, field: str, max_chars: int) -> str:
     cleaned = " ".join(name.split())
     if not cleaned:
         raise InvalidInput(f"A {field} says something.", field=field)
-    if len(cleaned) > most:
-        raise InvalidInput(f"A {field} has {most} characters at most.", field=field)
+    if len(cleaned) > max_chars:
+        raise InvalidInput(f"A {field} has {max_chars} characters at most.", field=field)
     return cleaned
 
 
@@ -309,12 +311,14 @@ def _clean_description(description: str) -> str:
     return cleaned
 
 
-def clean_terms(terms: Sequence[str]) -> list[str]:
+def clean_search_terms(terms: Sequence[str]) -> list[str]:
     """
     Raises:
         InvalidInput: there are too many, or one is blank or too long.
     """
-    cleaned = _distinct_terms(_clean_name(term, "search term", MAX_LABEL_CHARS) for term in terms)
+    cleaned = _remove_duplicate_terms(
+        _clean_name(term, "search term", MAX_LABEL_CHARS) for term in terms
+    )
     if len(cleaned) > MAX_SEARCH_TERMS:
         raise InvalidInput(
             f"A concept has {MAX_SEARCH_TERMS} search terms at most.", field="search_terms"
@@ -322,9 +326,9 @@ def clean_terms(terms: Sequence[str]) -> list[str]:
     return cleaned
 
 
-def _distinct_terms(terms: Iterable[str], *, besides: str = "") -> list[str]:
+def _remove_duplicate_terms(terms: Iterable[str], *, excluded_term: str = "") -> list[str]:
     seen: dict[str, str] = {}
     for term in terms:
-        seen.setdefault(name_key(term), term)
-    seen.pop(name_key(besides), None)
+        seen.setdefault(normalise_name(term), term)
+    seen.pop(normalise_name(excluded_term), None)
     return list(seen.values())

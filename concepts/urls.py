@@ -1,4 +1,4 @@
-"""Where concepts are written and read, below ``api/v1/``."""
+"""URL routes of concepts and relationships, below ``api/v1/``."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from concepts.viewsets import (
     RelationshipViewSet,
 )
 
-ONE = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
-ALL = {"get": "list", "post": "create"}
+DETAIL_ACTIONS = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+LIST_ACTIONS = {"get": "list", "post": "create"}
 ROUTES: list[tuple[str, type[ViewSet], dict[str, Any]]] = [
-    ("indexes/<str:index>/concepts/", ConceptViewSet, ALL),
-    ("concepts/<uuid:concept_id>/", ConceptViewSet, ONE),
+    ("indexes/<str:index>/concepts/", ConceptViewSet, LIST_ACTIONS),
+    ("concepts/<uuid:concept_id>/", ConceptViewSet, DETAIL_ACTIONS),
     ("concepts/<uuid:concept_id>/merge", ConceptViewSet, {"post": "merge"}),
     (
         "concepts/<uuid:concept_id>/instances/",
@@ -24,9 +24,9 @@ ROUTES: list[tuple[str, type[ViewSet], dict[str, Any]]] = [
         {"get": "instances", "post": "quote"},
     ),
     ("instances/<uuid:instance_id>/", InstanceViewSet, {"delete": "destroy"}),
-    ("indexes/<str:index>/relationship-types/", RelationshipTypeViewSet, ALL),
-    ("relationship-types/<uuid:type_id>/", RelationshipTypeViewSet, ONE),
-    ("indexes/<str:index>/relationships/", RelationshipViewSet, ALL),
+    ("indexes/<str:index>/relationship-types/", RelationshipTypeViewSet, LIST_ACTIONS),
+    ("relationship-types/<uuid:type_id>/", RelationshipTypeViewSet, DETAIL_ACTIONS),
+    ("indexes/<str:index>/relationships/", RelationshipViewSet, LIST_ACTIONS),
     (
         "relationships/<uuid:relationship_id>/",
         RelationshipViewSet,

@@ -1,4 +1,4 @@
-"""Concepts, the vocabulary and relationships over HTTP."""
+"""REST endpoints of concepts, instances, relationship types and relationships."""
 
 from typing import Any
 from uuid import UUID
@@ -8,7 +8,7 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from concepts import evidence, services
+from concepts import instances, services
 from concepts.exceptions import (
     UnknownConcept,
     UnknownInstance,
@@ -31,23 +31,23 @@ from concepts.serializers import (
     RelationshipInputSerializer,
     RelationshipListSerializer,
     RelationshipSerializer,
+    RelationshipTypeFilterSerializer,
+    RelationshipTypeInputSerializer,
     RelationshipTypeListSerializer,
+    RelationshipTypePatchSerializer,
     RelationshipTypeSerializer,
-    TypeFilterSerializer,
-    TypeInputSerializer,
-    TypePatchSerializer,
     render_concepts,
     render_instance,
     render_relationship,
-    render_type,
+    render_relationship_type,
 )
 from core.exceptions import UnknownIndex
 from core.paging import paged
 from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
 from documents.index_catalog import get_catalog
 
-REFUSED = {400: ErrorSerializer, 404: ErrorSerializer}
-TAKEN = {**REFUSED, 409: ErrorSerializer}
+ERROR_RESPONSES = {400: ErrorSerializer, 404: ErrorSerializer}
+CONFLICT_RESPONSES = {**ERROR_RESPONSES, 409: ErrorSerializer}
 
 
 class ConceptViewSet(viewsets.ViewSet):
@@ -56,15 +56,15 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_concepts",
         parameters=[ConceptFilterSerializer],
-        responses={200: ConceptListSerializer, **REFUSED},
+        responses={200: ConceptListSerializer, **ERROR_RESPONSES},
     )
     def list(self, request: Request, index: str) -> Response:
         """The concepts of an index, by label; `evidence=none`: those no passage bears."""
-        check_index(index)
-        given = checked(ConceptFilterSerializer, request.query_params)
+        require_index(index)
+        given = validate_data(ConceptFilterSerializer, request.query_params)
         concepts = Concept.objects.of_index(index).select_related("artifact")
         if given.get("evidence") == "none":
-            concepts = concepts.bare()
+            concepts = concepts.without_evidence()
         elif given.get("evidence") == "some":
             concepts = concepts.with_evidence()
         if "label" in given:
@@ -75,59 +75,59 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="create_concept",
         request=ConceptInputSerializer,
-        responses={201: ConceptSerializer, **TAKEN},
+        responses={201: ConceptSerializer, **CONFLICT_RESPONSES},
     )
     def create(self, request: Request, index: str) -> Response:
         """Add a concept; it is embedded, and found by meaning."""
-        check_index(index)
-        given = checked(ConceptInputSerializer, request.data)
+        require_index(index)
+        given = validate_data(ConceptInputSerializer, request.data)
         concept = services.create_concept(index, given.pop("label"), **given)
-        return Response(_render(concept.pk), status=status.HTTP_201_CREATED)
+        return Response(_render_concept(concept.pk), status=status.HTTP_201_CREATED)
 
     @extend_schema(
         operation_id="read_concept", responses={200: ConceptSerializer, 404: ErrorSerializer}
     )
     def retrieve(self, request: Request, concept_id: UUID) -> Response:
         """One concept."""
-        return Response(_render(concept_id))
+        return Response(_render_concept(concept_id))
 
     @extend_schema(
         operation_id="edit_concept",
         request=ConceptPatchSerializer,
-        responses={200: ConceptSerializer, **TAKEN},
+        responses={200: ConceptSerializer, **CONFLICT_RESPONSES},
     )
     def partial_update(self, request: Request, concept_id: UUID) -> Response:
         """Change label, description or search terms; what is not named stays."""
-        services.edit_concept(concept_id, **checked(ConceptPatchSerializer, request.data))
-        return Response(_render(concept_id))
+        services.edit_concept(concept_id, **validate_data(ConceptPatchSerializer, request.data))
+        return Response(_render_concept(concept_id))
 
     @extend_schema(
         operation_id="remove_concept", responses={200: DeletionSerializer, 404: ErrorSerializer}
     )
     def destroy(self, request: Request, concept_id: UUID) -> Response:
         """Delete a concept with its evidence and relationships; its point goes by itself."""
-        return Response(_deleted(concept_id, services.remove_concept(concept_id)))
+        return Response(_render_deletion(concept_id, services.remove_concept(concept_id)))
 
     @extend_schema(
         operation_id="merge_concepts",
         request=MergeSerializer,
-        responses={200: ConceptSerializer, **REFUSED},
+        responses={200: ConceptSerializer, **ERROR_RESPONSES},
     )
     def merge(self, request: Request, concept_id: UUID) -> Response:
-        """Have other concepts become one with this; their evidence and relationships stay."""
-        given = checked(MergeSerializer, request.data)
+        """Merge other concepts into this one, with their evidence and relationships."""
+        given = validate_data(MergeSerializer, request.data)
         services.merge_concepts(concept_id, given["concepts"])
-        return Response(_render(concept_id))
+        return Response(_render_concept(concept_id))
 
     @extend_schema(
         operation_id="list_instances",
         parameters=[PagingSerializer],
-        responses={200: InstanceListSerializer, **REFUSED},
+        responses={200: InstanceListSerializer, **ERROR_RESPONSES},
     )
     def instances(self, request: Request, concept_id: UUID) -> Response:
-        """What is quoted as evidence of a concept, lost quotes included."""
-        given = checked(PagingSerializer, request.query_params)
-        find_concept(concept_id)
+        """The quotes that are evidence of a concept, lost ones included."""
+        given = validate_data(PagingSerializer, request.query_params)
+        get_concept(concept_id)
         rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
         page, answer = paged(request, rows, given)
         return Response({**answer, "results": [render_instance(each) for each in page]})
@@ -135,12 +135,12 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="add_instance",
         request=QuoteSerializer,
-        responses={200: InstanceSerializer, 201: InstanceSerializer, **REFUSED},
+        responses={200: InstanceSerializer, 201: InstanceSerializer, **ERROR_RESPONSES},
     )
-    def quote(self, request: Request, concept_id: UUID) -> Response:
+    def add_instance(self, request: Request, concept_id: UUID) -> Response:
         """Quote a text as evidence of a concept. 201: taken. 200: it was there already."""
-        given = checked(QuoteSerializer, request.data)
-        instance, is_new = evidence.add_instance(
+        given = validate_data(QuoteSerializer, request.data)
+        instance, is_new = instances.add_instance(
             concept_id,
             given["quote"],
             source_id=given.get("source"),
@@ -163,32 +163,32 @@ class InstanceViewSet(viewsets.ViewSet):
 
 
 class RelationshipTypeViewSet(viewsets.ViewSet):
-    """The vocabulary of an index: in what ways its concepts may relate."""
+    """The relationship types of an index."""
 
     @extend_schema(
         operation_id="list_relationship_types",
-        parameters=[TypeFilterSerializer],
-        responses={200: RelationshipTypeListSerializer, **REFUSED},
+        parameters=[RelationshipTypeFilterSerializer],
+        responses={200: RelationshipTypeListSerializer, **ERROR_RESPONSES},
     )
     def list(self, request: Request, index: str) -> Response:
         """The relationship types of an index, by name."""
-        check_index(index)
-        given = checked(TypeFilterSerializer, request.query_params)
+        require_index(index)
+        given = validate_data(RelationshipTypeFilterSerializer, request.query_params)
         kinds = RelationshipType.objects.filter(artifact__index=index).select_related("artifact")
         if "category" in given:
             kinds = kinds.filter(category=given["category"].lower())
         page, answer = paged(request, kinds.order_by("name", "pk"), given)
-        return Response({**answer, "results": [render_type(kind) for kind in page]})
+        return Response({**answer, "results": [render_relationship_type(kind) for kind in page]})
 
     @extend_schema(
         operation_id="create_relationship_type",
-        request=TypeInputSerializer,
-        responses={201: RelationshipTypeSerializer, **TAKEN},
+        request=RelationshipTypeInputSerializer,
+        responses={201: RelationshipTypeSerializer, **CONFLICT_RESPONSES},
     )
     def create(self, request: Request, index: str) -> Response:
         """Add a relationship type; it is embedded, and found by meaning."""
-        check_index(index)
-        given = checked(TypeInputSerializer, request.data)
+        require_index(index)
+        given = validate_data(RelationshipTypeInputSerializer, request.data)
         kind = services.create_relationship_type(index, given.pop("name"), **given)
         return Response(_render_type(kind.pk), status=status.HTTP_201_CREATED)
 
@@ -202,12 +202,14 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="edit_relationship_type",
-        request=TypePatchSerializer,
-        responses={200: RelationshipTypeSerializer, **TAKEN},
+        request=RelationshipTypePatchSerializer,
+        responses={200: RelationshipTypeSerializer, **CONFLICT_RESPONSES},
     )
     def partial_update(self, request: Request, type_id: UUID) -> Response:
         """Change name, category or description; what is not named stays."""
-        services.edit_relationship_type(type_id, **checked(TypePatchSerializer, request.data))
+        services.edit_relationship_type(
+            type_id, **validate_data(RelationshipTypePatchSerializer, request.data)
+        )
         return Response(_render_type(type_id))
 
     @extend_schema(
@@ -216,7 +218,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     )
     def destroy(self, request: Request, type_id: UUID) -> Response:
         """Delete a relationship type with every relationship of it."""
-        return Response(_deleted(type_id, services.remove_relationship_type(type_id)))
+        return Response(_render_deletion(type_id, services.remove_relationship_type(type_id)))
 
 
 class RelationshipViewSet(viewsets.ViewSet):
@@ -225,15 +227,15 @@ class RelationshipViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_relationships",
         parameters=[RelationshipFilterSerializer],
-        responses={200: RelationshipListSerializer, **REFUSED},
+        responses={200: RelationshipListSerializer, **ERROR_RESPONSES},
     )
     def list(self, request: Request, index: str) -> Response:
         """The relationships of an index."""
-        check_index(index)
-        given = checked(RelationshipFilterSerializer, request.query_params)
-        edges = Relationship.objects.of_index(index).named()
+        require_index(index)
+        given = validate_data(RelationshipFilterSerializer, request.query_params)
+        edges = Relationship.objects.of_index(index).with_concepts_and_type()
         if "concept" in given:
-            edges = edges.at(given["concept"])
+            edges = edges.involving(given["concept"])
         if "type" in given:
             edges = edges.filter(type=given["type"])
         page, answer = paged(request, edges, given)
@@ -242,13 +244,15 @@ class RelationshipViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="relate_concepts",
         request=RelationshipInputSerializer,
-        responses={200: RelationshipSerializer, 201: RelationshipSerializer, **REFUSED},
+        responses={200: RelationshipSerializer, 201: RelationshipSerializer, **ERROR_RESPONSES},
     )
     def create(self, request: Request, index: str) -> Response:
         """Relate two concepts. 201: the relationship is new. 200: it was there already."""
-        check_index(index)
-        given = checked(RelationshipInputSerializer, request.data)
-        edge, is_new = services.relate(index, given["source"], given["type"], given["target"])
+        require_index(index)
+        given = validate_data(RelationshipInputSerializer, request.data)
+        edge, is_new = services.relate_concepts(
+            index, given["source"], given["type"], given["target"]
+        )
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(_render_relationship(edge.pk), status=code)
 
@@ -269,20 +273,20 @@ class RelationshipViewSet(viewsets.ViewSet):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def checked(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
+def validate_data(serializer_class: type[StrictSerializer], data: Any) -> dict[str, Any]:
     serializer = serializer_class(data=data)
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
 
 
-def check_index(index: str) -> None:
+def require_index(index: str) -> None:
     names = get_catalog().index_names()
     if index not in names:
         shown = index[:MAX_NAME_CHARS]
         raise UnknownIndex(f"There is no index named {shown!r}.", field="index", allowed=names)
 
 
-def find_concept(concept_id: UUID) -> Concept:
+def get_concept(concept_id: UUID) -> Concept:
     """
     Raises:
         UnknownConcept: there is none of this id.
@@ -293,8 +297,8 @@ def find_concept(concept_id: UUID) -> Concept:
     return concept
 
 
-def _render(concept_id: UUID) -> dict[str, Any]:
-    [rendered] = render_concepts([find_concept(concept_id)])
+def _render_concept(concept_id: UUID) -> dict[str, Any]:
+    [rendered] = render_concepts([get_concept(concept_id)])
     return rendered
 
 
@@ -302,15 +306,15 @@ def _render_type(type_id: UUID) -> dict[str, Any]:
     kind = RelationshipType.objects.select_related("artifact").filter(pk=type_id).first()
     if kind is None:
         raise UnknownRelationshipType(field="id")
-    return render_type(kind)
+    return render_relationship_type(kind)
 
 
 def _render_relationship(relationship_id: UUID) -> dict[str, Any]:
-    edge = Relationship.objects.named().filter(pk=relationship_id).first()
+    edge = Relationship.objects.with_concepts_and_type().filter(pk=relationship_id).first()
     if edge is None:
         raise UnknownRelationship(field="id")
     return render_relationship(edge)
 
 
-def _deleted(entity_id: UUID, revision: int) -> dict[str, Any]:
+def _render_deletion(entity_id: UUID, revision: int) -> dict[str, Any]:
     return {"id": str(entity_id), "deleted": True, "revision": revision}

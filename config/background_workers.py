@@ -1,6 +1,6 @@
 """All background workers of the process, listed so that they can be stopped."""
 
-from concepts.tasks import extracting, surveying
+from concepts.tasks import extraction_worker, pairing_worker
 from evaluation.tasks import evaluating, promoting
 from indexing.tasks import regenerating, syncing
 from summaries.tasks import writing
@@ -13,6 +13,6 @@ BACKGROUND_WORKERS = (
     promoting,
     regenerating,
     evaluating,
-    surveying,
-    extracting,
+    pairing_worker,
+    extraction_worker,
 )

@@ -27,7 +27,7 @@ app.conf.task_routes = {
     "summaries.tasks.write": {"queue": "llm"},
     "concepts.tasks.extract_concepts": {"queue": "llm"},
     "webhooks.tasks.send_due_deliveries": {"queue": "webhooks"},
-    "concepts.tasks.survey_concepts": {"queue": "indexing"},
+    "concepts.tasks.update_emergent_pairs": {"queue": "indexing"},
     # They search: the model is there.
     "evaluation.tasks.promote_builds": {"queue": "indexing"},
     "evaluation.tasks.measure_run": {"queue": "indexing"},

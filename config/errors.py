@@ -18,8 +18,8 @@ from rest_framework.views import set_rollback
 
 from concepts.exceptions import (
     UnknownConcept,
+    UnknownEmergentPair,
     UnknownInstance,
-    UnknownPair,
     UnknownRelationship,
     UnknownRelationshipType,
 )
@@ -72,7 +72,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnknownRegeneration: 404,
     UnknownConcept: 404,
     UnknownInstance: 404,
-    UnknownPair: 404,
+    UnknownEmergentPair: 404,
     UnknownRelationship: 404,
     UnknownRelationshipType: 404,
     ContentConflict: 409,

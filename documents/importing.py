@@ -13,7 +13,7 @@ from core.exceptions import InvalidInput, StrataError, TooLarge
 from core.parsers import iter_lines, load_json
 from documents.originals import save_incoming_file
 from documents.serializers import validate_text_artifact
-from documents.services import Verdict, add_artifact
+from documents.services import AddOutcome, add_artifact
 
 READ_BYTES = 1 << 20
 
@@ -25,7 +25,7 @@ class AddResult:
 
     name: str
     artifact_id: UUID | None = None
-    verdict: Verdict | None = None
+    verdict: AddOutcome | None = None
     error: StrataError | None = None
 
 

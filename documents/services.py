@@ -32,7 +32,7 @@ from documents.sources import split_into_sources
 logger = logging.getLogger(__name__)
 
 
-class Verdict(StrEnum):
+class AddOutcome(StrEnum):
     """The outcome of adding a document to an index."""
 
     ADDED = "added"
@@ -69,7 +69,7 @@ def add_artifact(
     metadata: dict[str, Any] | None = None,
     external_id: str | None = None,
     url: str | None = None,
-) -> tuple[Artifact, Verdict]:
+) -> tuple[Artifact, AddOutcome]:
     """Add a document to an index; adding the same one again does not duplicate it.
 
     A document is the same again if its ``external_id`` is, or, without one, if its bytes and
@@ -98,7 +98,7 @@ def find_by_external_ids(index: str, external_ids: Iterable[str]) -> dict[str, A
     return {artifact.external_id or "": artifact for artifact in found}
 
 
-def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact, Verdict]:
+def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact, AddOutcome]:
     """Give an artifact other content; its identity, title and metadata stay.
 
     Raises:
@@ -108,13 +108,13 @@ def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact,
         with _check_space_then_discard(content), transaction.atomic():
             artifact = Artifact.objects.documents().select_for_update().get(pk=artifact_id)
             if artifact.sha256 == content.sha256:
-                return artifact, Verdict.UNCHANGED
+                return artifact, AddOutcome.UNCHANGED
             if artifact.external_id is None:
                 label = {"title": artifact.title, "url": artifact.url}
                 artifact.identity = _compute_identity(content, label, None)
             assign_next_revision(artifact)
             _set_content(artifact, content)
-            return artifact, Verdict.REVISED
+            return artifact, AddOutcome.REVISED
     except IntegrityError:
         raise ContentConflict(
             "Another artifact of this index has this very content.",
@@ -334,7 +334,7 @@ def _check_space_then_discard(content: Content) -> Iterator[None]:
 
 def _add_or_update(
     index: str, content: Content, label: dict[str, Any], external_id: str | None
-) -> tuple[Artifact, Verdict]:
+) -> tuple[Artifact, AddOutcome]:
     identity = _compute_identity(content, label, external_id)
     with transaction.atomic():
         existing = _find_existing(index, identity, content, external_id)
@@ -343,19 +343,19 @@ def _add_or_update(
             _apply_attributes(artifact, label)
             assign_next_revision(artifact)
             _set_content(artifact, content)
-            return artifact, Verdict.ADDED
+            return artifact, AddOutcome.ADDED
         is_relabelled = _apply_attributes(existing, label)
         if existing.sha256 != content.sha256:
             assign_next_revision(existing)
             _set_content(existing, content)
-            return existing, Verdict.REVISED
+            return existing, AddOutcome.REVISED
         if existing.state == Artifact.State.FAILED:
             assign_next_revision(existing)
             _set_content(existing, content)  # given again, it is tried again
         elif is_relabelled:
             assign_next_revision(existing)
             existing.save()
-        return existing, Verdict.UNCHANGED
+        return existing, AddOutcome.UNCHANGED
 
 
 def _find_existing(

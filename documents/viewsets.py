@@ -48,7 +48,7 @@ from documents.serializers import (
     render_artifacts,
     validate_text_artifact,
 )
-from documents.services import Content, TextContent, Verdict
+from documents.services import AddOutcome, Content, TextContent
 
 logger = logging.getLogger(__name__)
 
@@ -422,8 +422,8 @@ def _load_and_render(artifact_id: UUID) -> dict[str, Any]:
     return rendered
 
 
-def _add_response(artifact: Artifact, verdict: Verdict) -> Response:
-    is_done = verdict == Verdict.UNCHANGED
+def _add_response(artifact: Artifact, verdict: AddOutcome) -> Response:
+    is_done = verdict == AddOutcome.UNCHANGED
     return Response(
         _load_and_render(artifact.pk),
         status=status.HTTP_200_OK if is_done else status.HTTP_202_ACCEPTED,

@@ -1,4 +1,4 @@
-"""Shapes of the evidence API."""
+"""Request and response shapes of the evidence API."""
 
 from typing import Any
 
@@ -8,38 +8,44 @@ from core.exceptions import InvalidInput
 from core.serializers import StrictSerializer, StringField, TitleField
 from core.text import clean_text
 from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URLField
-from evidence.finding import MAX_URLS, FoundEvidence
-from evidence.services import MAX_ITEMS, Decision, Item, Verdict
+from evidence.search import MAX_URLS, EvidenceSearchAnswer
+from evidence.services import MAX_ITEMS, EvidenceDecision, EvidenceInput, EvidenceVerdict
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_answer, render_chunk
-from retrieval.serializers.knowledge_requests import SIMILARITY, NumberField, read_parameters
+from retrieval.serializers.knowledge_requests import (
+    SIMILARITY_RANGE,
+    FiniteFloatField,
+    read_parameters,
+)
 from retrieval.serializers.schema import HitSerializer, PageSearchAnswerSerializer
 
 MAX_AUTHORS = 1_000
-MAX_CITED_CHARS = 1_000  # of a source, a date, an author's name
+MAX_CITATION_CHARS = 1_000  # of a source, a date, an author's name
 
 # --- What is taken ---------------------------------------------------------------------------
 
 
 class CitationSerializer(StrictSerializer):
-    """Where a finding stands."""
+    """The publication a finding comes from."""
 
     source = StringField(  # type: ignore[assignment]  # a field, and not the base class's setting
-        required=False, max_length=MAX_CITED_CHARS, help_text="Who published it."
+        required=False, max_length=MAX_CITATION_CHARS, help_text="Who published it."
     )
     title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
     date = StringField(
-        required=False, max_length=MAX_CITED_CHARS, help_text="As in RFC 3339, such as 2021-05-14."
+        required=False,
+        max_length=MAX_CITATION_CHARS,
+        help_text="As in RFC 3339, such as 2021-05-14.",
     )
     authors = serializers.ListField(
-        child=StringField(max_length=MAX_CITED_CHARS), required=False, max_length=MAX_AUTHORS
+        child=StringField(max_length=MAX_CITATION_CHARS), required=False, max_length=MAX_AUTHORS
     )
 
     class Meta:
         ref_name = "EvidenceCitation"
 
 
-class ItemSerializer(StrictSerializer):
+class EvidenceInputSerializer(StrictSerializer):
     url = URLField(max_length=MAX_URL_CHARS, help_text="Its identity: given again, it is updated.")
     content = TextField()
     citation = CitationSerializer(required=False)
@@ -48,8 +54,10 @@ class ItemSerializer(StrictSerializer):
 class AddEvidenceSerializer(StrictSerializer):
     """Several items, or a single one: its fields beside ``threshold``."""
 
-    items = serializers.ListField(child=ItemSerializer(), min_length=1, max_length=MAX_ITEMS)
-    threshold = NumberField(
+    items = serializers.ListField(
+        child=EvidenceInputSerializer(), min_length=1, max_length=MAX_ITEMS
+    )
+    threshold = FiniteFloatField(
         required=False,
         min_value=0.0,
         max_value=1.0,
@@ -64,10 +72,12 @@ class AddEvidenceSerializer(StrictSerializer):
         return super().to_internal_value(data)
 
 
-class SimilarParametersSerializer(StrictSerializer):
+class SimilarEvidenceParametersSerializer(StrictSerializer):
     q = StringField(max_length=MAX_QUERY_CHARS, help_text="A finding, a claim or a question.")
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
+    min_similarity = FiniteFloatField(
+        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
+    )
     min_revision = serializers.IntegerField(
         required=False,
         min_value=0,
@@ -75,7 +85,7 @@ class SimilarParametersSerializer(StrictSerializer):
     )
 
 
-class RelatedParametersSerializer(StrictSerializer):
+class RelatedEvidenceParametersSerializer(StrictSerializer):
     query = StringField(max_length=MAX_QUERY_CHARS)
     urls = serializers.ListField(
         child=URLField(max_length=MAX_URL_CHARS),
@@ -84,32 +94,36 @@ class RelatedParametersSerializer(StrictSerializer):
         help_text="What is at hand already; none of it comes back.",
     )
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
+    min_similarity = FiniteFloatField(
+        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
+    )
     min_revision = serializers.IntegerField(required=False, min_value=0)
 
 
-def read_items(data: Any) -> tuple[list[Item], float | None]:
+def read_evidence_inputs(data: Any) -> tuple[list[EvidenceInput], float | None]:
     """
     Raises:
         InvalidInput: the first thing wrong with them.
     """
     given = read_parameters(AddEvidenceSerializer, data)
-    return [_read_item(each) for each in given["items"]], given.get("threshold")
+    return [_read_evidence_input(each) for each in given["items"]], given.get("threshold")
 
 
-def _read_item(given: dict[str, Any]) -> Item:
+def _read_evidence_input(given: dict[str, Any]) -> EvidenceInput:
     citation = given.get("citation")
     if citation is None:
-        return Item(given["url"], given["content"])
-    said = {name: _clean(value) for name, value in citation.items() if name != "title"}
-    return Item(given["url"], given["content"], citation.get("title") or None, said)
+        return EvidenceInput(given["url"], given["content"])
+    said = {
+        name: _clean_citation_value(value) for name, value in citation.items() if name != "title"
+    }
+    return EvidenceInput(given["url"], given["content"], citation.get("title") or None, said)
 
 
-def _clean(value: Any) -> Any:
+def _clean_citation_value(value: Any) -> Any:
     return [clean_text(each) for each in value] if isinstance(value, list) else clean_text(value)
 
 
-def read_search(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]:
+def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]:
     """A search's parameters, its query under ``query``.
 
     Raises:
@@ -126,9 +140,9 @@ def read_search(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]
 # --- What is answered ------------------------------------------------------------------------
 
 
-class VerdictSerializer(serializers.Serializer):
+class EvidenceVerdictSerializer(serializers.Serializer):
     url = serializers.CharField()
-    verdict = serializers.ChoiceField(choices=[str(verdict) for verdict in Verdict])
+    verdict = serializers.ChoiceField(choices=[str(verdict) for verdict in EvidenceVerdict])
     artifact_id = serializers.UUIDField(help_text="What holds the finding; a duplicate's twin.")
     revision = serializers.IntegerField(help_text="For min_revision of searches.")
     duplicate_of = serializers.UUIDField(required=False)
@@ -138,8 +152,8 @@ class VerdictSerializer(serializers.Serializer):
         ref_name = "EvidenceVerdict"
 
 
-class VerdictsSerializer(serializers.Serializer):
-    verdicts = VerdictSerializer(many=True, help_text="In the order given.")
+class EvidenceVerdictsSerializer(serializers.Serializer):
+    verdicts = EvidenceVerdictSerializer(many=True, help_text="In the order given.")
 
 
 class EvidenceHitSerializer(HitSerializer):
@@ -149,31 +163,31 @@ class EvidenceHitSerializer(HitSerializer):
     similarity = serializers.FloatField(help_text="Cosine, of its nearest chunk.")
 
 
-class FoundEvidenceSerializer(PageSearchAnswerSerializer):
+class EvidenceSearchAnswerSerializer(PageSearchAnswerSerializer):
     hits = EvidenceHitSerializer(many=True)
 
 
-def render_decisions(decisions: list[Decision]) -> dict[str, Any]:
+def render_decisions(decisions: list[EvidenceDecision]) -> dict[str, Any]:
     return {"verdicts": [_render_decision(each) for each in decisions]}
 
 
-def _render_decision(decision: Decision) -> dict[str, Any]:
+def _render_decision(decision: EvidenceDecision) -> dict[str, Any]:
     content: dict[str, Any] = {
         "url": decision.url,
         "verdict": str(decision.verdict),
         "artifact_id": decision.artifact_id,
         "revision": decision.revision,
     }
-    if decision.verdict == Verdict.DUPLICATE:
+    if decision.verdict == EvidenceVerdict.DUPLICATE:
         content |= {"duplicate_of": decision.artifact_id, "similarity": decision.similarity}
     return content
 
 
-def render_found(found: FoundEvidence) -> dict[str, Any]:
+def render_evidence_answer(found: EvidenceSearchAnswer) -> dict[str, Any]:
     content = render_answer(found.answer, render_chunk)
     hits = []
     for hit, rendered in zip(found.answer.hits, content["hits"], strict=True):
-        evidence = found.evidence_of(hit)
+        evidence = found.get_evidence(hit)
         if evidence is not None:
             rendered |= {
                 "url": evidence.url,

@@ -1,4 +1,4 @@
-"""Adding evidence: each finding once, by its URL and by what it says.
+"""Adds evidence, and recognises duplicates by URL and by meaning.
 
 embed               what the index would embed of each; nothing is held meanwhile
 then, one at a time in each index, in one transaction
@@ -20,25 +20,25 @@ from core.text import hash_text
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact, find_by_external_ids
-from evidence.comparing import Known, embed_contents, name_space
+from evidence.duplicates import DuplicateFinder, embed_contents, hash_vector_space
 from evidence.models import RecentEvidence, Vectors
 from indexing.models import Index, IndexBuild
 from retrieval.awaiting import in_thread
 
 MAX_ITEMS = 100
-MAX_IDENTITY_CHARS = 255
-PRUNED_AT_ONCE = 500
+MAX_EXTERNAL_ID_CHARS = 255
+PRUNE_BATCH_SIZE = 500
 
 
-class Verdict(StrEnum):
+class EvidenceVerdict(StrEnum):
     ADDED = "added"
     DUPLICATE = "duplicate"  # it, or one that says the same, was there already
     UPDATED = "updated"  # its URL was known, with other content or another citation
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A finding as it is given. ``citation``: what was said of source, date and authors."""
+class EvidenceInput:
+    """A finding as the caller gives it. ``citation`` holds its source, date and authors."""
 
     url: str
     content: str
@@ -47,7 +47,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class EvidenceDecision:
     """``artifact_id``: what holds the finding now, for a duplicate its twin.
 
     ``similarity``: the cosine, for a duplicate. ``revision``: of the artifact as it is now, for
@@ -55,15 +55,15 @@ class Decision:
     """
 
     url: str
-    verdict: Verdict
+    verdict: EvidenceVerdict
     artifact_id: UUID
     revision: int
     similarity: float | None = None
 
 
-def identify(url: str) -> str:
-    """The external id of evidence from this URL; of one too long for that, its hash."""
-    return url if len(url) <= MAX_IDENTITY_CHARS else f"sha256 {hash_text(url)}"
+def make_external_id(url: str) -> str:
+    """The external id for a URL: the URL itself, or its hash if it is too long."""
+    return url if len(url) <= MAX_EXTERNAL_ID_CHARS else f"sha256 {hash_text(url)}"
 
 
 def find_evidence_build(index: str) -> IndexBuild:
@@ -92,9 +92,9 @@ def find_evidence_build(index: str) -> IndexBuild:
 
 
 def add_evidence(
-    index: str, items: Sequence[Item], *, threshold: float | None = None
-) -> list[Decision]:
-    """Decide on each item, in order, and store what is new. All of them, or where it raises none.
+    index: str, items: Sequence[EvidenceInput], *, threshold: float | None = None
+) -> list[EvidenceDecision]:
+    """Store the new findings and return a decision for each, in order. On an error none is stored.
 
     ``threshold``: the cosine from which two findings say the same; the index's own by default.
 
@@ -115,47 +115,57 @@ def add_evidence(
             # to name the index meanwhile.
             locked = Index.objects.select_for_update(no_key=True).get(pk=index)
             if locked.live_build_id == build.pk:
-                return _decide(build, items, findings, threshold)
+                return _add_findings(build, items, findings, threshold)
 
 
 async def aadd_evidence(
-    index: str, items: Sequence[Item], *, threshold: float | None = None
-) -> list[Decision]:
-    """``add_evidence`` off the event loop."""
+    index: str, items: Sequence[EvidenceInput], *, threshold: float | None = None
+) -> list[EvidenceDecision]:
+    """``add_evidence`` in a thread, for callers in an event loop."""
     return await in_thread(add_evidence, index, items, threshold=threshold)
 
 
-def _decide(
+def _add_findings(
     build: IndexBuild,
-    items: Sequence[Item],
+    items: Sequence[EvidenceInput],
     findings: Sequence[Vectors],
     threshold: float | None,
-) -> list[Decision]:
+) -> list[EvidenceDecision]:
     assert build.spec.evidence is not None
-    _prune(build.index_id)
-    known = Known(build, build.spec.evidence.threshold if threshold is None else threshold)
-    known.look_up(findings)
+    _delete_indexed_vectors(build.index_id)
+    known = DuplicateFinder(
+        build, build.spec.evidence.threshold if threshold is None else threshold
+    )
+    known.search_store(findings)
     return [
-        _decide_one(build, known, position, item, vectors)
+        _add_finding(build, known, position, item, vectors)
         for position, (item, vectors) in enumerate(zip(items, findings, strict=True))
     ]
 
 
-def _decide_one(
-    build: IndexBuild, known: Known, position: int, item: Item, vectors: Vectors
-) -> Decision:
-    external_id = identify(item.url)
+def _add_finding(
+    build: IndexBuild, known: DuplicateFinder, position: int, item: EvidenceInput, vectors: Vectors
+) -> EvidenceDecision:
+    external_id = make_external_id(item.url)
     content = TextContent((item.content,))
     given = find_by_external_ids(build.index_id, [external_id]).get(external_id)
     if given is None:
-        while twin := known.find_same(content) or known.find_twin(position, vectors):
+        while twin := known.find_exact_duplicate(content) or known.find_near_duplicate(
+            position, vectors
+        ):
             # Locked: a twin that is deleted at this moment would take the finding with it.
-            held = Artifact.objects.select_for_update().filter(pk=twin.artifact_id).first()
-            if held is not None:
-                return Decision(
-                    item.url, Verdict.DUPLICATE, held.pk, held.revision, similarity=twin.similarity
+            duplicate_artifact = (
+                Artifact.objects.select_for_update().filter(pk=twin.artifact_id).first()
+            )
+            if duplicate_artifact is not None:
+                return EvidenceDecision(
+                    item.url,
+                    EvidenceVerdict.DUPLICATE,
+                    duplicate_artifact.pk,
+                    duplicate_artifact.revision,
+                    similarity=twin.similarity,
                 )
-            known.forget(twin.artifact_id)
+            known.remove(twin.artifact_id)
     try:
         artifact, _ = add_artifact(
             build.index_id,
@@ -166,31 +176,33 @@ def _decide_one(
             url=item.url,
         )
     except InvalidInput as error:
-        said = error.field or ""
+        field = error.field or ""
         raise InvalidInput(
             error.detail.replace("metadata.", "citation."),
-            field=f"items.{position}.{said.replace('metadata', 'citation', 1)}",
+            field=f"items.{position}.{field.replace('metadata', 'citation', 1)}",
             allowed=error.allowed,
             fix=error.fix,
         ) from None
     if given is not None and given.revision == artifact.revision:
-        return Decision(item.url, Verdict.DUPLICATE, artifact.pk, artifact.revision, similarity=1.0)
+        return EvidenceDecision(
+            item.url, EvidenceVerdict.DUPLICATE, artifact.pk, artifact.revision, similarity=1.0
+        )
     known.add(artifact.pk, vectors)
     RecentEvidence.objects.update_or_create(
         artifact=artifact,
         defaults={
-            "space": name_space(build.spec),
+            "vector_space_hash": hash_vector_space(build.spec),
             "vectors": vectors.tobytes(),
-            "count": len(vectors),
+            "vector_count": len(vectors),
         },
     )
-    verdict = Verdict.ADDED if given is None else Verdict.UPDATED
-    return Decision(item.url, verdict, artifact.pk, artifact.revision)
+    verdict = EvidenceVerdict.ADDED if given is None else EvidenceVerdict.UPDATED
+    return EvidenceDecision(item.url, verdict, artifact.pk, artifact.revision)
 
 
-def _prune(index: str) -> None:
-    """Forget the vectors of what the vector store holds by now."""
+def _delete_indexed_vectors(index: str) -> None:
+    """Delete the recent vectors of findings that the vector store already holds."""
     recent = Artifact.objects.filter(index=index, recent_evidence__isnull=False)
     ready = get_catalog().with_status(recent, index).filter(Q(status="ready")).order_by("pk")
-    held = list(ready.values_list("pk", flat=True)[:PRUNED_AT_ONCE])
+    held = list(ready.values_list("pk", flat=True)[:PRUNE_BATCH_SIZE])
     RecentEvidence.objects.filter(pk__in=held).delete()

@@ -1,4 +1,4 @@
-"""Where evidence is given and found, below ``api/v1/``."""
+"""URL routes of evidence, below ``api/v1/``."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Evidence over HTTP."""
+"""REST endpoints of evidence."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import viewsets
@@ -6,23 +6,23 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.serializers import ErrorSerializer
-from evidence.finding import find_similar
+from evidence.search import find_similar_evidence
 from evidence.serializers import (
     AddEvidenceSerializer,
-    FoundEvidenceSerializer,
-    RelatedParametersSerializer,
-    SimilarParametersSerializer,
-    VerdictsSerializer,
-    read_items,
-    read_search,
+    EvidenceSearchAnswerSerializer,
+    EvidenceVerdictsSerializer,
+    RelatedEvidenceParametersSerializer,
+    SimilarEvidenceParametersSerializer,
+    read_evidence_inputs,
+    read_search_parameters,
     render_decisions,
-    render_found,
+    render_evidence_answer,
 )
 from evidence.services import add_evidence
 from retrieval.serializers.requests import read_query_string
 from retrieval.views.searches import enqueue_planning
 
-REFUSED = {400: ErrorSerializer, 404: ErrorSerializer}
+ERROR_RESPONSES = {400: ErrorSerializer, 404: ErrorSerializer}
 
 
 class EvidenceViewSet(viewsets.ViewSet):
@@ -31,37 +31,39 @@ class EvidenceViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="add_evidence",
         request=AddEvidenceSerializer,
-        responses={200: VerdictsSerializer, **REFUSED},
+        responses={200: EvidenceVerdictsSerializer, **ERROR_RESPONSES},
     )
     def create(self, request: Request, index: str) -> Response:
-        """Add findings, but for those that say what is known.
+        """Add findings, except duplicates of findings that are stored.
 
         A verdict for each: added, duplicate (of what, and how similar), or updated (the URL was
         known with other content or another citation). All are stored, or on an error none.
         """
-        items, threshold = read_items(request.data)
+        items, threshold = read_evidence_inputs(request.data)
         return Response(render_decisions(add_evidence(index, items, threshold=threshold)))
 
     @extend_schema(
         operation_id="find_similar_evidence",
-        parameters=[SimilarParametersSerializer],
-        responses={200: FoundEvidenceSerializer, **REFUSED},
+        parameters=[SimilarEvidenceParametersSerializer],
+        responses={200: EvidenceSearchAnswerSerializer, **ERROR_RESPONSES},
     )
     def similar(self, request: Request, index: str) -> Response:
-        """Findings that say the like, nearest first."""
-        given = read_search(SimilarParametersSerializer, read_query_string(request.query_params))
-        found = find_similar(index, **given)
+        """Findings similar to a query, most similar first."""
+        given = read_search_parameters(
+            SimilarEvidenceParametersSerializer, read_query_string(request.query_params)
+        )
+        found = find_similar_evidence(index, **given)
         enqueue_planning(found.answer.stale_artifact_ids)
-        return Response(render_found(found))
+        return Response(render_evidence_answer(found))
 
     @extend_schema(
         operation_id="find_related_evidence",
-        request=RelatedParametersSerializer,
-        responses={200: FoundEvidenceSerializer, **REFUSED},
+        request=RelatedEvidenceParametersSerializer,
+        responses={200: EvidenceSearchAnswerSerializer, **ERROR_RESPONSES},
     )
     def related(self, request: Request, index: str) -> Response:
-        """Findings near to a query beside those at hand: what a keyword search has missed."""
-        given = read_search(RelatedParametersSerializer, request.data)
-        found = find_similar(index, without_urls=given.pop("urls"), **given)
+        """Findings similar to a query, except those at the given URLs."""
+        given = read_search_parameters(RelatedEvidenceParametersSerializer, request.data)
+        found = find_similar_evidence(index, excluded_urls=given.pop("urls"), **given)
         enqueue_planning(found.answer.stale_artifact_ids)
-        return Response(render_found(found))
+        return Response(render_evidence_answer(found))

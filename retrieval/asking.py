@@ -14,7 +14,7 @@ from django.core.cache import cache
 
 from core.exceptions import InvalidInput
 from retrieval.passages import Answer
-from retrieval.pipelines.running import AskRequest, Found, run_pipeline
+from retrieval.pipelines.running import AskRequest, PipelineHits, run_pipeline
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ async def ask(
     question: AskRequest,
     *,
     holder: str,
-    render: Callable[[AskRequest, Found], dict[str, Any]],
+    render: Callable[[AskRequest, PipelineHits], dict[str, Any]],
     since: Position | None = None,
 ) -> AsyncGenerator[Event, None]:
     """The events of an answer: ``metadata``, then each piece as it comes, then ``done``.
@@ -110,7 +110,7 @@ async def ask(
 async def _begin(
     question: AskRequest,
     holder: str,
-    render: Callable[[AskRequest, Found], dict[str, Any]],
+    render: Callable[[AskRequest, PipelineHits], dict[str, Any]],
     *,
     is_again: bool,
 ) -> AsyncGenerator[Event, None]:
@@ -118,7 +118,7 @@ async def _begin(
     kept = _Kept(holder, _hash(question))
     async with aclosing(run_pipeline(question)) as results:
         async for result in results:
-            if isinstance(result, Found):
+            if isinstance(result, PipelineHits):
                 kept.node_ids = [passage.id for passage in result.passages]
                 await _keep(answer_id, kept)
                 metadata = await asyncio.to_thread(render, question, result)
@@ -139,7 +139,7 @@ async def _go_on(
     """The rest of an answer; nothing where its passages are no longer what is found."""
     async with aclosing(run_pipeline(replace(question, partial_answer=kept.text))) as results:
         async for result in results:
-            if isinstance(result, Found):
+            if isinstance(result, PipelineHits):
                 if [passage.id for passage in result.passages] != kept.node_ids:
                     return
                 if had < len(kept.text):

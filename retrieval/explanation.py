@@ -7,8 +7,8 @@ from uuid import UUID
 from indexing.stores import (
     DenseVector,
     Filter,
-    Fusion,
     Query,
+    RankFusion,
     ScoredPoint,
     SparseVector,
     get_store,
@@ -35,7 +35,7 @@ class Explanation:
 
     dense: Share | None
     sparse: Share | None
-    fusion: Fusion | None  # None where one ranking stood alone
+    fusion: RankFusion | None  # None where one ranking stood alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def explain_fused(
     *,
     dense: DenseVector | None,
     sparse: SparseVector | None,
-    fusion: Fusion,
+    fusion: RankFusion,
     filter: Filter | None,
 ) -> dict[UUID, Explanation]:
     """For each point of ``scores`` (its fused score), its places in the two rankings fused.
@@ -90,7 +90,7 @@ def explain_fused(
     }
 
 
-def _stand(collection: str, fusion: Fusion, query: Query) -> dict[UUID, _Standing]:
+def _stand(collection: str, fusion: RankFusion, query: Query) -> dict[UUID, _Standing]:
     """Every candidate of one ranking; in the last place, all that tie for it."""
     ranking = get_store().search(collection, replace(query, limit=fusion.prefetch + _TIES_BEYOND))
     first: dict[float, int] = {}
@@ -106,7 +106,7 @@ def _stand(collection: str, fusion: Fusion, query: Query) -> dict[UUID, _Standin
 
 
 def _add_up(
-    score: float, dense: _Standing | None, sparse: _Standing | None, fusion: Fusion
+    score: float, dense: _Standing | None, sparse: _Standing | None, fusion: RankFusion
 ) -> Explanation:
     """The pair of ranks that gives the score, the dense one nearest to where it stands."""
     best: tuple[int, int | None, int | None] | None = None
@@ -130,7 +130,7 @@ def _add_up(
     )
 
 
-def _possible_ranks(standing: _Standing | None, fusion: Fusion) -> Iterable[int | None]:
+def _possible_ranks(standing: _Standing | None, fusion: RankFusion) -> Iterable[int | None]:
     """None where it may not have been among the candidates."""
     if standing is None:
         return [None]
@@ -138,11 +138,11 @@ def _possible_ranks(standing: _Standing | None, fusion: Fusion) -> Iterable[int 
     return [*ranks, None] if standing.ranks[-1] > fusion.prefetch else ranks
 
 
-def _contribution(rank: int | None, weight: float, fusion: Fusion) -> float:
+def _contribution(rank: int | None, weight: float, fusion: RankFusion) -> float:
     return 0.0 if rank is None else weight / (fusion.k + rank)
 
 
-def _rank_giving(contribution: float, fusion: Fusion) -> int | None:
+def _rank_giving(contribution: float, fusion: RankFusion) -> int | None:
     if contribution <= _TOLERANCE or fusion.dense_weight == 0:
         return None
     rank = round(fusion.dense_weight / contribution - fusion.k)
@@ -159,7 +159,7 @@ def _distance(rank: int | None, standing: _Standing | None) -> int:
 
 
 def _share(
-    rank: int | None, standing: _Standing | None, weight: float, fusion: Fusion
+    rank: int | None, standing: _Standing | None, weight: float, fusion: RankFusion
 ) -> Share | None:
     if rank is None:
         return None

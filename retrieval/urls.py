@@ -4,16 +4,16 @@ from django.urls import path
 
 from retrieval.views.ask import answer_question
 from retrieval.views.knowledge import (
-    BlendView,
+    ConceptBlendView,
     ConceptContextView,
     ConceptEvidenceView,
     ConceptPathsView,
     ConceptSearchView,
-    EmergentAcceptView,
-    EmergentDismissView,
-    EmergentView,
-    RelationshipSearchView,
-    RouteView,
+    EmergentPairAcceptView,
+    EmergentPairDismissView,
+    EmergentPairListView,
+    QueryRoutingView,
+    RelationshipTypeSearchView,
     SimilarSourcesView,
     SourceSearchView,
     SubgraphView,
@@ -39,10 +39,10 @@ SEARCHES = {
     "structures": StructureSearchView,
     "images": ImageSearchView,
     "concepts": ConceptSearchView,
-    "relationships": RelationshipSearchView,
+    "relationships": RelationshipTypeSearchView,
     "sources": SourceSearchView,
-    "route": RouteView,
-    "blend": BlendView,
+    "route": QueryRoutingView,
+    "blend": ConceptBlendView,
     "subgraph": SubgraphView,
 }
 
@@ -51,9 +51,9 @@ PARTS = {
     "concepts/<uuid:concept_id>/context": ConceptContextView,
     "concepts/<uuid:concept_id>/paths": ConceptPathsView,
     "sources/<uuid:source_id>/similar": SimilarSourcesView,
-    "emergent": EmergentView,
-    "emergent/<uuid:pair_id>/accept": EmergentAcceptView,
-    "emergent/<uuid:pair_id>/dismiss": EmergentDismissView,
+    "emergent": EmergentPairListView,
+    "emergent/<uuid:pair_id>/accept": EmergentPairAcceptView,
+    "emergent/<uuid:pair_id>/dismiss": EmergentPairDismissView,
 }
 
 urlpatterns = [

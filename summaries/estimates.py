@@ -15,7 +15,7 @@ from summaries.kinds import fill_context
 from summaries.models import Summary, Writing
 from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
 from summaries.services import draft_annotations, hash_inputs
-from summaries.writers import AnnotationInput, Cost, LanguageModelWriter, Outcome, SummaryInput
+from summaries.writers import AnnotationInput, Cost, DraftOutcome, LanguageModelWriter, SummaryInput
 
 SENTENCE_TOKENS = 25
 QUESTION_TOKENS = 14
@@ -129,7 +129,7 @@ def _page_texts(artifact: Artifact, build: IndexBuild) -> _Texts:
     return texts
 
 
-def _said(outcome: Outcome[Any]) -> str | None:
+def _said(outcome: DraftOutcome[Any]) -> str | None:
     draft: Any = outcome.draft
     return None if draft is None else str(draft.text)
 

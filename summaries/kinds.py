@@ -247,7 +247,7 @@ class QuestionKind:
 def _make_due(rows: QuerySet[Any], only_refused: bool) -> int:
     if only_refused:
         return rows.filter(state=Writing.State.FAILED).update(**due_values())
-    return rows.filter(is_by_hand=False).update(**due_values(is_asked_anew=True))
+    return rows.filter(is_by_hand=False).update(**due_values(is_cache_bypassed=True))
 
 
 def fill_context(nodes: list[Node], title: str, build: IndexBuild) -> list[Node]:

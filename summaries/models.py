@@ -35,7 +35,7 @@ class Writing(models.Model):
     )
     model_name = models.CharField(max_length=200, blank=True)
     is_by_hand = models.BooleanField(default=False)
-    is_asked_anew = models.BooleanField(
+    is_cache_bypassed = models.BooleanField(
         default=False, editable=False, help_text="A kept answer will not do."
     )
     state = models.CharField(max_length=7, choices=State, default=State.DUE)
@@ -55,14 +55,16 @@ class Writing(models.Model):
         return bool(self.written_hash) and self.written_hash == self.input_hash
 
 
-def due_values(*, is_asked_anew: bool = False) -> dict[str, Any]:
+def due_values(*, is_cache_bypassed: bool = False) -> dict[str, Any]:
     """What makes rows due, whoever is at them; asked anew, they lose what is by hand and no kept
     answer will do."""
     values = {
         "state": Writing.State.DUE, "attempts": 0, "last_error": "", "lease_token": None,
         "leased_until": None,
     }  # fmt: skip
-    return values | {"is_by_hand": False, "is_asked_anew": True} if is_asked_anew else values
+    return (
+        values | {"is_by_hand": False, "is_cache_bypassed": True} if is_cache_bypassed else values
+    )
 
 
 class SummaryQuerySet(models.QuerySet["Summary"]):
@@ -176,7 +178,7 @@ class Annotation(Writing):
         return f"annotation of chunk {self.chunk_id}"
 
 
-class Answer(models.Model):
+class StoredCompletion(models.Model):
     """What a language model once answered, kept so that the same is never paid for twice."""
 
     key = models.CharField(

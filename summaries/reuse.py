@@ -57,7 +57,7 @@ def _written(build: IndexBuild, found: Any, section: str) -> Any:
     return found.filter(
         by_hand if llm.is_configured() else by_hand | by_rules,
         state=Writing.State.WRITTEN,
-        is_asked_anew=False,
+        is_cache_bypassed=False,
     ).order_by("is_by_hand", "build__number")
 
 

@@ -20,7 +20,7 @@ from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec
 from summaries import extractive, llm
 from summaries.exceptions import LanguageModelError
-from summaries.models import Answer
+from summaries.models import StoredCompletion
 from summaries.prompts import Prompt, render_prompt
 
 EXTRACTIVE = "extractive"  # the model's name where rules wrote
@@ -37,7 +37,7 @@ class SummaryInput:
 
     texts: Sequence[str]
     is_of_page: bool
-    is_asked_anew: bool = False  # a kept answer will not do
+    is_cache_bypassed: bool = False  # a kept answer will not do
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class AnnotationInput:
     text: str
     heading: str
     title: str
-    is_asked_anew: bool = False
+    is_cache_bypassed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[Key]):
+class DraftOutcome(Generic[Key]):
     key: Key
     draft: SummaryDraft | AnnotationDraft | None
     error: StrataError | None = None
@@ -91,11 +91,11 @@ class Outcome(Generic[Key]):
 class Writer(Protocol):
     def summarise(
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
-    ) -> Iterator[Outcome[Key]]: ...
+    ) -> Iterator[DraftOutcome[Key]]: ...
 
     def annotate(
         self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
-    ) -> Iterator[Outcome[Key]]: ...
+    ) -> Iterator[DraftOutcome[Key]]: ...
 
 
 def get_writer() -> Writer:
@@ -115,7 +115,7 @@ class ExtractiveWriter:
 
     def summarise(
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
-    ) -> Iterator[Outcome[Key]]:
+    ) -> Iterator[DraftOutcome[Key]]:
         embed = embedding.get_embedder(spec.embedding).embed_documents
         for is_of_page in (True, False):
             keys = [key for key, given in inputs.items() if given.is_of_page == is_of_page]
@@ -125,7 +125,7 @@ class ExtractiveWriter:
             count = _sentences(spec, is_of_page=is_of_page)
             chosen = extractive.summarise_many(texts, sentences=count, embed=embed)
             for key, sentences in zip(keys, chosen, strict=True):
-                yield Outcome(
+                yield DraftOutcome(
                     key,
                     SummaryDraft(
                         text=" ".join(sentence.text for sentence in sentences),
@@ -136,10 +136,10 @@ class ExtractiveWriter:
 
     def annotate(
         self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
-    ) -> Iterator[Outcome[Key]]:
+    ) -> Iterator[DraftOutcome[Key]]:
         assert spec.questions is not None
         for key, given in inputs.items():
-            yield Outcome(
+            yield DraftOutcome(
                 key,
                 AnnotationDraft(
                     questions=extractive.propose_questions(
@@ -188,7 +188,7 @@ class LanguageModelWriter:
 
     def summarise(
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
-    ) -> Iterator[Outcome[Key]]:
+    ) -> Iterator[DraftOutcome[Key]]:
         prompts = {}
         for key, given in inputs.items():
             about = spec.page_summaries if given.is_of_page else spec.artifact_summaries
@@ -200,11 +200,11 @@ class LanguageModelWriter:
             if answer is not None:
                 said: Any = answer.value
                 draft = SummaryDraft(said.summary.strip(), answer.model_name)
-            yield Outcome(key, draft, error, cost)
+            yield DraftOutcome(key, draft, error, cost)
 
     def annotate(
         self, inputs: Mapping[Key, AnnotationInput], spec: IndexSpec
-    ) -> Iterator[Outcome[Key]]:
+    ) -> Iterator[DraftOutcome[Key]]:
         about = spec.questions
         assert about is not None
         fields = {name: each for name, each in spec.metadata.items() if each.type == "keyword"}
@@ -227,7 +227,7 @@ class LanguageModelWriter:
             draft = None
             if answer is not None:
                 draft = read_annotation(answer.value, answer.model_name, fields, about.count)
-            yield Outcome(key, draft, error, cost)
+            yield DraftOutcome(key, draft, error, cost)
 
     def ask(
         self,
@@ -241,7 +241,7 @@ class LanguageModelWriter:
             key: _answer_key(prompt, schema, llm.get_language_model(model).name)
             for key, (prompt, model) in prompts.items()
         }
-        kept = Answer.objects.in_bulk(set(kept_keys.values()))
+        kept = StoredCompletion.objects.in_bulk(set(kept_keys.values()))
         wanted: dict[str, list[Key]] = {}
         for key, kept_key in kept_keys.items():
             if kept_key in kept and key not in asked_anew:
@@ -279,7 +279,7 @@ class LanguageModelWriter:
                         for key in others:
                             yield key, None, error, Cost()
                         continue
-                    Answer.objects.update_or_create(
+                    StoredCompletion.objects.update_or_create(
                         key=kept_key,
                         defaults={
                             "model_name": completion.model_name,
@@ -315,7 +315,7 @@ def _estimate(prompt: Prompt) -> Cost:
 
 
 def _asked_anew(inputs: Mapping[Key, Any]) -> set[Key]:
-    return {key for key, given in inputs.items() if given.is_asked_anew}
+    return {key for key, given in inputs.items() if given.is_cache_bypassed}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ TIMEOUT_SECONDS = 10.0  # from the name's look-up to the last of the answer's he
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryResponse:
     """How an attempt went: the ``status`` of an answer, or why there was none."""
 
     status: int | None = None
@@ -33,19 +33,19 @@ class Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
-def post_deliveries(deliveries: Sequence[Delivery], secret: str) -> list[Outcome]:
+def post_deliveries(deliveries: Sequence[Delivery], secret: str) -> list[DeliveryResponse]:
     """Post them all at the same time; within ``TIMEOUT_SECONDS`` each has its outcome."""
     key = decode_secret(secret)
     return asyncio.run(_post_all(deliveries, key))
 
 
-async def _post_all(deliveries: Sequence[Delivery], key: bytes) -> list[Outcome]:
+async def _post_all(deliveries: Sequence[Delivery], key: bytes) -> list[DeliveryResponse]:
     # Redirects are not followed: what is signed for one receiver is no other's to read.
     async with httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_SECONDS) as client:
         return await asyncio.gather(*(_post(client, delivery, key) for delivery in deliveries))
 
 
-async def _post(client: httpx.AsyncClient, delivery: Delivery, key: bytes) -> Outcome:
+async def _post(client: httpx.AsyncClient, delivery: Delivery, key: bytes) -> DeliveryResponse:
     body = render_body(delivery)
     headers = make_signature_headers(
         key, message_id=str(delivery.pk), timestamp=int(time.time()), body=body
@@ -57,11 +57,11 @@ async def _post(client: httpx.AsyncClient, delivery: Delivery, key: bytes) -> Ou
             async with client.stream(
                 "POST", delivery.url, content=body, headers=headers
             ) as response:
-                return Outcome(response.status_code)
+                return DeliveryResponse(response.status_code)
     except (TimeoutError, httpx.TimeoutException):
-        return Outcome(error=f"No answer within {TIMEOUT_SECONDS:g} seconds.")
+        return DeliveryResponse(error=f"No answer within {TIMEOUT_SECONDS:g} seconds.")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        return Outcome(error=f"{type(error).__name__}: {error}")
+        return DeliveryResponse(error=f"{type(error).__name__}: {error}")
 
 
 def render_body(delivery: Delivery) -> bytes:

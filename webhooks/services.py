@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from webhooks import sending
 from webhooks.models import Delivery
-from webhooks.sending import Outcome
+from webhooks.sending import DeliveryResponse
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def emit_event(event: str, payload: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedDelivery:
     """Deliveries one worker holds a lease on; ``token`` proves it still does."""
 
     token: uuid.UUID
@@ -76,7 +76,7 @@ def send_due_deliveries(*, should_stop: Callable[[], bool] = lambda: False) -> i
     return attempt_count
 
 
-def claim_deliveries(limit: int, *, excluded_urls: Collection[str] = ()) -> Claim | None:
+def claim_deliveries(limit: int, *, excluded_urls: Collection[str] = ()) -> ClaimedDelivery | None:
     """Take a lease on up to ``limit`` due deliveries; the attempt is counted now.
 
     Those tried least come first: a receiver's backlog does not hold up what is new.
@@ -99,10 +99,10 @@ def claim_deliveries(limit: int, *, excluded_urls: Collection[str] = ()) -> Clai
             lease_token=token,
             leased_until=Now() + timedelta(seconds=LEASE_SECONDS),
         )
-    return Claim(token, list(Delivery.objects.filter(lease_token=token)))
+    return ClaimedDelivery(token, list(Delivery.objects.filter(lease_token=token)))
 
 
-def save_response(delivery: Delivery, token: uuid.UUID, outcome: Outcome) -> None:
+def save_response(delivery: Delivery, token: uuid.UUID, outcome: DeliveryResponse) -> None:
     """Save the result of an attempt; no effect if another worker holds the lease now."""
     values: dict[str, Any] = {
         "last_status": outcome.status,
@@ -121,7 +121,7 @@ def save_response(delivery: Delivery, token: uuid.UUID, outcome: Outcome) -> Non
     Delivery.objects.filter(pk=delivery.pk, lease_token=token).update(**values)
 
 
-def _describe_failure(outcome: Outcome) -> str:
+def _describe_failure(outcome: DeliveryResponse) -> str:
     if outcome.is_success:
         return ""
     if outcome.status is not None:

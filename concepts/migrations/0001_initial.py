@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
                 ('label', models.CharField(max_length=300)),
                 ('description', models.TextField(blank=True)),
                 ('search_terms', models.JSONField(blank=True, default=list)),
-                ('surveyed_hash', models.CharField(blank=True, editable=False, help_text='Of what its vector was made from when its neighbours were last looked for.', max_length=64)),
+                ('pairing_input_hash', models.CharField(blank=True, editable=False, help_text='Of what its vector was made from when its neighbours were last looked for.', max_length=64)),
             ],
             options={
                 'abstract': False,
@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
                 ('model_name', models.CharField(blank=True, max_length=200)),
                 ('concept_count', models.PositiveIntegerField(default=0)),
                 ('refused_count', models.PositiveIntegerField(default=0, help_text='Quotes that are not in the source, and what rests on them.')),
-                ('is_asked_anew', models.BooleanField(default=False, editable=False, help_text='A kept answer will not do.')),
+                ('is_cache_bypassed', models.BooleanField(default=False, editable=False, help_text='A kept answer will not do.')),
                 ('attempts', models.PositiveSmallIntegerField(default=0)),
                 ('last_error', models.TextField(blank=True)),
                 ('lease_token', models.UUIDField(editable=False, null=True)),

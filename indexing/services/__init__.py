@@ -9,7 +9,7 @@ from indexing.services.loading import sync_indexes
 from indexing.services.planning import draft_nodes, plan_nodes
 from indexing.services.renewing import embed_again, retry_failed
 from indexing.services.syncing import (
-    Claim,
+    NodeClaim,
     claim_nodes,
     delete_removed_nodes,
     ensure_collection,
@@ -21,7 +21,7 @@ from indexing.services.syncing import (
 )
 
 __all__ = [
-    "Claim",
+    "NodeClaim",
     "audit_documents",
     "claim_nodes",
     "delete_removed_nodes",

@@ -33,7 +33,7 @@ EMBEDDING_SLICE = 64  # texts between two looks at whether to stop
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class NodeClaim:
     """Nodes one worker holds a lease on; ``token`` proves it still does."""
 
     token: UUID
@@ -72,7 +72,7 @@ def sync_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: F
     return len(claim.nodes) + delete_removed_nodes(build)
 
 
-def claim_nodes(build: IndexBuild, limit: int) -> Claim | None:
+def claim_nodes(build: IndexBuild, limit: int) -> NodeClaim | None:
     """Take a lease on up to ``limit`` unsynced nodes; the attempt is counted now.
 
     Nodes that saw their worker die are taken one at a time.
@@ -96,7 +96,7 @@ def claim_nodes(build: IndexBuild, limit: int) -> Claim | None:
         )
     # Joined with its artifact: a node whose artifact is gone drops out here and is deleted soon.
     nodes = Node.objects.filter(lease_token=token).select_related("artifact", "page", "source")
-    return Claim(token, list(nodes.defer("page__text", "source__text")))
+    return NodeClaim(token, list(nodes.defer("page__text", "source__text")))
 
 
 def release_claim(token: UUID, *, error: str, has_cost: bool) -> None:
@@ -124,7 +124,7 @@ def give_up_exhausted(build: IndexBuild) -> int:
     )
 
 
-def _sync_claim(build: IndexBuild, claim: Claim, should_stop: Callable[[], bool]) -> bool:
+def _sync_claim(build: IndexBuild, claim: NodeClaim, should_stop: Callable[[], bool]) -> bool:
     """Write a claim's nodes. False if it was told to stop before writing."""
     now = timezone.now()
     for node in claim.nodes:

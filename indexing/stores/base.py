@@ -115,7 +115,7 @@ Filter = Match | MatchText | Range | AllOf | AnyOf | Not
 
 
 @dataclass(frozen=True, slots=True)
-class Fusion:
+class RankFusion:
     """Reciprocal rank fusion: a point scores ``sum(weight / (k + rank))``, rank from 1.
 
     A vector of weight 0 takes no part: it brings in no candidates.
@@ -138,7 +138,7 @@ class Query:
 
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
-    fusion: Fusion | None = None
+    fusion: RankFusion | None = None
     filter: Filter | None = None
     limit: int = 10
     offset: int = 0

@@ -9,12 +9,12 @@ from indexing.stores.base import (
     AnyOf,
     DenseVector,
     Filter,
-    Fusion,
     Match,
     MatchText,
     Not,
     Query,
     Range,
+    RankFusion,
     ScoredPoint,
     SparseVector,
 )
@@ -102,7 +102,7 @@ def rankings_of(query: Query) -> list[Ranking]:
     Raises:
         ValueError: two vectors and no way to fuse them.
     """
-    fusion = query.fusion or Fusion()
+    fusion = query.fusion or RankFusion()
     rankings = []
     if query.dense is not None and fusion.dense_weight > 0:
         rankings.append(Ranking(DENSE, query.dense, fusion.dense_weight))

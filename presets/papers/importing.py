@@ -9,7 +9,7 @@ from django.db import transaction
 from core.exceptions import InvalidInput
 from documents.importing import AddResult
 from documents.models import Artifact
-from documents.services import Verdict, add_artifact, find_by_external_ids
+from documents.services import AddOutcome, add_artifact, find_by_external_ids
 from presets.papers.anthology import Paper
 
 PAPERS_PER_TRANSACTION = 50  # a commit waits for the disk, and others for the commit
@@ -46,7 +46,7 @@ def _add_paper(index: str, paper: Paper, known: Artifact | None) -> AddResult:
         return AddResult(paper.id)
     document = paper.to_artifact_arguments()
     if known is not None and _is_unchanged(known, document):
-        return AddResult(paper.id, known.pk, Verdict.UNCHANGED)
+        return AddResult(paper.id, known.pk, AddOutcome.UNCHANGED)
     try:
         # A savepoint of its own: a paper that is refused takes no other with it.
         with transaction.atomic():

@@ -6,8 +6,8 @@ LEAST_REPEATED: Final = 20  # characters of a beginning, before saying them agai
 
 
 class Continuation:
-    """The text of an answer that goes on after ``partial_answer``, piece by piece. A model that says
-    again what was there already is heard from where it stops repeating."""
+    """The text of an answer that goes on after ``partial_answer``, piece by piece. A model that
+    says again what was there already is heard from where it stops repeating."""
 
     def __init__(self, partial_answer: str) -> None:
         self.text = partial_answer

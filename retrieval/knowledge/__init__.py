@@ -1,7 +1,7 @@
-"""Searching what was understood: concepts, relationship types and passages in one space.
+"""Searches concepts, relationship types and sources, which share one embedding space.
 
-Scores are cosine similarities, or shares of them; how many passages bear a concept never enters
-one. Every answer says which way a thing was found.
+Scores are cosine similarities, or weighted ones; the amount of evidence never enters a score.
+Every hit says how it was found.
 
     nearest.py    one query, embedded once, against nodes of several kinds
     concepts.py   concepts and relationship types by meaning

@@ -1,4 +1,4 @@
-"""The sources between two concepts: near to both."""
+"""Finds bridges: sources similar to both concepts of an emergent pair."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,32 +7,32 @@ from uuid import UUID
 from concepts.models import EmergentPair
 from indexing.models import IndexBuild
 from indexing.stores import get_store
-from retrieval.knowledge.nearest import Nearest
-from retrieval.knowledge.passages import SourceHit, search_sources
+from retrieval.knowledge.query import KnowledgeQuery
+from retrieval.knowledge.sources import SourceHit, search_sources
 
-_SOURCES = 50  # looked at near each concept
-BRIDGES_SHOWN = 5  # of each pair
+_SOURCES_PER_CONCEPT = 50  # looked at near each concept
+MAX_BRIDGES_SHOWN = 5  # of each pair
 
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """One source, by the chunk nearest to each of the two concepts."""
+    """One source, with the chunk most similar to each of the two concepts."""
 
     first: SourceHit
     second: SourceHit
 
     @property
     def similarity(self) -> float:
-        """To the concept it is less near to."""
+        """The lower of the similarities to the two concepts."""
         return min(self.first.similarity, self.second.similarity)
 
 
 def find_bridges(
     index: str, pairs: Sequence[EmergentPair], *, min_similarity: float
 ) -> dict[UUID, list[Bridge]]:
-    """Pair -> the sources nearer than ``min_similarity`` to both its concepts, best first.
+    """For each pair, the sources more similar than ``min_similarity`` to both concepts, best first.
 
-    Looked for now, among the documents as they are: what is given later bridges too.
+    Bridges are searched on each call and not stored, so new documents count at once.
 
     Raises:
         StoreUnavailable: retry helps.
@@ -42,17 +42,22 @@ def find_bridges(
         return {}
     ids = sorted({end for pair in pairs for end in (pair.first_id, pair.second_id)})
     stored = get_store().retrieve(build.collection("concept"), ids, with_vectors=True)
-    near: dict[UUID, dict[UUID, SourceHit]] = {}
+    hits_by_concept: dict[UUID, dict[UUID, SourceHit]] = {}
     for concept_id, point in stored.items():
         if point.dense is not None:
-            nearest = Nearest([index], vector=point.dense)
-            hits = search_sources(nearest, limit=_SOURCES, min_similarity=min_similarity)
-            near[concept_id] = {hit.source_id: hit for hit in hits}
-    return {pair.pk: _between(near.get(pair.first_id, {}), near.get(pair.second_id, {}))
+            nearest = KnowledgeQuery([index], vector=point.dense)
+            hits = search_sources(
+                nearest, limit=_SOURCES_PER_CONCEPT, min_similarity=min_similarity
+            )
+            hits_by_concept[concept_id] = {hit.source_id: hit for hit in hits}
+    return {
+        pair.pk: _join_bridges(
+            hits_by_concept.get(pair.first_id, {}), hits_by_concept.get(pair.second_id, {})
+        )
             for pair in pairs}  # fmt: skip
 
 
-def _between(first: dict[UUID, SourceHit], second: dict[UUID, SourceHit]) -> list[Bridge]:
+def _join_bridges(first: dict[UUID, SourceHit], second: dict[UUID, SourceHit]) -> list[Bridge]:
     bridges = [Bridge(first[source_id], second[source_id]) for source_id in first.keys() & second]
     bridges.sort(key=lambda bridge: (-bridge.similarity, bridge.first.source_id))
-    return bridges[:BRIDGES_SHOWN]
+    return bridges[:MAX_BRIDGES_SHOWN]

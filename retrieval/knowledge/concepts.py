@@ -1,4 +1,4 @@
-"""Concepts and relationship types by meaning, each with what leads back to the text."""
+"""Searches concepts and relationship types by meaning, with quotes and relationships."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
 from concepts.models import Concept, Instance, Relationship, RelationshipType
-from retrieval.knowledge.nearest import Nearest
+from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
 
-INSTANCES_SHOWN = 3  # of each concept; concepts/{id}/evidence has them all
-EDGES_SHOWN = 10  # of each type
+MAX_INSTANCES_SHOWN = 3  # of each concept; concepts/{id}/evidence has them all
+MAX_EDGES_SHOWN = 10  # of each type
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How a thing was found. ``through``: the ids of what led there, if not its own meaning."""
+class MatchReason:
+    """How a hit was found. ``through`` holds the ids that led to it, if not its own meaning."""
 
     name: str  # concept, source, relationship_type
     similarity: float
@@ -32,52 +32,52 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class ConceptHit:
-    """``ways``: the best of each sort, best first; the first gives the score. ``verdict`` None:
-    it was read from the database, not from the vector store."""
+    """``reasons``: the best of each name, best first; the first gives the score. ``verdict`` is
+    None if the concept was read from the database, not from the vector store."""
 
     concept: Concept
-    ways: list[Way]
+    reasons: list[MatchReason]
     instances: list[Instance]
     verdict: Verdict | None = None
 
     @property
     def score(self) -> float:
-        return self.ways[0].score
+        return self.reasons[0].score
 
 
 @dataclass(frozen=True, slots=True)
-class TypeHit:
+class RelationshipTypeHit:
     type: RelationshipType
-    way: Way
+    reason: MatchReason
     edges: list[Relationship]
     verdict: Verdict | None
 
 
 def search_concepts(
-    nearest: Nearest, *, limit: int, offset: int = 0, min_similarity: float | None = None
+    nearest: KnowledgeQuery, *, limit: int, offset: int = 0, min_similarity: float | None = None
 ) -> list[ConceptHit]:
     hits = nearest.find("concept", offset + limit, min_similarity=min_similarity)[offset:]
-    ways = {hit.node_id: [Way("concept", hit.score)] for hit in hits}
+    ways = {hit.node_id: [MatchReason("concept", hit.score)] for hit in hits}
     return load_concepts(ways, {hit.node_id: hit.verdict for hit in hits})
 
 
-def search_types(
-    nearest: Nearest,
+def search_relationship_types(
+    nearest: KnowledgeQuery,
     *,
     limit: int,
     offset: int = 0,
     min_similarity: float | None = None,
-    edges_shown: int = EDGES_SHOWN,
-) -> list[TypeHit]:
+    edges_shown: int = MAX_EDGES_SHOWN,
+) -> list[RelationshipTypeHit]:
     """Relationship types, each with the first edges of it."""
     hits = nearest.find("relationship_type", offset + limit, min_similarity=min_similarity)
     hits = hits[offset:]
     types = RelationshipType.objects.select_related("artifact").in_bulk([h.node_id for h in hits])
-    edges = _first_edges(types, edges_shown) if edges_shown else {}
+    edges = _load_first_edges(types, edges_shown) if edges_shown else {}
     return [
-        TypeHit(
+        RelationshipTypeHit(
             types[hit.node_id],
-            Way("relationship_type", hit.score),
+            MatchReason("relationship_type", hit.score),
             edges.get(hit.node_id, []),
             hit.verdict,
         )
@@ -87,15 +87,16 @@ def search_types(
 
 
 def load_concepts(
-    ways: Mapping[UUID, Sequence[Way]], verdicts: Mapping[UUID, Verdict | None] | None = None
+    reasons: Mapping[UUID, Sequence[MatchReason]],
+    verdicts: Mapping[UUID, Verdict | None] | None = None,
 ) -> list[ConceptHit]:
-    """The concepts found in these ways, best first; ties by id."""
-    concepts = Concept.objects.select_related("artifact").in_bulk(list(ways))
-    instances = first_instances(concepts, INSTANCES_SHOWN)
+    """Load the concepts as hits, best first; ties by id."""
+    concepts = Concept.objects.select_related("artifact").in_bulk(list(reasons))
+    instances = load_first_instances(concepts, MAX_INSTANCES_SHOWN)
     hits = [
         ConceptHit(
             concept,
-            sorted(ways[pk], key=lambda way: -way.score),
+            sorted(reasons[pk], key=lambda way: -way.score),
             instances.get(pk, []),
             (verdicts or {}).get(pk),
         )
@@ -105,26 +106,28 @@ def load_concepts(
     return hits
 
 
-def first_instances(concept_ids: Collection[UUID], most: int) -> dict[UUID, list[Instance]]:
-    """Concept -> its oldest quotes that stand, each with its source."""
-    return _group(
-        Instance.objects.standing().filter(concept__in=list(concept_ids)),
+def load_first_instances(concept_ids: Collection[UUID], limit: int) -> dict[UUID, list[Instance]]:
+    """The oldest quotes of each concept that are not lost, each with its source."""
+    return _load_first_per_group(
+        Instance.objects.not_lost().filter(concept__in=list(concept_ids)),
         "concept_id",
-        most,
+        limit,
         ("artifact", "source"),
     )
 
 
-def _first_edges(type_ids: Collection[UUID], most: int) -> dict[UUID, list[Relationship]]:
+def _load_first_edges(type_ids: Collection[UUID], limit: int) -> dict[UUID, list[Relationship]]:
     edges = Relationship.objects.filter(type__in=list(type_ids))
-    return _group(edges, "type_id", most, ("source", "type", "target"))
+    return _load_first_per_group(edges, "type_id", limit, ("source", "type", "target"))
 
 
-def _group(rows: Any, key: str, most: int, related: Sequence[str]) -> dict[UUID, list[Any]]:
-    """The oldest rows of each ``key``, ``most`` at most."""
+def _load_first_per_group(
+    rows: Any, key: str, limit: int, related: Sequence[str]
+) -> dict[UUID, list[Any]]:
+    """The oldest rows of each ``key``, ``limit`` at most."""
     place = Window(RowNumber(), partition_by=F(key), order_by=["created_at", "pk"])
     grouped: dict[UUID, list[Any]] = {}
-    first = rows.order_by().annotate(place=place).filter(place__lte=most)
+    first = rows.order_by().annotate(place=place).filter(place__lte=limit)
     for row in first.select_related(*related).order_by("place"):
         grouped.setdefault(getattr(row, key), []).append(row)
     return grouped

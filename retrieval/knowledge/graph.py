@@ -1,4 +1,4 @@
-"""Paths along types like some words, and the subgraph a query spans."""
+"""Finds relationship paths by type similarity, and the subgraph around a query."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -7,28 +7,33 @@ from uuid import UUID
 from django.db.models import Q
 
 from concepts.models import Instance, Relationship
-from retrieval.knowledge.concepts import ConceptHit, TypeHit, search_concepts, search_types
-from retrieval.knowledge.nearest import Nearest
-from retrieval.knowledge.passages import SourceHit, search_sources
+from retrieval.knowledge.concepts import (
+    ConceptHit,
+    RelationshipTypeHit,
+    search_concepts,
+    search_relationship_types,
+)
+from retrieval.knowledge.query import KnowledgeQuery
+from retrieval.knowledge.sources import SourceHit, search_sources
 
 MAX_DEPTH = 3
-_TYPES = 1_000  # of the vocabulary: more than anyone keeps apart
-_BEAM = 200  # paths carried on from each depth
-_EDGES = 5_000  # looked at for each depth
+_MAX_TYPES = 1_000  # of the vocabulary: more than anyone keeps apart
+_BEAM_WIDTH = 200  # paths carried on from each depth
+_MAX_EDGES_PER_DEPTH = 5_000  # looked at for each depth
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     edge: Relationship
     similarity: float  # of its type to the words
     like: str  # the word it is nearest to
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
-    """As near as the least of its steps: a chain holds no better than its weakest link."""
+class ConceptPath:
+    """A chain of relationships; its similarity is that of its least similar step."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     concept_ids: tuple[UUID, ...]  # along it, from where it begins
 
     @property
@@ -36,18 +41,18 @@ class Path:
         return min(step.similarity for step in self.steps)
 
     @property
-    def place(self) -> tuple[float, int, tuple[UUID, ...]]:
+    def sort_key(self) -> tuple[float, int, tuple[UUID, ...]]:
         return -self.similarity, len(self.steps), self.concept_ids
 
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """What lies over a threshold, and the edges among it. ``instances`` join its concepts and
+    """The hits above a threshold and the edges among their concepts. ``instances`` link concepts to
     sources."""
 
     concepts: list[ConceptHit]
     sources: list[SourceHit]
-    types: list[TypeHit]
+    types: list[RelationshipTypeHit]
     edges: list[Relationship]
     instances: list[Instance]
 
@@ -60,66 +65,70 @@ def find_paths(
     depth: int,
     limit: int,
     min_similarity: float | None = None,
-) -> tuple[list[Path], list[Nearest]]:
-    """Chains of up to ``depth`` relationships from a concept, followed either way, whose types
-    are near any of ``words``; the nearest first, then the shortest. No concept stands twice in
-    one.
+) -> tuple[list[ConceptPath], list[KnowledgeQuery]]:
+    """Find chains of up to ``depth`` relationships from a concept, in either direction, whose types
+    are similar to any of ``words``; most similar first, then shortest. A chain visits no concept
+    twice. The queries are returned too.
 
     Raises:
         InvalidInput: a word is blank.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    asked = [Nearest([index], word) for word in words]
-    near: dict[UUID, tuple[float, str]] = {}
-    for nearest in asked:
-        for hit in nearest.find("relationship_type", _TYPES, min_similarity=min_similarity):
-            if hit.score > near.get(hit.node_id, (-2.0, ""))[0]:
-                near[hit.node_id] = (hit.score, nearest.query)
-    frontier = [Path((), (concept_id,))]
-    found: list[Path] = []
+    queries = [KnowledgeQuery([index], word) for word in words]
+    type_similarities: dict[UUID, tuple[float, str]] = {}
+    for nearest in queries:
+        for hit in nearest.find("relationship_type", _MAX_TYPES, min_similarity=min_similarity):
+            if hit.score > type_similarities.get(hit.node_id, (-2.0, ""))[0]:
+                type_similarities[hit.node_id] = (hit.score, nearest.query)
+    frontier = [ConceptPath((), (concept_id,))]
+    found: list[ConceptPath] = []
     for _ in range(depth):
-        frontier = sorted(_extend(frontier, near), key=lambda path: path.place)[:_BEAM]
+        frontier = sorted(
+            _extend_paths(frontier, type_similarities), key=lambda path: path.sort_key
+        )[:_BEAM_WIDTH]
         found += frontier
-    return sorted(found, key=lambda path: path.place)[:limit], asked
+    return sorted(found, key=lambda path: path.sort_key)[:limit], queries
 
 
-def search_subgraph(nearest: Nearest, *, threshold: float, limit: int) -> Subgraph:
-    """Concepts, sources and types nearer to a query than ``threshold``, ``limit`` of each at
-    most, and what joins them."""
+def search_subgraph(nearest: KnowledgeQuery, *, threshold: float, limit: int) -> Subgraph:
+    """Find concepts, sources and types more similar to a query than ``threshold``, at most
+    ``limit`` of each, and the edges and instances among them."""
     concepts = search_concepts(nearest, limit=limit, min_similarity=threshold)
     sources = search_sources(nearest, limit=limit, min_similarity=threshold)
-    types = search_types(nearest, limit=limit, min_similarity=threshold, edges_shown=0)
+    types = search_relationship_types(nearest, limit=limit, min_similarity=threshold, edges_shown=0)
     ids = [hit.concept.pk for hit in concepts]
-    edges = Relationship.objects.named().filter(source__in=ids, target__in=ids)
-    instances = Instance.objects.standing().filter(
+    edges = Relationship.objects.with_concepts_and_type().filter(source__in=ids, target__in=ids)
+    instances = Instance.objects.not_lost().filter(
         concept__in=ids, source__in=[hit.source_id for hit in sources]
     )
     joined = instances.select_related("artifact", "source").order_by("concept", "start_offset")
     return Subgraph(concepts, sources, types, list(edges), list(joined))
 
 
-def _extend(paths: Sequence[Path], near: dict[UUID, tuple[float, str]]) -> list[Path]:
-    edges = _edges_at({path.concept_ids[-1] for path in paths}, near)
+def _extend_paths(
+    paths: Sequence[ConceptPath], type_similarities: dict[UUID, tuple[float, str]]
+) -> list[ConceptPath]:
+    edges = _load_edges_by_concept({path.concept_ids[-1] for path in paths}, type_similarities)
     extended = []
     for path in paths:
         last = path.concept_ids[-1]
         for edge in edges.get(last, []):
             other = edge.target_id if edge.source_id == last else edge.source_id
             if other not in path.concept_ids:
-                step = Step(edge, *near[edge.type_id])
-                extended.append(Path((*path.steps, step), (*path.concept_ids, other)))
+                step = PathStep(edge, *type_similarities[edge.type_id])
+                extended.append(ConceptPath((*path.steps, step), (*path.concept_ids, other)))
     return extended
 
 
-def _edges_at(
+def _load_edges_by_concept(
     concept_ids: Collection[UUID], type_ids: Collection[UUID]
 ) -> dict[UUID, list[Relationship]]:
     ends = list(concept_ids)
-    rows = Relationship.objects.named().filter(
+    rows = Relationship.objects.with_concepts_and_type().filter(
         Q(source__in=ends) | Q(target__in=ends), type__in=list(type_ids)
     )
     edges: dict[UUID, list[Relationship]] = {}
-    for row in rows.order_by("pk")[:_EDGES]:
+    for row in rows.order_by("pk")[:_MAX_EDGES_PER_DEPTH]:
         for end in (row.source_id, row.target_id):
             edges.setdefault(end, []).append(row)
     return edges

@@ -48,7 +48,7 @@ class AskRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PipelineHits:
     """The hits of a pipeline run, or the refusal, with everything that explains them.
 
     ``query``: the query that was searched; ``queries``: its wordings. ``filter``: the filter that
@@ -77,7 +77,7 @@ def check_ask_request(question: AskRequest) -> None:
     _check_and_load(question)
 
 
-async def run_pipeline(question: AskRequest) -> AsyncGenerator[Found | str | Answer, None]:
+async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | str | Answer, None]:
     """Yield the hits as soon as they are known, then the answer's pieces, then the whole answer.
 
     After a refusal nothing follows. Closing the iterator cancels what still runs; close it.
@@ -108,7 +108,7 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[Found | str | Ans
         await asyncio.gather(task, return_exceptions=True)
 
 
-def find_hits(question: AskRequest) -> Found:
+def find_hits(question: AskRequest) -> PipelineHits:
     """What the pipeline finds, without an answer; in this thread. Raises as ``run_pipeline``."""
     from haystack.core.errors import PipelineRuntimeError
 
@@ -209,7 +209,7 @@ async def _run_components(
 
 async def _make_hits_async(
     loaded: LoadedPipeline, question: AskRequest, outputs: Outputs, clock: "_ComponentTimer"
-) -> Found:
+) -> PipelineHits:
     make = partial(
         _make_pipeline_hits, loaded, question, dict(outputs), clock.took_ms, clock.total_ms
     )
@@ -247,7 +247,7 @@ def _make_pipeline_hits(
     outputs: Outputs,
     component_ms: Mapping[str, float],
     total_ms: float,
-) -> Found:
+) -> PipelineHits:
     in_order = [outputs[component] for component in loaded.execution_order if component in outputs]
     merged_outputs: dict[str, Any] = {}
     for content in in_order:
@@ -258,7 +258,7 @@ def _make_pipeline_hits(
     passages = (
         outputs[loaded.hits_component]["passages"] if loaded.hits_component in outputs else []
     )
-    return Found(
+    return PipelineHits(
         pipeline=loaded.name,
         passages=list(passages),
         query=merged_outputs.get("query", question.query),

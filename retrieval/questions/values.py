@@ -61,7 +61,7 @@ class PersonLookup:
         return word in self._by_surname
 
 
-class Found(NamedTuple):
+class ValueMatch(NamedTuple):
     values: tuple[str, ...]
     length: int  # words
 
@@ -84,15 +84,15 @@ class NameLookup:
         """The first word of each name."""
         return self._by_first_word.keys()
 
-    def find(self, words: Sequence[str], start: int = 0) -> Found | None:
+    def find(self, words: Sequence[str], start: int = 0) -> ValueMatch | None:
         """The longest name that begins at ``words[start]``."""
-        best: Found | None = None
+        best: ValueMatch | None = None
         for name, values in self._by_first_word.get(words[start], {}).items():
             length = len(name)
             if tuple(words[start : start + length]) != name:
                 continue
             if best is None or length > best.length:
-                best = Found(tuple(values), length)
+                best = ValueMatch(tuple(values), length)
         return best
 
     def _add(self, wording: str, value: str) -> None:

@@ -12,7 +12,7 @@ from retrieval.explanation import Explanation
 from retrieval.search.hit_checks import Dropped, Proof, Verdict
 from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest, SummaryType, check_request
 from retrieval.search.targets import (
-    Found,
+    Candidate,
     Key,
     Target,
     encode,
@@ -113,7 +113,7 @@ def search_questions(request: SearchRequest) -> SearchAnswer:
     )
 
 
-def _by_artifact(found: Found) -> Hashable:
+def _by_artifact(found: Candidate) -> Hashable:
     return found.target.build_id, found.point.payload.get("artifact_id")
 
 
@@ -121,7 +121,7 @@ def _search(
     request: SearchRequest,
     kinds: Sequence[str],
     *,
-    group: Callable[[Found], Hashable] = lambda found: found.key,
+    group: Callable[[Candidate], Hashable] = lambda found: found.key,
     points_per_hit: int = 1,
 ) -> SearchAnswer:
     """Of points of one ``group`` the best that can be served stands for all."""
@@ -160,13 +160,13 @@ def _rank(
     request: SearchRequest,
     targets: Sequence[Target],
     wanted: int,
-    group: Callable[[Found], Hashable],
+    group: Callable[[Candidate], Hashable],
     points_per_hit: int,
     watch: "Stopwatch",
-) -> tuple[Proof, list[Found]]:
+) -> tuple[Proof, list[Candidate]]:
     """What can be served, best first; as far as it is ``wanted``, for certain."""
     proof = Proof()
-    ranking: list[Found] = []
+    ranking: list[Candidate] = []
     count = wanted * points_per_hit + _MARGIN
     for _ in range(1 + _MOST_REFILLS):
         for target in targets:
@@ -186,7 +186,7 @@ def _rank(
     return proof, ranking
 
 
-def make_hit(found: Found, proof: Proof, explanations: Mapping[Key, Explanation]) -> Hit:
+def make_hit(found: Candidate, proof: Proof, explanations: Mapping[Key, Explanation]) -> Hit:
     key = found.key
     return Hit(
         node_id=found.point.id,
@@ -199,17 +199,19 @@ def make_hit(found: Found, proof: Proof, explanations: Mapping[Key, Explanation]
     )
 
 
-def _best_of_each(ranking: Sequence[Found], group: Callable[[Found], Hashable]) -> list[Found]:
-    best: dict[Hashable, Found] = {}
+def _best_of_each(
+    ranking: Sequence[Candidate], group: Callable[[Candidate], Hashable]
+) -> list[Candidate]:
+    best: dict[Hashable, Candidate] = {}
     for found in ranking:
         best.setdefault(group(found), found)
     return list(best.values())
 
 
-def _count_certain(ranking: Sequence[Found], targets: Sequence[Target]) -> int:
+def _count_certain(ranking: Sequence[Candidate], targets: Sequence[Target]) -> int:
     """How many of the ranking nothing still unfetched could come before."""
     ends = [
-        Found(target, target.points[-1]).place
+        Candidate(target, target.points[-1]).place
         for target in targets
         if target.has_more and target.points
     ]

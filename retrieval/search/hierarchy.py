@@ -14,7 +14,7 @@ from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import Dropped, Proof
 from retrieval.search.request import SCORE_KINDS, Mode, Stale, SummaryType, check_query
 from retrieval.search.targets import (
-    Found,
+    Candidate,
     Key,
     Target,
     encode,
@@ -137,7 +137,7 @@ def _find(
     summaries: Sequence[Target],
     chunks: Sequence[Target],
     watch: Stopwatch,
-) -> tuple[Proof, list[Found]]:
+) -> tuple[Proof, list[Candidate]]:
     """The hits that are shown, those of either collection best first."""
     targets = [*summaries, *chunks]
     answers = get_store().search_many(
@@ -185,7 +185,7 @@ def _has_both(kinds: Collection[str]) -> bool:
     return "chunk" in kinds and any(kind in kinds for kind in SummaryType.ALL.kinds)
 
 
-def _cut(found: Sequence[Found], limit: int) -> list[Found]:
+def _cut(found: Sequence[Candidate], limit: int) -> list[Candidate]:
     """The hits of the best ``limit`` artifacts, in the order they are in: what is not shown
     need not be proved. Ranks as ``group_by_artifact`` does."""
     scores: dict[str, tuple[float, float]] = {}
@@ -199,7 +199,7 @@ def _cut(found: Sequence[Found], limit: int) -> list[Found]:
 
 
 def group_by_artifact(
-    found: Sequence[Found], proof: Proof, explanations: Mapping[Key, Explanation]
+    found: Sequence[Candidate], proof: Proof, explanations: Mapping[Key, Explanation]
 ) -> list[ArtifactGroup]:
     """Best first, in one pass over ``found``, which holds the hits of either collection best
     first."""

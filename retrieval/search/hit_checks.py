@@ -16,7 +16,7 @@ from indexing.spec import COLLECTIONS
 from indexing.stores import Payload
 from retrieval.ledger import LedgerRow, SummaryRow, read_ledger, read_summaries
 from retrieval.search.request import Stale
-from retrieval.search.targets import Found, Key
+from retrieval.search.targets import Candidate, Key
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
     stale_artifact_id: UUID | None = None  # where the verdict is stale
 
 
-Judge = Callable[[Sequence[Found]], dict[Key, Judgement]]
+Judge = Callable[[Sequence[Candidate]], dict[Key, Judgement]]
 
 
 class Proof:
@@ -57,14 +57,14 @@ class Proof:
     def dropped(self) -> Dropped:
         return Dropped(orphans=len(self.orphans), integrity_errors=len(self.broken))
 
-    def serves(self, found: Found, stale: Stale) -> bool:
+    def serves(self, found: Candidate, stale: Stale) -> bool:
         verdict = self.verdicts.get(found.key)
         return verdict == Verdict.EXACT or (verdict == Verdict.STALE and stale == Stale.FLAG)
 
-    def judge(self, ranking: Iterable[Found]) -> None:
+    def judge(self, ranking: Iterable[Candidate]) -> None:
         """One query for each sort of collection of which something has not been judged yet,
         another where a chunk names a source that its row does not."""
-        unjudged: dict[str, list[Found]] = {}
+        unjudged: dict[str, list[Candidate]] = {}
         for found in ranking:
             key = found.key
             if key in self.verdicts or key in self.orphans or key in self.broken:
@@ -75,7 +75,7 @@ class Proof:
             for found in group:
                 self._note(found, judgements.get(found.key))
 
-    def _note(self, found: Found, judgement: Judgement | None) -> None:
+    def _note(self, found: Candidate, judgement: Judgement | None) -> None:
         if judgement is None:
             self.orphans.add(found.key)
         elif judgement.verdict is None:
@@ -95,7 +95,7 @@ def _judgement(verdict: Verdict | None, row: LedgerRow | SummaryRow) -> Judgemen
     return Judgement(verdict, row.artifact_id if verdict is Verdict.STALE else None)
 
 
-def _ids(group: Sequence[Found]) -> tuple[set[int], set[UUID]]:
+def _ids(group: Sequence[Candidate]) -> tuple[set[int], set[UUID]]:
     return {found.target.build_id for found in group}, {found.point.id for found in group}
 
 
@@ -103,18 +103,18 @@ def _ids(group: Sequence[Found]) -> tuple[set[int], set[UUID]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PassageFields:
     """Where a payload keeps the text it was cut from its source as."""
 
     text: str
     text_hash: str
 
 
-CHUNK = Passage("text", "text_hash")
-QUESTION = Passage("chunk_text", "chunk_hash")
+CHUNK = PassageFields("text", "text_hash")
+QUESTION = PassageFields("chunk_text", "chunk_hash")
 
 
-def _judge_passages(group: Sequence[Found], passage: Passage) -> dict[Key, Judgement]:
+def _judge_passages(group: Sequence[Candidate], passage: PassageFields) -> dict[Key, Judgement]:
     rows = {(row.build_id, row.point): row for row in read_ledger(*_ids(group))}
     texts = {
         row.source: row.source_text
@@ -148,7 +148,7 @@ def _source_id(payload: Payload) -> UUID | None:
 
 def _compare_passage(
     payload: Payload,
-    passage: Passage,
+    passage: PassageFields,
     source_id: UUID | None,
     sources: Mapping[int, tuple[str, str]],
 ) -> Verdict | None:
@@ -174,7 +174,7 @@ def _compare_passage(
 # --- Summaries -------------------------------------------------------------------------------
 
 
-def _judge_summaries(group: Sequence[Found]) -> dict[Key, Judgement]:
+def _judge_summaries(group: Sequence[Candidate]) -> dict[Key, Judgement]:
     rows = {(row.build_id, row.point_id.int): row for row in read_summaries(*_ids(group))}
     return {
         found.key: _judgement(_compare_summary(found.point.payload, row), row)
@@ -202,7 +202,7 @@ def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
 # --- Concepts and relationship types ---------------------------------------------------------
 
 
-def _judge_entities(group: Sequence[Found], model: type[Entity]) -> dict[Key, Judgement]:
+def _judge_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[Key, Judgement]:
     """What they say is said nowhere else: it is proved by the entity itself, as it is now."""
     builds, ids = _ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
@@ -215,7 +215,7 @@ def _judge_entities(group: Sequence[Found], model: type[Entity]) -> dict[Key, Ju
     }
 
 
-def _judge_entity(found: Found, texts: Mapping[UUID, str]) -> Judgement:
+def _judge_entity(found: Candidate, texts: Mapping[UUID, str]) -> Judgement:
     verdict = _compare_entity(found.point.payload, texts)
     return Judgement(verdict, found.point.id if verdict is Verdict.STALE else None)
 
@@ -231,7 +231,7 @@ def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | No
 
 
 def _judge_by_artifact(
-    group: Sequence[Found], column: str, compare: Callable[[Found, Any], Verdict | None]
+    group: Sequence[Candidate], column: str, compare: Callable[[Candidate, Any], Verdict | None]
 ) -> dict[Key, Judgement]:
     """What stands in their artifact itself, as it is now."""
     builds, ids = _ids(group)
@@ -252,7 +252,7 @@ def _judge_by_artifact(
     return judgements
 
 
-def _compare_compound(found: Found, metadata: Mapping[str, Any]) -> Verdict | None:
+def _compare_compound(found: Candidate, metadata: Mapping[str, Any]) -> Verdict | None:
     compounds = found.target.spec.compounds
     if compounds is None or not _is_as_written(found.point.payload):
         return None
@@ -260,7 +260,7 @@ def _compare_compound(found: Found, metadata: Mapping[str, Any]) -> Verdict | No
     return Verdict.EXACT if found.point.payload["text"] in structures else Verdict.STALE
 
 
-def _compare_image(found: Found, sha256: str) -> Verdict | None:
+def _compare_image(found: Candidate, sha256: str) -> Verdict | None:
     if not _is_as_written(found.point.payload):
         return None
     return Verdict.EXACT if found.point.payload.get("source_hash") == sha256 else Verdict.STALE

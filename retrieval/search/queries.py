@@ -10,14 +10,7 @@ import numpy as np
 from core.exceptions import InvalidInput
 from indexing import embedding
 from indexing.models import IndexBuild
-from indexing.stores import (
-    DenseVector,
-    Fusion,
-    Query,
-    ScoredPoint,
-    encode_query,
-    get_store,
-)
+from indexing.stores import DenseVector, Query, RankFusion, ScoredPoint, encode_query, get_store
 from retrieval.explanation import Explanation, Share
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ledger import LiveBuild
@@ -25,7 +18,7 @@ from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import Dropped, Proof
 from retrieval.search.request import Stale, check_query
 from retrieval.search.targets import (
-    Found,
+    Candidate,
     Key,
     Target,
     find_builds,
@@ -76,7 +69,7 @@ class _Standings:
 
     dense: dict[UUID, tuple[int, float]]
     sparse: dict[UUID, tuple[int, float]]
-    fused: list[Found]  # best first
+    fused: list[Candidate]  # best first
 
 
 def search_queries(request: QueriesRequest) -> QueriesAnswer:
@@ -155,7 +148,7 @@ def _rank(
 
 
 def _search(
-    request: QueriesRequest, target: Target, vectors: DenseVector, fusion: Fusion
+    request: QueriesRequest, target: Target, vectors: DenseVector, fusion: RankFusion
 ) -> list[_Standings]:
     """Both rankings of each query, as deep as a hybrid search of as many hits goes."""
     depth = max(fusion.prefetch, request.limit)
@@ -182,7 +175,7 @@ def _fuse(
     target: Target,
     dense: Sequence[ScoredPoint],
     sparse: Sequence[ScoredPoint],
-    fusion: Fusion,
+    fusion: RankFusion,
 ) -> _Standings:
     """Of questions asked of one chunk, the best stands for it."""
     points = {point.id.int: point for point in (*dense, *sparse)}
@@ -191,12 +184,12 @@ def _fuse(
         weights=[fusion.dense_weight, fusion.sparse_weight],
         k=fusion.k,
     )
-    best: dict[str, Found] = {}
+    best: dict[str, Candidate] = {}
     for id, score in scored:
         point = points[id]
         name = name_passage(point.id, point.payload)
         if name not in best:
-            best[name] = Found(target, ScoredPoint(point.id, score, point.payload))
+            best[name] = Candidate(target, ScoredPoint(point.id, score, point.payload))
     return _Standings(_standings(dense), _standings(sparse), list(best.values()))
 
 
@@ -205,8 +198,8 @@ def _standings(ranking: Sequence[ScoredPoint]) -> dict[UUID, tuple[int, float]]:
 
 
 def _serve(
-    request: QueriesRequest, proof: Proof, rankings: Sequence[Sequence[Found]]
-) -> list[list[Found]]:
+    request: QueriesRequest, proof: Proof, rankings: Sequence[Sequence[Candidate]]
+) -> list[list[Candidate]]:
     """Of each ranking what can be served, ``limit`` at most."""
     depth = request.limit + _MARGIN
     while True:
@@ -223,7 +216,7 @@ def _serve(
         depth *= 2
 
 
-def _explain(found: Found, standings: _Standings, fusion: Fusion) -> Explanation:
+def _explain(found: Candidate, standings: _Standings, fusion: RankFusion) -> Explanation:
     return Explanation(
         dense=_share(standings.dense.get(found.point.id), fusion.dense_weight, fusion),
         sparse=_share(standings.sparse.get(found.point.id), fusion.sparse_weight, fusion),
@@ -231,7 +224,7 @@ def _explain(found: Found, standings: _Standings, fusion: Fusion) -> Explanation
     )
 
 
-def _share(standing: tuple[int, float] | None, weight: float, fusion: Fusion) -> Share | None:
+def _share(standing: tuple[int, float] | None, weight: float, fusion: RankFusion) -> Share | None:
     if standing is None:
         return None
     rank, score = standing
@@ -242,7 +235,7 @@ def _measure(
     target: Target,
     vectors: DenseVector,
     found: Sequence[_Standings],
-    served: Sequence[Sequence[Found]],
+    served: Sequence[Sequence[Candidate]],
 ) -> list[dict[Key, float]]:
     """For each query, the cosine of its hits. The dense ranking told most of them; the vectors
     of those that words alone found are read from the store, all in one request."""

@@ -15,10 +15,10 @@ from indexing.stores import (
     AllOf,
     DenseVector,
     Filter,
-    Fusion,
     Match,
     Payload,
     Query,
+    RankFusion,
     ScoredPoint,
     SparseVector,
     encode_query,
@@ -64,12 +64,12 @@ class Target:
         return self.spec.embedding_of(self.kinds[0])
 
     @property
-    def fusion(self) -> Fusion:
+    def fusion(self) -> RankFusion:
         search = self.spec.search
         # Candidates are counted in what is answered, and questions are answered by chunks.
         questions = self.spec.questions
         each = questions.count if questions is not None and self.kinds == ("question",) else 1
-        return Fusion(
+        return RankFusion(
             k=search.rrf_k,
             dense_weight=search.dense_weight,
             sparse_weight=search.sparse_weight,
@@ -99,7 +99,7 @@ class Target:
         self.has_more = True
 
 
-class Found:
+class Candidate:
     """A point of a target. No dataclass, and its key made once: a search makes a hundred of them,
     and asks each for its key many times."""
 
@@ -121,9 +121,9 @@ def name_passage(point_id: UUID, payload: Payload) -> str:
     return str(payload["chunk_id"] if payload.get("kind") == "question" else point_id)
 
 
-def merge(targets: Iterable[Target]) -> list[Found]:
+def merge(targets: Iterable[Target]) -> list[Candidate]:
     """All that was found, best first."""
-    found = [Found(target, point) for target in targets for point in target.points]
+    found = [Candidate(target, point) for target in targets for point in target.points]
     found.sort(key=lambda each: each.place)
     return found
 
@@ -256,7 +256,7 @@ def _say_missing(index: str, kinds: Sequence[str]) -> InvalidInput:
 # --- Explaining ------------------------------------------------------------------------------
 
 
-def explain(mode: Mode, page: Sequence[Found]) -> dict[Key, Explanation]:
+def explain(mode: Mode, page: Sequence[Candidate]) -> dict[Key, Explanation]:
     """By key, what gave each of these its score.
 
     Raises:

@@ -11,7 +11,7 @@ from retrieval.context import SourceContext
 from retrieval.explanation import Explanation, Share
 from retrieval.passages import Passage
 from retrieval.pipelines.explaining import explain_passage
-from retrieval.pipelines.running import AskRequest, Found
+from retrieval.pipelines.running import AskRequest, PipelineHits
 from retrieval.search import (
     ArtifactGroup,
     ArtifactHit,
@@ -168,7 +168,7 @@ def clip(text: str, limit: int = SNIPPET_CHARS) -> str:
 # --- Questions -------------------------------------------------------------------------------
 
 
-def render_found(question: AskRequest, found: Found) -> dict[str, Any]:
+def render_found(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
     """What a pipeline found for a question, before it is answered."""
     content = render_head(found.builds or {question.index: None}, found.took_ms)
     content |= {

@@ -1,4 +1,4 @@
-"""What searches of concepts, relationships and passages answer, as plain dicts."""
+"""Renders the answers of knowledge searches as plain dicts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,48 +6,50 @@ from typing import Any
 from concepts.models import EmergentPair, Entity, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
-from retrieval.knowledge.bearing import BearingSource, Evidence
 from retrieval.knowledge.bridges import Bridge
-from retrieval.knowledge.concepts import ConceptHit, TypeHit, Way
-from retrieval.knowledge.entries import Routes
-from retrieval.knowledge.graph import Path, Subgraph
-from retrieval.knowledge.nearest import Nearest
-from retrieval.knowledge.passages import SourceHit
+from retrieval.knowledge.concept_evidence import ConceptSource, RankedInstance
+from retrieval.knowledge.concepts import ConceptHit, MatchReason, RelationshipTypeHit
+from retrieval.knowledge.graph import ConceptPath, Subgraph
+from retrieval.knowledge.query import KnowledgeQuery
+from retrieval.knowledge.routing import RoutingResult
+from retrieval.knowledge.sources import SourceHit
 from retrieval.serializers.answers import render_chunk, render_head
 
 COSINE = "cosine"
 
 
-def render_concept_hits(nearest: Nearest, hits: Sequence[ConceptHit]) -> dict[str, Any]:
-    return _head(nearest) | {"hits": [_render_concept(hit) for hit in hits]}
+def render_concept_hits(nearest: KnowledgeQuery, hits: Sequence[ConceptHit]) -> dict[str, Any]:
+    return _render_head(nearest) | {"hits": [_render_concept_hit(hit) for hit in hits]}
 
 
-def render_type_hits(nearest: Nearest, hits: Sequence[TypeHit]) -> dict[str, Any]:
-    return _head(nearest) | {"hits": [_render_type(hit) for hit in hits]}
+def render_relationship_type_hits(
+    nearest: KnowledgeQuery, hits: Sequence[RelationshipTypeHit]
+) -> dict[str, Any]:
+    return _render_head(nearest) | {"hits": [_render_relationship_type_hit(hit) for hit in hits]}
 
 
-def render_source_hits(nearest: Nearest, hits: Sequence[SourceHit]) -> dict[str, Any]:
-    return _head(nearest) | {"hits": [_render_source(hit) for hit in hits]}
+def render_source_hits(nearest: KnowledgeQuery, hits: Sequence[SourceHit]) -> dict[str, Any]:
+    return _render_head(nearest) | {"hits": [_render_source_hit(hit) for hit in hits]}
 
 
-def render_routes(nearest: Nearest, routes: Routes) -> dict[str, Any]:
+def render_routing(nearest: KnowledgeQuery, routes: RoutingResult) -> dict[str, Any]:
     entry = None
-    if routes.entry is not None:
-        kind, entry_id, similarity = routes.entry
+    if routes.best_entry_point is not None:
+        kind, entry_id, similarity = routes.best_entry_point
         entry = {"kind": kind, "id": str(entry_id), "similarity": similarity}
-    return _head(nearest) | {
+    return _render_head(nearest) | {
         "entry": entry,
-        "concepts": [_render_concept(hit) for hit in routes.concepts],
-        "sources": [_render_source(hit) for hit in routes.sources],
-        "relationship_types": [_render_type(hit) for hit in routes.types],
+        "concepts": [_render_concept_hit(hit) for hit in routes.concepts],
+        "sources": [_render_source_hit(hit) for hit in routes.sources],
+        "relationship_types": [_render_relationship_type_hit(hit) for hit in routes.types],
     }
 
 
-def render_subgraph(nearest: Nearest, graph: Subgraph) -> dict[str, Any]:
-    return _head(nearest) | {
-        "concepts": [_render_concept(hit) for hit in graph.concepts],
-        "sources": [_render_source(hit) for hit in graph.sources],
-        "relationship_types": [_render_type(hit) for hit in graph.types],
+def render_subgraph(nearest: KnowledgeQuery, graph: Subgraph) -> dict[str, Any]:
+    return _render_head(nearest) | {
+        "concepts": [_render_concept_hit(hit) for hit in graph.concepts],
+        "sources": [_render_source_hit(hit) for hit in graph.sources],
+        "relationship_types": [_render_relationship_type_hit(hit) for hit in graph.types],
         "relationships": [render_relationship(edge) for edge in graph.edges],
         "evidence": [
             {"concept": str(each.concept_id), **render_instance(each)} for each in graph.instances
@@ -55,25 +57,25 @@ def render_subgraph(nearest: Nearest, graph: Subgraph) -> dict[str, Any]:
     }
 
 
-def render_evidence(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
+def render_ranked_instances(evidence: Sequence[RankedInstance]) -> list[dict[str, Any]]:
     return [
         {**render_instance(each.instance), "similarity": each.similarity, "way": "evidence"}
         for each in evidence
     ]
 
 
-def render_context(sources: Sequence[BearingSource]) -> list[dict[str, Any]]:
+def render_concept_context(sources: Sequence[ConceptSource]) -> list[dict[str, Any]]:
     return [
         {
-            **_render_passage(each.source),
+            **_render_source_fields(each.source),
             "evidence": [render_instance(instance) for instance in each.instances],
-            "neighbours": [_render_neighbour(neighbour) for neighbour in each.neighbours],
+            "neighbours": [_render_adjacent_source(neighbour) for neighbour in each.neighbours],
         }
         for each in sources
     ]
 
 
-def render_paths(paths: Sequence[Path]) -> list[dict[str, Any]]:
+def render_paths(paths: Sequence[ConceptPath]) -> list[dict[str, Any]]:
     return [
         {
             "similarity": path.similarity,
@@ -83,16 +85,16 @@ def render_paths(paths: Sequence[Path]) -> list[dict[str, Any]]:
                     **render_relationship(step.edge),
                     "similarity": step.similarity,
                     "like": step.like,
-                    "reversed": step.edge.source_id != begins_at,
+                    "reversed": step.edge.source_id != start_id,
                 }
-                for step, begins_at in zip(path.steps, path.concept_ids, strict=False)
+                for step, start_id in zip(path.steps, path.concept_ids, strict=False)
             ],
         }
         for path in paths
     ]
 
 
-def render_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> dict[str, Any]:
+def render_emergent_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> dict[str, Any]:
     """``similarities`` of a bridge: to the first concept and to the second."""
     ends = [{"id": str(end.pk), "label": end.label} for end in (pair.first, pair.second)]
     return {
@@ -105,11 +107,11 @@ def render_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> dict[str,
         "found_at": pair.found_at,
         "bridges": [
             {
-                **_render_source(bridge.first),
+                **_render_source_hit(bridge.first),
                 "score": bridge.similarity,
                 "similarity": bridge.similarity,
                 "similarities": [bridge.first.similarity, bridge.second.similarity],
-                "ways": [_render_way(Way("source", bridge.similarity))],
+                "ways": [_render_match_reason(MatchReason("source", bridge.similarity))],
                 "chunks": [
                     render_chunk(hit.chunks[0], COSINE) for hit in (bridge.first, bridge.second)
                 ],
@@ -119,13 +121,13 @@ def render_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> dict[str,
     }
 
 
-def _head(nearest: Nearest) -> dict[str, Any]:
+def _render_head(nearest: KnowledgeQuery) -> dict[str, Any]:
     return render_head(nearest.builds, nearest.took_ms)
 
 
-def _render_concept(hit: ConceptHit) -> dict[str, Any]:
+def _render_concept_hit(hit: ConceptHit) -> dict[str, Any]:
     concept = hit.concept
-    return _entity("concept", concept, hit.score) | {
+    return _render_entity_fields("concept", concept, hit.score) | {
         "id": str(concept.pk),
         "index": concept.artifact.index,
         "label": concept.label,
@@ -133,28 +135,28 @@ def _render_concept(hit: ConceptHit) -> dict[str, Any]:
         "search_terms": concept.search_terms,
         # What was not read from the vector store was read where it is written.
         "verdict": hit.verdict or "exact",
-        "ways": [_render_way(way) for way in hit.ways],
+        "ways": [_render_match_reason(way) for way in hit.reasons],
         "evidence": [render_instance(instance) for instance in hit.instances],
     }
 
 
-def _render_type(hit: TypeHit) -> dict[str, Any]:
+def _render_relationship_type_hit(hit: RelationshipTypeHit) -> dict[str, Any]:
     kind = hit.type
-    return _entity("relationship_type", kind, hit.way.score) | {
+    return _render_entity_fields("relationship_type", kind, hit.reason.score) | {
         "id": str(kind.pk),
         "index": kind.artifact.index,
         "name": kind.name,
         "category": kind.category,
         "description": kind.description,
         "verdict": hit.verdict,
-        "ways": [_render_way(hit.way)],
+        "ways": [_render_match_reason(hit.reason)],
         "relationships": [render_relationship(edge) for edge in hit.edges],
     }
 
 
-def _entity(kind: str, entity: Entity, score: float) -> dict[str, Any]:
-    """What every hit has. It stands in no text itself: its evidence does, or that of the concepts
-    it relates."""
+def _render_entity_fields(kind: str, entity: Entity, score: float) -> dict[str, Any]:
+    """The fields of every hit on an entity. It has no offsets, since an entity has no place in a
+    document's text."""
     return {
         "score": score,
         "score_kind": COSINE,
@@ -174,7 +176,7 @@ def _entity(kind: str, entity: Entity, score: float) -> dict[str, Any]:
     }
 
 
-def _render_way(way: Way) -> dict[str, Any]:
+def _render_match_reason(way: MatchReason) -> dict[str, Any]:
     return {
         "way": way.name,
         "similarity": way.similarity,
@@ -184,23 +186,23 @@ def _render_way(way: Way) -> dict[str, Any]:
     }
 
 
-def _render_source(hit: SourceHit) -> dict[str, Any]:
-    place = hit.chunks[0].payload
+def _render_source_hit(hit: SourceHit) -> dict[str, Any]:
+    payload = hit.chunks[0].payload
     source = hit.source
     rendered = {
         "id": str(hit.source_id),
-        "ordinal": place.get("source_ordinal"),
+        "ordinal": payload.get("source_ordinal"),
         "heading": None,
         "text": None,
         "artifact": {
-            "id": place.get("artifact_id"),
-            "title": place.get("artifact_title"),
-            "external_id": place.get("external_id"),
+            "id": payload.get("artifact_id"),
+            "title": payload.get("artifact_title"),
+            "external_id": payload.get("external_id"),
         },
-        "page": {"id": place.get("page_id"), "index": place.get("page_index")},
+        "page": {"id": payload.get("page_id"), "index": payload.get("page_index")},
     }
     if source is not None:
-        rendered = _render_passage(source)
+        rendered = _render_source_fields(source)
     return rendered | {
         "kind": "source",
         "index": hit.index,
@@ -208,14 +210,14 @@ def _render_source(hit: SourceHit) -> dict[str, Any]:
         "score": hit.similarity,
         "score_kind": COSINE,
         "stale": hit.is_stale,
-        "ways": [_render_way(Way("source", hit.similarity))],
+        "ways": [_render_match_reason(MatchReason("source", hit.similarity))],
         "chunks": [render_chunk(chunk, COSINE) for chunk in hit.chunks],
-        "concepts": [_render_borne(instance) for instance in hit.instances],
-        "neighbours": [_render_neighbour(neighbour) for neighbour in hit.neighbours],
+        "concepts": [_render_quoted_concept(instance) for instance in hit.instances],
+        "neighbours": [_render_adjacent_source(neighbour) for neighbour in hit.neighbours],
     }
 
 
-def _render_borne(instance: Instance) -> dict[str, Any]:
+def _render_quoted_concept(instance: Instance) -> dict[str, Any]:
     return {
         "id": str(instance.concept_id),
         "label": instance.concept.label,
@@ -223,7 +225,7 @@ def _render_borne(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _render_passage(source: Source) -> dict[str, Any]:
+def _render_source_fields(source: Source) -> dict[str, Any]:
     return {
         "id": str(source.pk),
         "ordinal": source.ordinal,
@@ -238,7 +240,7 @@ def _render_passage(source: Source) -> dict[str, Any]:
     }
 
 
-def _render_neighbour(source: Source) -> dict[str, Any]:
+def _render_adjacent_source(source: Source) -> dict[str, Any]:
     return {
         "id": str(source.pk),
         "ordinal": source.ordinal,

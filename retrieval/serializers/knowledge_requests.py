@@ -1,4 +1,4 @@
-"""What searches of concepts, relationships and passages take over HTTP."""
+"""Request parameters of knowledge searches."""
 
 import math
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.search import MAX_OFFSET as MAX_SEARCH_OFFSET
 from retrieval.serializers.requests import IndexNamesField, OneIndexField, with_one_query
 
-SUBGRAPH_THRESHOLD = 0.7
-BRIDGE_THRESHOLD = 0.75
+DEFAULT_SUBGRAPH_SIMILARITY = 0.7
+DEFAULT_BRIDGE_SIMILARITY = 0.75
 MAX_WORDS = 10
-WEIGHT: dict[str, Any] = {"min_value": 0.0, "max_value": 10.0}
-SIMILARITY: dict[str, Any] = {"min_value": -1.0, "max_value": 1.0}
+WEIGHT_RANGE: dict[str, Any] = {"min_value": 0.0, "max_value": 10.0}
+SIMILARITY_RANGE: dict[str, Any] = {"min_value": -1.0, "max_value": 1.0}
 
 
-class NumberField(serializers.FloatField):
-    """A finite number: of one that is none, no bound would hold."""
+class FiniteFloatField(serializers.FloatField):
+    """A float that refuses NaN and infinity, which pass every bound check."""
 
     def to_internal_value(self, data: Any) -> float:
         number = super().to_internal_value(data)
@@ -58,14 +58,16 @@ class WordsField(serializers.Field):
 
 
 class KnowledgeQuerySerializer(StrictSerializer):
-    """What every one of them takes."""
+    """Parameters common to all knowledge searches."""
 
     index = IndexNamesField(required=False)
     collection = IndexNamesField(required=False, help_text="The same as index.")
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
+    min_similarity = FiniteFloatField(
+        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = with_one_query(attrs)
@@ -78,11 +80,11 @@ class KnowledgeQuerySerializer(StrictSerializer):
         return attrs
 
 
-class PagedKnowledgeSerializer(KnowledgeQuerySerializer):
+class PagedKnowledgeQuerySerializer(KnowledgeQuerySerializer):
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_SEARCH_OFFSET)
 
 
-class SourceSearchSerializer(KnowledgeQuerySerializer):
+class SourceQuerySerializer(KnowledgeQuerySerializer):
     include_concepts = serializers.BooleanField(
         default=False, help_text="The quotes found in each source, with their concepts."
     )
@@ -91,19 +93,23 @@ class SourceSearchSerializer(KnowledgeQuerySerializer):
     )
 
 
-class BlendSerializer(KnowledgeQuerySerializer):
-    concept_weight = NumberField(default=1.0, help_text="Of a concept's own similarity.", **WEIGHT)
-    source_weight = NumberField(
-        default=0.8, help_text="Of that of a source that bears it.", **WEIGHT
+class BlendQuerySerializer(KnowledgeQuerySerializer):
+    concept_weight = FiniteFloatField(
+        default=1.0, help_text="Of a concept's own similarity.", **WEIGHT_RANGE
     )
-    relationship_weight = NumberField(
-        default=0.6, help_text="Of that of the type of one of its relationships.", **WEIGHT
+    source_weight = FiniteFloatField(
+        default=0.8, help_text="Of that of a source that bears it.", **WEIGHT_RANGE
+    )
+    relationship_weight = FiniteFloatField(
+        default=0.6, help_text="Of that of the type of one of its relationships.", **WEIGHT_RANGE
     )
 
 
-class SubgraphSerializer(KnowledgeQuerySerializer):
-    min_similarity = NumberField(
-        default=SUBGRAPH_THRESHOLD, help_text="What lies over it is shown.", **SIMILARITY
+class SubgraphQuerySerializer(KnowledgeQuerySerializer):
+    min_similarity = FiniteFloatField(
+        default=DEFAULT_SUBGRAPH_SIMILARITY,
+        help_text="What lies over it is shown.",
+        **SIMILARITY_RANGE,
     )
     limit = serializers.IntegerField(
         default=50, min_value=1, max_value=MAX_LIMIT, help_text="Of each sort."
@@ -132,40 +138,44 @@ class PathParametersSerializer(StrictSerializer):
         default=2, min_value=1, max_value=MAX_DEPTH, help_text="Relationships in a row, at most."
     )
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = NumberField(
-        required=False, help_text="Of a type to a word, from -1 to 1.", **SIMILARITY
+    min_similarity = FiniteFloatField(
+        required=False, help_text="Of a type to a word, from -1 to 1.", **SIMILARITY_RANGE
     )
 
 
-class SimilarParametersSerializer(StrictSerializer):
+class SimilarSourcesParametersSerializer(StrictSerializer):
     index = IndexNamesField(required=False, help_text="By default the source's own.")
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
-    min_similarity = NumberField(required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY)
+    min_similarity = FiniteFloatField(
+        required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
+    )
     window = serializers.IntegerField(default=0, min_value=0, max_value=MAX_WINDOW)
 
 
 class EmergentParametersSerializer(StrictSerializer):
     index = OneIndexField()
     state = serializers.ChoiceField(choices=["open", "dismissed"], default="open")
-    min_similarity = NumberField(
+    min_similarity = FiniteFloatField(
         required=False,
         help_text="Between the two concepts; no lower than what pairs are kept from.",
-        **SIMILARITY,
+        **SIMILARITY_RANGE,
     )
-    bridge_similarity = NumberField(
-        default=BRIDGE_THRESHOLD, help_text="Of a source to both concepts.", **SIMILARITY
+    bridge_similarity = FiniteFloatField(
+        default=DEFAULT_BRIDGE_SIMILARITY,
+        help_text="Of a source to both concepts.",
+        **SIMILARITY_RANGE,
     )
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
 
     def validate_min_similarity(self, value: float) -> float:
-        least = settings.STRATA_EMERGENT_SIMILARITY
-        if value < least:
-            raise serializers.ValidationError(f"Pairs are kept from {least} on.")
+        threshold = settings.STRATA_EMERGENT_SIMILARITY
+        if value < threshold:
+            raise serializers.ValidationError(f"Pairs are kept from {threshold} on.")
         return value
 
 
-class AcceptSerializer(StrictSerializer):
+class AcceptPairSerializer(StrictSerializer):
     type = serializers.UUIDField(help_text="The relationship type.")
     reversed = serializers.BooleanField(
         default=False, help_text="From the second concept to the first."

@@ -1,14 +1,14 @@
-"""How the answers of searches of concepts and passages are described in the OpenAPI document."""
+"""Describes the answers of knowledge searches in the OpenAPI document."""
 
 from rest_framework import serializers
 
-from concepts.serializers import NOT_TRUTH, InstanceSerializer, RelationshipSerializer
+from concepts.serializers import EVIDENCE_DISCLAIMER, InstanceSerializer, RelationshipSerializer
 from retrieval.serializers.schema import HitSerializer, VerdictField
 
 KINDS = ["concept", "source", "relationship_type"]
 
 
-class WaySerializer(serializers.Serializer):
+class MatchReasonSerializer(serializers.Serializer):
     way = serializers.ChoiceField(choices=KINDS)
     similarity = serializers.FloatField()
     weight = serializers.FloatField()
@@ -18,17 +18,17 @@ class WaySerializer(serializers.Serializer):
     )
 
 
-class FoundSerializer(serializers.Serializer):
-    score = serializers.FloatField(help_text=f"The best of its ways. {NOT_TRUTH}")
+class KnowledgeHitSerializer(serializers.Serializer):
+    score = serializers.FloatField(help_text=f"The best of its ways. {EVIDENCE_DISCLAIMER}")
     score_kind = serializers.CharField()
     kind = serializers.ChoiceField(choices=KINDS)
     id = serializers.UUIDField()
     index = serializers.CharField()
     text = serializers.CharField(allow_null=True)
-    ways = WaySerializer(many=True)
+    ways = MatchReasonSerializer(many=True)
 
 
-class ConceptHitSerializer(FoundSerializer):
+class ConceptHitSerializer(KnowledgeHitSerializer):
     node_id = serializers.UUIDField()
     verdict = VerdictField()
     label = serializers.CharField()  # type: ignore[assignment]
@@ -37,7 +37,7 @@ class ConceptHitSerializer(FoundSerializer):
     evidence = InstanceSerializer(many=True)
 
 
-class TypeHitSerializer(FoundSerializer):
+class RelationshipTypeHitSerializer(KnowledgeHitSerializer):
     node_id = serializers.UUIDField()
     verdict = VerdictField()
     name = serializers.CharField()
@@ -46,13 +46,13 @@ class TypeHitSerializer(FoundSerializer):
     relationships = RelationshipSerializer(many=True)
 
 
-class BorneConceptSerializer(serializers.Serializer):
+class QuotedConceptSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     label = serializers.CharField()  # type: ignore[assignment]
     evidence = InstanceSerializer()
 
 
-class NeighbourSerializer(serializers.Serializer):
+class AdjacentSourceSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     ordinal = serializers.IntegerField()
     heading = serializers.CharField()
@@ -60,7 +60,7 @@ class NeighbourSerializer(serializers.Serializer):
     page = serializers.DictField()
 
 
-class SourceHitSerializer(FoundSerializer):
+class SourceHitSerializer(KnowledgeHitSerializer):
     ordinal = serializers.IntegerField(allow_null=True)
     heading = serializers.CharField(allow_null=True)
     artifact = serializers.DictField()
@@ -68,8 +68,8 @@ class SourceHitSerializer(FoundSerializer):
     similarity = serializers.FloatField(help_text="Of its nearest chunk.")
     stale = serializers.BooleanField(help_text="It changed since its chunks were embedded.")
     chunks = HitSerializer(many=True)
-    concepts = BorneConceptSerializer(many=True)
-    neighbours = NeighbourSerializer(many=True)
+    concepts = QuotedConceptSerializer(many=True)
+    neighbours = AdjacentSourceSerializer(many=True)
 
 
 class KnowledgeAnswerSerializer(serializers.Serializer):
@@ -82,49 +82,49 @@ class ConceptSearchAnswerSerializer(KnowledgeAnswerSerializer):
     hits = ConceptHitSerializer(many=True)
 
 
-class TypeSearchAnswerSerializer(KnowledgeAnswerSerializer):
-    hits = TypeHitSerializer(many=True)
+class RelationshipTypeSearchAnswerSerializer(KnowledgeAnswerSerializer):
+    hits = RelationshipTypeHitSerializer(many=True)
 
 
 class SourceSearchAnswerSerializer(KnowledgeAnswerSerializer):
     hits = SourceHitSerializer(many=True)
 
 
-class EntrySerializer(serializers.Serializer):
+class EntryPointSerializer(serializers.Serializer):
     kind = serializers.ChoiceField(choices=KINDS)
     id = serializers.UUIDField()
     similarity = serializers.FloatField()
 
 
-class RouteAnswerSerializer(KnowledgeAnswerSerializer):
-    entry = EntrySerializer(allow_null=True)
+class RoutingAnswerSerializer(KnowledgeAnswerSerializer):
+    entry = EntryPointSerializer(allow_null=True)
     concepts = ConceptHitSerializer(many=True)
     sources = SourceHitSerializer(many=True)
-    relationship_types = TypeHitSerializer(many=True)
+    relationship_types = RelationshipTypeHitSerializer(many=True)
 
 
-class BearingInstanceSerializer(InstanceSerializer):
+class ConceptInstanceSerializer(InstanceSerializer):
     concept = serializers.UUIDField()
 
 
 class SubgraphAnswerSerializer(KnowledgeAnswerSerializer):
     concepts = ConceptHitSerializer(many=True)
     sources = SourceHitSerializer(many=True)
-    relationship_types = TypeHitSerializer(many=True)
+    relationship_types = RelationshipTypeHitSerializer(many=True)
     relationships = RelationshipSerializer(many=True, help_text="Among the concepts.")
-    evidence = BearingInstanceSerializer(
+    evidence = ConceptInstanceSerializer(
         many=True, help_text="What joins the concepts to the sources."
     )
 
 
-class NamedConceptSerializer(serializers.Serializer):
+class ConceptLabelSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     label = serializers.CharField()  # type: ignore[assignment]
 
 
-class OfConceptSerializer(serializers.Serializer):
+class SingleConceptAnswerSerializer(serializers.Serializer):
     index = serializers.CharField()
-    concept = NamedConceptSerializer()
+    concept = ConceptLabelSerializer()
 
 
 class RankedInstanceSerializer(InstanceSerializer):
@@ -132,35 +132,35 @@ class RankedInstanceSerializer(InstanceSerializer):
     way = serializers.CharField()
 
 
-class EvidenceAnswerSerializer(OfConceptSerializer):
+class ConceptEvidenceAnswerSerializer(SingleConceptAnswerSerializer):
     count = serializers.IntegerField()
     hits = RankedInstanceSerializer(many=True)
 
 
-class BearingSourceSerializer(NeighbourSerializer):
+class ConceptSourceSerializer(AdjacentSourceSerializer):
     artifact = serializers.DictField()
     evidence = InstanceSerializer(many=True)
-    neighbours = NeighbourSerializer(many=True)
+    neighbours = AdjacentSourceSerializer(many=True)
 
 
-class ContextAnswerSerializer(OfConceptSerializer):
-    sources = BearingSourceSerializer(many=True)
+class ConceptContextAnswerSerializer(SingleConceptAnswerSerializer):
+    sources = ConceptSourceSerializer(many=True)
 
 
-class StepSerializer(RelationshipSerializer):
+class PathStepSerializer(RelationshipSerializer):
     similarity = serializers.FloatField(help_text="Of its type to the word.")
     like = serializers.CharField()
     reversed = serializers.BooleanField(help_text="Gone against its direction.")
 
 
-class PathSerializer(serializers.Serializer):
+class ConceptPathSerializer(serializers.Serializer):
     similarity = serializers.FloatField(help_text="The least of its steps'.")
     concepts = serializers.ListField(child=serializers.UUIDField())
-    steps = StepSerializer(many=True)
+    steps = PathStepSerializer(many=True)
 
 
-class PathsAnswerSerializer(OfConceptSerializer):
-    paths = PathSerializer(many=True)
+class PathsAnswerSerializer(SingleConceptAnswerSerializer):
+    paths = ConceptPathSerializer(many=True)
 
 
 class BridgeSerializer(SourceHitSerializer):
@@ -170,7 +170,7 @@ class BridgeSerializer(SourceHitSerializer):
 class EmergentPairSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.CharField()
-    concepts = NamedConceptSerializer(many=True, help_text="Two.")
+    concepts = ConceptLabelSerializer(many=True, help_text="Two.")
     similarity = serializers.FloatField()
     way = serializers.CharField()
     state = serializers.ChoiceField(choices=["open", "dismissed"])
@@ -178,7 +178,7 @@ class EmergentPairSerializer(serializers.Serializer):
     bridges = BridgeSerializer(many=True)
 
 
-class EmergentListSerializer(serializers.Serializer):
+class EmergentPairListSerializer(serializers.Serializer):
     count = serializers.IntegerField()
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)

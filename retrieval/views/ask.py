@@ -31,7 +31,7 @@ from rest_framework.views import APIView
 
 from retrieval.asking import Event, Position, ask
 from retrieval.awaiting import in_thread
-from retrieval.pipelines.running import AskRequest, Found, check_ask_request
+from retrieval.pipelines.running import AskRequest, PipelineHits, check_ask_request
 from retrieval.serializers.answers import render_found
 from retrieval.serializers.requests import (
     AskParametersSerializer,
@@ -147,7 +147,7 @@ answer_question.cls = AskView  # type: ignore[attr-defined]
 answer_question.initkwargs = {}  # type: ignore[attr-defined]
 
 
-def _render(question: AskRequest, found: Found) -> dict[str, Any]:
+def _render(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
     enqueue_planning(found.stale_artifact_ids)
     return render_found(question, found)
 

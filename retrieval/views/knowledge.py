@@ -1,4 +1,4 @@
-"""Searches of concepts, relationships and passages over HTTP."""
+"""REST endpoints that search concepts, relationship types and sources."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,15 +10,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from concepts.emergence import accept_pair, dismiss_pair
+from concepts.emergent_pairs import accept_pair, dismiss_pair
 from concepts.models import EmergentPair, Relationship
-from concepts.serializers import NOT_TRUTH, RelationshipSerializer, render_relationship
-from concepts.viewsets import check_index, find_concept
+from concepts.serializers import EVIDENCE_DISCLAIMER, RelationshipSerializer, render_relationship
+from concepts.viewsets import get_concept, require_index
 from core.paging import paged
 from core.serializers import StrictSerializer
 from retrieval.answering import Answered
-from retrieval.knowledge import bearing, bridges, concepts, entries, graph, passages
-from retrieval.knowledge.nearest import Nearest
+from retrieval.knowledge import bridges, concept_evidence, concepts, graph, routing, sources
+from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
 from retrieval.serializers import knowledge_schema as schema
@@ -27,31 +27,31 @@ from retrieval.views.searches import SearchView, described, enqueue_planning, re
 
 
 class KnowledgeView(SearchView):
-    """One query, against nodes of one or several kinds."""
+    """Base of the views that search with one query over nodes of one or several kinds."""
 
     parameters: type[StrictSerializer] = requests.KnowledgeQuerySerializer
 
     def answer(self, parameters: Any) -> Answered:
         given = requests.read_parameters(self.parameters, parameters)
-        nearest = Nearest(given["index"], given["query"])
+        nearest = KnowledgeQuery(given["index"], given["query"])
         content = self.search(nearest, given)
         return Answered(content, nearest.stale_artifact_ids)
 
-    def search(self, nearest: Nearest, given: Mapping[str, Any]) -> dict[str, Any]:
+    def search(self, nearest: KnowledgeQuery, given: Mapping[str, Any]) -> dict[str, Any]:
         raise NotImplementedError
 
 
 @described(
     "search_concepts",
     "Search concepts",
-    requests.PagedKnowledgeSerializer,
+    requests.PagedKnowledgeQuerySerializer,
     schema.ConceptSearchAnswerSerializer,
 )
 class ConceptSearchView(KnowledgeView):
-    parameters = requests.PagedKnowledgeSerializer
-    __doc__ = f"Concepts by their meaning, each with quotes that bear it. {NOT_TRUTH}"
+    parameters = requests.PagedKnowledgeQuerySerializer
+    __doc__ = f"Concepts by their meaning, each with quotes that bear it. {EVIDENCE_DISCLAIMER}"
 
-    def search(self, nearest: Nearest, given: Mapping[str, Any]) -> dict[str, Any]:
+    def search(self, nearest: KnowledgeQuery, given: Mapping[str, Any]) -> dict[str, Any]:
         found = concepts.search_concepts(
             nearest,
             limit=given["limit"],
@@ -64,37 +64,37 @@ class ConceptSearchView(KnowledgeView):
 @described(
     "search_relationships",
     "Search relationships",
-    requests.PagedKnowledgeSerializer,
-    schema.TypeSearchAnswerSerializer,
+    requests.PagedKnowledgeQuerySerializer,
+    schema.RelationshipTypeSearchAnswerSerializer,
 )
-class RelationshipSearchView(KnowledgeView):
-    """Relationship types by their meaning, each with the relationships of it."""
+class RelationshipTypeSearchView(KnowledgeView):
+    """Search relationship types by meaning, each with its relationships."""
 
-    parameters = requests.PagedKnowledgeSerializer
+    parameters = requests.PagedKnowledgeQuerySerializer
 
-    def search(self, nearest: Nearest, given: Mapping[str, Any]) -> dict[str, Any]:
-        found = concepts.search_types(
+    def search(self, nearest: KnowledgeQuery, given: Mapping[str, Any]) -> dict[str, Any]:
+        found = concepts.search_relationship_types(
             nearest,
             limit=given["limit"],
             offset=given["offset"],
             min_similarity=given.get("min_similarity"),
         )
-        return answers.render_type_hits(nearest, found)
+        return answers.render_relationship_type_hits(nearest, found)
 
 
 @described(
     "search_sources",
     "Search sources",
-    requests.SourceSearchSerializer,
+    requests.SourceQuerySerializer,
     schema.SourceSearchAnswerSerializer,
 )
 class SourceSearchView(KnowledgeView):
     """Sources by the chunks of them that match, with offsets to highlight."""
 
-    parameters = requests.SourceSearchSerializer
+    parameters = requests.SourceQuerySerializer
 
-    def search(self, nearest: Nearest, given: Mapping[str, Any]) -> dict[str, Any]:
-        found = passages.search_sources(
+    def search(self, nearest: KnowledgeQuery, given: Mapping[str, Any]) -> dict[str, Any]:
+        found = sources.search_sources(
             nearest,
             limit=given["limit"],
             min_similarity=given.get("min_similarity"),
@@ -108,36 +108,36 @@ class SourceSearchView(KnowledgeView):
     "route_query",
     "Find the best entry point",
     requests.KnowledgeQuerySerializer,
-    schema.RouteAnswerSerializer,
+    schema.RoutingAnswerSerializer,
 )
-class RouteView(KnowledgeView):
+class QueryRoutingView(KnowledgeView):
     """Concepts, sources and relationship types near a query; `entry` names the nearest of all."""
 
-    def search(self, nearest: Nearest, given: Mapping[str, Any]) -> dict[str, Any]:
-        routes = entries.route_query(
+    def search(self, nearest: KnowledgeQuery, given: Mapping[str, Any]) -> dict[str, Any]:
+        routes = routing.route_query(
             nearest, limit=given["limit"], min_similarity=given.get("min_similarity")
         )
-        return answers.render_routes(nearest, routes)
+        return answers.render_routing(nearest, routes)
 
 
 @described(
     "blend_concepts",
     "Search concepts in every way",
-    requests.BlendSerializer,
+    requests.BlendQuerySerializer,
     schema.ConceptSearchAnswerSerializer,
 )
-class BlendView(KnowledgeView):
-    parameters = requests.BlendSerializer
+class ConceptBlendView(KnowledgeView):
+    parameters = requests.BlendQuerySerializer
     __doc__ = (
         "Concepts by their meaning, by sources that bear them and by the types of their "
-        f"relationships; each once, by the best of its ways. {NOT_TRUTH}"
+        f"relationships; each once, by the best of its ways. {EVIDENCE_DISCLAIMER}"
     )
 
-    def search(self, nearest: Nearest, given: Mapping[str, Any]) -> dict[str, Any]:
-        weights = entries.Weights(
+    def search(self, nearest: KnowledgeQuery, given: Mapping[str, Any]) -> dict[str, Any]:
+        weights = routing.BlendWeights(
             given["concept_weight"], given["source_weight"], given["relationship_weight"]
         )
-        found = entries.blend_concepts(
+        found = routing.blend_concepts(
             nearest,
             limit=given["limit"],
             weights=weights,
@@ -149,15 +149,15 @@ class BlendView(KnowledgeView):
 @described(
     "search_subgraph",
     "Draw the subgraph",
-    requests.SubgraphSerializer,
+    requests.SubgraphQuerySerializer,
     schema.SubgraphAnswerSerializer,
 )
 class SubgraphView(KnowledgeView):
     """Concepts, sources and types over a threshold, and the relationships among them."""
 
-    parameters = requests.SubgraphSerializer
+    parameters = requests.SubgraphQuerySerializer
 
-    def search(self, nearest: Nearest, given: Mapping[str, Any]) -> dict[str, Any]:
+    def search(self, nearest: KnowledgeQuery, given: Mapping[str, Any]) -> dict[str, Any]:
         found = graph.search_subgraph(
             nearest, threshold=given["min_similarity"], limit=given["limit"]
         )
@@ -167,28 +167,29 @@ class SubgraphView(KnowledgeView):
 class ConceptEvidenceView(APIView):
     @extend_schema(
         operation_id="read_evidence",
-        description=f"The quotes of a concept, those nearest to `query` first. {NOT_TRUTH}",
+        description="The quotes of a concept, those nearest to `query` first. "
+        + EVIDENCE_DISCLAIMER,
         parameters=[requests.EvidenceParametersSerializer],
-        responses=schema.EvidenceAnswerSerializer,
+        responses=schema.ConceptEvidenceAnswerSerializer,
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
         return self._respond(concept_id, read_query_string(request.query_params))
 
     @extend_schema(
         operation_id="read_evidence_by_body",
-        description=f"The same, with the parameters in the body. {NOT_TRUTH}",
+        description=f"The same, with the parameters in the body. {EVIDENCE_DISCLAIMER}",
         request=requests.EvidenceParametersSerializer,
-        responses=schema.EvidenceAnswerSerializer,
+        responses=schema.ConceptEvidenceAnswerSerializer,
     )
     def post(self, request: Request, concept_id: UUID) -> Response:
         return self._respond(concept_id, request.data)
 
     def _respond(self, concept_id: UUID, content: Any) -> Response:
         given = requests.read_parameters(requests.EvidenceParametersSerializer, content)
-        concept = find_concept(concept_id)
-        ranked = bearing.rank_evidence(concept, given.get("query"))
+        concept = get_concept(concept_id)
+        ranked = concept_evidence.rank_instances(concept, given.get("query"))
         page = ranked[given["offset"] : given["offset"] + given["limit"]]
-        hits = answers.render_evidence(page)
+        hits = answers.render_ranked_instances(page)
         return Response(
             {
                 "index": concept.artifact.index,
@@ -203,19 +204,19 @@ class ConceptContextView(APIView):
     @extend_schema(
         operation_id="read_concept_context",
         parameters=[requests.ContextParametersSerializer],
-        responses=schema.ContextAnswerSerializer,
+        responses=schema.ConceptContextAnswerSerializer,
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
-        """The sources that bear a concept, with their neighbours."""
+        """The sources that quote a concept, with their neighbours."""
         content = read_query_string(request.query_params)
         given = requests.read_parameters(requests.ContextParametersSerializer, content)
-        concept = find_concept(concept_id)
-        sources = bearing.read_context(concept, **given)
+        concept = get_concept(concept_id)
+        sources = concept_evidence.read_concept_context(concept, **given)
         return Response(
             {
                 "index": concept.artifact.index,
                 "concept": {"id": str(concept.pk), "label": concept.label},
-                "sources": answers.render_context(sources),
+                "sources": answers.render_concept_context(sources),
             }
         )
 
@@ -227,10 +228,10 @@ class ConceptPathsView(APIView):
         responses=schema.PathsAnswerSerializer,
     )
     def get(self, request: Request, concept_id: UUID) -> Response:
-        """Chains of relationships from a concept whose types are like some words."""
+        """Chains of relationships from a concept whose types are similar to the given words."""
         content = read_query_string(request.query_params)
         given = dict(requests.read_parameters(requests.PathParametersSerializer, content))
-        concept = find_concept(concept_id)
+        concept = get_concept(concept_id)
         index = concept.artifact.index
         paths, asked = graph.find_paths(index, concept.pk, given.pop("like"), **given)
         for nearest in asked:
@@ -247,40 +248,40 @@ class ConceptPathsView(APIView):
 class SimilarSourcesView(APIView):
     @extend_schema(
         operation_id="find_similar_sources",
-        parameters=[requests.SimilarParametersSerializer],
+        parameters=[requests.SimilarSourcesParametersSerializer],
         responses=schema.SourceSearchAnswerSerializer,
     )
     def get(self, request: Request, source_id: UUID) -> Response:
-        """Sources of one or several indexes that say much the same as one."""
+        """Sources of one or several indexes that are similar to a given source."""
         content = read_query_string(request.query_params)
-        given = requests.read_parameters(requests.SimilarParametersSerializer, content)
-        index, vector = passages.source_vector(source_id)
+        given = requests.read_parameters(requests.SimilarSourcesParametersSerializer, content)
+        index, vector = sources.compute_source_vector(source_id)
         names = given.get("index") or [index]
-        Nearest([index, *names], vector=vector)  # of one model, or it says so
-        nearest = Nearest(names, vector=vector)
-        found = passages.search_sources(
+        KnowledgeQuery([index, *names], vector=vector)  # of one model, or it says so
+        nearest = KnowledgeQuery(names, vector=vector)
+        found = sources.search_sources(
             nearest,
             limit=given["limit"],
             min_similarity=given.get("min_similarity"),
             window=given["window"],
-            but_for=source_id,
+            excluded_source_id=source_id,
         )
         content = answers.render_source_hits(nearest, found)
         return respond(Answered(content, nearest.stale_artifact_ids))
 
 
-class EmergentView(APIView):
+class EmergentPairListView(APIView):
     @extend_schema(
         operation_id="list_emergent",
         parameters=[requests.EmergentParametersSerializer],
-        responses=schema.EmergentListSerializer,
+        responses=schema.EmergentPairListSerializer,
     )
     def get(self, request: Request) -> Response:
-        """Pairs of concepts that lie near each other without a relationship, the nearest first,
-        with the sources that bridge them."""
+        """Pairs of similar concepts without a relationship, most similar first, with the sources
+        that bridge them."""
         content = read_query_string(request.query_params)
         given = dict(requests.read_parameters(requests.EmergentParametersSerializer, content))
-        check_index(given["index"])
+        require_index(given["index"])
         pairs = EmergentPair.objects.filter(first__artifact__index=given["index"])
         pairs = pairs.open() if given["state"] == "open" else pairs.dismissed()
         if "min_similarity" in given:
@@ -290,28 +291,28 @@ class EmergentView(APIView):
         found = bridges.find_bridges(
             given["index"], shown, min_similarity=given["bridge_similarity"]
         )
-        results = [answers.render_pair(pair, found.get(pair.pk, [])) for pair in shown]
+        results = [answers.render_emergent_pair(pair, found.get(pair.pk, [])) for pair in shown]
         return Response({**answer, "results": results})
 
 
-class EmergentAcceptView(APIView):
+class EmergentPairAcceptView(APIView):
     @extend_schema(
         operation_id="accept_emergent",
-        request=requests.AcceptSerializer,
+        request=requests.AcceptPairSerializer,
         responses={201: RelationshipSerializer},
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
-        """Make a relationship of a pair; it is emergent no longer."""
-        given = requests.read_parameters(requests.AcceptSerializer, request.data)
+        """Create a relationship from a pair; the pair is then no longer open."""
+        given = requests.read_parameters(requests.AcceptPairSerializer, request.data)
         edge = accept_pair(pair_id, given["type"], is_reversed=given["reversed"])
-        named = Relationship.objects.named().get(pk=edge.pk)
+        named = Relationship.objects.with_concepts_and_type().get(pk=edge.pk)
         return Response(render_relationship(named), status=status.HTTP_201_CREATED)
 
 
-class EmergentDismissView(APIView):
+class EmergentPairDismissView(APIView):
     @extend_schema(
         operation_id="dismiss_emergent", request=None, responses=schema.EmergentPairSerializer
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
-        """Have a pair no longer shown among the open ones."""
-        return Response(answers.render_pair(dismiss_pair(pair_id)))
+        """Dismiss a pair, so that it is no longer listed as open."""
+        return Response(answers.render_emergent_pair(dismiss_pair(pair_id)))

@@ -84,7 +84,7 @@ def _take_summary(
 def write_again(rows: models.QuerySet[Any]) -> int:
     """Have these rows written anew, those by hand included, whatever was answered before; how
     many."""
-    return rows.update(**due_values(is_asked_anew=True))
+    return rows.update(**due_values(is_cache_bypassed=True))
 
 
 def retry_failed(rows: models.QuerySet[Any]) -> int:

@@ -31,7 +31,7 @@ from summaries.services.rows import (
 from summaries.writers import (
     AnnotationInput,
     Cost,
-    Outcome,
+    DraftOutcome,
     SummaryDraft,
     SummaryInput,
     batch_size,
@@ -87,7 +87,7 @@ def write_due(
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _WritingClaim:
     token: UUID
     rows: list[Any]
 
@@ -127,7 +127,7 @@ def unplanned_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     return awaited_artifacts(build).exclude(due[0] | due[1])
 
 
-def _claim(build: IndexBuild, model: type[Writing], limit: int) -> _Claim:
+def _claim(build: IndexBuild, model: type[Writing], limit: int) -> _WritingClaim:
     """Take a lease on a batch; the attempt is counted now. Rows that saw their worker die are
     taken one at a time."""
     token = uuid.uuid4()
@@ -145,13 +145,13 @@ def _claim(build: IndexBuild, model: type[Writing], limit: int) -> _Claim:
         )
     held = model._default_manager.filter(lease_token=token)
     inputs = ["artifact", "page"] if model is Summary else ["artifact"]
-    return _Claim(token, list(held.select_related(*inputs)) if ids else [])
+    return _WritingClaim(token, list(held.select_related(*inputs)) if ids else [])
 
 
 def _write_claim(
     build: IndexBuild,
     model: type[Writing],
-    claim: _Claim,
+    claim: _WritingClaim,
     written: Written,
     should_stop: Callable[[], bool],
 ) -> None:
@@ -181,11 +181,11 @@ def _write_claim(
 
 def _outcomes(
     build: IndexBuild, model: type[Writing], rows: dict[int, Any]
-) -> Iterable[Outcome[int]]:
+) -> Iterable[DraftOutcome[int]]:
     writer = get_writer()
     if model is Annotation:
         chunks = {
-            pk: AnnotationInput(row.text, row.heading, row.artifact.title, row.is_asked_anew)
+            pk: AnnotationInput(row.text, row.heading, row.artifact.title, row.is_cache_bypassed)
             for pk, row in rows.items()
         }
         yield from writer.annotate(chunks, build.spec)
@@ -194,16 +194,16 @@ def _outcomes(
     for pk, row in rows.items():
         if row.page is not None:
             row.input_hash = hash_text(row.page.text)
-            inputs[pk] = SummaryInput([row.page.text], True, row.is_asked_anew)
+            inputs[pk] = SummaryInput([row.page.text], True, row.is_cache_bypassed)
             continue
         texts = page_summaries(row)
         row.input_hash = hash_inputs(texts)
         if len(texts) > 1:
-            inputs[pk] = SummaryInput(texts, False, row.is_asked_anew)
+            inputs[pk] = SummaryInput(texts, False, row.is_cache_bypassed)
         else:  # the summary of a single page says it all; of none, there is nothing to say
             names = Summary.objects.of_pages().filter(build=build, artifact=row.artifact_id)
             name = names.with_text().values_list("model_name", flat=True).first() or ""
-            yield Outcome(pk, SummaryDraft("".join(texts), name))
+            yield DraftOutcome(pk, SummaryDraft("".join(texts), name))
     yield from writer.summarise(inputs, build.spec)
 
 
@@ -211,7 +211,7 @@ def _keep(
     build: IndexBuild,
     model: type[Writing],
     row: Any,
-    outcome: Outcome[int],
+    outcome: DraftOutcome[int],
     token: UUID,
     written: Written,
 ) -> StrataError | None:
@@ -234,7 +234,7 @@ def _keep(
         return None
     assert outcome.draft is not None
     values |= {"state": Writing.State.WRITTEN, "written_at": Now(), "is_by_hand": False}
-    values |= {"is_asked_anew": False}
+    values |= {"is_cache_bypassed": False}
     values |= {"model_name": outcome.draft.model_name, "written_hash": row.input_hash}
     if isinstance(outcome.draft, SummaryDraft):
         values |= _summary_values(row, outcome.draft)

@@ -8,9 +8,9 @@ one near miss, and one pair as near as the first that is related already.
 
 from dataclasses import dataclass
 
-from concepts.evidence import add_instance
+from concepts.instances import add_instance
 from concepts.models import Concept, RelationshipType
-from concepts.services import create_concept, create_relationship_type, relate
+from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild
@@ -108,9 +108,9 @@ def make_corpus(build: IndexBuild) -> Corpus:
         quote = f"{label_of(k).upper()}  once more"
         add_instance(concept.pk, quote, source_id=_source(documents[k], 2).pk)
         if (name := type_of(k)) is not None:
-            relate(INDEX, concept.pk, types[name].pk, concepts[k + 1].pk)
+            relate_concepts(INDEX, concept.pk, types[name].pk, concepts[k + 1].pk)
     ends = planted["related one"], planted["related other"]
-    relate(INDEX, ends[0].pk, types["ENABLES"].pk, ends[1].pk)
+    relate_concepts(INDEX, ends[0].pk, types["ENABLES"].pk, ends[1].pk)
     sync(build, *documents, between, *beside)
     sync_entities(build, *concepts, *planted.values(), *types.values())
     return Corpus(build, concepts, planted, types, documents, between.sources.get())

@@ -1,9 +1,9 @@
 import pytest
 from django.urls import reverse
 
-from concepts.evidence import add_instance
+from concepts.instances import add_instance
 from concepts.models import Concept, Relationship, RelationshipType
-from concepts.services import create_concept, create_relationship_type, relate
+from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Artifact
 from tests.acting import act, offered
 from tests.concepts.conftest import INDEX
@@ -87,7 +87,7 @@ class TestRelationshipAdmin:
     @pytest.mark.parametrize("model", ["relationship", "relationshiptype", "instance"])
     def test_lists_what_there_is(self, admin_client, heron, wakes, model):
         kind, fish = create_relationship_type(INDEX, "EATS"), create_concept(INDEX, "Fish")
-        relate(INDEX, heron.pk, kind.pk, fish.pk)
+        relate_concepts(INDEX, heron.pk, kind.pk, fish.pk)
         document = give("The heron stands.", index=INDEX)
         add_instance(heron.pk, "heron", artifact_id=document.pk)
 

@@ -61,8 +61,8 @@ class TestTheRealModel:
                 ("CONTRADICTS", "speaks against, refutes"),
             )
         ]
-        services.relate(INDEX, concepts[0].pk, types[0].pk, concepts[1].pk)
-        services.relate(INDEX, concepts[0].pk, types[1].pk, concepts[2].pk)
+        services.relate_concepts(INDEX, concepts[0].pk, types[0].pk, concepts[1].pk)
+        services.relate_concepts(INDEX, concepts[0].pk, types[1].pk, concepts[2].pk)
         document = give("Wheat gives more grain where bees visit it.", index=INDEX)
         sync(build, document)
         sync_entities(build, *concepts, *types)

@@ -1,6 +1,6 @@
 import pytest
 
-from concepts.checks import check_emergence
+from concepts.checks import check_emergent_similarity
 
 
 class TestCheckEmergence:
@@ -8,7 +8,7 @@ class TestCheckEmergence:
     def test_refuses_what_is_no_cosine_worth_asking_for(self, settings, similarity):
         settings.STRATA_EMERGENT_SIMILARITY = similarity
 
-        assert [error.id for error in check_emergence()] == ["concepts.E001"]
+        assert [error.id for error in check_emergent_similarity()] == ["concepts.E001"]
 
     def test_takes_what_is(self):
-        assert check_emergence() == []
+        assert check_emergent_similarity() == []

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from concepts.emergence import survey_concepts
-from concepts.evidence import relocate_instances
+from concepts.emergent_pairs import update_emergent_pairs
+from concepts.instances import relocate_instances
 from concepts.models import Concept, Instance, Relationship
 from documents.models import Source
 from indexing.models import Node
@@ -21,7 +21,7 @@ API = "/api/v1"
 @pytest.fixture
 def corpus(knowledge, wakes) -> Corpus:
     corpus = make_corpus(knowledge)
-    while survey_concepts(knowledge):
+    while update_emergent_pairs(knowledge):
         pass
     return corpus
 
@@ -89,7 +89,11 @@ def blend(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
     yield (borne["label"], borne["ways"][0]["way"]), (label_of(40), "source")
     typed = ask("search/blend", query="strengthens backs", min_similarity=0.5, limit=100)["hits"]
     supported = Relationship.objects.filter(type=corpus.types["SUPPORTS"])
-    ends = {label for edge in supported.named() for label in (edge.source.label, edge.target.label)}
+    ends = {
+        label
+        for edge in supported.with_concepts_and_type()
+        for label in (edge.source.label, edge.target.label)
+    }
     yield set(labels(typed)), ends
     yield {way["weight"] for hit in typed for way in hit["ways"]}, {0.6}
 

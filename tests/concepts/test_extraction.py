@@ -5,11 +5,16 @@ from django.conf import settings as django_settings
 from django.utils import timezone
 
 from concepts import extraction, services, tasks
-from concepts.evidence import relocate_instances
-from concepts.extraction import extract_again, extract_concepts, has_work, release_leases
+from concepts.extraction import (
+    extract_concepts,
+    has_pending_extractions,
+    release_leases,
+    requeue_extractions,
+)
+from concepts.extractors import extract_key_phrases
+from concepts.instances import relocate_instances
 from concepts.models import Concept, Extraction, Instance, Relationship, RelationshipType
-from concepts.serializers import judge_instance
-from concepts.writers import find_phrases
+from concepts.serializers import check_instance
 from core.text import hash_text
 from documents.models import Source
 from documents.services import TextContent, remove_artifact, replace_content
@@ -81,7 +86,9 @@ EDGE = {
 
 class TestFindPhrases:
     def test_takes_key_phrases_with_the_sentences_they_stand_in(self):
-        found = {concept.label.lower(): concept.quotes for concept in find_phrases(TEXT, count=10)}
+        found = {
+            concept.label.lower(): concept.quotes for concept in extract_key_phrases(TEXT, count=10)
+        }
 
         assert "clover roots host" in found
         for label, quotes in found.items():
@@ -89,9 +96,11 @@ class TestFindPhrases:
             assert all(label in quote.lower() and quote in TEXT for quote in quotes)
 
     def test_takes_no_more_than_asked_for(self):
-        assert len(find_phrases(TEXT, count=2)) == 2
-        assert find_phrases("", count=2) == []
-        assert find_phrases("氮气固定使贫瘠的土壤变得肥沃。三叶草的根部有细菌。", count=2) == []
+        assert len(extract_key_phrases(TEXT, count=2)) == 2
+        assert extract_key_phrases("", count=2) == []
+        assert (
+            extract_key_phrases("氮气固定使贫瘠的土壤变得肥沃。三叶草的根部有细菌。", count=2) == []
+        )
 
 
 class TestExtractConcepts:
@@ -105,7 +114,7 @@ class TestExtractConcepts:
         assert row.concept_count == Concept.objects.count() == 5
         assert row.refused_count == 0
         for instance in Instance.objects.select_related("source"):
-            assert judge_instance(instance, instance.source) == "exact"
+            assert check_instance(instance, instance.source) == "exact"
         assert not Relationship.objects.exists()
         sync(knowledge, document)
         sync_entities(knowledge, *Concept.objects.all())
@@ -162,7 +171,7 @@ class TestExtractConcepts:
         extract(knowledge)
 
         assert len(model.asked) == 1
-        assert not has_work(knowledge)
+        assert not has_pending_extractions(knowledge)
         assert Spending.objects.get(build=knowledge).reused_count == 1
 
     def test_looks_anew_at_a_source_that_changed(self, knowledge, wakes, model):
@@ -170,7 +179,7 @@ class TestExtractConcepts:
         extract(knowledge)
 
         replace_content(document.pk, TextContent((passage(model, [FIXATION]),)))
-        is_due = has_work(knowledge)
+        is_due = has_pending_extractions(knowledge)
         relocate_instances(document.pk)
         extract(knowledge)
 
@@ -183,11 +192,11 @@ class TestExtractConcepts:
         give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)
 
-        count = extract_again(Extraction.objects.all())
+        count = requeue_extractions(Extraction.objects.all())
         extract(knowledge)
 
         assert (count, len(model.asked)) == (1, 2)
-        assert not Extraction.objects.get().is_asked_anew
+        assert not Extraction.objects.get().is_cache_bypassed
 
     def test_gives_a_source_back_with_its_attempt_in_an_outage(self, knowledge, wakes, model):
         give(passage(model, [CLOVER]), index=INDEX)
@@ -238,7 +247,7 @@ class TestExtractConcepts:
 
     def test_leaves_alone_what_another_worker_holds(self, knowledge, wakes, model):
         give(passage(model, [CLOVER]), index=INDEX)
-        extraction._plan(knowledge)
+        extraction._plan_extractions(knowledge)
         Extraction.objects.update(
             lease_token="00000000-0000-0000-0000-000000000001",
             leased_until=timezone.now() + timezone.timedelta(minutes=5),
@@ -267,7 +276,7 @@ class TestExtractConcepts:
         knowledge.recipe["concepts"] = quiet.model_dump(mode="json")
         del knowledge.spec
 
-        assert not has_work(knowledge)
+        assert not has_pending_extractions(knowledge)
         assert extract_concepts(knowledge) == 0
         assert Source.objects.exists()
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from rest_framework import serializers
 
-from concepts.evidence import add_instance
+from concepts.instances import add_instance
 from concepts.serializers import ConceptSerializer, InstanceSerializer, RelationshipSerializer
-from concepts.services import create_concept, create_relationship_type, relate
+from concepts.services import create_concept, create_relationship_type, relate_concepts
 from retrieval.serializers import knowledge_schema as schema
 from tests.concepts.conftest import INDEX, sync_entities
 from tests.factories import give, sync
@@ -18,7 +18,7 @@ def paths(knowledge, wakes) -> dict[str, Any]:
     document = give("The heron stands in the shallows.", index=INDEX)
     heron, fish = create_concept(INDEX, "Heron"), create_concept(INDEX, "Fish")
     eats = create_relationship_type(INDEX, "EATS")
-    edge, _ = relate(INDEX, heron.pk, eats.pk, fish.pk)
+    edge, _ = relate_concepts(INDEX, heron.pk, eats.pk, fish.pk)
     instance, _ = add_instance(heron.pk, "the heron", artifact_id=document.pk)
     sync(knowledge, document)
     sync_entities(knowledge, heron, fish, eats)
@@ -27,13 +27,13 @@ def paths(knowledge, wakes) -> dict[str, Any]:
     concept = f"concepts/{heron.pk}"
     return {
         "search/concepts": (plain, schema.ConceptSearchAnswerSerializer),
-        "search/relationships": (plain, schema.TypeSearchAnswerSerializer),
+        "search/relationships": (plain, schema.RelationshipTypeSearchAnswerSerializer),
         "search/sources": (search, schema.SourceSearchAnswerSerializer),
-        "search/route": (plain, schema.RouteAnswerSerializer),
+        "search/route": (plain, schema.RoutingAnswerSerializer),
         "search/blend": (plain, schema.ConceptSearchAnswerSerializer),
         "search/subgraph": (plain, schema.SubgraphAnswerSerializer),
-        f"{concept}/evidence": ({"query": "heron"}, schema.EvidenceAnswerSerializer),
-        f"{concept}/context": ({}, schema.ContextAnswerSerializer),
+        f"{concept}/evidence": ({"query": "heron"}, schema.ConceptEvidenceAnswerSerializer),
+        f"{concept}/context": ({}, schema.ConceptContextAnswerSerializer),
         f"{concept}/paths": ({"like": "eats"}, schema.PathsAnswerSerializer),
         f"sources/{instance.source_id}/similar": ({}, schema.SourceSearchAnswerSerializer),
         concept: ({}, ConceptSerializer),

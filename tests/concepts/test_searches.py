@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from concepts import services
-from concepts.evidence import add_instance, relocate_instances
+from concepts.instances import add_instance, relocate_instances
 from documents.models import Source
 from documents.services import TextContent, replace_content
 from indexing.stores import get_store
@@ -32,8 +32,8 @@ def graph(knowledge, wakes):
     }
     eats = services.create_relationship_type(INDEX, "EATS", description="feeds on")
     bears = services.create_relationship_type(INDEX, "UNDERLIES", description="lies below")
-    services.relate(INDEX, made["Heron"].pk, eats.pk, made["Fish"].pk)
-    services.relate(INDEX, made["Granite"].pk, bears.pk, made["Fish"].pk)
+    services.relate_concepts(INDEX, made["Heron"].pk, eats.pk, made["Fish"].pk)
+    services.relate_concepts(INDEX, made["Granite"].pk, bears.pk, made["Fish"].pk)
     add_instance(made["Heron"].pk, "the heron stands", artifact_id=documents["heron"].pk)
     add_instance(made["Fish"].pk, "waits for fish", artifact_id=documents["heron"].pk)
     sync(knowledge, *documents.values())

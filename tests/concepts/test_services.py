@@ -3,8 +3,8 @@ import uuid
 import pytest
 
 from concepts import services
-from concepts.evidence import add_instance
 from concepts.exceptions import UnknownConcept
+from concepts.instances import add_instance
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from core.exceptions import InvalidInput
 from documents.exceptions import ContentConflict
@@ -120,7 +120,7 @@ class TestRemoveConcept:
         crane = services.create_concept(INDEX, "Crane")
         kind = services.create_relationship_type(INDEX, "LIKE")
         add_instance(heron.pk, "the heron", artifact_id=document.pk)
-        services.relate(INDEX, heron.pk, kind.pk, crane.pk)
+        services.relate_concepts(INDEX, heron.pk, kind.pk, crane.pk)
         sync(knowledge, document)
         sync_entities(knowledge, heron, crane, kind)
 
@@ -146,7 +146,7 @@ class TestMergeConcepts:
         grey, family, fish = (services.create_concept(INDEX, name) for name in names)
         eats = services.create_relationship_type(INDEX, "EATS")
         for source, target in ((heron, fish), (grey, fish), (fish, family), (grey, heron)):
-            services.relate(INDEX, source.pk, eats.pk, target.pk)
+            services.relate_concepts(INDEX, source.pk, eats.pk, target.pk)
         document = give(TEXT, index=INDEX)
         add_instance(heron.pk, "The heron stands", artifact_id=document.pk)
         add_instance(grey.pk, "The heron stands", artifact_id=document.pk)
@@ -193,8 +193,8 @@ class TestRelate:
         crane = services.create_concept(INDEX, "Crane")
         kind = services.create_relationship_type(INDEX, "LIKE")
 
-        first, is_new = services.relate(INDEX, heron.pk, kind.pk, crane.pk)
-        second, is_new_again = services.relate(INDEX, heron.pk, kind.pk, crane.pk)
+        first, is_new = services.relate_concepts(INDEX, heron.pk, kind.pk, crane.pk)
+        second, is_new_again = services.relate_concepts(INDEX, heron.pk, kind.pk, crane.pk)
 
         assert (is_new, is_new_again) == (True, False)
         assert first == second
@@ -211,10 +211,10 @@ class TestRelate:
 
         for field, ends in cases.items():
             with pytest.raises(InvalidInput) as caught:
-                services.relate(INDEX, *ends)
+                services.relate_concepts(INDEX, *ends)
             assert caught.value.field == field
         with pytest.raises(InvalidInput, match="with itself"):
-            services.relate(INDEX, heron.pk, kind.pk, heron.pk)
+            services.relate_concepts(INDEX, heron.pk, kind.pk, heron.pk)
 
 
 class TestRelationshipType:

@@ -14,13 +14,13 @@ from indexing.stores import (
     AllOf,
     AnyOf,
     CollectionSchema,
-    Fusion,
     Match,
     MatchText,
     Not,
     Point,
     Query,
     Range,
+    RankFusion,
     SparseVector,
 )
 from tests.qdrant_loopback.process import qdrant_loopback
@@ -214,7 +214,7 @@ class TestMissingCollection:
 
         assert store.search(absent, Query(dense=dense)) == []
         assert store.search(absent, Query(sparse=sparse)) == []
-        assert store.search(absent, Query(dense=dense, sparse=sparse, fusion=Fusion())) == []
+        assert store.search(absent, Query(dense=dense, sparse=sparse, fusion=RankFusion())) == []
         assert store.count(absent) == 0
         assert store.retrieve(absent, [point_id(1)]) == {}
         assert list(store.scroll(absent)) == []
@@ -475,13 +475,13 @@ class TestFilters:
         for query in (
             Query(dense=dense, filter=filter),
             Query(sparse=sparse, filter=filter),
-            Query(dense=dense, sparse=sparse, fusion=Fusion(), filter=filter),
-            Query(dense=dense, sparse=sparse, fusion=Fusion(dense_weight=2), filter=filter),
+            Query(dense=dense, sparse=sparse, fusion=RankFusion(), filter=filter),
+            Query(dense=dense, sparse=sparse, fusion=RankFusion(dense_weight=2), filter=filter),
         ):
             assert set(numbers(store.search(collection, query))) == expected
 
     def test_choose_the_candidates_not_among_them(self, store, collection):
-        fusion = Fusion(prefetch=1)  # unfiltered, the one candidate would be point 1
+        fusion = RankFusion(prefetch=1)  # unfiltered, the one candidate would be point 1
         query = Query(
             dense=vector(1, 0, 0, 0),
             sparse=SparseVector([1], [1.0]),
@@ -571,7 +571,7 @@ class TestSearch:
             collection, [make_point(n, (1, n % 4, 0, 0), {1: 1.0 + n % 3}) for n in range(1, 31)]
         )
         whole = Query(
-            dense=vector(1, 0, 0, 0), sparse=SparseVector([1], [1.0]), fusion=Fusion(), limit=30
+            dense=vector(1, 0, 0, 0), sparse=SparseVector([1], [1.0]), fusion=RankFusion(), limit=30
         )
         for query in (whole, Query(dense=whole.dense, limit=30)):
             pages = [
@@ -602,10 +602,10 @@ class TestSearchMany:
     def test_gives_what_each_search_gives_in_the_order_asked(self, store, collection, second):
         store.upsert(collection, [make_point(n, (n, 1, 0, 0), {1: 1.0 + n}) for n in range(1, 10)])
         requests = [
-            (collection, Query(self.DENSE, self.SPARSE, Fusion(), limit=3)),
+            (collection, Query(self.DENSE, self.SPARSE, RankFusion(), limit=3)),
             (second, Query(dense=self.DENSE, limit=4, offset=2)),
             (collection, Query(sparse=self.SPARSE, filter=Match("venue", ["ACL"]))),
-            (second, Query(self.DENSE, self.SPARSE, Fusion(), min_score=2 / 61 - 1e-6)),
+            (second, Query(self.DENSE, self.SPARSE, RankFusion(), min_score=2 / 61 - 1e-6)),
         ]
 
         answers = store.search_many(requests)
@@ -695,33 +695,33 @@ class TestHybridSearch:
         ids=str,
     )
     def test_scores_by_reciprocal_rank(self, store, collection, weights):
-        query = Query(dense=self.DENSE, sparse=self.SPARSE, fusion=Fusion(**weights))
+        query = Query(dense=self.DENSE, sparse=self.SPARSE, fusion=RankFusion(**weights))
 
         hits = store.search(collection, query)
 
         assert [(hit.id.int, hit.score) for hit in hits] == self.expected(**weights)
 
     def test_fuses_only_so_many_candidates_of_each(self, store, collection):
-        fusion = Fusion(prefetch=1)
+        fusion = RankFusion(prefetch=1)
 
         hits = store.search(collection, Query(self.DENSE, self.SPARSE, fusion))
 
         assert numbers(hits) == [1, 5]
 
     def test_keeps_to_the_least_score(self, store, collection):
-        query = Query(self.DENSE, self.SPARSE, Fusion(), min_score=1 / 61 - 1e-6)
+        query = Query(self.DENSE, self.SPARSE, RankFusion(), min_score=1 / 61 - 1e-6)
 
         assert numbers(store.search(collection, query)) == [3, 5, 1]
 
     def test_is_dense_alone_where_the_query_has_no_terms(self, store, collection):
         for sparse in (None, SparseVector([], [])):
-            hits = store.search(collection, Query(self.DENSE, sparse, Fusion()))
+            hits = store.search(collection, Query(self.DENSE, sparse, RankFusion()))
 
             assert numbers(hits) == [1, 2, 3, 4, 5]
             assert hits[0].score == pytest.approx(1 / 61)
 
     def test_finds_nothing_where_nothing_carries_weight(self, store, collection):
-        fusion = Fusion(dense_weight=0, sparse_weight=0)
+        fusion = RankFusion(dense_weight=0, sparse_weight=0)
 
         assert store.search(collection, Query(self.DENSE, self.SPARSE, fusion)) == []
 
@@ -731,7 +731,7 @@ class TestHybridSearch:
             collection,
             [make_point(n, (1, n, 0, 0), {2: 1.0 + n}) for n in range(10, 50)],
         )
-        query = Query(self.DENSE, SparseVector([2], [1.0]), Fusion(), limit=15)
+        query = Query(self.DENSE, SparseVector([2], [1.0]), RankFusion(), limit=15)
 
         answers = [store.search(collection, query) for _ in range(10)]
 
@@ -753,7 +753,7 @@ class TestThreads:
 
         def read(_):
             for _ in range(20):
-                query = Query(vector(1, 0, 0, 0), SparseVector([1], [1.0]), Fusion(), limit=5)
+                query = Query(vector(1, 0, 0, 0), SparseVector([1], [1.0]), RankFusion(), limit=5)
                 hits = store.search(collection, query)
                 assert len(hits) <= 5
             return 0

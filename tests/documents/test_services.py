@@ -12,7 +12,7 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.originals import FileContent, save_incoming_file
 from documents.parsing import ParsedDocument, ParsedPage, ParseWarning
-from documents.services import TextContent, Verdict, add_artifact
+from documents.services import AddOutcome, TextContent, add_artifact
 
 pytestmark = pytest.mark.django_db
 
@@ -85,7 +85,7 @@ class TestOriginals:
     def test_given_again_leave_no_second_copy(self, files):
         artifact, _ = add_artifact("notes", file())
 
-        assert add_artifact("notes", file())[1] == Verdict.UNCHANGED
+        assert add_artifact("notes", file())[1] == AddOutcome.UNCHANGED
 
         assert kept(files) == {artifact.file_path.name}
 
@@ -94,7 +94,7 @@ class TestOriginals:
         _, first = add_artifact("notes", file(name="herons.md"))
         _, second = add_artifact("notes", file(name="herons.txt"))
 
-        assert (first, second) == (Verdict.ADDED, Verdict.ADDED)
+        assert (first, second) == (AddOutcome.ADDED, AddOutcome.ADDED)
 
 
 class TestTextContent:
@@ -112,7 +112,7 @@ class TestAddArtifact:
     def test_adds_a_text_with_its_pages_and_sources(self):
         artifact, verdict = add_artifact("plain", text("One.", "Two."), title="Numbers")
 
-        assert verdict == Verdict.ADDED
+        assert verdict == AddOutcome.ADDED
         assert artifact.state == Artifact.State.PARSED
         pages = list(artifact.pages.values_list("index", "text"))
         assert pages == [(0, "One."), (1, "Two.")]
@@ -133,19 +133,19 @@ class TestAddArtifact:
 
         again, verdict = add_artifact("plain", content(), **given)
 
-        assert verdict == Verdict.UNCHANGED
+        assert verdict == AddOutcome.UNCHANGED
         assert again.pk == first.pk
         assert Artifact.objects.get().updated_at == first.updated_at
 
     def test_keeps_indexes_apart(self):
-        assert add_artifact("plain", text("One."))[1] == Verdict.ADDED
-        assert add_artifact("library", text("One."))[1] == Verdict.ADDED
+        assert add_artifact("plain", text("One."))[1] == AddOutcome.ADDED
+        assert add_artifact("library", text("One."))[1] == AddOutcome.ADDED
 
     def test_revises_what_has_the_external_id(self):
         first, _ = add_artifact("plain", text("One.", "Two."), external_id="b1")
         second, verdict = add_artifact("plain", text("One."), external_id="b1")
 
-        assert verdict == Verdict.REVISED
+        assert verdict == AddOutcome.REVISED
         assert second.pk == first.pk
         assert second.revision > first.revision
         assert [page.text for page in second.pages.all()] == ["One."]
@@ -156,18 +156,18 @@ class TestAddArtifact:
         artifact, verdict = add_artifact("plain", text("One."), external_id="b1", title="New")
 
         artifact.refresh_from_db()
-        assert (verdict, artifact.title) == (Verdict.UNCHANGED, "New")
+        assert (verdict, artifact.title) == (AddOutcome.UNCHANGED, "New")
         assert artifact.revision > first.revision
 
     def test_tells_texts_apart_by_title_where_nothing_else_does(self):
         add_artifact("plain", text("Minutes."), title="May")
 
-        assert add_artifact("plain", text("Minutes."), title="June")[1] == Verdict.ADDED
+        assert add_artifact("plain", text("Minutes."), title="June")[1] == AddOutcome.ADDED
 
     def test_takes_no_title_and_an_empty_one_for_the_same(self):
         add_artifact("plain", text("One."))
 
-        assert add_artifact("plain", text("One."), title="")[1] == Verdict.UNCHANGED
+        assert add_artifact("plain", text("One."), title="")[1] == AddOutcome.UNCHANGED
 
     def test_warns_of_a_text_without_text(self):
         artifact, _ = add_artifact("plain", text(" \n"))
@@ -179,10 +179,10 @@ class TestAddArtifact:
         """Two at once: the loser of the race finds the winner's row at its second look."""
         winner, _ = add_artifact("plain", text("One."), external_id="b1")
         looks: list[Artifact | None] = []
-        find_same = services._find_existing
+        find_exact_duplicate = services._find_existing
 
         def blind_at_first(*args: Any) -> Artifact | None:
-            looks.append(None if not looks else find_same(*args))
+            looks.append(None if not looks else find_exact_duplicate(*args))
             return looks[-1]
 
         monkeypatch.setattr(services, "_find_existing", blind_at_first)
@@ -192,7 +192,7 @@ class TestAddArtifact:
 
         assert len(looks) == 2
         assert loser.pk == winner.pk == Artifact.objects.get().pk
-        assert verdict == (Verdict.REVISED if is_revision else Verdict.UNCHANGED)
+        assert verdict == (AddOutcome.REVISED if is_revision else AddOutcome.UNCHANGED)
 
     def test_stores_nothing_where_the_metadata_is_wrong(self, monkeypatch):
         def refuse(index: str, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class TestReplaceContent:
 
         revised, verdict = services.replace_content(artifact.pk, text("Two."))
 
-        assert (verdict, revised.title) == (Verdict.REVISED, "Numbers")
+        assert (verdict, revised.title) == (AddOutcome.REVISED, "Numbers")
         assert revised.revision > artifact.revision
 
     def test_is_known_by_its_new_content_afterwards(self):
@@ -228,7 +228,7 @@ class TestReplaceContent:
         services.replace_content(artifact.pk, text("Two."))
 
         assert add_artifact("plain", text("Two."))[0].pk == artifact.pk
-        assert add_artifact("plain", text("One."))[1] == Verdict.ADDED
+        assert add_artifact("plain", text("One."))[1] == AddOutcome.ADDED
 
     def test_refuses_what_another_is_known_by(self):
         artifact, _ = add_artifact("plain", text("One."))

@@ -7,8 +7,8 @@ from collections.abc import Awaitable
 
 import pytest
 
-from evidence.finding import afind_similar
-from evidence.services import Item, Verdict, aadd_evidence
+from evidence.search import afind_similar_evidence
+from evidence.services import EvidenceInput, EvidenceVerdict, aadd_evidence
 from indexing import embedding
 from indexing.services import sync_indexes
 from indexing.spec import EmbeddingSpec
@@ -54,17 +54,17 @@ def test_embedding_leaves_the_loop_free():
 @pytest.mark.django_db(transaction=True)
 def test_adding_and_searching_leave_the_loop_free(store):
     sync_indexes()
-    items = [Item(f"https://one.example/{n}", text) for n, text in enumerate(texts(16))]
+    items = [EvidenceInput(f"https://one.example/{n}", text) for n, text in enumerate(texts(16))]
     decisions = []
 
     async def work() -> None:
         decisions.extend(await aadd_evidence("evidence", items, threshold=1.0))
-        found = await afind_similar("evidence", "herons")
+        found = await afind_similar_evidence("evidence", "herons")
         answer = await asearch_chunks(SearchRequest(["evidence"], "herons"))
         assert found.answer.builds == answer.builds
 
     lags = asyncio.run(measure_lags(work()))
 
-    assert {decision.verdict for decision in decisions} == {Verdict.ADDED}
+    assert {decision.verdict for decision in decisions} == {EvidenceVerdict.ADDED}
     assert len(lags) > 10
     assert statistics.median(lags) <= LAG_SECONDS

@@ -6,9 +6,9 @@ import pytest
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
 from documents.services import remove_artifact
-from evidence.comparing import Known
+from evidence.duplicates import DuplicateFinder
 from evidence.models import RecentEvidence
-from evidence.services import Item, Verdict, add_evidence
+from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
@@ -21,22 +21,22 @@ NEAR = WORDS.replace("daily", "weekly")  # 15 of 16 words
 APART = "granite cools slowly under the ground and its crystals have time to grow"
 
 
-def add(*items: Item, **options) -> list:
+def add(*items: EvidenceInput, **options) -> list:
     return add_evidence("evidence", items, **options)
 
 
-def verdicts(*items: Item, **options) -> list[Verdict]:
+def verdicts(*items: EvidenceInput, **options) -> list[EvidenceVerdict]:
     return [decision.verdict for decision in add(*items, **options)]
 
 
 @pytest.fixture(params=["just given", "synced"])
 def known(request, findings) -> Artifact:
     """One finding, before and after the vector store has it."""
-    [decision] = add(Item("https://one.example/a", WORDS))
+    [decision] = add(EvidenceInput("https://one.example/a", WORDS))
     artifact = Artifact.objects.get(pk=decision.artifact_id)
     if request.param == "synced":
         sync(findings, artifact)
-        add(Item("https://one.example/a", WORDS))  # whoever adds, tidies up
+        add(EvidenceInput("https://one.example/a", WORDS))  # whoever adds, tidies up
         assert not RecentEvidence.objects.exists()
     return artifact
 
@@ -45,9 +45,9 @@ class TestAddEvidence:
     def test_stores_a_finding_with_its_citation(self, findings):
         citation = {"source": "Nature", "date": "2021-05-14", "authors": ["Ada Lovelace"]}
 
-        [decision] = add(Item("https://one.example/a", WORDS, "On aspirin", citation))
+        [decision] = add(EvidenceInput("https://one.example/a", WORDS, "On aspirin", citation))
 
-        assert decision.verdict == Verdict.ADDED
+        assert decision.verdict == EvidenceVerdict.ADDED
         artifact = Artifact.objects.get(pk=decision.artifact_id)
         assert (artifact.url, artifact.title) == ("https://one.example/a", "On aspirin")
         assert artifact.metadata == citation
@@ -56,75 +56,85 @@ class TestAddEvidence:
         assert verify_build(findings).is_sound
 
     def test_names_the_twin_of_what_says_the_same(self, known):
-        [decision] = add(Item("https://other.example/b", NEAR))
+        [decision] = add(EvidenceInput("https://other.example/b", NEAR))
 
-        assert decision.verdict == Verdict.DUPLICATE
+        assert decision.verdict == EvidenceVerdict.DUPLICATE
         assert decision.artifact_id == known.pk
         assert decision.similarity == pytest.approx(15 / 16, abs=1e-2)
         assert Artifact.objects.count() == 1
 
     def test_takes_the_letter_for_the_same(self, known):
-        [decision] = add(Item("https://other.example/b", WORDS), threshold=1.0)
+        [decision] = add(EvidenceInput("https://other.example/b", WORDS), threshold=1.0)
 
-        assert (decision.verdict, decision.similarity) == (Verdict.DUPLICATE, 1.0)
+        assert (decision.verdict, decision.similarity) == (EvidenceVerdict.DUPLICATE, 1.0)
 
     def test_adds_what_says_something_else(self, known):
-        assert verdicts(Item("https://other.example/b", APART)) == [Verdict.ADDED]
-        assert verdicts(Item("https://third.example/c", NEAR), threshold=0.95) == [Verdict.ADDED]
+        assert verdicts(EvidenceInput("https://other.example/b", APART)) == [EvidenceVerdict.ADDED]
+        assert verdicts(EvidenceInput("https://third.example/c", NEAR), threshold=0.95) == [
+            EvidenceVerdict.ADDED
+        ]
 
     def test_updates_a_url_with_new_content(self, known):
-        [decision] = add(Item("https://one.example/a", APART))
+        [decision] = add(EvidenceInput("https://one.example/a", APART))
 
-        assert decision.verdict == Verdict.UPDATED
+        assert decision.verdict == EvidenceVerdict.UPDATED
         assert decision.artifact_id == known.pk
         # What it said before is said no more; what it says now is known.
         assert verdicts(
-            Item("https://other.example/b", WORDS), Item("https://third.example/c", APART)
-        ) == [Verdict.ADDED, Verdict.DUPLICATE]
+            EvidenceInput("https://other.example/b", WORDS),
+            EvidenceInput("https://third.example/c", APART),
+        ) == [EvidenceVerdict.ADDED, EvidenceVerdict.DUPLICATE]
 
     def test_updates_a_citation_and_repeats_nothing(self, known):
-        item = Item("https://one.example/a", WORDS, "A title", {"source": "Nature"})
+        item = EvidenceInput("https://one.example/a", WORDS, "A title", {"source": "Nature"})
 
-        assert verdicts(item, item) == [Verdict.UPDATED, Verdict.DUPLICATE]
+        assert verdicts(item, item) == [EvidenceVerdict.UPDATED, EvidenceVerdict.DUPLICATE]
 
     def test_compares_within_a_batch(self, findings):
         assert verdicts(
-            Item("https://one.example/a", WORDS),
-            Item("https://two.example/b", NEAR),
-            Item("https://three.example/c", APART),
-            Item("https://one.example/a", APART + " indeed"),
-        ) == [Verdict.ADDED, Verdict.DUPLICATE, Verdict.ADDED, Verdict.UPDATED]
+            EvidenceInput("https://one.example/a", WORDS),
+            EvidenceInput("https://two.example/b", NEAR),
+            EvidenceInput("https://three.example/c", APART),
+            EvidenceInput("https://one.example/a", APART + " indeed"),
+        ) == [
+            EvidenceVerdict.ADDED,
+            EvidenceVerdict.DUPLICATE,
+            EvidenceVerdict.ADDED,
+            EvidenceVerdict.UPDATED,
+        ]
 
     def test_takes_a_finding_as_new_while_one_of_its_passages_is(self, findings):
         long = "\n\n".join(f"Paragraph {n} of {WORDS * 3}." for n in range(60))
-        add(Item("https://one.example/a", long))
+        add(EvidenceInput("https://one.example/a", long))
 
         assert verdicts(
-            Item("https://two.example/b", f"{long}\n\n{APART * 40}"),
-            Item("https://three.example/c", f"{long} "),
-        ) == [Verdict.ADDED, Verdict.DUPLICATE]
+            EvidenceInput("https://two.example/b", f"{long}\n\n{APART * 40}"),
+            EvidenceInput("https://three.example/c", f"{long} "),
+        ) == [EvidenceVerdict.ADDED, EvidenceVerdict.DUPLICATE]
 
     def test_forgets_what_was_deleted(self, known):
         remove_artifact(known.pk)
 
-        assert verdicts(Item("https://other.example/b", NEAR)) == [Verdict.ADDED]
+        assert verdicts(EvidenceInput("https://other.example/b", NEAR)) == [EvidenceVerdict.ADDED]
 
     def test_adds_what_lost_its_twin_while_it_was_compared(self, known, monkeypatch):
-        find_twin = Known.find_twin
+        find_near_duplicate = DuplicateFinder.find_near_duplicate
 
         def delete_meanwhile(self, position, vectors):
-            twin = find_twin(self, position, vectors)
+            twin = find_near_duplicate(self, position, vectors)
             Artifact.objects.filter(pk=known.pk).delete()
             return twin
 
-        monkeypatch.setattr(Known, "find_twin", delete_meanwhile)
+        monkeypatch.setattr(DuplicateFinder, "find_twin", delete_meanwhile)
 
-        assert verdicts(Item("https://other.example/b", NEAR)) == [Verdict.ADDED]
+        assert verdicts(EvidenceInput("https://other.example/b", NEAR)) == [EvidenceVerdict.ADDED]
 
     def test_compares_across_a_change_of_model(self, known, findings):
-        RecentEvidence.objects.update(space="another", vectors=b"", count=0)
+        RecentEvidence.objects.update(vector_space_hash="another", vectors=b"", vector_count=0)
 
-        assert verdicts(Item("https://other.example/b", NEAR)) == [Verdict.DUPLICATE]
+        assert verdicts(EvidenceInput("https://other.example/b", NEAR)) == [
+            EvidenceVerdict.DUPLICATE
+        ]
 
     def test_decides_anew_where_another_build_answers_by_then(self, known, embedder, monkeypatch):
         embed = embedder.embed_documents
@@ -143,21 +153,24 @@ class TestAddEvidence:
 
         monkeypatch.setattr(embedder, "embed_documents", promote_meanwhile)
 
-        [decision] = add(Item("https://two.example/b", APART))
+        [decision] = add(EvidenceInput("https://two.example/b", APART))
 
-        assert decision.verdict == Verdict.ADDED
+        assert decision.verdict == EvidenceVerdict.ADDED
         assert len(asked) == 1
 
     def test_knows_a_url_too_long_for_an_identifier(self, findings):
         url = f"https://one.example/{'a' * 1_900}"
 
-        assert verdicts(Item(url, WORDS), Item(url, WORDS)) == [Verdict.ADDED, Verdict.DUPLICATE]
+        assert verdicts(EvidenceInput(url, WORDS), EvidenceInput(url, WORDS)) == [
+            EvidenceVerdict.ADDED,
+            EvidenceVerdict.DUPLICATE,
+        ]
 
     def test_stores_all_or_none(self, findings):
-        wrong = Item("https://two.example/b", APART, None, {"date": "last spring"})
+        wrong = EvidenceInput("https://two.example/b", APART, None, {"date": "last spring"})
 
         with pytest.raises(InvalidInput) as caught:
-            add(Item("https://one.example/a", WORDS), wrong)
+            add(EvidenceInput("https://one.example/a", WORDS), wrong)
 
         assert caught.value.field == "items.1.citation.date"
         assert caught.value.detail == (
@@ -172,21 +185,24 @@ class TestAddEvidence:
         monkeypatch.setattr(get_store(), "search_many", refuse)
 
         with pytest.raises(StoreUnavailable):
-            add(Item("https://one.example/a", WORDS))
+            add(EvidenceInput("https://one.example/a", WORDS))
         assert not Artifact.objects.exists()
 
     @pytest.mark.parametrize("content", ["", "  \n "])
     def test_refuses_what_says_nothing(self, findings, content):
         with pytest.raises(InvalidInput) as caught:
-            add(Item("https://one.example/a", WORDS), Item("https://one.example/b", content))
+            add(
+                EvidenceInput("https://one.example/a", WORDS),
+                EvidenceInput("https://one.example/b", content),
+            )
 
         assert caught.value.field == "items.1.content"
 
     def test_names_the_indexes_that_take_evidence(self, findings):
         with pytest.raises(InvalidInput) as caught:
-            add_evidence("plain", [Item("https://one.example/a", WORDS)])
+            add_evidence("plain", [EvidenceInput("https://one.example/a", WORDS)])
         with pytest.raises(UnknownIndex):
-            add_evidence("nowhere", [Item("https://one.example/a", WORDS)])
+            add_evidence("nowhere", [EvidenceInput("https://one.example/a", WORDS)])
 
         assert caught.value.allowed == ["evidence"]
 
@@ -194,6 +210,6 @@ class TestAddEvidence:
         document = give(WORDS, index="evidence")
         sync(findings, document)
 
-        [decision] = add(Item("https://one.example/a", NEAR))
+        [decision] = add(EvidenceInput("https://one.example/a", NEAR))
 
-        assert (decision.verdict, decision.artifact_id) == (Verdict.DUPLICATE, document.pk)
+        assert (decision.verdict, decision.artifact_id) == (EvidenceVerdict.DUPLICATE, document.pk)

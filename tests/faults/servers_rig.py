@@ -276,7 +276,7 @@ class Reader(threading.Thread):
 
     def __init__(self, given: Given, number: int) -> None:
         super().__init__(daemon=True)
-        self._given = given
+        self._added = given
         self._number = number
         self._is_over = threading.Event()
         self.right = 0
@@ -285,11 +285,11 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         # By all its words: the tests' model hashes them, and may take an edition for a buoy.
-        expected = self._given.texts[f"{self._given.index}-{self._number}"]
-        sought = {"index": self._given.index, "q": expected, "limit": "3"}
+        expected = self._added.texts[f"{self._added.index}-{self._number}"]
+        sought = {"index": self._added.index, "q": expected, "limit": "3"}
         while not self._is_over.wait(0.1):
             try:
-                answer = self._given.rig.api.get("search/pages", params=sought)
+                answer = self._added.rig.api.get("search/pages", params=sought)
                 require_patience(answer)
                 if not answer.is_success:
                     self.refused += 1

@@ -210,7 +210,7 @@ class TestRegenerateSummaries:
 
         row = go_through(begin_regeneration(["summary"], index="wide"))
 
-        due = Summary.objects.filter(state="due", is_asked_anew=True)
+        due = Summary.objects.filter(state="due", is_cache_bypassed=True)
         assert row.text_count == due.count() == Summary.objects.count() == 2
         assert row.node_count == 2
         pending = Node.objects.filter(state="pending").values_list("kind", flat=True)
@@ -330,7 +330,7 @@ class TestOnlyMissing:
             (refused.pk,)
         }
         assert Summary.objects.get(state="due").kind == "artifact_summary"
-        assert not Summary.objects.filter(is_asked_anew=True).exists()
+        assert not Summary.objects.filter(is_cache_bypassed=True).exists()
 
 
 class TestStale:

@@ -382,7 +382,7 @@ class TestAddArtifact:
         again, verdict = documents.add_artifact("plain", TextContent(("A.",)), external_id="x")
         sync(build, again)
 
-        assert (again.pk, verdict) == (artifact.pk, documents.Verdict.UNCHANGED)
+        assert (again.pk, verdict) == (artifact.pk, documents.AddOutcome.UNCHANGED)
         assert embedder.embedded == []
 
 

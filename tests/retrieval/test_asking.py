@@ -10,7 +10,7 @@ from indexing.spec import IndexSpec
 from retrieval import asking
 from retrieval.asking import Event, Position
 from retrieval.passages import Answer, Passage, Refusal
-from retrieval.pipelines.running import AskRequest, Found
+from retrieval.pipelines.running import AskRequest, PipelineHits
 from retrieval.search import Hit
 
 QUESTION = AskRequest(index="plain", query="What is it?")
@@ -20,7 +20,7 @@ TEXT = "".join(PIECES)
 
 def make_found(*numbers):
     hits = [Hit(UUID(int=n), "plain", 1.0, {}, None, IndexSpec(name="plain")) for n in numbers]
-    return Found(pipeline="plain", passages=[Passage(hit, 1.0, "rrf") for hit in hits])
+    return PipelineHits(pipeline="plain", passages=[Passage(hit, 1.0, "rrf") for hit in hits])
 
 
 class Pipeline:

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from documents import services as documents
 from documents.models import Artifact
 from documents.originals import save_incoming_file
-from documents.services import TextContent, Verdict
+from documents.services import AddOutcome, TextContent
 from indexing import services
 from indexing.models import Node, lease_end
 from indexing.verification import verify_build
@@ -143,7 +143,7 @@ class TestAddArtifact:
         artifact = Artifact.objects.get()
         assert {each.pk for each, _ in given} == {artifact.pk}
         assert Counter(verdict for _, verdict in given) == {
-            Verdict.ADDED: 1, Verdict.UNCHANGED: WORKERS - 1,
+            AddOutcome.ADDED: 1, AddOutcome.UNCHANGED: WORKERS - 1,
         }  # fmt: skip
         assert {each.revision for each, _ in given} == {artifact.revision}
         assert verify_build(build).is_sound

@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 
 from documents.models import Artifact
-from evidence.services import Item, Verdict, add_evidence
+from evidence.services import EvidenceInput, EvidenceVerdict, add_evidence
 from indexing.models import IndexBuild
 from indexing.verification import verify_build
 from tests.evidence.test_services import APART, WORDS
@@ -35,7 +35,7 @@ class TestAddEvidence:
                 for round in range(ROUNDS):
                     url = f"https://writer-{writer}.example/{round}"
                     content = " ".join(f"fact{round}x{n}" for n in range(30))
-                    items = [Item(url, f"{content} {'.' * writer}")]
+                    items = [EvidenceInput(url, f"{content} {'.' * writer}")]
                     decisions += add_evidence("evidence", items)
             finally:
                 if next(done) == WRITERS:
@@ -54,8 +54,8 @@ class TestAddEvidence:
 
         verdicts = Counter(decision.verdict for each in decided for decision in each)
         assert verdicts == {
-            Verdict.ADDED: ROUNDS,
-            Verdict.DUPLICATE: ROUNDS * (WRITERS - 1),
+            EvidenceVerdict.ADDED: ROUNDS,
+            EvidenceVerdict.DUPLICATE: ROUNDS * (WRITERS - 1),
         }
         assert Artifact.objects.filter(index="evidence").count() == ROUNDS
         sync(evidence, *Artifact.objects.filter(index="evidence"))
@@ -64,12 +64,12 @@ class TestAddEvidence:
     def test_gives_one_url_to_one_artifact(self, build, at_once):
         def write(writer):
             [decision] = add_evidence(
-                "evidence", [Item("https://one.example/", WORDS if writer % 2 else APART)]
+                "evidence", [EvidenceInput("https://one.example/", WORDS if writer % 2 else APART)]
             )
             return decision
 
         decided = at_once(write, list(range(WRITERS)))
 
         assert len({decision.artifact_id for decision in decided}) == 1
-        assert Counter(decision.verdict for decision in decided)[Verdict.ADDED] == 1
+        assert Counter(decision.verdict for decision in decided)[EvidenceVerdict.ADDED] == 1
         assert Artifact.objects.filter(index="evidence").count() == 1

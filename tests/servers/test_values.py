@@ -5,7 +5,7 @@ import pytest
 from core.exceptions import StrataError
 from documents.models import Artifact
 from documents.serializers import validate_text_artifact
-from documents.services import Verdict, add_artifact
+from documents.services import AddOutcome, add_artifact
 from indexing.verification import verify_build
 from tests.factories import sync
 
@@ -33,7 +33,7 @@ class TestMetadata:
         assert repr(kept.metadata["value"]) == repr(artifact.metadata["value"])
         assert verify_build(build).findings == {}
         _, verdict = add(metadata={"value": value, "a": {"b": value}})
-        assert verdict == Verdict.UNCHANGED
+        assert verdict == AddOutcome.UNCHANGED
 
     def test_refuses_a_whole_number_that_would_come_back_as_another(self, build):
         with pytest.raises(StrataError, match="64 bits"):

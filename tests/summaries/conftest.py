@@ -17,7 +17,7 @@ from summaries.writers import (
     AnnotationDraft,
     AnnotationInput,
     Cost,
-    Outcome,
+    DraftOutcome,
     SummaryDraft,
     SummaryInput,
 )
@@ -44,15 +44,15 @@ class CountingWriter:
 
     def summarise(
         self, inputs: Mapping[int, SummaryInput], spec: IndexSpec
-    ) -> Iterator[Outcome[int]]:
+    ) -> Iterator[DraftOutcome[int]]:
         for key, given in inputs.items():
             error = self._ask(tuple(given.texts))
             draft = SummaryDraft(f"About: {' | '.join(t[:40] for t in given.texts)}", "counting")
-            yield Outcome(key, None if error else draft, error, Cost(call_count=1))
+            yield DraftOutcome(key, None if error else draft, error, Cost(call_count=1))
 
     def annotate(
         self, inputs: Mapping[int, AnnotationInput], spec: IndexSpec
-    ) -> Iterator[Outcome[int]]:
+    ) -> Iterator[DraftOutcome[int]]:
         for key, given in inputs.items():
             error = self._ask((f"chunk: {given.text}",))
             start = " ".join(given.text.split()[:4])
@@ -62,7 +62,7 @@ class CountingWriter:
                 fields={"habitat": ["river"]} if "heron" in given.text else {},
                 model_name="counting",
             )
-            yield Outcome(key, None if error else draft, error, Cost(call_count=1))
+            yield DraftOutcome(key, None if error else draft, error, Cost(call_count=1))
 
     def _ask(self, texts: tuple[str, ...]) -> StrataError | None:
         if self.outage_after is not None and len(self.asked) >= self.outage_after:

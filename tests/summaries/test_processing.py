@@ -33,7 +33,7 @@ from summaries.processing import (
     read_pages,
     stages,
 )
-from summaries.writers import AnnotationDraft, Cost, Outcome
+from summaries.writers import AnnotationDraft, Cost, DraftOutcome
 from tests.serving import Service, serving
 
 KNEE = """\
@@ -69,13 +69,13 @@ class ScriptedWriter:
         self.errors = errors
         self.asked: list[str] = []
 
-    def annotate(self, inputs: Any, spec: Any) -> Iterator[Outcome]:
+    def annotate(self, inputs: Any, spec: Any) -> Iterator[DraftOutcome]:
         for key, given_ in inputs.items():
             self.asked.append(given_.text)
             error = next((e for word, e in self.errors.items() if word in given_.text), None)
             draft = AnnotationDraft(["What then?"], "In short.", {}, "some-model", dropped_count=2)
             cost = Cost(call_count=1, prompt_tokens=10, completion_tokens=5)
-            yield Outcome(key, None if error else draft, error, cost)
+            yield DraftOutcome(key, None if error else draft, error, cost)
 
 
 @pytest.fixture

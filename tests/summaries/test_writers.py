@@ -15,7 +15,7 @@ from indexing.verification import verify_build
 from retrieval.search import SearchRequest, search_questions
 from summaries import llm, services
 from summaries.exceptions import InvalidCompletion, LanguageModelUnavailable
-from summaries.models import Annotation, Answer, Spending, Summary
+from summaries.models import Annotation, Spending, StoredCompletion, Summary
 from summaries.writers import (
     AnnotationInput,
     LanguageModelWriter,
@@ -153,14 +153,14 @@ class TestKeptAnswers:
 
         write_all(wide, artifact)
 
-        assert len(model.asked) == calls == Answer.objects.count()
+        assert len(model.asked) == calls == StoredCompletion.objects.count()
         spending = Spending.objects.get()
         assert spending.call_count == calls
         assert spending.reused_count == calls
         assert (spending.prompt_tokens, spending.completion_tokens) == (100 * calls, 10 * calls)
         assert nodes_of(wide, "page_summary").count() == 2
 
-    def test_do_not_do_where_it_is_asked_anew(self, wide, model):
+    def test_do_not_do_where_it_is_cache_bypassed(self, wide, model):
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
         write_all(wide, artifact)
         calls = len(model.asked)
@@ -169,7 +169,7 @@ class TestKeptAnswers:
         write_all(wide, artifact)
 
         assert len(model.asked) == calls + 2
-        assert not Summary.objects.filter(is_asked_anew=True).exists()
+        assert not Summary.objects.filter(is_cache_bypassed=True).exists()
 
     def test_serve_twins_by_one_call(self, wide, model):
         twins = {n: SummaryInput(["The same."], is_of_page=True) for n in range(3)}
@@ -186,7 +186,7 @@ class TestKeptAnswers:
         for done, _ in enumerate(LanguageModelWriter().summarise(texts, wide.spec), start=1):
             time.sleep(0.01)  # whoever takes the outcomes is slow
             assert len(model.asked) - done < 2
-            assert Answer.objects.count() >= done
+            assert StoredCompletion.objects.count() >= done
 
     def test_are_asked_for_anew_under_another_prompt(self, wide, model, settings, tmp_path):
         one = {1: SummaryInput(["The same."], is_of_page=True)}

@@ -5,7 +5,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from tests.webhooks.conftest import SECRET
 from webhooks.models import Delivery
-from webhooks.sending import Outcome, decode_secret, post_deliveries
+from webhooks.sending import DeliveryResponse, decode_secret, post_deliveries
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +20,7 @@ class TestPostAll:
 
         outcomes = post_deliveries([delivery], SECRET)
 
-        assert outcomes == [Outcome(204)]
+        assert outcomes == [DeliveryResponse(204)]
         [(headers, body)] = receiver.received
         verified = Webhook(SECRET).verify(body, headers)
         assert verified["type"] == "artifact.ready"
@@ -52,7 +52,7 @@ class TestPostAll:
 
         outcomes = post_deliveries([make_delivery(receiver.url)], SECRET)
 
-        assert outcomes == [Outcome(302)]
+        assert outcomes == [DeliveryResponse(302)]
         assert not outcomes[0].is_success
         assert len(receiver.received) == 1
 
@@ -62,7 +62,7 @@ class TestPostAll:
 
         [outcome] = post_deliveries([make_delivery(receiver.url)], SECRET)
 
-        assert outcome == Outcome(error="No answer within 0.4 seconds.")
+        assert outcome == DeliveryResponse(error="No answer within 0.4 seconds.")
 
     def test_names_what_went_wrong_where_there_was_no_answer(self, receiver):
         receiver.behaviours = ["reset"]

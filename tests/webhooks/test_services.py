@@ -8,7 +8,7 @@ from django.utils import timezone
 from tests.webhooks.conftest import SECRET, wait_out_backoff
 from webhooks import sending, services
 from webhooks.models import Delivery
-from webhooks.sending import Outcome
+from webhooks.sending import DeliveryResponse
 from webhooks.services import (
     BACKOFF_SECONDS,
     MAX_ATTEMPTS,
@@ -198,7 +198,7 @@ class TestNoteOutcome:
         Delivery.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
         others = {d.pk: claim.token for claim in [claim_deliveries(2)] for d in claim.deliveries}
 
-        save_response(frozen.deliveries[0], frozen.token, Outcome(200))
+        save_response(frozen.deliveries[0], frozen.token, DeliveryResponse(200))
 
         row = Delivery.objects.get(pk=frozen.deliveries[0].pk)
         assert (row.state, row.lease_token) == ("due", others[row.pk])

@@ -35,15 +35,15 @@ class Command(PreparedCommand):
             raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
         added: Counter[str] = Counter()
         unchanged: Counter[str] = Counter()
-        refused = 0
+        refused_count = 0
         try:
             for statement in read_statements(path):
                 for imported in import_statement(index, statement):
                     if imported.error is not None:
-                        refused += 1
+                        refused_count += 1
                         error = imported.error
-                        said = f"{imported.where}: {error} {error.fix or ''}".strip()
-                        self.stderr.write(f"{said} [{error.code}]")
+                        message = f"{imported.location}: {error} {error.fix or ''}".strip()
+                        self.stderr.write(f"{message} [{error.code}]")
                     else:
                         (added if imported.is_new else unchanged)[imported.kind] += 1
         except OSError as error:
@@ -54,6 +54,6 @@ class Command(PreparedCommand):
         for kind, plural in PLURALS.items():
             if added[kind] or unchanged[kind]:
                 self.stdout.write(f"{plural}: {added[kind]} added, {unchanged[kind]} there already")
-        if refused:
-            self.stdout.write(f"{refused} refused")
+        if refused_count:
+            self.stdout.write(f"{refused_count} refused")
             sys.exit(1)

@@ -11,7 +11,7 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from indexing.exceptions import StoreSilent, StoreUnavailable
-from indexing.stores import CollectionSchema, Fusion, Match, Point, Query, SparseVector
+from indexing.stores import CollectionSchema, Match, Point, Query, RankFusion, SparseVector
 from indexing.stores.qdrant import QdrantStore
 
 DENSE = np.array([1, 0], dtype=np.float32)
@@ -101,7 +101,7 @@ class TestRequests:
 
         for weights in ({}, {"dense_weight": 2.0}):
             client.reset_mock()
-            fusion = Fusion(prefetch=70, **weights)
+            fusion = RankFusion(prefetch=70, **weights)
             QdrantStore(client).search(
                 "papers", Query(DENSE, SPARSE, fusion, filter=Match("year", [2020]))
             )

@@ -43,7 +43,7 @@ def papers(db, store, embedder):
     return herons, granite
 
 
-def look_up(query, index="notes"):
+def search_store(query, index="notes"):
     return IdentifierLookup().run(index=index, query=query)
 
 
@@ -66,13 +66,13 @@ class TestIdentifierLookup:
         ],
     )
     def test_puts_what_a_document_says_in_the_place_of_its_name(self, papers, query, searched):
-        answer = look_up(query)
+        answer = search_store(query)
 
         assert answer["query"] == searched
         assert answer["notes"] == []
 
     def test_names_the_documents_it_found(self, papers):
-        assert look_up("like p19-1001")["identified"] == [
+        assert search_store("like p19-1001")["identified"] == [
             {
                 "identifier": "p19-1001",
                 "artifact_id": str(papers[0].pk),
@@ -81,7 +81,7 @@ class TestIdentifierLookup:
         ]
 
     def test_says_which_name_no_document_has(self, papers):
-        answer = look_up("papers like P99-9999")
+        answer = search_store("papers like P99-9999")
 
         assert answer == {
             "query": "papers like P99-9999",
@@ -91,21 +91,21 @@ class TestIdentifierLookup:
 
     def test_leaves_alone_what_only_looks_like_a_name(self, papers):
         for query in ("XP19-1001", "P19-10012", "in 2020", "the 10.5/mm rule"):
-            assert look_up(query) == {"query": query, "identified": [], "notes": []}
+            assert search_store(query) == {"query": query, "identified": [], "notes": []}
 
     def test_looks_up_so_many_and_says_so(self, papers):
-        answer = look_up(" ".join(f"P19-100{n}" for n in range(MAX_IDENTIFIERS + 2)))
+        answer = search_store(" ".join(f"P19-100{n}" for n in range(MAX_IDENTIFIERS + 2)))
 
         assert answer["notes"][0] == f"Only the first {MAX_IDENTIFIERS} identifiers were looked up."
         assert len(answer["notes"]) == MAX_IDENTIFIERS  # that, and all but one that no document has
 
     def test_has_nothing_to_do_where_the_spec_names_nothing(self, build):
-        assert look_up("P19-1001", index="plain")["notes"] == []
+        assert search_store("P19-1001", index="plain")["notes"] == []
 
     def test_has_nothing_to_do_where_nothing_is_live(self, db):
         Index.objects.create(name="empty")
 
-        assert look_up("P19-1001", index="empty")["query"] == "P19-1001"
+        assert search_store("P19-1001", index="empty")["query"] == "P19-1001"
 
 
 class TestFindNames:

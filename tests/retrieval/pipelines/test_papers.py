@@ -9,7 +9,7 @@ from django.conf import settings as django_settings
 from documents.models import Source
 from indexing.spec import parse_spec
 from retrieval.passages import Answer
-from retrieval.pipelines.running import AskRequest, Found, run_pipeline
+from retrieval.pipelines.running import AskRequest, PipelineHits, run_pipeline
 from tests.factories import give, sync
 from tests.written import make_build
 
@@ -45,7 +45,7 @@ def papers(db, store):
     return {artifact.external_id: artifact for artifact in given}
 
 
-def ask(query: str, **given: Any) -> tuple[Found, Answer | None]:
+def ask(query: str, **given: Any) -> tuple[PipelineHits, Answer | None]:
     async def listen() -> list[Any]:
         return [event async for event in run_pipeline(AskRequest("papers", query, **given))]
 
@@ -54,7 +54,7 @@ def ask(query: str, **given: Any) -> tuple[Found, Answer | None]:
     return events[0], last if isinstance(last, Answer) else None
 
 
-def described(found: Found) -> set[tuple[str, str, int]]:
+def described(found: PipelineHits) -> set[tuple[str, str, int]]:
     payloads = [passage.hit.payload for passage in found.passages]
     return {(each["authors"][0], each["venue"][0], each["year"]) for each in payloads}
 

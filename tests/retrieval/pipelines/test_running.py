@@ -14,7 +14,7 @@ from retrieval.passages import Answer
 from retrieval.pipelines.explaining import explain_passage
 from retrieval.pipelines.running import (
     AskRequest,
-    Found,
+    PipelineHits,
     check_ask_request,
     find_hits,
     run_pipeline,
@@ -59,7 +59,7 @@ class TestRun:
     def test_tells_what_was_found_then_the_pieces_then_the_answer(self, notes):
         found, *pieces, answer = collect(ASKED)
 
-        assert isinstance(found, Found)
+        assert isinstance(found, PipelineHits)
         assert artifact_ids(found)[0] == str(notes[0].pk)
         assert pieces == AnswerSynthesiser.pieces
         assert answer == Answer("It stands still.", "a test", [])
@@ -101,7 +101,9 @@ class TestRun:
         assert len(found.passages) == 2
 
     def test_writes_no_answer_where_none_is_wanted(self, notes):
-        assert [type(each) for each in collect(replace(ASKED, wants_answer=False))] == [Found]
+        assert [type(each) for each in collect(replace(ASKED, wants_answer=False))] == [
+            PipelineHits
+        ]
 
     def test_goes_on_with_an_answer_that_broke_off(self, notes):
         *_, answer = collect(replace(ASKED, partial_answer="Well: "))

@@ -15,7 +15,7 @@ from indexing.stores import ScoredPoint, get_store
 from retrieval.search import HierarchicalRequest, Mode, Stale, Verdict, search_hierarchical
 from retrieval.search.hierarchy import group_by_artifact
 from retrieval.search.hit_checks import Proof
-from retrieval.search.targets import Found, Target
+from retrieval.search.targets import Candidate, Target
 from summaries.models import Summary
 from tests.factories import PARAGRAPHS, sync
 from tests.written import make_build, write_all
@@ -119,7 +119,7 @@ class TestSearchHierarchical:
         def found(number, score, artifact, page):
             payload = {"artifact_id": artifact, "artifact_title": artifact, "kind": "chunk"}
             payload |= {"page_id": page, "page_index": 0}
-            return Found(target, ScoredPoint(UUID(int=number), score, payload))
+            return Candidate(target, ScoredPoint(UUID(int=number), score, payload))
 
         groups = group_by_artifact(
             [

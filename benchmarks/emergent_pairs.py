@@ -1,6 +1,6 @@
-"""``manage.py survey_concepts`` of concepts nobody has compared yet, in a process of its own.
+"""``manage.py update_emergent_pairs`` of concepts nobody has compared yet, in a process of its own.
 
-``python -m benchmarks.surveying CONCEPTS`` fills the index ``knowledge`` of ``STRATA_DATA_DIR``:
+``python -m benchmarks.emergent_pairs CONCEPTS`` fills the index ``knowledge`` of ``STRATA_DATA_DIR``:
 rows and points are written at once and their vectors drawn, half of them alone, the others in
 groups of four that lie near each other.
 """
@@ -27,11 +27,11 @@ SPREAD = 0.3  # of a vector around its group's: their cosine is about 0.92
 def measure_survey(concept_count: int) -> None:
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
         environment = {**os.environ, "STRATA_DATA_DIR": folder}
-        filling = [sys.executable, "-m", "benchmarks.surveying", str(concept_count)]
+        filling = [sys.executable, "-m", "benchmarks.emergent_pairs", str(concept_count)]
         subprocess.run(filling, env=environment, check=True)
-        surveying = [sys.executable, "manage.py", "survey_concepts", "--index", INDEX]
+        surveying = [sys.executable, "manage.py", "update_emergent_pairs", "--index", INDEX]
         used = run_measured(surveying, environment)
-    print(f"survey_concepts, {concept_count} concepts:")
+    print(f"update_emergent_pairs, {concept_count} concepts:")
     print(f"  exit {used.status}, {used.seconds:.1f} s, CPU {used.cpu_seconds:.1f} s")
     print(
         f"  {used.peak_mib:5.0f} MiB at most: {used.own_mib:.0f} its own, "

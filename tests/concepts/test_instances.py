@@ -2,11 +2,11 @@ import uuid
 
 import pytest
 
-from concepts import evidence, tasks
-from concepts.evidence import add_instance, displaced_artifacts, relocate_instances
+from concepts import instances, tasks
 from concepts.exceptions import QuoteNotFound
+from concepts.instances import add_instance, find_artifacts_with_stale_instances, relocate_instances
 from concepts.models import Concept, Instance
-from concepts.serializers import judge_instance
+from concepts.serializers import check_instance
 from concepts.services import create_concept
 from core.exceptions import InvalidInput
 from documents.models import Source
@@ -30,7 +30,7 @@ def instance(heron, document):
 def verdict(instance):
     instance.refresh_from_db()
     source = Source.objects.filter(pk=instance.source_id).first()
-    return judge_instance(instance, source)
+    return check_instance(instance, source)
 
 
 class TestAddInstance:
@@ -81,23 +81,23 @@ class TestRelocateInstances:
         assert (before, healed, verdict(instance)) == ("stale", 1, "exact")
         assert instance.start_offset == 39
         assert str(document.pk) in wakes
-        assert not list(displaced_artifacts())
+        assert not list(find_artifacts_with_stale_instances())
 
     def test_marks_lost_what_is_not_said_any_more_and_finds_it_when_it_is(
         self, heron, document, instance
     ):
         replace_content(document.pk, TextContent(("Nothing of the kind.",)))
-        assert list(displaced_artifacts()) == [document.pk]
+        assert list(find_artifacts_with_stale_instances()) == [document.pk]
         relocate_instances(document.pk)
         lost = verdict(instance)
-        is_bare = list(Concept.objects.bare()) == [heron]
+        is_bare = list(Concept.objects.without_evidence()) == [heron]
 
         replace_content(document.pk, TextContent((TEXT,)))
         relocate_instances(document.pk)
 
         assert (lost, is_bare) == ("lost", True)
         assert verdict(instance) == "exact"
-        assert not Concept.objects.bare().exists()
+        assert not Concept.objects.without_evidence().exists()
 
     def test_touches_only_the_instances_of_the_source_that_changed(self, heron, document, instance):
         other = give("A heron again, elsewhere.", index=INDEX)
@@ -107,7 +107,7 @@ class TestRelocateInstances:
         source.save()
 
         assert (verdict(instance), verdict(elsewhere)) == ("stale", "exact")
-        assert list(displaced_artifacts()) == [document.pk]
+        assert list(find_artifacts_with_stale_instances()) == [document.pk]
 
         source.text = source.text.replace("shallowz", "shallows")
         source.save()
@@ -152,10 +152,10 @@ class TestRemovingADocument:
 
         remove_artifact(document.pk)
 
-        assert set(Concept.objects.bare()) == {heron}
+        assert set(Concept.objects.without_evidence()) == {heron}
         assert set(Concept.objects.with_evidence()) == {crane}
 
 
 def test_a_quote_has_an_upper_bound(heron, document):
     with pytest.raises(InvalidInput, match="characters at most"):
-        add_instance(heron.pk, "x" * (evidence.MAX_QUOTE_CHARS + 1), artifact_id=document.pk)
+        add_instance(heron.pk, "x" * (instances.MAX_QUOTE_CHARS + 1), artifact_id=document.pk)

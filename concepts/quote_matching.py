@@ -1,4 +1,4 @@
-"""Finding a quote in a text: to the letter, or else as a reader would, at its true offsets."""
+"""Finds a quote in a text: an exact match first, else a normalised one, with exact offsets."""
 
 import unicodedata
 from functools import lru_cache
@@ -7,9 +7,9 @@ import regex  # for grapheme clusters, which re lacks
 
 Span = tuple[int, int]  # the first character, and one past the last
 
-_CLUSTER = regex.compile(r"\X")
-_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
-_ALIKE = str.maketrans(
+_GRAPHEME = regex.compile(r"\X")
+_INVISIBLE_CHARACTERS = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+_PUNCTUATION_VARIANTS = str.maketrans(
     dict.fromkeys("‘’‚‛′`´", "'")
     | dict.fromkeys("“”„‟″«»", '"')
     | dict.fromkeys("‐‑‒–—―−﹘﹣－", "-")
@@ -22,34 +22,34 @@ def find_quote(text: str, quote: str) -> Span | None:
     Failing an exact match, case, white space, the forms of quotation marks and dashes, and what
     NFKC makes equal do not count. A blank quote stands nowhere.
     """
-    sought = _normalise(quote)[0].strip()
-    if not sought:
+    normal_quote = _normalise_with_spans(quote)[0].strip()
+    if not normal_quote:
         return None
     start = text.find(quote)
     if start >= 0:
         return start, start + len(quote)
-    normal, places = _normalise(text)
-    start = normal.find(sought)
+    normal_text, spans = _normalise_with_spans(text)
+    start = normal_text.find(normal_quote)
     if start < 0:
         return None
-    return places[start][0], places[start + len(sought) - 1][1]
+    return spans[start][0], spans[start + len(normal_quote) - 1][1]
 
 
 @lru_cache(maxsize=32)  # several quotes are sought in one text after another
-def _normalise(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """A text as it is compared, and for each of its characters where what it came from lies."""
+def _normalise_with_spans(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The normalised text, and the original span of each of its characters."""
     characters: list[str] = []
-    places: list[tuple[int, int]] = []
-    for match in _CLUSTER.finditer(text):
+    spans: list[tuple[int, int]] = []
+    for match in _GRAPHEME.finditer(text):
         # Before as well as after: NFKC takes some marks apart.
-        cluster = match.group().translate(_ALIKE)
-        cluster = unicodedata.normalize("NFKC", cluster).translate(_ALIKE)
-        for character in cluster.translate(_INVISIBLE).casefold():
+        cluster = match.group().translate(_PUNCTUATION_VARIANTS)
+        cluster = unicodedata.normalize("NFKC", cluster).translate(_PUNCTUATION_VARIANTS)
+        for character in cluster.translate(_INVISIBLE_CHARACTERS).casefold():
             if character.isspace():
                 if characters and characters[-1] == " ":
-                    places[-1] = (places[-1][0], match.end())
+                    spans[-1] = (spans[-1][0], match.end())
                     continue
                 character = " "
             characters.append(character)
-            places.append((match.start(), match.end()))
-    return "".join(characters), places
+            spans.append((match.start(), match.end()))
+    return "".join(characters), spans

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from concepts.emergence import survey_concepts, unsurveyed
+from concepts.emergent_pairs import nodes_due_for_pairing, update_emergent_pairs
 from concepts.models import EmergentPair
 from core.progress_bars import progress_bar
 from core.running_server import find_server
@@ -42,15 +42,15 @@ class Command(PreparedCommand):
                 _limit_memory()
                 stack.enter_context(exclusive_store_access())
             for build in builds.values() if index is None else [builds[index]]:
-                self._survey(build)
+                self._update_pairs(build)
 
-    def _survey(self, build: IndexBuild) -> None:
-        total = unsurveyed(build).count()
+    def _update_pairs(self, build: IndexBuild) -> None:
+        total = nodes_due_for_pairing(build).count()
         if total > MIN_CONCEPTS_FOR_GRAPH and is_embedded():
             _build_graph(build)
         done = 0
         with progress_bar(f"Concepts of {build}", total) as advance:
-            while count := survey_concepts(build):
+            while count := update_emergent_pairs(build):
                 done += count
                 advance(count)
         pairs = EmergentPair.objects.filter(first__artifact__index=build.index_id).open()

@@ -3,7 +3,7 @@ from contextlib import nullcontext
 import pytest
 from django.core.management import CommandError, call_command
 
-from concepts.management.commands import survey_concepts
+from concepts.management.commands import update_emergent_pairs
 from concepts.models import EmergentPair
 from concepts.services import create_concept
 from indexing.models import IndexBuild
@@ -15,8 +15,8 @@ WORDS = "alpha beta gamma delta epsilon zeta eta"
 
 @pytest.fixture
 def concepts(db, store, embedder, monkeypatch):
-    monkeypatch.setattr(survey_concepts, "find_server", lambda: None)
-    monkeypatch.setattr(survey_concepts, "exclusive_store_access", nullcontext)
+    monkeypatch.setattr(update_emergent_pairs, "find_server", lambda: None)
+    monkeypatch.setattr(update_emergent_pairs, "exclusive_store_access", nullcontext)
     # It lasts as long as its process.
     monkeypatch.setattr("indexing.stores.embedded.map_files_once", lambda: None)
     sync_indexes()
@@ -37,8 +37,8 @@ def optimized(monkeypatch):
 
 class TestSurveyConcepts:
     def test_keeps_what_is_near_and_says_how_much(self, concepts, capsys, optimized):
-        call_command("survey_concepts", index="knowledge")
-        call_command("survey_concepts")
+        call_command("update_emergent_pairs", index="knowledge")
+        call_command("update_emergent_pairs")
 
         assert capsys.readouterr().out.splitlines() == [
             "knowledge #1: 2 concepts compared, pairs open: 1",
@@ -48,9 +48,9 @@ class TestSurveyConcepts:
         assert optimized == []
 
     def test_builds_the_graph_first_where_there_is_much(self, concepts, monkeypatch, optimized):
-        monkeypatch.setattr(survey_concepts, "MIN_CONCEPTS_FOR_GRAPH", 1)
+        monkeypatch.setattr(update_emergent_pairs, "MIN_CONCEPTS_FOR_GRAPH", 1)
 
-        call_command("survey_concepts")
+        call_command("update_emergent_pairs")
 
         assert optimized == ["knowledge.concept_embeddings.1"]
         assert EmergentPair.objects.count() == 1
@@ -62,13 +62,13 @@ class TestSurveyConcepts:
             def reconcile(self):
                 asked.append("reconcile")
 
-        monkeypatch.setattr(survey_concepts, "find_server", Server)
+        monkeypatch.setattr(update_emergent_pairs, "find_server", Server)
 
-        call_command("survey_concepts")
+        call_command("update_emergent_pairs")
 
         assert asked == ["reconcile"]
         assert not EmergentPair.objects.exists()
 
     def test_names_the_indexes_that_hold_concepts(self, concepts):
         with pytest.raises(CommandError, match="these do: knowledge"):
-            call_command("survey_concepts", index="plain")
+            call_command("update_emergent_pairs", index="plain")

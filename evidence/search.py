@@ -1,4 +1,4 @@
-"""Finding evidence: what was added, by what it says."""
+"""Searches evidence by meaning."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Prefetch
 
 from documents.models import Artifact, Page
-from evidence.services import find_evidence_build, identify
+from evidence.services import find_evidence_build, make_external_id
 from retrieval.awaiting import in_thread
 from retrieval.filters import MAX_CONDITIONS
 from retrieval.search import Hit, Mode, SearchAnswer, SearchRequest, search_artifacts
@@ -18,7 +18,7 @@ MAX_URLS = MAX_CONDITIONS
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A finding as it stands in the database now."""
+    """One finding, read from the database."""
 
     url: str
     title: str
@@ -27,30 +27,30 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundEvidence:
-    """``evidence``: by artifact, what the hits are of; a hit whose artifact has gone since has
-    none."""
+class EvidenceSearchAnswer:
+    """A search answer and its findings by artifact id; a hit whose artifact was deleted meanwhile
+    has none."""
 
     answer: SearchAnswer
     evidence: dict[UUID, Evidence]
 
-    def evidence_of(self, hit: Hit) -> Evidence | None:
+    def get_evidence(self, hit: Hit) -> Evidence | None:
         return self.evidence.get(UUID(hit.payload["artifact_id"]))
 
 
-def find_similar(
+def find_similar_evidence(
     index: str,
     query: str,
     *,
     limit: int = 10,
     min_similarity: float | None = None,
     min_revision: int | None = None,
-    without_urls: Sequence[str] = (),
-) -> FoundEvidence:
-    """What says the like of ``query``, each finding once, nearest first; ``score`` is the cosine
-    of its nearest chunk.
+    excluded_urls: Sequence[str] = (),
+) -> EvidenceSearchAnswer:
+    """Find the findings most similar to ``query``, each once, best first; ``score`` is the cosine
+    of the best chunk.
 
-    ``without_urls``: what is at hand already, from a keyword search say.
+    ``excluded_urls``: findings to leave out, such as those a keyword search returned.
 
     Raises:
         UnknownIndex, InvalidInput: as ``add_evidence``; or naming the parameter.
@@ -58,7 +58,7 @@ def find_similar(
         EmbeddingUnavailable, StoreUnavailable: retry helps.
     """
     find_evidence_build(index)
-    known = sorted({identify(url) for url in without_urls})
+    excluded_ids = sorted({make_external_id(url) for url in excluded_urls})
     request = SearchRequest(
         indexes=[index],
         query=query,
@@ -66,17 +66,17 @@ def find_similar(
         limit=limit,
         min_score=min_similarity,
         min_revision=min_revision,
-        filter={"not": {"external_id": known}} if known else None,
+        filter={"not": {"external_id": excluded_ids}} if excluded_ids else None,
     )
     answer = search_artifacts(request)
-    return FoundEvidence(
+    return EvidenceSearchAnswer(
         answer, _read_evidence(UUID(hit.payload["artifact_id"]) for hit in answer.hits)
     )
 
 
-async def afind_similar(index: str, query: str, **options: Any) -> FoundEvidence:
-    """``find_similar`` off the event loop."""
-    return await in_thread(find_similar, index, query, **options)
+async def afind_similar_evidence(index: str, query: str, **options: Any) -> EvidenceSearchAnswer:
+    """``find_similar_evidence`` in a thread, for callers in an event loop."""
+    return await in_thread(find_similar_evidence, index, query, **options)
 
 
 def _read_evidence(artifact_ids: Iterable[UUID]) -> dict[UUID, Evidence]:

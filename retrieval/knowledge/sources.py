@@ -1,4 +1,4 @@
-"""Sources by their chunks, and sources like one another."""
+"""Searches sources by their chunks, and loads their vectors and adjacent sources."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from indexing.exceptions import NotYetIndexed
 from indexing.models import Node
 from indexing.stores import DenseVector, get_store
 from retrieval.exceptions import UnknownSource
-from retrieval.knowledge.nearest import Nearest
+from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search.flat import Hit
 from retrieval.search.hit_checks import Verdict
 
 _CHUNKS_PER_SOURCE = 4  # fetched for each source that is wanted, and twice as many each time after
-_MOST_CHUNKS = 2_000
+_MAX_CHUNKS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class SourceHit:
-    """``chunks``: those that matched, best first; the first gives the similarity. ``source``
-    None: an edit took it away, and the chunks are stale."""
+    """``chunks`` are the chunks that matched, best first; the first gives the similarity.
+    ``source`` is None if an edit removed it; the chunks are then stale."""
 
     source_id: UUID
     source: Source | None
@@ -42,21 +42,21 @@ class SourceHit:
 
 
 def search_sources(
-    nearest: Nearest,
+    nearest: KnowledgeQuery,
     *,
     limit: int,
     min_similarity: float | None = None,
     window: int = 0,
     with_concepts: bool = False,
-    but_for: UUID | None = None,
+    excluded_source_id: UUID | None = None,
 ) -> list[SourceHit]:
-    """The sources whose chunks lie nearest, by the best of each; ``window`` neighbours on each
-    side come along, and the quotes found in them with their concepts."""
-    chunks = _best_chunks(nearest, limit, min_similarity, but_for)
+    """Find sources by their most similar chunk, best first. ``window`` adds the adjacent sources on
+    each side; ``with_concepts`` adds the quotes in each source with their concepts."""
+    chunks = _find_chunks_by_source(nearest, limit, min_similarity, excluded_source_id)
     found = list(chunks)[:limit]
     sources = Source.objects.select_related("artifact", "page").defer("page__text").in_bulk(found)
-    neighbours = find_neighbours(sources.values(), window)
-    instances = _instances_in(found) if with_concepts else {}
+    neighbours = load_adjacent_sources(sources.values(), window)
+    instances = _load_instances_by_source(found) if with_concepts else {}
     return [
         SourceHit(
             source_id,
@@ -70,8 +70,8 @@ def search_sources(
     ]
 
 
-def source_vector(source_id: UUID) -> tuple[str, DenseVector]:
-    """The index of a source, and the mean direction of its chunks in the live build.
+def compute_source_vector(source_id: UUID) -> tuple[str, DenseVector]:
+    """The index of a source, and the normalised mean of its chunk vectors in the live build.
 
     Raises:
         UnknownSource: there is none of this id.
@@ -105,8 +105,8 @@ def read_vectors(nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
     }
 
 
-def find_neighbours(sources: Collection[Source], window: int) -> dict[UUID, list[Source]]:
-    """Source -> those up to ``window`` places from it in its artifact, in order."""
+def load_adjacent_sources(sources: Collection[Source], window: int) -> dict[UUID, list[Source]]:
+    """The sources up to ``window`` places before and after each in its artifact, in order."""
     if not window or not sources:
         return {}
     artifacts = {source.artifact_id for source in sources}
@@ -133,8 +133,11 @@ def find_neighbours(sources: Collection[Source], window: int) -> dict[UUID, list
     }
 
 
-def _best_chunks(
-    nearest: Nearest, limit: int, min_similarity: float | None, but_for: UUID | None
+def _find_chunks_by_source(
+    nearest: KnowledgeQuery,
+    limit: int,
+    min_similarity: float | None,
+    excluded_source_id: UUID | None,
 ) -> dict[UUID, list[Hit]]:
     """Source -> its chunks that were found; best source first."""
     count = limit * _CHUNKS_PER_SOURCE
@@ -143,15 +146,15 @@ def _best_chunks(
         chunks: dict[UUID, list[Hit]] = {}
         for hit in hits:
             source_id = UUID(hit.payload["source_id"])
-            if source_id != but_for:
+            if source_id != excluded_source_id:
                 chunks.setdefault(source_id, []).append(hit)
-        if len(chunks) >= limit or len(hits) < count or count >= _MOST_CHUNKS:
+        if len(chunks) >= limit or len(hits) < count or count >= _MAX_CHUNKS:
             return chunks
-        count = min(2 * count, _MOST_CHUNKS)
+        count = min(2 * count, _MAX_CHUNKS)
 
 
-def _instances_in(source_ids: Collection[UUID]) -> dict[UUID, list[Instance]]:
-    rows = Instance.objects.standing().filter(source__in=list(source_ids))
+def _load_instances_by_source(source_ids: Collection[UUID]) -> dict[UUID, list[Instance]]:
+    rows = Instance.objects.not_lost().filter(source__in=list(source_ids))
     grouped: dict[UUID, list[Instance]] = {}
     for row in rows.select_related("concept", "artifact", "source").order_by("start_offset", "pk"):
         assert row.source_id is not None

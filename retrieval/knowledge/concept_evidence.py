@@ -1,4 +1,4 @@
-"""The passages that bear a concept: by nearness to a query, and in their context."""
+"""Ranks the quotes of a concept by similarity to a query, and reads the sources around them."""
 
 from dataclasses import dataclass
 
@@ -9,70 +9,74 @@ from concepts.models import Concept, Instance
 from documents.models import Source
 from indexing import embedding
 from indexing.models import IndexBuild, Node
-from retrieval.knowledge.passages import find_neighbours, read_vectors
+from retrieval.knowledge.sources import load_adjacent_sources, read_vectors
 from retrieval.search.request import check_query
 
-MAX_RANKED = 1_000  # quotes of one concept that are compared with a query
+MAX_RANKED_INSTANCES = 1_000  # quotes of one concept that are compared with a query
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """``similarity``: of the nearest chunk the quote stands in to the query; None without a
-    query, or while none is embedded."""
+class RankedInstance:
+    """``similarity`` of the query to the best chunk that overlaps the quote; None without a query,
+    or while no such chunk is embedded."""
 
     instance: Instance
     similarity: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class BearingSource:
+class ConceptSource:
     source: Source
     instances: list[Instance]
     neighbours: list[Source]
 
 
-def rank_evidence(concept: Concept, query: str | None) -> list[Evidence]:
-    """The quotes of a concept that stand: nearest to the query first, those that cannot be
-    compared last; without a query, in the order they came.
+def rank_instances(concept: Concept, query: str | None) -> list[RankedInstance]:
+    """The quotes of a concept that are not lost, most similar to the query first and those
+    without a similarity last; without a query, oldest first.
 
     Raises:
         InvalidInput: the query is blank or too long.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    rows = concept.instances.standing().select_related("artifact", "source")
-    instances = list(rows.order_by("created_at", "pk")[:MAX_RANKED])
+    rows = concept.instances.not_lost().select_related("artifact", "source")
+    instances = list(rows.order_by("created_at", "pk")[:MAX_RANKED_INSTANCES])
     build = IndexBuild.objects.live().filter(index=concept.artifact.index).first()
     if query is None or build is None:
-        return [Evidence(instance, None) for instance in instances]
+        return [RankedInstance(instance, None) for instance in instances]
     check_query([concept.artifact.index], query)
-    similarities = _measure(instances, build, query)
-    evidence = [Evidence(each, similarities.get(each.pk)) for each in instances]
+    similarities = _compute_similarities(instances, build, query)
+    evidence = [RankedInstance(each, similarities.get(each.pk)) for each in instances]
     # Stable: what is equally near stays in the order it came.
     return sorted(evidence, key=lambda each: (each.similarity is None, -(each.similarity or 0)))
 
 
-def read_context(concept: Concept, *, window: int, limit: int, offset: int) -> list[BearingSource]:
-    """The sources that bear a concept, each with its quotes and ``window`` neighbours a side."""
-    bearing = Instance.objects.standing().filter(concept=concept)
-    sources = Source.objects.filter(Exists(bearing.filter(source=OuterRef("pk"))))
+def read_concept_context(
+    concept: Concept, *, window: int, limit: int, offset: int
+) -> list[ConceptSource]:
+    """The sources that quote a concept, with its quotes and ``window`` neighbours on each side."""
+    instances = Instance.objects.not_lost().filter(concept=concept)
+    sources = Source.objects.filter(Exists(instances.filter(source=OuterRef("pk"))))
     sources = sources.order_by("artifact__created_at", "artifact", "ordinal")
     page = list(
         sources.select_related("artifact", "page").defer("page__text")[offset : offset + limit]
     )
     quotes: dict[object, list[Instance]] = {}
     for instance in (
-        bearing.filter(source__in=page)
+        instances.filter(source__in=page)
         .select_related("artifact", "source")
         .order_by("start_offset", "pk")
     ):
         quotes.setdefault(instance.source_id, []).append(instance)
-    neighbours = find_neighbours(page, window)
+    neighbours = load_adjacent_sources(page, window)
     return [
-        BearingSource(source, quotes[source.pk], neighbours.get(source.pk, [])) for source in page
+        ConceptSource(source, quotes[source.pk], neighbours.get(source.pk, [])) for source in page
     ]
 
 
-def _measure(instances: list[Instance], build: IndexBuild, query: str) -> dict[object, float]:
+def _compute_similarities(
+    instances: list[Instance], build: IndexBuild, query: str
+) -> dict[object, float]:
     nodes = list(
         Node.objects.filter(
             build=build,
@@ -86,8 +90,8 @@ def _measure(instances: list[Instance], build: IndexBuild, query: str) -> dict[o
     vectors = read_vectors(nodes)
     if not vectors:
         return {}
-    asked = embedding.get_embedder(build.spec.embedding).embed_query(query)
-    asked = asked / (np.linalg.norm(asked) or 1.0)
+    query_vector = embedding.get_embedder(build.spec.embedding).embed_query(query)
+    query_vector = query_vector / (np.linalg.norm(query_vector) or 1.0)
     by_source: dict[object, list[Node]] = {}
     for node in nodes:
         if node.point_id in vectors:
@@ -95,7 +99,7 @@ def _measure(instances: list[Instance], build: IndexBuild, query: str) -> dict[o
     similarities: dict[object, float] = {}
     for instance in instances:
         near = [
-            float(np.dot(asked, vectors[node.point_id]))
+            float(np.dot(query_vector, vectors[node.point_id]))
             for node in by_source.get(instance.source_id, [])
             if _overlaps(node, instance)
         ]

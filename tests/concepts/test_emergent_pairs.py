@@ -4,8 +4,8 @@ import pytest
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from concepts import emergence, services, tasks
-from concepts.emergence import survey_concepts, unsurveyed
+from concepts import emergent_pairs, services, tasks
+from concepts.emergent_pairs import nodes_due_for_pairing, update_emergent_pairs
 from concepts.models import Concept, EmergentPair, Relationship
 from indexing.stores import get_store
 from tests.acting import act
@@ -23,7 +23,7 @@ LABELS = {
 
 
 def survey(build):
-    while survey_concepts(build):
+    while update_emergent_pairs(build):
         pass
 
 
@@ -60,8 +60,8 @@ class TestSurveyConcepts:
     def test_asks_for_each_concept_once(self, near, knowledge, monkeypatch):
         monkeypatch.setattr(get_store(), "search_many", pytest.fail)
 
-        assert survey_concepts(knowledge) == 0
-        assert not unsurveyed(knowledge).exists()
+        assert update_emergent_pairs(knowledge) == 0
+        assert not nodes_due_for_pairing(knowledge).exists()
 
     def test_asks_anew_for_one_that_changed_and_forgets_what_is_not_near(
         self, near, concepts, knowledge
@@ -69,7 +69,7 @@ class TestSurveyConcepts:
         services.edit_concept(concepts["twin"].pk, label="a word apart")
         sync_entities(knowledge, concepts["twin"])
 
-        looked_at = survey_concepts(knowledge)
+        looked_at = update_emergent_pairs(knowledge)
 
         assert looked_at == 1
         assert pairs() == set()
@@ -89,7 +89,7 @@ class TestSurveyConcepts:
         settings.STRATA_EMERGENT_NEIGHBOURS = 1
         nearer = services.create_concept(INDEX, f"{LABELS['one']} more")
         sync_entities(knowledge, nearer)
-        Concept.objects.filter(pk=concepts["one"].pk).update(surveyed_hash="")
+        Concept.objects.filter(pk=concepts["one"].pk).update(pairing_input_hash="")
 
         survey(knowledge)
 
@@ -101,7 +101,7 @@ class TestSurveyConcepts:
     def test_is_for_the_live_build_alone(self, concepts, knowledge):
         knowledge.index.live_build = None
 
-        assert survey_concepts(knowledge) == 0
+        assert update_emergent_pairs(knowledge) == 0
 
     def test_is_woken_by_the_reconciliation(self, concepts):
         tasks.reconcile_concepts()
@@ -114,11 +114,11 @@ class TestSurveyConcepts:
         assert not EmergentPair.objects.exists()
 
     def test_works_off_more_than_a_slice(self, concepts, knowledge, monkeypatch):
-        monkeypatch.setattr(emergence, "SLICE", 2)
-        monkeypatch.setattr(emergence, "BATCH", 3)
+        monkeypatch.setattr(emergent_pairs, "CONCEPTS_PER_REQUEST", 2)
+        monkeypatch.setattr(emergent_pairs, "MAX_CONCEPTS_PER_CALL", 3)
 
-        assert survey_concepts(knowledge) == 3
-        assert survey_concepts(knowledge, should_stop=lambda: True) == 0
+        assert update_emergent_pairs(knowledge) == 3
+        assert update_emergent_pairs(knowledge, should_stop=lambda: True) == 0
         survey(knowledge)
         assert len(pairs()) == 1
 
@@ -163,7 +163,7 @@ class TestEmergentRelationships:
 
     def test_stay_dismissed_however_often_they_are_found(self, client, near, knowledge):
         said = client.post(f"{EMERGENT}{near.pk}/dismiss")
-        Concept.objects.update(surveyed_hash="")
+        Concept.objects.update(pairing_input_hash="")
         survey(knowledge)
 
         assert said.json()["state"] == "dismissed"

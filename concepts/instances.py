@@ -1,4 +1,4 @@
-"""Writes to instances: taking a quote as evidence of a concept, and finding it again."""
+"""Writes to instances: adds quotes as evidence of concepts, and relocates them after edits."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from django.db import transaction
 
 from concepts.exceptions import QuoteNotFound
 from concepts.models import Instance
-from concepts.quoting import find_quote
+from concepts.quote_matching import find_quote
 from concepts.services import lock_concept
 from core.exceptions import InvalidInput
 from core.text import hash_text
@@ -23,8 +23,8 @@ MAX_QUOTE_CHARS = 5_000
 def add_instance(
     concept_id: UUID, quote: str, *, source_id: UUID | None = None, artifact_id: UUID | None = None
 ) -> tuple[Instance, bool]:
-    """Take a quote as evidence, and whether it is new. It is from one source, or from whichever
-    source of a document says it first; what is kept is how it stands there.
+    """Add a quote as evidence of a concept; return the instance and whether it is new. The quote
+    is looked up in one source, or in all sources of a document; the source's wording is stored.
 
     Raises:
         UnknownConcept: there is none of this id.
@@ -34,7 +34,7 @@ def add_instance(
     if len(quote) > MAX_QUOTE_CHARS:
         raise InvalidInput(f"A quote has {MAX_QUOTE_CHARS} characters at most.", field="quote")
     concept = lock_concept(concept_id)
-    sources = _sources_of(concept.artifact.index, source_id, artifact_id)
+    sources = _select_sources(concept.artifact.index, source_id, artifact_id)
     for source in sources:
         span = find_quote(source.text, quote)
         if span is not None:
@@ -56,32 +56,34 @@ def add_instance(
 
 
 def relocate_instances(artifact_id: UUID) -> int:
-    """Look anew for what was quoted from a document and does not stand where it did; how many
-    stand again. What the document does not say any more is marked lost, and kept.
+    """Search a changed document for its quotes again; return how many were found. A quote that the
+    document no longer contains is marked lost, and kept.
 
-    A row goes where another of its concept already has its place.
+    An instance is deleted if its concept already has another one at the new position.
     """
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
         if artifact is None or artifact.state != Artifact.State.PARSED:
             return 0
-        mine = Instance.objects.filter(artifact=artifact)
-        wanting = list(
-            (mine.displaced() | mine.filter(is_lost=True)).select_for_update(of=("self",))
+        instances = Instance.objects.filter(artifact=artifact)
+        stale_or_lost = list(
+            (instances.stale() | instances.filter(is_lost=True)).select_for_update(of=("self",))
         )
-        if not wanting:
+        if not stale_or_lost:
             return 0
         sources = list(Source.objects.filter(artifact=artifact).order_by("ordinal"))
-        return sum(_relocate(instance, sources) for instance in wanting)
+        return sum(_relocate(instance, sources) for instance in stale_or_lost)
 
 
-def displaced_artifacts() -> Iterable[UUID]:
-    """Documents from which something is quoted that no one has looked for since they changed."""
-    displaced = Instance.objects.displaced().filter(artifact__state=Artifact.State.PARSED)
+def find_artifacts_with_stale_instances() -> Iterable[UUID]:
+    """Ids of parsed documents with quotes not yet relocated since the document changed."""
+    displaced = Instance.objects.stale().filter(artifact__state=Artifact.State.PARSED)
     return displaced.order_by().values_list("artifact_id", flat=True).distinct()
 
 
-def _sources_of(index: str, source_id: UUID | None, artifact_id: UUID | None) -> Iterable[Source]:
+def _select_sources(
+    index: str, source_id: UUID | None, artifact_id: UUID | None
+) -> Iterable[Source]:
     if (source_id is None) == (artifact_id is None):
         raise InvalidInput("Name the source or the artifact it is from.", field="source")
     sources = Source.objects.filter(artifact__index=index).order_by("ordinal")
@@ -96,9 +98,9 @@ def _sources_of(index: str, source_id: UUID | None, artifact_id: UUID | None) ->
 
 def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
     # Where it stood before anything else: a document may say it twice.
-    nearest = sorted(sources, key=lambda source: source.pk != instance.source_id)
-    for source in nearest:
-        span = _find_near(source.text, instance)
+    ordered_sources = sorted(sources, key=lambda source: source.pk != instance.source_id)
+    for source in ordered_sources:
+        span = _locate_quote(source.text, instance)
         if span is None:
             continue
         start, end = span
@@ -119,7 +121,7 @@ def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
     return False
 
 
-def _find_near(text: str, instance: Instance) -> tuple[int, int] | None:
+def _locate_quote(text: str, instance: Instance) -> tuple[int, int] | None:
     start, end = instance.start_offset, instance.end_offset
     if text[start:end] == instance.quote:
         return start, end

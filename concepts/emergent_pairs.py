@@ -1,7 +1,7 @@
-"""Emergent relationships: concepts that lie near each other in the vector store, kept as pairs.
+"""Emergent relationships: stores pairs of concepts whose vectors are similar.
 
-Neighbours are asked of the store, a few for each concept, and only for concepts whose vector has
-changed since they were last asked for: the cost grows with the concepts, not with their pairs.
+The store is searched for a few neighbours of each concept whose vector changed since the last
+search, so the cost grows with the number of concepts, not with the number of pairs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,63 +13,73 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from concepts.exceptions import UnknownPair
+from concepts.exceptions import UnknownEmergentPair
 from concepts.models import Concept, EmergentPair, Relationship
-from concepts.services import relate
+from concepts.services import relate_concepts
 from indexing.models import IndexBuild, Node, NodeQuerySet
 from indexing.stores import Query, get_store
 from indexing.stores.base import DenseVector
 
-BATCH = 1_024  # concepts looked up together: finding what is due costs a look at all of them
-SLICE = 128  # of them, whose neighbours are asked for together
+MAX_CONCEPTS_PER_CALL = (
+    1_024  # concepts looked up together: finding what is due costs a look at all of them
+)
+CONCEPTS_PER_REQUEST = 128  # of them, whose neighbours are asked for together
 
 Pair = tuple[UUID, UUID]
 
 
-def unsurveyed(build: IndexBuild) -> NodeQuerySet:
-    """Synced concepts whose neighbours were not looked for since their vectors were made."""
-    known = Concept.objects.filter(pk=OuterRef("point_id"), surveyed_hash=OuterRef("input_hash"))
+def nodes_due_for_pairing(build: IndexBuild) -> NodeQuerySet:
+    """Nodes of concepts whose emergent pairs were not computed for their current vector."""
+    known = Concept.objects.filter(
+        pk=OuterRef("point_id"), pairing_input_hash=OuterRef("input_hash")
+    )
     nodes = Node.objects.filter(build=build, kind="concept", state=Node.State.SYNCED)
     there = Concept.objects.filter(pk=OuterRef("point_id"))
     return nodes.filter(Exists(there), ~Exists(known))
 
 
-def survey_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda: False) -> int:
-    """Look for the neighbours of the next few concepts, and keep the pairs that are near; how
-    many concepts were looked at. Only the live build says what is near.
+def update_emergent_pairs(
+    build: IndexBuild, should_stop: Callable[[], bool] = lambda: False
+) -> int:
+    """Recompute the emergent pairs of the next batch of changed concepts in the live build; return
+    how many concepts were processed (0 for any other build).
 
     Raises:
         StoreUnavailable: calling again goes on where this ended.
     """
     if build.index.live_build_id != build.pk or build.spec.concepts is None:
         return 0
-    due = list(unsurveyed(build).order_by("pk").values_list("point_id", "input_hash")[:BATCH])
+    due = list(
+        nodes_due_for_pairing(build)
+        .order_by("pk")
+        .values_list("point_id", "input_hash")[:MAX_CONCEPTS_PER_CALL]
+    )
     count = 0
-    for start in range(0, len(due), SLICE):
+    for start in range(0, len(due), CONCEPTS_PER_REQUEST):
         if should_stop():
             break
-        part = dict(due[start : start + SLICE])
-        _survey(build, part)
-        count += len(part)
+        concept_slice = dict(due[start : start + CONCEPTS_PER_REQUEST])
+        _update_pairs_of(build, concept_slice)
+        count += len(concept_slice)
     return count
 
 
-def _survey(build: IndexBuild, due: Mapping[UUID, str]) -> None:
+def _update_pairs_of(build: IndexBuild, due: Mapping[UUID, str]) -> None:
     vectors = _read_vectors(build, due)
-    near = _find_near(build, vectors)
+    near = _find_similar_pairs(build, vectors)
     with transaction.atomic():
         # Locked, and looked at again: one that changed or went meanwhile is asked for anew.
         locked = Concept.objects.select_for_update(of=("self",)).filter(pk__in=due).order_by("pk")
         ids = set(locked.values_list("pk", flat=True))
-        _keep_pairs(build, ids, vectors, near)
-        surveyed = [Concept(pk=pk, surveyed_hash=due[pk]) for pk in ids]
-        Concept.objects.bulk_update(surveyed, ["surveyed_hash"])
+        _save_pairs(build, ids, vectors, near)
+        surveyed = [Concept(pk=pk, pairing_input_hash=due[pk]) for pk in ids]
+        Concept.objects.bulk_update(surveyed, ["pairing_input_hash"])
 
 
 @transaction.atomic
 def accept_pair(pair_id: UUID, type_id: UUID, *, is_reversed: bool = False) -> Relationship:
-    """Make the relationship of a pair, from its first concept to its second unless reversed;
-    with that it is no longer emergent.
+    """Create a relationship from the first concept of a pair to the second, or reversed. The pair
+    is then no longer open.
 
     Raises:
         UnknownPair: there is none of this id.
@@ -79,13 +89,13 @@ def accept_pair(pair_id: UUID, type_id: UUID, *, is_reversed: bool = False) -> R
     source, target = pair.first, pair.second
     if is_reversed:
         source, target = target, source
-    edge, _ = relate(source.artifact.index, source.pk, type_id, target.pk)
+    edge, _ = relate_concepts(source.artifact.index, source.pk, type_id, target.pk)
     return edge
 
 
 @transaction.atomic
 def dismiss_pair(pair_id: UUID) -> EmergentPair:
-    """Have a pair no longer shown, for as long as its concepts stay near.
+    """Dismiss a pair: it is no longer listed as open while its concepts stay similar.
 
     Raises:
         UnknownPair: there is none of this id.
@@ -101,7 +111,7 @@ def _lock_pair(pair_id: UUID) -> EmergentPair:
     rows = rows.select_related("first__artifact", "second__artifact")
     pair = rows.filter(pk=pair_id).first()
     if pair is None:
-        raise UnknownPair(field="id")
+        raise UnknownEmergentPair(field="id")
     return pair
 
 
@@ -110,28 +120,30 @@ def _read_vectors(build: IndexBuild, ids: Mapping[UUID, str]) -> dict[UUID, Dens
     return {pk: point.dense for pk, point in stored.items() if point.dense is not None}
 
 
-def _find_near(build: IndexBuild, vectors: Mapping[UUID, DenseVector]) -> dict[Pair, float]:
+def _find_similar_pairs(
+    build: IndexBuild, vectors: Mapping[UUID, DenseVector]
+) -> dict[Pair, float]:
     collection = build.collection("concept")
     most = settings.STRATA_EMERGENT_NEIGHBOURS + 1  # each finds itself
     least = settings.STRATA_EMERGENT_SIMILARITY
     queries = [Query(dense=vector, limit=most, min_score=least) for vector in vectors.values()]
     answers = get_store().search_many([(collection, query) for query in queries])
     return {
-        _in_order(concept_id, point.id): point.score
+        _order_pair(concept_id, point.id): point.score
         for concept_id, points in zip(vectors, answers, strict=True)
         for point in points
         if point.id != concept_id
     }
 
 
-def _keep_pairs(
+def _save_pairs(
     build: IndexBuild,
     ids: set[UUID],
     vectors: Mapping[UUID, DenseVector],
     near: Mapping[Pair, float],
 ) -> None:
-    """Pairs of these concepts that are near any more, in either's neighbourhood, and no others."""
-    held = {(row.first_id, row.second_id): row for row in EmergentPair.objects.touching(ids)}
+    """Store the pairs of these concepts that are still similar; delete their other pairs."""
+    held = {(row.first_id, row.second_id): row for row in EmergentPair.objects.involving(ids)}
     ends = {end for pair in held.keys() - near.keys() for end in pair} - vectors.keys()
     known = {**vectors, **_read_vectors(build, dict.fromkeys(ends, ""))}
     similarities = dict(near)
@@ -160,7 +172,7 @@ def _keep_pairs(
     )
 
 
-def _in_order(one: UUID, other: UUID) -> Pair:
+def _order_pair(one: UUID, other: UUID) -> Pair:
     return (one, other) if one < other else (other, one)
 
 

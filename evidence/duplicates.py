@@ -1,8 +1,7 @@
-"""Whether two findings say the same.
+"""Finds duplicate findings by comparing the embeddings of their chunks.
 
-A finding is as similar to another as its least similar chunk is: it says nothing new where each of
-its chunks has a twin in the other. For findings of one chunk, and most are, that is the cosine of
-the two.
+The similarity of a finding to another is the lowest, over its chunks, of the best cosine with the
+other's chunks. For findings of one chunk, which most are, it is the cosine of the two.
 """
 
 import hashlib
@@ -24,23 +23,23 @@ from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Match, Query, ScoredPoint, get_store
 
-CANDIDATES = 20  # of one chunk; each above the threshold, of which no two should be
+CANDIDATES_PER_CHUNK = 20  # of one chunk; each above the threshold, of which no two should be
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class Duplicate:
     artifact_id: UUID
     similarity: float  # cosine
 
 
-def name_space(spec: IndexSpec) -> str:
-    """The same for recipes whose vectors compare chunk by chunk."""
-    said = [spec.embedding.model_dump(mode="json"), spec.chunks.model_dump(mode="json")]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+def hash_vector_space(spec: IndexSpec) -> str:
+    """Hash of the embedding and chunk settings; vectors compare only if it is equal."""
+    settings = [spec.embedding.model_dump(mode="json"), spec.chunks.model_dump(mode="json")]
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def embed_contents(contents: Sequence[tuple[str, TextContent]], build: IndexBuild) -> list[Vectors]:
-    """What the build would embed of each title and content: (chunks, dimension), unit vectors.
+    """Embed the chunks of each title and content: unit vectors, (chunks, dimension) each.
 
     Raises:
         EmbeddingUnavailable, ModelUnavailable: retry helps.
@@ -59,18 +58,18 @@ def embed_contents(contents: Sequence[tuple[str, TextContent]], build: IndexBuil
             for index, text in enumerate(content.pages)
             for span in split_into_sources(text)
         ]
-        drafts.append(_draft_texts(artifact, sources, build))
+        drafts.append(_chunk_texts(artifact, sources, build))
     return _embed(drafts, build)
 
 
 def embed_artifact(artifact: Artifact, build: IndexBuild) -> Vectors:
-    """As ``embed_contents``, of an artifact that is stored."""
-    [vectors] = _embed([_draft_texts(artifact, artifact.sources.all(), build)], build)
+    """As ``embed_contents``, for a stored artifact."""
+    [vectors] = _embed([_chunk_texts(artifact, artifact.sources.all(), build)], build)
     return vectors
 
 
-def _draft_texts(artifact: Artifact, sources: Iterable[Source], build: IndexBuild) -> list[str]:
-    """Of one strategy: another's chunks would say the same once more."""
+def _chunk_texts(artifact: Artifact, sources: Iterable[Source], build: IndexBuild) -> list[str]:
+    """Texts to embed, of the first strategy only: other strategies cut the same text again."""
     strategy = build.spec.chunks.strategies[0].name
     drafts = draft_chunks(artifact, sources, build)
     return [embedded_text(each.context, each.text) for each in drafts if each.strategy == strategy]
@@ -84,21 +83,21 @@ def _embed(drafts: Sequence[Sequence[str]], build: IndexBuild) -> list[Vectors]:
     return np.split(vectors, ends[:-1])
 
 
-class Known:
-    """All findings of an index that others are compared with: those the vector store holds, and
-    those that were given since. Only as long as no one else adds any."""
+class DuplicateFinder:
+    """Finds duplicates among all findings of an index: those in the vector store, and those added
+    since. Valid only while no other process adds findings."""
 
     def __init__(self, build: IndexBuild, threshold: float) -> None:
         self._build = build
         self._threshold = threshold
-        self._recent = _Stacked(_read_recent(build))
-        self._given: dict[UUID, Vectors] = {}  # since then
-        self._gone: set[UUID] = set()  # since then
-        self._stored: list[list[dict[UUID, float]]] = []
+        self._recent_vectors = _VectorMatrix(_read_recent(build))
+        self._added: dict[UUID, Vectors] = {}  # since then
+        self._removed_ids: set[UUID] = set()  # since then
+        self._store_scores: list[list[dict[UUID, float]]] = []
 
-    def look_up(self, findings: Sequence[Vectors]) -> None:
-        """Ask the vector store for the twins of all these at once; ``find_twin`` goes by their
-        positions."""
+    def search_store(self, findings: Sequence[Vectors]) -> None:
+        """Search the vector store for duplicates of all these findings at once;
+        ``find_near_duplicate`` refers to them by position."""
         spec = self._build.spec
         collection = self._build.collection("chunk")
         of_strategy = Match("strategy", (spec.chunks.strategies[0].name,))
@@ -106,7 +105,10 @@ class Known:
             (
                 collection,
                 Query(
-                    dense=vector, filter=of_strategy, limit=CANDIDATES, min_score=self._threshold
+                    dense=vector,
+                    filter=of_strategy,
+                    limit=CANDIDATES_PER_CHUNK,
+                    min_score=self._threshold,
                 ),
             )
             for vectors in findings
@@ -116,57 +118,57 @@ class Known:
         found = [[_best_by_artifact(next(answers)) for _ in vectors] for vectors in findings]
         candidates = {pk for chunks in found for scores in chunks for pk in scores}
         # A point outlives its artifact for a moment, and what it said before an edit.
-        standing = set(
+        current_ids = set(
             Artifact.objects.filter(index=self._build.index_id, pk__in=candidates)
-            .exclude(pk__in=self._recent.artifact_ids & candidates)
+            .exclude(pk__in=self._recent_vectors.artifact_ids & candidates)
             .values_list("pk", flat=True)
         )
-        self._stored = [
-            [{pk: score for pk, score in scores.items() if pk in standing} for scores in chunks]
+        self._store_scores = [
+            [{pk: score for pk, score in scores.items() if pk in current_ids} for scores in chunks]
             for chunks in found
         ]
 
-    def find_same(self, content: TextContent) -> Twin | None:
-        """The same to the letter."""
+    def find_exact_duplicate(self, content: TextContent) -> Duplicate | None:
+        """A stored finding with exactly the same text."""
         alike = Artifact.objects.filter(index=self._build.index_id, sha256=content.sha256)
         artifact_id = alike.order_by("created_at").values_list("pk", flat=True).first()
-        return None if artifact_id is None else Twin(artifact_id, 1.0)
+        return None if artifact_id is None else Duplicate(artifact_id, 1.0)
 
-    def find_twin(self, position: int, vectors: Vectors) -> Twin | None:
+    def find_near_duplicate(self, position: int, vectors: Vectors) -> Duplicate | None:
         """The finding most similar to this one, where it reaches the threshold."""
-        similarities = self._recent.compare(vectors)
-        chunks = self._stored[position]
+        similarities = self._recent_vectors.compare(vectors)
+        chunks = self._store_scores[position]
         for pk in set.intersection(*(set(scores) for scores in chunks)):
             similarities[pk] = min(scores[pk] for scores in chunks)
-        for pk, theirs in self._given.items():
+        for pk, theirs in self._added.items():
             similarities[pk] = float((theirs @ vectors.T).max(axis=0).min())
         alike = [
             (score, pk)
             for pk, score in similarities.items()
-            if score >= self._threshold and pk not in self._gone
+            if score >= self._threshold and pk not in self._removed_ids
         ]
         if not alike:
             return None
         similarity, artifact_id = max(alike)
-        return Twin(artifact_id, min(similarity, 1.0))
+        return Duplicate(artifact_id, min(similarity, 1.0))
 
     def add(self, artifact_id: UUID, vectors: Vectors) -> None:
-        """A finding that is stored from now on, in place of what it was before."""
-        self.forget(artifact_id)
-        self._gone.discard(artifact_id)
-        self._given[artifact_id] = vectors
+        """Add a finding, or replace its earlier vectors."""
+        self.remove(artifact_id)
+        self._removed_ids.discard(artifact_id)
+        self._added[artifact_id] = vectors
 
-    def forget(self, artifact_id: UUID) -> None:
-        """Compare with this finding no more."""
-        self._gone.add(artifact_id)
-        self._given.pop(artifact_id, None)
-        for chunks in self._stored:
+    def remove(self, artifact_id: UUID) -> None:
+        """Exclude a finding from all further comparisons."""
+        self._removed_ids.add(artifact_id)
+        self._added.pop(artifact_id, None)
+        for chunks in self._store_scores:
             for scores in chunks:
                 scores.pop(artifact_id, None)
 
 
-class _Stacked:
-    """Findings in one matrix, for one multiplication to compare with all."""
+class _VectorMatrix:
+    """The vectors of many findings stacked in one matrix, compared by one multiplication."""
 
     def __init__(self, findings: dict[UUID, Vectors]) -> None:
         self.artifact_ids = findings.keys()
@@ -190,11 +192,11 @@ def _best_by_artifact(points: Sequence[ScoredPoint]) -> dict[UUID, float]:
 
 
 def _read_recent(build: IndexBuild) -> dict[UUID, Vectors]:
-    space = name_space(build.spec)
+    space = hash_vector_space(build.spec)
     findings = {}
     rows = RecentEvidence.objects.filter(artifact__index=build.index_id)
     for row in rows.select_related("artifact").order_by("pk"):
-        if row.space == space:
+        if row.vector_space_hash == space:
             findings[row.pk] = row.read_vectors()
         else:  # another build answers since
             findings[row.pk] = embed_artifact(row.artifact, build)

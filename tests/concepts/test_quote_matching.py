@@ -1,6 +1,6 @@
 import pytest
 
-from concepts.quoting import find_quote
+from concepts.quote_matching import find_quote
 
 TEXT = "The “grey heron” stands\n  in the shal­lows – at dawn. Cafe\u0301 ﬁsh, STRASSE."
 
