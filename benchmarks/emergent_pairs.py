@@ -1,9 +1,8 @@
-"""``manage.py update_emergent_pairs`` of concepts nobody has compared yet, in a process of its own.
+"""``manage.py update_emergent_pairs`` of concepts that were never compared, in its own process.
 
-``python -m benchmarks.emergent_pairs CONCEPTS`` fills the index ``knowledge`` of ``STRATA_DATA_DIR``:
-rows and points are written at once and their vectors drawn, half of them alone, the others in
-groups of four that lie near each other.
-"""
+``python -m benchmarks.emergent_pairs CONCEPTS`` fills the index ``knowledge`` of
+``STRATA_DATA_DIR``: rows and points are written at once and their vectors drawn, half of them
+alone, the others in groups of four that lie near each other."""
 
 import os
 import subprocess

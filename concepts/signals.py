@@ -4,7 +4,7 @@
     Source saved     -> commit -> tasks.relocate_instances
     either           -> commit -> tasks.extract_concepts where the spec asks for it
     each minute (beat)         -> tasks.reconcile_concepts   whatever no signal woke; and:
-    concepts synced           -> tasks.update_emergent_pairs  their neighbours kept as emergent pairs
+    concepts synced            -> tasks.update_emergent_pairs  near pairs kept for review
 
 Concepts and relationship types are planned as any artifact is: ``indexing/signals.py``. What is
 quoted from a document goes with the document.

@@ -1,7 +1,7 @@
 """All background workers of the process, listed so that they can be stopped."""
 
 from concepts.tasks import extraction_worker, pairing_worker
-from evaluation.tasks import evaluating, promoting
+from evaluation.tasks import evaluation_worker, promotion_worker
 from indexing.tasks import regenerating, syncing
 from summaries.tasks import writing
 from webhooks.tasks import delivery_worker
@@ -10,9 +10,9 @@ BACKGROUND_WORKERS = (
     syncing,
     writing,
     delivery_worker,
-    promoting,
+    promotion_worker,
     regenerating,
-    evaluating,
+    evaluation_worker,
     pairing_worker,
     extraction_worker,
 )

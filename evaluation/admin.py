@@ -1,4 +1,4 @@
-"""Measurements and verdicts in the admin: to look at, and to delete."""
+"""Admin pages of judgements and evaluation runs: read-only, with deletion."""
 
 from django.contrib import admin
 from django.urls import reverse
@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from core.admin import LookedAt
 from documents.admin import IndexFilter
 from evaluation.models import EvaluationRun, Judgement
-from evaluation.report import say_measure
+from evaluation.report import format_measure_name
 
 
 @admin.register(Judgement)
@@ -24,7 +24,7 @@ class JudgementAdmin(LookedAt):
 @admin.register(EvaluationRun)
 class EvaluationRunAdmin(LookedAt):
     list_display = [
-        "created_at", "index", "build_number", "measured", "state", "progress", "query_count",
+        "created_at", "index", "build_number", "first_measure", "state", "progress", "query_count",
         "report", "asked_by",
     ]  # fmt: skip
     list_filter = ["state", "source", IndexFilter]
@@ -35,12 +35,12 @@ class EvaluationRunAdmin(LookedAt):
     exclude = ["queries", "qrels", "details", "lease_token", "leased_until"]
 
     @admin.display(description="first measure")
-    def measured(self, run: EvaluationRun) -> str:
+    def first_measure(self, run: EvaluationRun) -> str:
         if not run.results:
             return ", ".join(run.systems)
         first = run.measures[0]
         values = (f"{row['system']} {row['measures'][first]:.4f}" for row in run.results)
-        return f"{say_measure(first)}: {', '.join(values)}"
+        return f"{format_measure_name(first)}: {', '.join(values)}"
 
     @admin.display(description="answers")
     def progress(self, run: EvaluationRun) -> str:

@@ -1,20 +1,19 @@
-"""How far chance explains a difference between two systems, asked the same queries."""
+"""Bootstrap confidence intervals for the difference between two systems on the same queries."""
 
 from collections.abc import Iterable
 
 import numpy as np
 
-RESAMPLES = 10_000
-CONFIDENCE = 0.95
+RESAMPLE_COUNT = 10_000
+CONFIDENCE_LEVEL = 0.95
 _SEED = 1993
-_BLOCK = 500  # resamples drawn at once, to bound the memory they take
+_RESAMPLES_PER_BLOCK = 500  # resamples drawn at once, to bound the memory they take
 
 
-def bootstrap_interval(differences: Iterable[float]) -> tuple[float, float]:
-    """The percentile interval of the mean of paired differences: 95 of 100 samples of as many
-    queries as these, drawn from them with replacement, have their mean within it.
+def bootstrap_confidence_interval(differences: Iterable[float]) -> tuple[float, float]:
+    """Return the 95 % bootstrap percentile interval of the mean of paired differences.
 
-    The same for the same differences each time.
+    The random seed is fixed: the same differences give the same interval.
 
     Source:
         Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13; for
@@ -25,10 +24,12 @@ def bootstrap_interval(differences: Iterable[float]) -> tuple[float, float]:
     random = np.random.default_rng(_SEED)
     means = np.concatenate(
         [
-            sample[random.integers(len(sample), size=(_BLOCK, len(sample)))].mean(axis=1)
-            for _ in range(RESAMPLES // _BLOCK)
+            sample[random.integers(len(sample), size=(_RESAMPLES_PER_BLOCK, len(sample)))].mean(
+                axis=1
+            )
+            for _ in range(RESAMPLE_COUNT // _RESAMPLES_PER_BLOCK)
         ]
     )
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - CONFIDENCE_LEVEL) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)

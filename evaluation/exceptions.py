@@ -1,4 +1,4 @@
-"""Conditions met with judgements and evaluations."""
+"""Errors of judgements and evaluation runs."""
 
 from core.exceptions import StrataError
 
@@ -16,4 +16,4 @@ class UnknownRun(StrataError):
 
 
 class RunTakenOver(Exception):
-    """Someone else measures this run now, or it was deleted."""
+    """Another worker has claimed this run, or it was deleted."""

@@ -1,25 +1,25 @@
-"""Runs as the API says them, and those of the same queries over time."""
+"""Evaluation runs as the API returns them, and the earlier runs of the same queries."""
 
 from typing import Any
 
 from evaluation.models import EvaluationRun
 
-MOST_EARLIER = 50
+MAX_EARLIER_RUNS = 50
 
 
-def earlier_runs(run: EvaluationRun) -> list[EvaluationRun]:
-    """Finished ones that it compares with, the oldest first; the last fifty before it."""
+def find_earlier_runs(run: EvaluationRun) -> list[EvaluationRun]:
+    """Return the last fifty comparable finished runs before this one, oldest first."""
     before = (
-        EvaluationRun.objects.light()
+        EvaluationRun.objects.without_large_fields()
         .comparable_to(run)
         .exclude(pk=run.pk)
         .filter(created_at__lte=run.created_at)
         .order_by("-created_at", "-pk")
     )
-    return list(before[:MOST_EARLIER])[::-1]
+    return list(before[:MAX_EARLIER_RUNS])[::-1]
 
 
-def describe_run(run: EvaluationRun) -> dict[str, Any]:
+def render_run(run: EvaluationRun) -> dict[str, Any]:
     error = {"code": run.error_code, "detail": run.error_detail} if run.error_code else None
     return {
         "id": str(run.pk),

@@ -1,4 +1,4 @@
-"""Systems ask every judged query, and what they rank is measured."""
+"""Run every judged query on every system, and measure the rankings with ir_measures."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,35 +8,36 @@ from typing import Any
 import numpy as np
 
 from core.exceptions import InvalidInput
-from evaluation.bootstrap import bootstrap_interval
-from evaluation.judgements import Judgements, name_page
-from evaluation.systems import RANKED, Place, System
+from evaluation.bootstrap import bootstrap_confidence_interval
+from evaluation.judged_queries import JudgedQueries, format_page_name
+from evaluation.systems import RANKING_DEPTH, EvaluatedSystem, HitLocation
 
 DEFAULT_MEASURES = ("nDCG@10", "R@100", "RR")
-SHOWN = 5  # of a query's ranking, kept for people to look at
+TOP_HIT_COUNT = 5  # of a query's ranking, kept for people to look at
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What one system did. ``values``: by measure, one for each query in their order.
-    ``milliseconds``: of a first page for each. ``best``: where its first hits were, by query."""
+class SystemMeasurement:
+    """The measurements of one system. ``values_by_measure``: for each measure one value a query, in
+    query order. ``latencies_ms``: of each query's first page. ``top_locations``: of each query's
+    first hits."""
 
     system: str
-    values: dict[str, list[float]]
-    milliseconds: list[float]
-    best: dict[str, list[Place]]
+    values_by_measure: dict[str, list[float]]
+    latencies_ms: list[float]
+    top_locations: dict[str, list[HitLocation]]
 
     @property
     def means(self) -> dict[str, float]:
-        return {name: float(np.mean(values)) for name, values in self.values.items()}
+        return {name: float(np.mean(values)) for name, values in self.values_by_measure.items()}
 
-    def percentile_ms(self, percent: float) -> float:
-        return float(np.percentile(self.milliseconds, percent))
+    def latency_percentile_ms(self, percent: float) -> float:
+        return float(np.percentile(self.latencies_ms, percent))
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """Of one measure, system − baseline, with its interval of confidence."""
+class SystemDifference:
+    """One measure's difference (system − baseline) with its confidence interval."""
 
     baseline: float
     system: float
@@ -46,15 +47,15 @@ class Difference:
 
     @property
     def is_significant(self) -> bool:
-        """Whether chance does not explain it: the interval leaves zero out."""
+        """Whether the confidence interval excludes zero."""
         return self.low > 0 or self.high < 0
 
 
 @dataclass(slots=True)
-class _Asked:
-    run: dict[str, dict[str, float]] = field(default_factory=dict)  # as ir_measures takes it
-    milliseconds: list[float] = field(default_factory=list)
-    best: dict[str, list[Place]] = field(default_factory=dict)
+class _SystemAnswers:
+    ranks: dict[str, dict[str, float]] = field(default_factory=dict)  # as ir_measures takes it
+    latencies_ms: list[float] = field(default_factory=list)
+    top_locations: dict[str, list[HitLocation]] = field(default_factory=dict)
 
 
 def parse_measures(names: Iterable[str]) -> list[Any]:
@@ -80,67 +81,77 @@ def parse_measures(names: Iterable[str]) -> list[Any]:
 
 
 def measure_systems(
-    systems: Sequence[System],
-    judged: Judgements,
+    systems: Sequence[EvaluatedSystem],
+    judged: JudgedQueries,
     *,
     measures: Sequence[str] = DEFAULT_MEASURES,
-    before_each: Callable[[], None] = lambda: None,
-) -> list[Measured]:
-    """Have every system answer every query, turn by turn, so that whatever else the machine does
-    meets them all.
+    before_each_answer: Callable[[], None] = lambda: None,
+) -> list[SystemMeasurement]:
+    """Run every query on every system. The systems alternate query by query, so that other load on
+    the machine affects all of them alike.
 
-    ``judged`` names artifacts by their ids. ``before_each`` is called before each answer; what it
-    raises ends it. Raises whatever the systems do.
-    """
+    ``judged`` names artifacts by their ids. ``before_each_answer`` is called before each answer;
+    what it raises ends it. Raises whatever the systems do."""
     parsed = parse_measures(measures)
-    asked = {system.name: _Asked() for system in systems}
+    answers_by_system = {system.name: _SystemAnswers() for system in systems}
     for system in systems:  # loads the models
-        system.ask(next(iter(judged.queries.values())))
+        system.answer_first_page(next(iter(judged.queries.values())))
     for query_id, query in judged.queries.items():
         for system in systems:
-            before_each()
-            each = asked[system.name]
+            before_each_answer()
+            each = answers_by_system[system.name]
             started = time.perf_counter()
-            system.ask(query)
-            each.milliseconds.append((time.perf_counter() - started) * 1_000)
-            places = rank_places(system.rank(query), judged.qrels[query_id])
+            system.answer_first_page(query)
+            each.latencies_ms.append((time.perf_counter() - started) * 1_000)
+            places = deduplicate_locations(system.rank_locations(query), judged.qrels[query_id])
             # Ranks, not scores: equal scores would be put in an order of their own.
-            each.run[query_id] = {key: float(-rank) for rank, key in enumerate(places)}
-            each.best[query_id] = list(places.values())[:SHOWN]
+            each.ranks[query_id] = {key: float(-rank) for rank, key in enumerate(places)}
+            each.top_locations[query_id] = list(places.values())[:TOP_HIT_COUNT]
     return [
-        Measured(name, measure_queries(parsed, judged, each.run), each.milliseconds, each.best)
-        for name, each in asked.items()
+        SystemMeasurement(
+            name,
+            compute_measures(parsed, judged, each.ranks),
+            each.latencies_ms,
+            each.top_locations,
+        )
+        for name, each in answers_by_system.items()
     ]
 
 
-def rank_places(found: Iterable[Place], judged: Mapping[str, int]) -> dict[str, Place]:
-    """The best places by what was judged: the page where that page was, else its artifact. Each
-    once, as many as measures look at."""
-    ranked: dict[str, Place] = {}
-    for place in found:
+def deduplicate_locations(
+    locations: Iterable[HitLocation], grades: Mapping[str, int]
+) -> dict[str, HitLocation]:
+    """Rank each judged page or artifact once, best first, down to ``RANKING_DEPTH``. A hit counts
+    for its page if that page was judged, and otherwise for its artifact."""
+    ranked: dict[str, HitLocation] = {}
+    for place in locations:
         key = place.artifact_id
         if place.page_index is not None:
-            page = name_page(place.artifact_id, place.page_index)
-            key = page if page in judged else key
+            page = format_page_name(place.artifact_id, place.page_index)
+            key = page if page in grades else key
         ranked.setdefault(key, place)
-        if len(ranked) == RANKED:
+        if len(ranked) == RANKING_DEPTH:
             break
     return ranked
 
 
-def compare(system: Measured, baseline: Measured) -> dict[str, Difference]:
-    """By measure, for two that answered the same queries."""
+def compare_to_baseline(
+    system: SystemMeasurement, baseline: SystemMeasurement
+) -> dict[str, SystemDifference]:
+    """Return the difference by measure of two systems that answered the same queries."""
     return {
-        name: measure_difference(baseline.values[name], values)
-        for name, values in system.values.items()
+        name: measure_system_difference(baseline.values_by_measure[name], values)
+        for name, values in system.values_by_measure.items()
     }
 
 
-def measure_difference(baseline: Sequence[float], system: Sequence[float]) -> Difference:
-    """Of one measure, given for the same queries in the same order."""
+def measure_system_difference(
+    baseline: Sequence[float], system: Sequence[float]
+) -> SystemDifference:
+    """Compare one measure's values, given for the same queries in the same order."""
     differences = np.asarray(system, dtype=np.float64) - np.asarray(baseline, dtype=np.float64)
-    low, high = bootstrap_interval(differences)
-    return Difference(
+    low, high = bootstrap_confidence_interval(differences)
+    return SystemDifference(
         baseline=float(np.mean(baseline)),
         system=float(np.mean(system)),
         difference=float(differences.mean()),
@@ -149,10 +160,10 @@ def measure_difference(baseline: Sequence[float], system: Sequence[float]) -> Di
     )
 
 
-def measure_queries(
-    measures: Sequence[Any], judged: Judgements, run: Mapping[str, Mapping[str, float]]
+def compute_measures(
+    measures: Sequence[Any], judged: JudgedQueries, run: Mapping[str, Mapping[str, float]]
 ) -> dict[str, list[float]]:
-    """By measure, a value for each query in their order. ``run``: query id -> document -> score."""
+    """Return each measure's values in query order. ``run``: query id -> document -> score."""
     import ir_measures
 
     values: dict[str, dict[str, float]] = {str(measure): {} for measure in measures}

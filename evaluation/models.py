@@ -1,4 +1,4 @@
-"""Verdicts on what was found, and measurements of what is found."""
+"""Judgements of hits by people, and evaluation runs with their results."""
 
 import uuid
 
@@ -11,7 +11,7 @@ from indexing.models import Index
 
 
 class Judgement(models.Model):
-    """Someone's verdict on a hit: whether it answers the query. The last one counts."""
+    """A person's judgement whether a hit answers its query. Only the latest one is stored."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="+")
@@ -47,26 +47,26 @@ class Judgement(models.Model):
 
 class EvaluationRunQuerySet(models.QuerySet["EvaluationRun"]):
     def claimable(self) -> "EvaluationRunQuerySet":
-        """Asked for and not over, and no worker is at them; the oldest first."""
+        """Unfinished runs that no worker holds, oldest first."""
         open_states = [EvaluationRun.State.QUEUED, EvaluationRun.State.RUNNING]
         free = Q(leased_until=None) | Q(leased_until__lt=Now())
         return self.filter(free, state__in=open_states).order_by("created_at", "pk")
 
     def comparable_to(self, run: "EvaluationRun") -> "EvaluationRunQuerySet":
-        """Finished runs of the same queries, judged the same, on the same index; itself too."""
+        """Finished runs with the same queries and qrels on the same index, including this run."""
         return self.filter(
             index=run.index_id,
             judgements_hash=run.judgements_hash,
             state=EvaluationRun.State.DONE,
         ).order_by("created_at", "pk")
 
-    def light(self) -> "EvaluationRunQuerySet":
-        """Without what grows with the queries."""
+    def without_large_fields(self) -> "EvaluationRunQuerySet":
+        """Defer the fields whose size grows with the number of queries."""
         return self.defer("queries", "qrels", "details")
 
 
 class EvaluationRun(models.Model):
-    """A measurement that was asked for: its queries, how far it is, what came of it."""
+    """A requested evaluation: its judged queries, progress and results."""
 
     class State(models.TextChoices):
         QUEUED = "queued"

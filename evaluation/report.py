@@ -1,4 +1,4 @@
-"""A run as one page of HTML that needs nothing else: no script, no font, no network.
+"""Render an evaluation run as one self-contained HTML page: no script, no font, no network.
 
 Plots are SVG inside it, laid out here in a box of ``WIDTH`` by ``HEIGHT`` units and drawn by
 ``templates/evaluation/report.html``.
@@ -11,18 +11,18 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from core.exceptions import InvalidInput
-from evaluation.history import earlier_runs
+from evaluation.history import find_earlier_runs
 from evaluation.models import EvaluationRun
 
 WIDTH, HEIGHT = 720, 200
-_SHOWN = 15  # queries of a kind
-_MAX_STEP = 24  # from one bar to the next
+_SHOWN_QUERY_COUNT = 15  # queries of a kind
+_MAX_BAR_STEP = 24  # from one bar to the next
 _BAR_GAP = 0.15  # of that
 _MEASURE_NAMES = {"RR": "MRR"}
 
 
-def say_measure(name: str) -> str:
-    """As people say it: recall@100 for R@100, MRR for RR."""
+def format_measure_name(name: str) -> str:
+    """Return the common name of a measure: recall@100 for R@100, MRR for RR."""
     return f"recall@{name[2:]}" if name.startswith("R@") else _MEASURE_NAMES.get(name, name)
 
 
@@ -41,19 +41,22 @@ def render_report(run: EvaluationRun) -> str:
         "evaluation/report.html",
         {
             "run": run,
-            "first": say_measure(first),
-            "measures": [say_measure(name) for name in run.measures],
-            "rows": [_make_row(row, run) for row in run.results],
+            "first": format_measure_name(first),
+            "measures": [format_measure_name(name) for name in run.measures],
+            "rows": [_make_system_row(row, run) for row in run.results],
             "spreads": [
-                Spread.of(system, by_measure[first]) for system, by_measure in values.items()
+                ValueDistribution.from_values(system, by_measure[first])
+                for system, by_measure in values.items()
             ],
             "changes": [
-                Change.of(run, system, by_measure[first], values[run.baseline][first])
+                QueryDifferences.from_values(
+                    run, system, by_measure[first], values[run.baseline][first]
+                )
                 for system, by_measure in values.items()
                 if run.baseline and system != run.baseline
             ],
-            "worst": _find_worst(run, values, first),
-            "history": History.of(run, first),
+            "worst": _find_worst_queries(run, values, first),
+            "history": MeasureHistory.from_runs(run, first),
             "width": WIDTH,
             "height": HEIGHT,
         },
@@ -63,7 +66,7 @@ def render_report(run: EvaluationRun) -> str:
 # --- Figures ---------------------------------------------------------------------------------
 
 
-def _make_row(result: Mapping[str, Any], run: EvaluationRun) -> dict[str, Any]:
+def _make_system_row(result: Mapping[str, Any], run: EvaluationRun) -> dict[str, Any]:
     differences = result.get("differences", {})
     return {
         "system": result["system"],
@@ -91,53 +94,53 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """How many queries have at least such a value: all of them in falling order, as a line."""
+class ValueDistribution:
+    """One system's values of all queries in descending order, plotted as a line."""
 
     system: str
     points: str
-    perfect: int
-    zero: int
+    perfect_count: int
+    zero_count: int
 
     @classmethod
-    def of(cls, system: str, values: Sequence[float]) -> "Spread":
-        falling = sorted(values, reverse=True)
-        step = WIDTH / max(len(falling), 1)
+    def from_values(cls, system: str, values: Sequence[float]) -> "ValueDistribution":
+        descending = sorted(values, reverse=True)
+        step = WIDTH / max(len(descending), 1)
         corners = []
-        for n, value in enumerate(falling):
+        for n, value in enumerate(descending):
             y = HEIGHT * (1 - value)
             corners += [f"{n * step:.1f},{y:.1f}", f"{(n + 1) * step:.1f},{y:.1f}"]
         return cls(
             system=system,
             points=" ".join(corners),
-            perfect=sum(value >= 1 for value in values),
-            zero=sum(value <= 0 for value in values),
+            perfect_count=sum(value >= 1 for value in values),
+            zero_count=sum(value <= 0 for value in values),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Query by query, what a system gains or loses to the baseline: greatest gains first."""
+class QueryDifferences:
+    """Each query's gain or loss against the baseline, greatest gains first."""
 
     system: str
     bars: list[Bar]
-    gained: int
-    lost: int
+    gained_count: int
+    lost_count: int
     gains: list[dict[str, Any]]
     losses: list[dict[str, Any]]
 
     @classmethod
-    def of(
+    def from_values(
         cls, run: EvaluationRun, system: str, values: Sequence[float], baseline: Sequence[float]
-    ) -> "Change":
+    ) -> "QueryDifferences":
         order: list[str] = run.details["queries"]
         differences = [
             (value - before, query_id)
             for value, before, query_id in zip(values, baseline, order, strict=True)
         ]
-        falling = sorted(differences, key=lambda each: -each[0])
-        changed = [each for each in falling if each[0] != 0]
-        step = min(WIDTH / max(len(changed), 1), _MAX_STEP)
+        descending = sorted(differences, key=lambda each: -each[0])
+        changed = [each for each in descending if each[0] != 0]
+        step = min(WIDTH / max(len(changed), 1), _MAX_BAR_STEP)
         middle = HEIGHT / 2
         bars = [
             Bar(
@@ -151,31 +154,39 @@ class Change:
             for n, (difference, query_id) in enumerate(changed)
         ]
         returned = run.details["returned"]
-        gains = [each for each in changed if each[0] > 0 and each[1] in returned][:_SHOWN]
-        losses = [each for each in changed[::-1] if each[0] < 0 and each[1] in returned][:_SHOWN]
+        gains = [each for each in changed if each[0] > 0 and each[1] in returned][
+            :_SHOWN_QUERY_COUNT
+        ]
+        losses = [each for each in changed[::-1] if each[0] < 0 and each[1] in returned][
+            :_SHOWN_QUERY_COUNT
+        ]
         shown = [run.baseline, system]
         return cls(
             system=system,
             bars=bars,
-            gained=sum(difference > 0 for difference, _ in changed),
-            lost=sum(difference < 0 for difference, _ in changed),
-            gains=[_look_at(run, query_id, shown, difference) for difference, query_id in gains],
-            losses=[_look_at(run, query_id, shown, difference) for difference, query_id in losses],
+            gained_count=sum(difference > 0 for difference, _ in changed),
+            lost_count=sum(difference < 0 for difference, _ in changed),
+            gains=[
+                _describe_query(run, query_id, shown, difference) for difference, query_id in gains
+            ],
+            losses=[
+                _describe_query(run, query_id, shown, difference) for difference, query_id in losses
+            ],
         )
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """Runs of the same queries, the oldest first, this one last. The plot leaves a system out of
-    the runs that did not measure it."""
+class MeasureHistory:
+    """One measure over the runs of the same queries, oldest first and this run last. A system has
+    no point for runs that did not measure it."""
 
     runs: list[dict[str, Any]]
     lines: list[dict[str, Any]]
     systems: list[str]
 
     @classmethod
-    def of(cls, run: EvaluationRun, measure: str) -> "History":
-        kept = [each for each in [*earlier_runs(run), run] if measure in each.measures]
+    def from_runs(cls, run: EvaluationRun, measure: str) -> "MeasureHistory":
+        kept = [each for each in [*find_earlier_runs(run), run] if measure in each.measures]
         found = [{row["system"]: row["measures"][measure] for row in each.results} for each in kept]
         systems = list(dict.fromkeys(name for values in found for name in values))
         step = WIDTH / max(len(kept) - 1, 1)
@@ -198,23 +209,23 @@ class History:
 # --- Queries ---------------------------------------------------------------------------------
 
 
-def _find_worst(
+def _find_worst_queries(
     run: EvaluationRun, values: Mapping[str, Mapping[str, Sequence[float]]], measure: str
 ) -> list[dict[str, Any]]:
-    """The queries that the system asked for first answers worst."""
+    """Return the queries with the lowest values of the run's first system."""
     first = run.systems[0]
-    falling = sorted(
+    ascending = sorted(
         zip(values[first][measure], run.details["queries"], strict=True), key=lambda each: each[0]
     )
     returned = run.details["returned"]
-    worst = [query_id for value, query_id in falling if value < 1 and query_id in returned]
-    return [_look_at(run, query_id, run.systems) for query_id in worst[:_SHOWN]]
+    worst = [query_id for value, query_id in ascending if value < 1 and query_id in returned]
+    return [_describe_query(run, query_id, run.systems) for query_id in worst[:_SHOWN_QUERY_COUNT]]
 
 
-def _look_at(
+def _describe_query(
     run: EvaluationRun, query_id: str, systems: Sequence[str], difference: float | None = None
 ) -> dict[str, Any]:
-    """What was asked, what should have come, what each of these systems returned."""
+    """Return a query's text, its relevant documents, and what each system returned for it."""
     position = run.details["queries"].index(query_id)
     measure = run.measures[0]
     returned = run.details["returned"][query_id]

@@ -1,4 +1,4 @@
-"""Measurements that are asked for, done by whoever has the models at hand, and kept."""
+"""Evaluation runs: create one, claim it, measure it, store its results."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,41 +14,43 @@ from django.db.models.functions import Now
 from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from documents.models import Artifact
 from evaluation.exceptions import RunTakenOver, UnknownRun
-from evaluation.golden_queries import golden_folder, read_golden
-from evaluation.judgements import Judgements, find_artifacts, name_page
+from evaluation.golden_queries import golden_queries_folder, read_golden_queries
+from evaluation.judged_queries import JudgedQueries, format_page_name, resolve_artifact_ids
 from evaluation.measuring import (
     DEFAULT_MEASURES,
-    Measured,
-    compare,
+    SystemMeasurement,
+    compare_to_baseline,
     measure_systems,
     parse_measures,
 )
 from evaluation.models import EvaluationRun
-from evaluation.systems import Place, make_system, modes_of
+from evaluation.systems import HitLocation, find_answerable_modes, make_system
 from indexing.models import Index, IndexBuild
 
-MAX_QUERIES = 10_000
+MAX_RUN_QUERIES = 10_000
 MAX_SYSTEMS = 6  # as many as a plot can tell apart
 MAX_MEASURES = 10
-ATTEMPTS = 3  # what stops its worker each time is given up
-NOTE_SECONDS = 1.0  # between two notes of how far it is
-_SHOWN_QUERIES = 30  # the worst, and the most changed: what was returned for them is kept
+MAX_RUN_ATTEMPTS = 3  # what stops its worker each time is given up
+PROGRESS_INTERVAL_SECONDS = 1.0  # between two notes of how far it is
+_SHOWN_QUERIES_PER_SYSTEM = (
+    30  # the worst, and the most changed: what was returned for them is kept
+)
 _SHOWN_CHARS = 300  # of a hit's text
 
 State = EvaluationRun.State
 
 
-def begin_run(
+def create_run(
     index: str,
     *,
     systems: Sequence[str] = (),
     baseline: str = "",
     measures: Sequence[str] = DEFAULT_MEASURES,
-    judged: Judgements | None = None,
+    judged: JudgedQueries | None = None,
     asked_by: str = "",
 ) -> EvaluationRun:
-    """Ask for a measurement: of these systems, or of every mode the index can answer, by these
-    judgements, or by its golden queries.
+    """Create a queued run. By default it measures every mode the index can answer, by the index's
+    golden queries.
 
     Raises:
         UnknownIndex: there is none.
@@ -58,26 +60,30 @@ def begin_run(
     if not Index.objects.filter(pk=index).exists():
         names = Index.objects.values_list("name", flat=True)
         raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)
-    named = list(dict.fromkeys([*(systems or modes_of(index)), *([baseline] if baseline else [])]))
-    _require_at_most(named, MAX_SYSTEMS, "systems")
-    for name in named:
+    system_names = list(
+        dict.fromkeys(
+            [*(systems or find_answerable_modes(index)), *([baseline] if baseline else [])]
+        )
+    )
+    _require_at_most(system_names, MAX_SYSTEMS, "systems")
+    for name in system_names:
         make_system(index, name)
     _require_at_most(measures, MAX_MEASURES, "measures")
     parsed = [str(measure) for measure in parse_measures(measures)]
     source = EvaluationRun.Source.GOLDEN if judged is None else EvaluationRun.Source.GIVEN
-    judged = judged or read_golden(index)
+    judged = judged or read_golden_queries(index)
     if judged is None:
         raise InvalidInput(
             f"There is nothing to measure {index} by.",
             field="qrels",
             fix="Send queries and qrels, mark hits as good or bad, or write golden queries into "
-            f"{golden_folder(index)}.",
+            f"{golden_queries_folder(index)}.",
         )
-    _require_at_most(judged.queries, MAX_QUERIES, "queries")
-    find_artifacts(index, judged)
+    _require_at_most(judged.queries, MAX_RUN_QUERIES, "queries")
+    resolve_artifact_ids(index, judged)
     return EvaluationRun.objects.create(
         index_id=index,
-        systems=named,
+        systems=system_names,
         baseline=baseline,
         measures=parsed,
         source=source,
@@ -85,7 +91,7 @@ def begin_run(
         qrels=judged.qrels,
         judgements_hash=judged.fingerprint,
         query_count=len(judged.queries),
-        total_count=len(judged.queries) * len(named),
+        total_count=len(judged.queries) * len(system_names),
         asked_by=asked_by[:150],
     )
 
@@ -102,7 +108,7 @@ def get_run(run_id: UUID) -> EvaluationRun:
 
 
 def claim_run(run_id: UUID) -> EvaluationRun | None:
-    """Take a run that no one is at; None where someone is, or it is over."""
+    """Claim a run for this worker; None if another worker holds it or it has ended."""
     token = uuid4()
     claimed = EvaluationRun.objects.claimable().filter(pk=run_id).order_by().update(
         state=State.RUNNING,
@@ -117,11 +123,11 @@ def claim_run(run_id: UUID) -> EvaluationRun | None:
 def measure_run(
     run: EvaluationRun,
     *,
-    should_stop: Callable[[], bool] = lambda: False,
+    is_stop_requested: Callable[[], bool] = lambda: False,
     advance: Callable[[int], None] = lambda count: None,
 ) -> EvaluationRun:
-    """Do a claimed run to its end, and keep what came of it; where it is to stop, between two
-    answers, it is given back as it was.
+    """Measure a claimed run and store its results. If a stop is requested, requeue the run between
+    two answers.
 
     ``advance`` is called with 1 before each answer.
 
@@ -129,86 +135,93 @@ def measure_run(
         StoreUnavailable, EmbeddingUnavailable: the run is given back; retry helps.
         RunTakenOver: it was slower than its lease, and someone else has it.
     """
-    if run.attempts > ATTEMPTS:
-        return _finish(
+    if run.attempts > MAX_RUN_ATTEMPTS:
+        return _finish_run(
             run,
             state=State.FAILED,
             error_code="gave_up",
-            error_detail=f"Measuring stopped its worker {ATTEMPTS} times.",
+            error_detail=f"Measuring stopped its worker {MAX_RUN_ATTEMPTS} times.",
         )
-    progress = _Progress(run, should_stop, advance)
+    progress = _RunProgress(run, is_stop_requested, advance)
     build = IndexBuild.objects.live().filter(index=run.index_id).first()
     try:
-        judged = find_artifacts(run.index_id, Judgements(run.queries, run.qrels))
+        judged = resolve_artifact_ids(run.index_id, JudgedQueries(run.queries, run.qrels))
         measured = measure_systems(
             [make_system(run.index_id, name) for name in run.systems],
             judged,
             measures=run.measures,
-            before_each=progress.note,
+            before_each_answer=progress.report_answer,
         )
     except StrataError as error:
         if error.is_retryable:
-            _give_back(run)
+            _requeue_run(run)
             raise
-        return _finish(run, state=State.FAILED, error_code=error.code, error_detail=error.detail)
-    except _Stopped:
-        _give_back(run)
+        return _finish_run(
+            run, state=State.FAILED, error_code=error.code, error_detail=error.detail
+        )
+    except _StopRequested:
+        _requeue_run(run)
         run.refresh_from_db()
         return run
-    return _finish(
+    return _finish_run(
         run,
         state=State.DONE,
         done_count=run.total_count,
         build_number=build.number if build else None,
-        results=_results(measured, run.baseline),
-        details=_details(measured, judged, run),
+        results=_make_results(measured, run.baseline),
+        details=_make_details(measured, judged, run),
     )
 
 
-class _Stopped(Exception):
-    """It is to stop."""
+class _StopRequested(Exception):
+    """The worker was asked to stop."""
 
 
-class _Progress:
-    """Says now and then how far a run is, and renews its lease by that."""
+class _RunProgress:
+    """Store the progress of a run at intervals; each update renews its lease."""
 
     def __init__(
-        self, run: EvaluationRun, should_stop: Callable[[], bool], advance: Callable[[int], None]
+        self,
+        run: EvaluationRun,
+        is_stop_requested: Callable[[], bool],
+        advance: Callable[[int], None],
     ) -> None:
         self._run = run
-        self._should_stop = should_stop
+        self._is_stop_requested = is_stop_requested
         self._advance = advance
-        self._count = 0
-        self._noted_at = time.monotonic()
+        self._answer_count = 0
+        self._stored_at = time.monotonic()
 
-    def note(self) -> None:
+    def report_answer(self) -> None:
         """Before each answer."""
-        if self._should_stop():
-            raise _Stopped
+        if self._is_stop_requested():
+            raise _StopRequested
         self._advance(1)
         now = time.monotonic()
-        if now - self._noted_at >= NOTE_SECONDS:
-            self._noted_at = now
-            _write(
+        if now - self._stored_at >= PROGRESS_INTERVAL_SECONDS:
+            self._stored_at = now
+            _update_claimed_run(
                 self._run,
-                done_count=self._count,
+                done_count=self._answer_count,
                 leased_until=Now() + timedelta(seconds=settings.STRATA_LEASE_SECONDS),
             )
-        self._count += 1
+        self._answer_count += 1
 
 
-def _give_back(run: EvaluationRun) -> None:
-    """For another to begin anew, at once."""
-    _write(run, state=State.QUEUED, lease_token=None, leased_until=None, attempts=F("attempts") - 1)
+def _requeue_run(run: EvaluationRun) -> None:
+    """Requeue a run, so that another worker can start it again at once."""
+    _update_claimed_run(
+        run, state=State.QUEUED, lease_token=None, leased_until=None, attempts=F("attempts") - 1
+    )
 
 
-def _finish(run: EvaluationRun, **fields: Any) -> EvaluationRun:
-    _write(run, **fields, finished_at=Now(), lease_token=None, leased_until=None)
+def _finish_run(run: EvaluationRun, **fields: Any) -> EvaluationRun:
+    _update_claimed_run(run, **fields, finished_at=Now(), lease_token=None, leased_until=None)
     run.refresh_from_db()
     return run
 
 
-def _write(run: EvaluationRun, **fields: Any) -> None:
+def _update_claimed_run(run: EvaluationRun, **fields: Any) -> None:
     """
     Raises:
         RunTakenOver: the claim is not ours any more, or the run was deleted.
@@ -218,55 +231,57 @@ def _write(run: EvaluationRun, **fields: Any) -> None:
         raise RunTakenOver
 
 
-def _require_at_most(given: Sequence[str] | Mapping[str, str], most: int, field: str) -> None:
-    if len(given) > most:
-        raise InvalidInput(f"One run takes {most:,} {field} at most.", field=field)
+def _require_at_most(given: Sequence[str] | Mapping[str, str], limit: int, field: str) -> None:
+    if len(given) > limit:
+        raise InvalidInput(f"One run takes {limit:,} {field} at most.", field=field)
 
 
-# --- What came of it -------------------------------------------------------------------------
+# --- Results -------------------------------------------------------------------------
 
 
-def _results(measured: Sequence[Measured], baseline: str) -> list[dict[str, Any]]:
+def _make_results(measured: Sequence[SystemMeasurement], baseline: str) -> list[dict[str, Any]]:
     compared = next((each for each in measured if each.system == baseline), None)
     rows = []
     for each in measured:
         row: dict[str, Any] = {
             "system": each.system,
             "measures": each.means,
-            "p50_ms": round(each.percentile_ms(50), 3),
-            "p95_ms": round(each.percentile_ms(95), 3),
+            "p50_ms": round(each.latency_percentile_ms(50), 3),
+            "p95_ms": round(each.latency_percentile_ms(95), 3),
         }
         if compared is not None and each is not compared:
             row["differences"] = {
                 name: {**asdict(measured), "is_significant": measured.is_significant}
-                for name, measured in compare(each, compared).items()
+                for name, measured in compare_to_baseline(each, compared).items()
             }
         rows.append(row)
     return rows
 
 
-def _details(
-    measured: Sequence[Measured], judged: Judgements, run: EvaluationRun
+def _make_details(
+    measured: Sequence[SystemMeasurement], judged: JudgedQueries, run: EvaluationRun
 ) -> dict[str, Any]:
-    """Every query's values in the order of the queries, and what was returned for those that
-    people will want to look at."""
+    """Return every query's values in query order, and the hits returned for the shown queries."""
     order = list(judged.queries)
-    shown = _worth_showing(measured, order, run.baseline)
-    places = [place for query_id in shown for each in measured for place in each.best[query_id]]
-    names = _external_ids({place.artifact_id for place in places})
+    shown = _choose_shown_queries(measured, order, run.baseline)
+    places = [
+        place for query_id in shown for each in measured for place in each.top_locations[query_id]
+    ]
+    names = _find_external_ids({place.artifact_id for place in places})
     return {
         "queries": order,
         "values": {
             each.system: {
-                name: [round(value, 6) for value in values] for name, values in each.values.items()
+                name: [round(value, 6) for value in values]
+                for name, values in each.values_by_measure.items()
             }
             for each in measured
         },
         "returned": {
             query_id: {
                 each.system: [
-                    _render_place(place, judged.qrels[query_id], names)
-                    for place in each.best[query_id]
+                    _render_location(place, judged.qrels[query_id], names)
+                    for place in each.top_locations[query_id]
                 ]
                 for each in measured
             }
@@ -275,27 +290,29 @@ def _details(
     }
 
 
-def _worth_showing(measured: Sequence[Measured], order: Sequence[str], baseline: str) -> list[str]:
-    """The queries with the worst values of the first measure, and those that differ most from
-    the baseline's."""
-    first = next(iter(measured[0].values))
-    values = {each.system: each.values[first] for each in measured}
+def _choose_shown_queries(
+    measured: Sequence[SystemMeasurement], order: Sequence[str], baseline: str
+) -> list[str]:
+    """Return the queries with the lowest values of the first measure, and those that differ most
+    from the baseline."""
+    first = next(iter(measured[0].values_by_measure))
+    values = {each.system: each.values_by_measure[first] for each in measured}
     positions = range(len(order))
     worst = sorted(positions, key=lambda n: min(each[n] for each in values.values()))
-    wanted = dict.fromkeys(worst[:_SHOWN_QUERIES])
+    wanted = dict.fromkeys(worst[:_SHOWN_QUERIES_PER_SYSTEM])
     if baseline:
         for name in values:
             changed = sorted(positions, key=lambda n: -abs(values[name][n] - values[baseline][n]))
-            wanted |= dict.fromkeys(changed[:_SHOWN_QUERIES])
+            wanted |= dict.fromkeys(changed[:_SHOWN_QUERIES_PER_SYSTEM])
     return [order[n] for n in wanted]
 
 
-def _render_place(
-    place: Place, judged: Mapping[str, int], names: Mapping[str, str]
+def _render_location(
+    place: HitLocation, judged: Mapping[str, int], names: Mapping[str, str]
 ) -> dict[str, Any]:
     grade = judged.get(place.artifact_id)
     if place.page_index is not None:
-        grade = judged.get(name_page(place.artifact_id, place.page_index), grade)
+        grade = judged.get(format_page_name(place.artifact_id, place.page_index), grade)
     return {
         "artifact_id": place.artifact_id,
         "external_id": names.get(place.artifact_id),
@@ -306,6 +323,6 @@ def _render_place(
     }
 
 
-def _external_ids(artifact_ids: set[str]) -> dict[str, str]:
+def _find_external_ids(artifact_ids: set[str]) -> dict[str, str]:
     found = Artifact.objects.filter(pk__in=list(artifact_ids)).exclude(external_id=None)
     return {str(pk): str(name) for pk, name in found.values_list("pk", "external_id")}

@@ -1,4 +1,4 @@
-"""Shapes of the evaluations API."""
+"""Request and response serializers of the evaluations and judgements API."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.models import EvaluationRun, Judgement
 from retrieval.search import MAX_QUERY_CHARS
 
-VERDICTS = {True: "good", False: "bad"}
+VERDICT_NAMES = {True: "good", False: "bad"}
 
 
-class EvaluateSerializer(StrictSerializer):
+class EvaluationRequestSerializer(StrictSerializer):
     index = StringField(max_length=MAX_NAME_CHARS)
     systems = serializers.ListField(
         child=StringField(max_length=MAX_NAME_CHARS),
@@ -123,7 +123,7 @@ class EvaluationListSerializer(serializers.Serializer):
     results = EvaluationSerializer(many=True)
 
 
-class JudgeSerializer(StrictSerializer):
+class JudgementRequestSerializer(StrictSerializer):
     index = StringField(max_length=MAX_NAME_CHARS)
     query = StringField(max_length=MAX_QUERY_CHARS)
     node_id = serializers.UUIDField(required=False, help_text="Of a hit.")
@@ -158,7 +158,7 @@ class JudgementListSerializer(serializers.Serializer):
     results = JudgementSerializer(many=True)
 
 
-def _render_judgement(judgement: Judgement) -> dict[str, Any]:
+def render_judgement(judgement: Judgement) -> dict[str, Any]:
     return {
         "id": str(judgement.pk),
         "index": judgement.index_id,
@@ -166,7 +166,7 @@ def _render_judgement(judgement: Judgement) -> dict[str, Any]:
         "artifact_id": str(judgement.artifact_id),
         "page_index": judgement.page_index,
         "node_id": None if judgement.node_id is None else str(judgement.node_id),
-        "verdict": VERDICTS[judgement.is_good],
+        "verdict": VERDICT_NAMES[judgement.is_good],
         "judged_by": judgement.judged_by,
         "judged_at": judgement.judged_at,
     }

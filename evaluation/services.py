@@ -15,7 +15,7 @@ from indexing.models import Index, Node
 from retrieval.search.request import check_query
 
 
-def judge(
+def save_judgement(
     index: str,
     query: str,
     *,
@@ -24,9 +24,9 @@ def judge(
     node_id: UUID | None = None,
     artifact_id: UUID | None = None,
 ) -> tuple[Judgement, bool]:
-    """Keep a verdict on one hit, or on a whole artifact; and whether it is the first on it.
+    """Store a judgement of one hit or of a whole artifact; return it and whether it is new.
 
-    A hit stands for its page, where its artifact has several, and else for the artifact.
+    A judged hit counts for its page if the artifact has several pages, else for the artifact.
 
     Raises:
         UnknownIndex, UnknownArtifact: there is none.
@@ -40,25 +40,30 @@ def judge(
         raise InvalidInput("Name a hit or an artifact, and not both.", field="node_id")
     page_index = None
     if node_id is not None:
-        artifact_id, page_index = _find_hit(index, node_id)
+        artifact_id, page_index = _find_judged_page(index, node_id)
     assert artifact_id is not None
     artifact = Artifact.objects.documents().filter(pk=artifact_id, index=index).first()
     if artifact is None:
         raise UnknownArtifact(f"{index} has no artifact with this id.", field="artifact_id")
-    place: dict[str, Any] = {
+    judged_page: dict[str, Any] = {
         "index_id": index, "query_hash": hash_text(query), "artifact": artifact,
         "page_index": page_index,
     }  # fmt: skip
-    said = {"query": query, "is_good": is_good, "judged_by": judged_by[:150], "node_id": node_id}
+    judgement_fields = {
+        "query": query,
+        "is_good": is_good,
+        "judged_by": judged_by[:150],
+        "node_id": node_id,
+    }
     try:
         with transaction.atomic():
-            return Judgement.objects.update_or_create(**place, defaults=said)
+            return Judgement.objects.update_or_create(**judged_page, defaults=judgement_fields)
     except IntegrityError:
         # Someone else judged the same between our look and our write: ours is the last.
-        return Judgement.objects.update_or_create(**place, defaults=said)
+        return Judgement.objects.update_or_create(**judged_page, defaults=judgement_fields)
 
 
-def take_back(judgement_id: UUID) -> None:
+def delete_judgement(judgement_id: UUID) -> None:
     """
     Raises:
         UnknownJudgement: there is none of this id.
@@ -67,8 +72,8 @@ def take_back(judgement_id: UUID) -> None:
         raise UnknownJudgement(field="id")
 
 
-def _find_hit(index: str, node_id: UUID) -> tuple[UUID, int | None]:
-    """Its artifact and, where that has several pages, the index of its page."""
+def _find_judged_page(index: str, node_id: UUID) -> tuple[UUID, int | None]:
+    """Return a hit's artifact id, and its page index if the artifact has several pages."""
     node = Node.objects.filter(point_id=node_id, build__index=index).first()
     if node is None:
         raise InvalidInput(

@@ -1,7 +1,7 @@
-"""What can be measured: the modes of search, and query pipelines.
+"""The systems an evaluation can measure: search modes and query pipelines.
 
-A system answers a query twice over: with a first page of ten, verified, as a user asks for it,
-and with as long a ranking as measures look at.
+Each system answers every query twice: the first page of ten verified hits, as a user gets it, to
+time it; and a ranking as deep as the measures need.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,13 +26,13 @@ from retrieval.search import (
     search_summaries,
 )
 
-FIRST_PAGE = 10  # hits
-RANKED = 100  # artifacts or pages of a query: what recall@100 looks at
+FIRST_PAGE_SIZE = 10  # hits
+RANKING_DEPTH = 100  # artifacts or pages of a query: what recall@100 looks at
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a hit is of. ``page_index`` is None for an artifact as a whole."""
+class HitLocation:
+    """The artifact and page of a hit. ``page_index`` is None for an artifact as a whole."""
 
     artifact_id: str
     page_index: int | None
@@ -40,50 +40,54 @@ class Place:
     text: str
 
 
-class System(Protocol):
+class EvaluatedSystem(Protocol):
     @property
     def name(self) -> str: ...
 
-    def ask(self, query: str) -> None:
-        """Answer as a user is answered; how long that takes is measured."""
+    def answer_first_page(self, query: str) -> None:
+        """Run the search for the first page, as a user gets it; the caller times this call."""
 
-    def rank(self, query: str) -> Iterable[Place]:
-        """Where the hits are, best first; a place may come again."""
+    def rank_locations(self, query: str) -> Iterable[HitLocation]:
+        """Yield the locations of the hits, best first; a location may repeat."""
 
 
-def make_system(index: str, name: str) -> System:
-    """A mode before a pipeline of the same name.
+def make_system(index: str, name: str) -> EvaluatedSystem:
+    """Make the system of this name. A mode takes precedence over a pipeline of the same name.
 
     Raises:
         InvalidInput: there is neither.
     """
-    require_system(name)
-    return MODES[name](index) if name in MODES else PipelineSystem(index, name)
+    check_system_name(name)
+    return (
+        SYSTEM_FACTORY_BY_MODE[name](index)
+        if name in SYSTEM_FACTORY_BY_MODE
+        else PipelineSystem(index, name)
+    )
 
 
-def require_system(name: str) -> None:
+def check_system_name(name: str) -> None:
     """
     Raises:
         InvalidInput: there is neither a mode nor a pipeline of this name.
     """
     pipelines = find_pipeline_files()
-    if name not in MODES and name not in pipelines:
+    if name not in SYSTEM_FACTORY_BY_MODE and name not in pipelines:
         raise InvalidInput(
             f"There is neither a mode nor a pipeline named {name[:100]!r}.",
             field="systems",
-            allowed=[*MODES, *pipelines],
+            allowed=[*SYSTEM_FACTORY_BY_MODE, *pipelines],
         )
 
 
-def modes_of(index: str) -> list[str]:
+def find_answerable_modes(index: str) -> list[str]:
     """The modes that the live build of an index can answer."""
     build = IndexBuild.objects.live().filter(index=index).first()
     kinds = set(build.spec.kinds) if build else {"chunk"}
-    return [name for name, needed in KINDS_OF_MODES.items() if needed <= kinds]
+    return [name for name, needed in REQUIRED_KINDS_BY_MODE.items() if needed <= kinds]
 
 
 @dataclass(frozen=True, slots=True)
-class FlatSystem:
+class ModeSystem:
     """One ranking of hits."""
 
     name: str
@@ -91,16 +95,16 @@ class FlatSystem:
     mode: Mode
     search: Callable[[SearchRequest], SearchAnswer]
 
-    def ask(self, query: str) -> None:
-        self.search(self._request(query, limit=FIRST_PAGE))
+    def answer_first_page(self, query: str) -> None:
+        self.search(self._request(query, limit=FIRST_PAGE_SIZE))
 
-    def rank(self, query: str) -> Iterator[Place]:
-        """Pages on for as long as anyone reads: a few artifacts can fill a page with chunks."""
+    def rank_locations(self, query: str) -> Iterator[HitLocation]:
+        """Fetch further pages while the caller reads: few artifacts can fill a page with chunks."""
         for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
             hits = self.search(
                 self._request(query, limit=MAX_LIMIT, offset=offset, verify=False)
             ).hits
-            yield from (_place_of(hit) for hit in hits)
+            yield from (_location_of(hit) for hit in hits)
             if len(hits) < MAX_LIMIT:
                 return
 
@@ -115,70 +119,70 @@ class HierarchicalSystem:
     name: str
     index: str
 
-    def ask(self, query: str) -> None:
+    def answer_first_page(self, query: str) -> None:
         search_hierarchical(HierarchicalRequest(indexes=[self.index], query=query))
 
-    def rank(self, query: str) -> Iterator[Place]:
+    def rank_locations(self, query: str) -> Iterator[HitLocation]:
         request = HierarchicalRequest(
             indexes=[self.index], query=query, limit=MAX_ARTIFACTS, verify=False
         )
         for artifact in search_hierarchical(request).artifacts:
             indexes = [page.page_index for page in artifact.pages] or [None]
             for page_index in indexes:
-                yield Place(artifact.artifact_id, page_index, title=artifact.title, text="")
+                yield HitLocation(artifact.artifact_id, page_index, title=artifact.title, text="")
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineSystem:
-    """A query pipeline, up to where its answer would be written."""
+    """A query pipeline, run without its answer-writing step."""
 
     index: str
     name: str
 
-    def ask(self, query: str) -> None:
-        self._find(query, FIRST_PAGE)
+    def answer_first_page(self, query: str) -> None:
+        self._search(query, FIRST_PAGE_SIZE)
 
-    def rank(self, query: str) -> Iterator[Place]:
-        """The first page as a user gets it, then what a longer answer adds: how many are asked
-        for is part of what a pipeline goes by."""
-        for limit in (FIRST_PAGE, MAX_LIMIT):
-            yield from self._find(query, limit)
+    def rank_locations(self, query: str) -> Iterator[HitLocation]:
+        """Yield the first page as a user gets it, then further hits of a larger limit: the limit
+        changes what a pipeline retrieves."""
+        for limit in (FIRST_PAGE_SIZE, MAX_LIMIT):
+            yield from self._search(query, limit)
 
-    def _find(self, query: str, limit: int) -> list[Place]:
+    def _search(self, query: str, limit: int) -> list[HitLocation]:
         from retrieval.pipelines.running import AskRequest, find_hits  # brings Haystack along
 
         question = AskRequest(
             index=self.index, query=query, limit=limit, pipeline=self.name, wants_answer=False
         )
-        return [_place_of(passage.hit) for passage in find_hits(question).passages]
+        return [_location_of(passage.hit) for passage in find_hits(question).passages]
 
 
-def _place_of(hit: Hit) -> Place:
+def _location_of(hit: Hit) -> HitLocation:
     payload = hit.payload
-    return Place(
+    return HitLocation(
         artifact_id=payload["artifact_id"],
         page_index=payload.get("page_index"),
         title=payload.get("artifact_title") or "",
-        text=_text_of(payload),
+        text=_payload_text(payload),
     )
 
 
-def _text_of(payload: Mapping[str, Any]) -> str:
+def _payload_text(payload: Mapping[str, Any]) -> str:
     for name in ("text", "summary_text", "chunk_text"):
         if text := payload.get(name):
             return str(text)
     return ""
 
 
-MODES: Mapping[str, Callable[[str], System]] = {
-    "dense": lambda index: FlatSystem("dense", index, Mode.DENSE, search_chunks),
-    "sparse": lambda index: FlatSystem("sparse", index, Mode.SPARSE, search_chunks),
-    "hybrid": lambda index: FlatSystem("hybrid", index, Mode.HYBRID, search_chunks),
-    "summaries": lambda index: FlatSystem("summaries", index, Mode.HYBRID, search_summaries),
-    "questions": lambda index: FlatSystem("questions", index, Mode.HYBRID, search_questions),
+SYSTEM_FACTORY_BY_MODE: Mapping[str, Callable[[str], EvaluatedSystem]] = {
+    "dense": lambda index: ModeSystem("dense", index, Mode.DENSE, search_chunks),
+    "sparse": lambda index: ModeSystem("sparse", index, Mode.SPARSE, search_chunks),
+    "hybrid": lambda index: ModeSystem("hybrid", index, Mode.HYBRID, search_chunks),
+    "summaries": lambda index: ModeSystem("summaries", index, Mode.HYBRID, search_summaries),
+    "questions": lambda index: ModeSystem("questions", index, Mode.HYBRID, search_questions),
     "hierarchical": lambda index: HierarchicalSystem("hierarchical", index),
 }
-KINDS_OF_MODES: Mapping[str, set[str]] = {
+REQUIRED_KINDS_BY_MODE: Mapping[str, set[str]] = {
     "dense": {"chunk"},
     "sparse": {"chunk"},
     "hybrid": {"chunk"},

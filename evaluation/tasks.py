@@ -1,4 +1,4 @@
-"""Celery entry points for what rests on searching: service calls, nothing out."""
+"""Celery tasks that decide requested promotions and measure evaluation runs."""
 
 import logging
 from uuid import UUID
@@ -7,7 +7,7 @@ from celery import shared_task
 
 from core.exceptions import StrataError
 from core.workers import Worker
-from evaluation import gate, runs
+from evaluation import promotion_gate, runs
 from evaluation.exceptions import RunTakenOver
 from evaluation.models import EvaluationRun
 from indexing.tasks import tidy_store
@@ -15,55 +15,56 @@ from indexing.tasks import tidy_store
 logger = logging.getLogger(__name__)
 
 
-class Stopping(Exception):
+class WorkerStopRequested(Exception):
     """The worker was asked to stop."""
 
 
 class PromotionWorker(Worker):
-    """Decides about the builds that are to be promoted. A stop request ends it between two
-    queries; nothing is decided then."""
+    """Decides requested promotions. A stop request ends it between two queries, undecided."""
 
     def run(self) -> bool:
-        """Whether a build was promoted."""
+        """Decide every requested promotion; return whether a build was promoted."""
         with self._turn() as is_ours:
-            return is_ours and self._decide()
+            return is_ours and self._decide_promotions()
 
-    def _decide(self) -> bool:
+    def _decide_promotions(self) -> bool:
         is_promoted = False
-        for build in gate.asked_builds():
+        for build in promotion_gate.find_builds_to_promote():
             try:
-                is_promoted |= gate.promote_asked(build, before_each=self._heed_stop)
-            except Stopping:
+                is_promoted |= promotion_gate.decide_promotion(
+                    build, before_each_query=self._raise_if_stop_requested
+                )
+            except WorkerStopRequested:
                 break
             except StrataError as error:
                 logger.warning("The promotion of %s waits: %s", build, error)
         return is_promoted
 
-    def _heed_stop(self) -> None:
+    def _raise_if_stop_requested(self) -> None:
         if self.stop_requested.is_set():
-            raise Stopping
+            raise WorkerStopRequested
 
 
 class EvaluationWorker(Worker):
-    """Measures one run after the other. A stop request ends it between two answers; the run is
-    begun anew later."""
+    """Measures one run after the other. A stop request ends it between two answers; the run starts
+    again later."""
 
     def run(self, run_id: UUID) -> list[UUID]:
-        """What to measure next."""
+        """Measure a run; return the ids of the runs to measure next."""
         with self._turn() as is_ours:
-            # Whoever is at one names the next, or the reconciliation does.
-            is_held_up = not is_ours or not self._measure(run_id)
-        if is_held_up or self.stop_requested.is_set():
+            # The thread that is working enqueues the next run, or the reconciliation does.
+            is_blocked = not is_ours or not self._claim_and_measure(run_id)
+        if is_blocked or self.stop_requested.is_set():
             return []  # the reconciliation asks again
         return list(EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1])
 
-    def _measure(self, run_id: UUID) -> bool:
-        """Whether nothing held it up that would hold up the next as well."""
+    def _claim_and_measure(self, run_id: UUID) -> bool:
+        """Measure a run if it is free; return False if the next run would fail alike."""
         run = runs.claim_run(run_id)
         if run is None:
             return True
         try:
-            runs.measure_run(run, should_stop=self.stop_requested.is_set)
+            runs.measure_run(run, is_stop_requested=self.stop_requested.is_set)
         except StrataError as error:
             logger.warning("The evaluation %s waits: %s", run, error)
             return False
@@ -72,26 +73,26 @@ class EvaluationWorker(Worker):
         return True
 
 
-promoting = PromotionWorker()
-evaluating = EvaluationWorker()
+promotion_worker = PromotionWorker()
+evaluation_worker = EvaluationWorker()
 
 
 @shared_task
 def promote_builds() -> None:
-    """Promote what is asked to be, once it is whole and loses nothing by it."""
-    if promoting.run():
+    """Promote every requested build that is complete and not worse than the live one."""
+    if promotion_worker.run():
         tidy_store.delay()
 
 
 @shared_task
 def measure_run(*, run_id: str) -> None:
-    """Measure what was asked for, and then what else waits."""
-    for next_id in evaluating.run(UUID(run_id)):
+    """Measure a run, then enqueue the next waiting one."""
+    for next_id in evaluation_worker.run(UUID(run_id)):
         measure_run.delay(run_id=str(next_id))
 
 
 @shared_task
 def reconcile_runs() -> None:
-    """Wake what waits to be measured: lost messages, dead workers."""
+    """Enqueue a waiting run whose message was lost or whose worker died."""
     for run_id in EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1]:
         measure_run.delay(run_id=str(run_id))

@@ -1,4 +1,4 @@
-"""Where measurements and verdicts are asked for, below ``api/v1/``."""
+"""REST routes for evaluations and judgements, below ``api/v1/``."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ ROUTES: list[tuple[str, type[EvaluationViewSet] | type[JudgementViewSet], dict[s
     ("judgements/", JudgementViewSet, {"get": "list", "post": "create"}),
     ("judgements/<str:judgement_id>/", JudgementViewSet, {"delete": "destroy"}),
 ]
-NAMES = {"evaluations/<str:run_id>/report": "evaluation-report"}
+URL_NAMES = {"evaluations/<str:run_id>/report": "evaluation-report"}
 
 urlpatterns = []
 for route, viewset, actions in ROUTES:
     # With and without the slash at the end: a redirect would turn a POST into a GET.
     other = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     urlpatterns += [
-        path(route, viewset.as_view(actions), name=NAMES.get(route, "")),
+        path(route, viewset.as_view(actions), name=URL_NAMES.get(route, "")),
         path(other, viewset.as_view(actions, schema=None)),
     ]

@@ -1,4 +1,4 @@
-"""Measurements and verdicts over HTTP."""
+"""REST endpoints for evaluations and judgements."""
 
 from typing import Any
 from uuid import UUID
@@ -18,32 +18,32 @@ from core.serializers import (
 )
 from evaluation import tasks
 from evaluation.exceptions import UnknownJudgement, UnknownRun
-from evaluation.history import describe_run, earlier_runs
-from evaluation.judgements import make_judgements
+from evaluation.history import find_earlier_runs, render_run
+from evaluation.judged_queries import make_judged_queries
 from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.models import EvaluationRun, Judgement
 from evaluation.report import render_report
-from evaluation.runs import begin_run, get_run
+from evaluation.runs import create_run, get_run
 from evaluation.serializers import (
-    VERDICTS,
-    EvaluateSerializer,
+    VERDICT_NAMES,
     EvaluationDetailSerializer,
     EvaluationListParametersSerializer,
     EvaluationListSerializer,
+    EvaluationRequestSerializer,
     EvaluationSerializer,
     JudgementListParametersSerializer,
     JudgementListSerializer,
+    JudgementRequestSerializer,
     JudgementSerializer,
-    JudgeSerializer,
-    _render_judgement,
+    render_judgement,
 )
-from evaluation.services import judge, take_back
+from evaluation.services import delete_judgement, save_judgement
 
 # --- Measurements ----------------------------------------------------------------------------
 
 
 class EvaluationViewSet(viewsets.ViewSet):
-    """What an index answers, measured by human judgements."""
+    """Evaluation runs: search quality of an index, measured by human judgements."""
 
     @extend_schema(
         operation_id="list_evaluations",
@@ -51,48 +51,50 @@ class EvaluationViewSet(viewsets.ViewSet):
         responses=EvaluationListSerializer,
     )
     def list(self, request: Request) -> Response:
-        """Every measurement, the newest first."""
-        given = _read(EvaluationListParametersSerializer, request.query_params)
-        rows = EvaluationRun.objects.light()
+        """List evaluation runs, newest first."""
+        given = _validate(EvaluationListParametersSerializer, request.query_params)
+        rows = EvaluationRun.objects.without_large_fields()
         if index := given.get("index"):
             rows = rows.filter(index=index)
         page, answer = paged(request, rows, given)
-        return Response(answer | {"results": [describe_run(run) for run in page]})
+        return Response(answer | {"results": [render_run(run) for run in page]})
 
     @extend_schema(
         operation_id="evaluate",
-        request=EvaluateSerializer,
+        request=EvaluationRequestSerializer,
         responses={202: EvaluationSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
     )
     def create(self, request: Request) -> Response:
-        """Measure systems by judgements, or by the golden queries of the index."""
-        given = _read(EvaluateSerializer, request.data)
-        run = begin_run(
+        """Request an evaluation by the given judgements, or by the index's golden queries."""
+        given = _validate(EvaluationRequestSerializer, request.data)
+        run = create_run(
             given["index"],
             systems=given.get("systems", ()),
             baseline=given.get("against", ""),
             measures=given.get("measures", DEFAULT_MEASURES),
-            judged=make_judgements(given["queries"], given["qrels"]) if "qrels" in given else None,
+            judged=make_judged_queries(given["queries"], given["qrels"])
+            if "qrels" in given
+            else None,
             asked_by=str(request.user),
         )
         enqueue_on_commit(tasks.measure_run, run_id=str(run.pk))
-        return Response(describe_run(run), status=status.HTTP_202_ACCEPTED)
+        return Response(render_run(run), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(
         operation_id="read_evaluation",
         responses={200: EvaluationDetailSerializer, 404: ErrorSerializer},
     )
     def retrieve(self, request: Request, run_id: str) -> Response:
-        """How far one is, what came of it, and how the same queries did before."""
+        """Return a run's progress and results, and the earlier results of the same queries."""
         run = _find_run(run_id)
-        earlier = [describe_run(each) for each in earlier_runs(run)]
+        earlier = [render_run(each) for each in find_earlier_runs(run)]
         names = ("id", "build", "finished_at", "results")
         kept = [{name: each[name] for name in names} for each in earlier]
-        return Response(describe_run(run) | {"earlier": kept})
+        return Response(render_run(run) | {"earlier": kept})
 
     @extend_schema(operation_id="delete_evaluation", responses={204: None, 404: ErrorSerializer})
     def destroy(self, request: Request, run_id: str) -> Response:
-        """Forget a measurement; one under way is called off."""
+        """Delete an evaluation run; if it is running, it is cancelled."""
         _find_run(run_id).delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -104,7 +106,7 @@ class EvaluationViewSet(viewsets.ViewSet):
         },
     )
     def report(self, request: Request, run_id: str) -> HttpResponse:
-        """A finished measurement as one page of HTML that needs nothing else."""
+        """Return the report of a finished run as one self-contained HTML page."""
         return HttpResponse(render_report(_find_run(run_id)))
 
 
@@ -119,7 +121,7 @@ def _find_run(run_id: str) -> EvaluationRun:
 
 
 class JudgementViewSet(viewsets.ViewSet):
-    """Whether hits answer the query they were found for, as people say."""
+    """People's judgements whether hits answer their queries."""
 
     @extend_schema(
         operation_id="list_judgements",
@@ -127,21 +129,21 @@ class JudgementViewSet(viewsets.ViewSet):
         responses=JudgementListSerializer,
     )
     def list(self, request: Request) -> Response:
-        """Verdicts, the newest first."""
-        given = _read(JudgementListParametersSerializer, request.query_params)
+        """List judgements, newest first."""
+        given = _validate(JudgementListParametersSerializer, request.query_params)
         rows = Judgement.objects.all()
         if "index" in given:
             rows = rows.filter(index=given["index"])
         if "query" in given:
             rows = rows.filter(query=given["query"])
         if "verdict" in given:
-            rows = rows.filter(is_good=given["verdict"] == VERDICTS[True])
+            rows = rows.filter(is_good=given["verdict"] == VERDICT_NAMES[True])
         page, answer = paged(request, rows, given)
-        return Response(answer | {"results": [_render_judgement(each) for each in page]})
+        return Response(answer | {"results": [render_judgement(each) for each in page]})
 
     @extend_schema(
         operation_id="judge",
-        request=JudgeSerializer,
+        request=JudgementRequestSerializer,
         responses={
             200: JudgementSerializer,
             201: JudgementSerializer,
@@ -150,30 +152,30 @@ class JudgementViewSet(viewsets.ViewSet):
         },
     )
     def create(self, request: Request) -> Response:
-        """Say whether a hit, or an artifact, answers a query; said again, the last counts."""
-        given = _read(JudgeSerializer, request.data)
-        judgement, is_new = judge(
+        """Judge whether a hit or an artifact answers a query; a later judgement replaces it."""
+        given = _validate(JudgementRequestSerializer, request.data)
+        judgement, is_new = save_judgement(
             given["index"],
             given["query"],
-            is_good=given["verdict"] == VERDICTS[True],
+            is_good=given["verdict"] == VERDICT_NAMES[True],
             judged_by=str(request.user),
             node_id=given.get("node_id"),
             artifact_id=given.get("artifact_id"),
         )
         answered = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        return Response(_render_judgement(judgement), status=answered)
+        return Response(render_judgement(judgement), status=answered)
 
     @extend_schema(operation_id="take_back_judgement", responses={204: None, 404: ErrorSerializer})
     def destroy(self, request: Request, judgement_id: str) -> Response:
-        """Take a verdict back."""
+        """Delete a judgement."""
         try:
-            take_back(UUID(judgement_id))
+            delete_judgement(UUID(judgement_id))
         except ValueError:
             raise UnknownJudgement(field="id") from None
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _read(serializer: type[StrictSerializer], given: Any) -> dict[str, Any]:
+def _validate(serializer: type[StrictSerializer], given: Any) -> dict[str, Any]:
     reader = serializer(data=given)
     reader.is_valid(raise_exception=True)
     return dict(reader.validated_data)

@@ -1,6 +1,6 @@
 """What a build's ``comparison`` says, for people: in a terminal, and in the admin.
 
-``evaluation.comparison`` measures it and ``evaluation.gate`` adds the verdict.
+``evaluation.build_comparison`` measures it and ``evaluation.promotion_gate`` adds the verdict.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,29 +1,29 @@
-/* The page of concepts: those near a query and what joins them, drawn by dagre (static/vendor), and
- * the passages that bear one, marked in their sources.
+/* The concepts page: draws the concepts near a query and their relationships (layout by dagre in
+ * static/vendor), and shows the evidence passages of a chosen concept in their sources.
  */
 
-import { arrowHead, line, shape } from "./drawing.js";
-import { ask, takeKeyFromAddress } from "./search/api.js";
+import { arrowHeadMarker, pathThrough, svgElement } from "./svg.js";
+import { getJson, storeKeyFromAddress } from "./search/api.js";
 import { toggleContext } from "./search/context.js";
 import { $, element } from "./search/dom.js";
 import dagre from "./vendor/dagre-3.1.3.esm.js";
 
-const COLOURS = 6;
+const COLOUR_COUNT = 6;
 const HEIGHT = 44;
-const CHARACTER = 7.6; // pixels, of a label
-const LONGEST = 34; // characters of a label that are shown
+const CHARACTER_WIDTH = 7.6; // pixels, of a label
+const SHOWN_LABEL_CHARS = 34; // characters of a label that are shown
 
-const shorten = (label) => (label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label);
-const widthOf = (label) => Math.max(90, CHARACTER * shorten(label).length + 24);
-const nameCategory = (type) => type.category || "without a category";
+const shortenLabel = (label) => (label.length > SHOWN_LABEL_CHARS ? `${label.slice(0, SHOWN_LABEL_CHARS - 1)}…` : label);
+const boxWidth = (label) => Math.max(90, CHARACTER_WIDTH * shortenLabel(label).length + 24);
+const categoryName = (type) => type.category || "without a category";
 
 // --- Drawing -----------------------------------------------------------------------------------------
 
-function arrange(concepts, relationships) {
+function layOutConcepts(concepts, relationships) {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: "LR", nodesep: 26, ranksep: 70, marginx: 4, marginy: 4 });
   for (const concept of concepts) {
-    graph.setNode(concept.id, { width: widthOf(concept.label), height: HEIGHT, concept });
+    graph.setNode(concept.id, { width: boxWidth(concept.label), height: HEIGHT, concept });
   }
   for (const { id, source, type, target } of relationships) {
     const size = { width: 7 * type.name.length, height: 14, labelpos: "c" };
@@ -34,23 +34,23 @@ function arrange(concepts, relationships) {
 }
 
 function drawEdge({ points, type, x, y }, colours) {
-  const colour = colours.get(nameCategory(type));
-  return shape(
+  const colour = colours.get(categoryName(type));
+  return svgElement(
     "g",
     { class: `category-${colour}` },
-    shape("path", { class: "edge", d: line(points), "marker-end": `url(#arrow-${colour})` }),
-    shape("text", { class: "type", x, y: y + 4 }, type.name),
+    svgElement("path", { class: "edge", d: pathThrough(points), "marker-end": `url(#arrow-${colour})` }),
+    svgElement("text", { class: "type", x, y: y + 4 }, type.name),
   );
 }
 
 function drawNode({ x, y, width, concept }, onChosen) {
-  const drawn = shape(
+  const drawn = svgElement(
     "g",
     { role: "button", tabindex: 0, "aria-pressed": "false", "data-concept": concept.id },
-    shape("title", {}, concept.description || concept.label),
-    shape("rect", { x: x - width / 2, y: y - HEIGHT / 2, width, height: HEIGHT, rx: 9 }),
-    shape("text", { x, y: y - 1 }, shorten(concept.label)),
-    shape("text", { class: "near", x, y: y + 15 }, concept.score.toFixed(2)),
+    svgElement("title", {}, concept.description || concept.label),
+    svgElement("rect", { x: x - width / 2, y: y - HEIGHT / 2, width, height: HEIGHT, rx: 9 }),
+    svgElement("text", { x, y: y - 1 }, shortenLabel(concept.label)),
+    svgElement("text", { class: "near", x, y: y + 15 }, concept.score.toFixed(2)),
   );
   drawn.setAttribute("aria-label", concept.label);
   const choose = () => onChosen(concept, drawn);
@@ -63,16 +63,16 @@ function drawNode({ x, y, width, concept }, onChosen) {
   return drawn;
 }
 
-function draw({ concepts, relationships }, colours, onChosen) {
-  const graph = arrange(concepts, relationships);
+function drawConcepts({ concepts, relationships }, colours, onChosen) {
+  const graph = layOutConcepts(concepts, relationships);
   const { width, height } = graph.graph();
   const heads = [...new Set(colours.values())].map((colour) =>
-    arrowHead(`arrow-${colour}`, { class: `category-${colour}` }),
+    arrowHeadMarker(`arrow-${colour}`, { class: `category-${colour}` }),
   );
-  return shape(
+  return svgElement(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Concepts and their relationships" },
-    shape("defs", {}, ...heads),
+    svgElement("defs", {}, ...heads),
     ...graph.edges().map((edge) => drawEdge(graph.edge(edge), colours)),
     ...graph.nodes().map((id) => drawNode(graph.node(id), onChosen)),
   );
@@ -104,7 +104,7 @@ async function showEvidence(concept, drawn, query) {
   for (const other of $("drawing").querySelectorAll("[aria-pressed]")) {
     other.setAttribute("aria-pressed", String(other === drawn));
   }
-  const answer = await attempt(() => ask(`concepts/${concept.id}/evidence`, { query }));
+  const answer = await tryOrShowError(() => getJson(`concepts/${concept.id}/evidence`, { query }));
   if (answer === null) return;
   const said = answer.hits.length ? concept.description : `${concept.description} No passage bears it.`;
   $("evidence").replaceChildren(
@@ -116,8 +116,8 @@ async function showEvidence(concept, drawn, query) {
 
 // --- The page ----------------------------------------------------------------------------------------
 
-/** What came of it; null where it failed, which is then said. */
-async function attempt(work) {
+/** Return the result of `work`; on failure show the error and return null. */
+async function tryOrShowError(work) {
   $("problem").hidden = true;
   try {
     return await work();
@@ -130,21 +130,21 @@ async function attempt(work) {
   }
 }
 
-async function show() {
+async function showConcepts() {
   const query = $("q").value.trim();
   const asked = { index: $("index").value, query, min_similarity: $("nearness").value };
-  const graph = await attempt(() => ask("search/subgraph", asked));
+  const graph = await tryOrShowError(() => getJson("search/subgraph", asked));
   if (graph === null) return;
   const { concepts, relationships } = graph;
-  const categories = [...new Set(relationships.map(({ type }) => nameCategory(type)))].sort();
-  const colours = new Map(categories.map((name, at) => [name, at % COLOURS]));
+  const categories = [...new Set(relationships.map(({ type }) => categoryName(type)))].sort();
+  const colours = new Map(categories.map((name, at) => [name, at % COLOUR_COUNT]));
   $("evidence").replaceChildren();
   $("said").textContent = concepts.length
     ? `${concepts.length} concepts, ${relationships.length} relationships. Choose a concept to read what bears it.`
     : "No concept lies so near. Move “Nearer than” to the left, or ask in other words.";
   $("drawing").hidden = $("list").hidden = !concepts.length;
   $("drawing").replaceChildren(
-    ...(concepts.length ? [draw(graph, colours, (concept, drawn) => showEvidence(concept, drawn, query))] : []),
+    ...(concepts.length ? [drawConcepts(graph, colours, (concept, drawn) => showEvidence(concept, drawn, query))] : []),
   );
   $("legend").replaceChildren(
     ...categories.map((name) => element("li", { className: `category-${colours.get(name)}` }, name)),
@@ -155,9 +155,9 @@ async function show() {
   );
 }
 
-async function begin() {
-  takeKeyFromAddress();
-  const answer = await attempt(() => ask("indexes/"));
+async function loadIndexes() {
+  storeKeyFromAddress();
+  const answer = await tryOrShowError(() => getJson("indexes/"));
   if (answer === null) return;
   const holding = answer.results.filter(({ kinds }) => kinds.includes("concept"));
   $("index").replaceChildren(
@@ -166,15 +166,15 @@ async function begin() {
   if (!holding.length) $("said").textContent = "No index holds concepts. Write concepts: true into a spec.";
 }
 
-const begun = begin();
+const indexesLoaded = loadIndexes();
 
 $("nearness").addEventListener("input", () => {
   document.querySelector("output").textContent = Number($("nearness").value).toFixed(2);
 });
 $("ask").addEventListener("submit", async (event) => {
   event.preventDefault();
-  await begun; // whoever is faster than the list of indexes would ask none
-  show();
+  await indexesLoaded; // whoever is faster than the list of indexes would ask none
+  showConcepts();
 });
 $("evidence").addEventListener("problem", (event) => {
   $("problem").textContent = event.detail;

@@ -1,11 +1,11 @@
-/* Draws each query pipeline: dagre (static/vendor) says where things lie, SVG shows them. */
+/* Draws each query pipeline as SVG; dagre (static/vendor) computes the layout. */
 
-import { arrowHead, line, shape } from "./drawing.js";
+import { arrowHeadMarker, pathThrough, svgElement } from "./svg.js";
 import dagre from "./vendor/dagre-3.1.3.esm.js";
 
 const WIDTH = 190;
 const HEIGHT = 48;
-/** What goes from one component to another: the names of the outputs, once each pair. */
+/** Merge the connections between each pair of components; their labels list the outputs. */
 function groupConnections(connections) {
   const carried = new Map();
   for (const { sender, receiver } of connections) {
@@ -17,7 +17,7 @@ function groupConnections(connections) {
   return [...carried].map(([pair, outputs]) => [...pair.split(" "), outputs.join(", ")]);
 }
 
-function arrange({ components, connections }) {
+function layOutPipeline({ components, connections }) {
   const graph = new dagre.graphlib.Graph();
   graph.setGraph({ rankdir: "TB", nodesep: 40, ranksep: 34, marginx: 4, marginy: 4 });
   for (const { name, type } of components) {
@@ -32,29 +32,29 @@ function arrange({ components, connections }) {
 
 function drawEdge({ points, label, x, y }, arrow) {
   return [
-    shape("path", { d: line(points), "marker-end": `url(#${arrow})` }),
-    shape("text", { class: "carries", x, y: y + 4 }, label),
+    svgElement("path", { d: pathThrough(points), "marker-end": `url(#${arrow})` }),
+    svgElement("text", { class: "carries", x, y: y + 4 }, label),
   ];
 }
 
 function drawNode(name, { x, y, type }) {
-  return shape(
+  return svgElement(
     "g",
     {},
-    shape("rect", { x: x - WIDTH / 2, y: y - HEIGHT / 2, width: WIDTH, height: HEIGHT, rx: 9 }),
-    shape("text", { x, y: y - 3 }, name),
-    shape("text", { x, y: y + 14, class: "type" }, type),
+    svgElement("rect", { x: x - WIDTH / 2, y: y - HEIGHT / 2, width: WIDTH, height: HEIGHT, rx: 9 }),
+    svgElement("text", { x, y: y - 3 }, name),
+    svgElement("text", { x, y: y + 14, class: "type" }, type),
   );
 }
 
-function draw(pipeline) {
-  const graph = arrange(pipeline);
+function drawPipeline(pipeline) {
+  const graph = layOutPipeline(pipeline);
   const { width, height } = graph.graph();
   const arrow = `${pipeline.name}-arrow`;
-  return shape(
+  return svgElement(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `The pipeline ${pipeline.name}` },
-    shape("defs", {}, arrowHead(arrow)),
+    svgElement("defs", {}, arrowHeadMarker(arrow)),
     ...graph.edges().flatMap((edge) => drawEdge(graph.edge(edge), arrow)),
     ...graph.nodes().map((name) => drawNode(name, graph.node(name))),
   );
@@ -62,5 +62,5 @@ function draw(pipeline) {
 
 const pipelines = JSON.parse(document.getElementById("pipelines").textContent);
 for (const pipeline of pipelines) {
-  document.querySelector(`[data-pipeline="${pipeline.name}"]`).append(draw(pipeline));
+  document.querySelector(`[data-pipeline="${pipeline.name}"]`).append(drawPipeline(pipeline));
 }

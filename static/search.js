@@ -1,22 +1,22 @@
-/* The search page: its form, its address, and how far each index is.
+/* The search page: its form, its URL, and the progress of each index.
  *
- * What the API answers is shown by search/answers.js. Whatever comes from a document is only ever
+ * search/result_elements.js renders what the API returns. Whatever comes from a document is only ever
  * put into text nodes.
  */
 
-import { artifactElement, passageElement, questionElement, summaryElement } from "./search/answers.js";
-import { answerElement, eventsOf } from "./search/asking.js";
-import { ask, readKey, takeKeyFromAddress } from "./search/api.js";
-import { $, element, grouped } from "./search/dom.js";
-import { forgetTexts, wordsOf } from "./search/text.js";
-import { beginVerdicts } from "./search/verdicts.js";
+import { artifactElement, passageElement, questionElement, summaryElement } from "./search/result_elements.js";
+import { answerElement, streamAnswerEvents } from "./search/answer_stream.js";
+import { getJson, readKey, storeKeyFromAddress } from "./search/api.js";
+import { $, element, numberFormat } from "./search/dom.js";
+import { clearSoftBreakCache, queryWords } from "./search/text.js";
+import { loadJudgements } from "./search/judgements.js";
 
-const POLL_BUSY = 2_000; // milliseconds, while something is being indexed and somebody looks
-const POLL_IDLE = 15_000;
+const BUSY_POLL_MS = 2_000; // milliseconds, while something is being indexed and somebody looks
+const IDLE_POLL_MS = 15_000;
 
 const hasSummaries = (kinds) => kinds.includes("page_summary") || kinds.includes("artifact_summary");
 
-// By the last part of their addresses: of which kinds of node, and how an answer is shown.
+// By the last part of the endpoint's URL: which node kinds it needs, and how to render its hits.
 const SEARCHES = {
   pages: {
     isOf: (kinds) => kinds.includes("chunk"),
@@ -78,10 +78,10 @@ const form = $("search");
 const results = $("results");
 const indexCards = new Map(); // name -> its radio button, count, failures and progress bar
 const indexes = new Map(); // name -> what the API said last
-let running = null; // the AbortController of the search under way
+let activeSearch = null; // the AbortController of the search under way
 let pollTimer = 0;
 let isDenied = false; // the API last refused us
-let isHoping = false; // nothing was found in an index that is still being filled
+let isRetryPending = false; // nothing was found in an index that is still being filled
 
 // --- The key ---------------------------------------------------------------------------------
 
@@ -91,8 +91,8 @@ function showKeyPanel(isShown) {
   $("key-forget").hidden = !readKey();
 }
 
-/** Without a key (or an admin's session) there is nothing to ask; say so kindly, once. */
-function deny(error) {
+/** Ask for a key: the API refused the request, and there is no admin session either. */
+function showAccessDenied(error) {
   isDenied = true;
   $("key-heading").textContent = readKey() ? "This key does not open it" : "A key opens this page";
   showError(readKey() ? error.message : "");
@@ -104,7 +104,7 @@ function deny(error) {
   results.replaceChildren();
 }
 
-function admit() {
+function showAccessGranted() {
   if (isDenied) {
     isDenied = false;
     form.hidden = false;
@@ -128,16 +128,16 @@ $("key-panel").addEventListener("submit", (event) => {
   sessionStorage.setItem("key", key);
   $("key").value = "";
   showKeyPanel(false);
-  start();
+  initializePage();
 });
 
 $("key-forget").addEventListener("click", () => {
   sessionStorage.removeItem("key");
-  start();
+  initializePage();
 });
 
 window.addEventListener("hashchange", () => {
-  if (takeKeyFromAddress()) start();
+  if (storeKeyFromAddress()) initializePage();
 });
 
 // --- The indexes and how far they are -----------------------------------------------------------
@@ -149,21 +149,21 @@ function isBusy(index) {
 async function refreshIndexes() {
   clearTimeout(pollTimer);
   try {
-    const answer = await ask("indexes/");
-    admit();
+    const answer = await getJson("indexes/");
+    showAccessGranted();
     showIndexes(answer.results);
-    if (isHoping) search();
+    if (isRetryPending) search();
     if ($("error").dataset.from === "indexes") showError("");
   } catch (error) {
     if (error.status === 401 || error.status === 403) {
-      deny(error);
+      showAccessDenied(error);
       return false; // nothing to poll for until there is another key
     }
     if (error.status === undefined) throw error;
     showError(error.message, "indexes");
   }
   const isWatched = document.visibilityState === "visible";
-  const wait = isWatched && [...indexes.values()].some(isBusy) ? POLL_BUSY : POLL_IDLE;
+  const wait = isWatched && [...indexes.values()].some(isBusy) ? BUSY_POLL_MS : IDLE_POLL_MS;
   pollTimer = setTimeout(refreshIndexes, wait);
   return true;
 }
@@ -186,9 +186,9 @@ function showIndexes(listed) {
     updateIndexCard(index);
   }
   if (!chosenIndex()) chooseIndex(new URLSearchParams(location.search).get("index"));
-  offerSearches();
+  updateSearchChoices();
   $("indexes").hidden = listed.length === 0;
-  if (!$("empty").hidden) showEmpty();
+  if (!$("empty").hidden) showEmptyState();
 }
 
 function addIndexCard(index) {
@@ -218,17 +218,17 @@ function updateIndexCard(index) {
   if (isBusy(index)) {
     bar.max = Math.max(total, 1);
     bar.value = synced;
-    count.textContent = `${grouped.format(synced)} of ${grouped.format(total)}`;
-    count.title = `${grouped.format(pending)} ${nodeNames(index)} wait to be indexed`;
+    count.textContent = `${numberFormat.format(synced)} of ${numberFormat.format(total)}`;
+    count.title = `${numberFormat.format(pending)} ${countedNodeNames(index)} wait to be indexed`;
   } else {
-    count.textContent = total ? grouped.format(synced) : "empty";
-    count.title = total ? nodeNames(index) : "";
+    count.textContent = total ? numberFormat.format(synced) : "empty";
+    count.title = total ? countedNodeNames(index) : "";
   }
   failed.hidden = failedCount === 0;
-  failed.textContent = `${grouped.format(failedCount)} failed`;
+  failed.textContent = `${numberFormat.format(failedCount)} failed`;
 }
 
-function nodeNames(index) {
+function countedNodeNames(index) {
   return [...new Set(index.kinds.map((kind) => NODE_NAMES[kind]))].join(" and ");
 }
 
@@ -249,15 +249,15 @@ function chooseIndex(name) {
 
 // --- What is searched -----------------------------------------------------------------------------
 
-/** The searches an index can answer; the first is the one it is given unless told otherwise. */
-function searchesOf(index) {
+/** The kinds of search an index can answer; the first is its default. */
+function availableSearches(index) {
   if (!index) return [];
   return Object.keys(SEARCHES).filter((search) => SEARCHES[search].isOf(index.kinds));
 }
 
-/** Offer what the chosen index can answer. A choice it cannot answer falls to its first. */
-function offerSearches() {
-  const offered = searchesOf(indexes.get(chosenIndex()));
+/** Enable the kinds of search the chosen index can answer; fall back to its default. */
+function updateSearchChoices() {
+  const offered = availableSearches(indexes.get(chosenIndex()));
   if (offered.length === 0) return; // nothing is known yet
   for (const radio of form.elements.search) {
     const isOffered = offered.includes(radio.value);
@@ -284,10 +284,10 @@ function readForm() {
   };
 }
 
-function addressOf({ index, search, q, mode, limit, explain }) {
+function buildAddress({ index, search, q, mode, limit, explain }) {
   const parameters = new URLSearchParams();
   if (index) parameters.set("index", index);
-  if (search !== searchesOf(indexes.get(index))[0]) parameters.set("search", search);
+  if (search !== availableSearches(indexes.get(index))[0]) parameters.set("search", search);
   if (q) parameters.set("q", q);
   if (mode !== "hybrid") parameters.set("mode", mode);
   if (limit !== "10") parameters.set("limit", limit);
@@ -306,13 +306,13 @@ function fillForm() {
   const index = parameters.get("index");
   chooseIndex(index);
   const search = parameters.get("search");
-  const usual = searchesOf(indexes.get(chosenIndex()))[0] ?? "pages";
+  const usual = availableSearches(indexes.get(chosenIndex()))[0] ?? "pages";
   form.elements.search.value = Object.hasOwn(SEARCHES, search ?? "") ? search : usual;
-  offerSearches();
+  updateSearchChoices();
   return index !== null && indexes.size > 0 && !indexes.has(index) ? index : null;
 }
 
-function showFromAddress() {
+function searchFromAddress() {
   const unknownIndex = fillForm();
   if (unknownIndex !== null) {
     showError(`There is no index named “${unknownIndex}”; choose another above.`);
@@ -324,25 +324,25 @@ function showFromAddress() {
 }
 
 /** Search with what the form says now, at an address of its own. */
-function go() {
-  const address = addressOf(readForm());
+function searchFromForm() {
+  const address = buildAddress(readForm());
   if (address !== (location.search || location.pathname)) history.pushState(null, "", address);
   search();
 }
 
 window.addEventListener("popstate", () => {
-  if (!isDenied) showFromAddress();
+  if (!isDenied) searchFromAddress();
 });
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  go();
+  searchFromForm();
 });
 
 form.addEventListener("change", (event) => {
   if (event.target === $("q")) return;
-  if (["index", "search"].includes(event.target.name)) offerSearches();
-  go();
+  if (["index", "search"].includes(event.target.name)) updateSearchChoices();
+  searchFromForm();
 });
 
 document.addEventListener("keydown", (event) => {
@@ -356,8 +356,8 @@ document.addEventListener("keydown", (event) => {
 // --- Searching -------------------------------------------------------------------------------------
 
 async function search() {
-  running?.abort();
-  isHoping = false;
+  activeSearch?.abort();
+  isRetryPending = false;
   clearAnswer();
   const { index, search: chosen, q, mode, limit, explain } = readForm();
   document.title = q ? `${q} – Strata` : "Strata";
@@ -370,40 +370,40 @@ async function search() {
     results.replaceChildren();
     results.removeAttribute("aria-busy");
     $("status").textContent = "";
-    showEmpty();
+    showEmptyState();
     return;
   }
-  const mine = (running = new AbortController());
+  const mine = (activeSearch = new AbortController());
   $("empty").hidden = true;
   results.setAttribute("aria-busy", "true");
   try {
     if (chosen === "ask") {
-      await showStream(eventsOf({ index, q, limit }, mine.signal), q, () => mine === running);
+      await showStreamedAnswer(streamAnswerEvents({ index, q, limit }, mine.signal), q, () => mine === activeSearch);
       return;
     }
-    const answer = await ask(`search/${chosen}`, { index, q, mode, limit, explain }, mine.signal);
-    if (mine !== running) return;
+    const answer = await getJson(`search/${chosen}`, { index, q, mode, limit, explain }, mine.signal);
+    if (mine !== activeSearch) return;
     showAnswer(answer, chosen, q);
   } catch (error) {
-    if (mine !== running || error.name === "AbortError") return;
+    if (mine !== activeSearch || error.name === "AbortError") return;
     results.replaceChildren();
     $("status").textContent = "";
-    if (error.status === 401 || error.status === 403) deny(error);
+    if (error.status === 401 || error.status === 403) showAccessDenied(error);
     else if (error.status === undefined) throw error;
     else showError(error.message);
   } finally {
-    if (mine === running) results.removeAttribute("aria-busy");
+    if (mine === activeSearch) results.removeAttribute("aria-busy");
   }
 }
 
-/** An answer as it is written, above the hits it rests on. */
-async function showStream(events, query, isWanted) {
+/** Show an answer while it streams, above the hits it is based on. */
+async function showStreamedAnswer(events, query, isWanted) {
   let answer = null;
   for await (const { kind, data } of events) {
     if (!isWanted()) return;
     if (kind === "metadata") {
       showAnswer(data, "ask", query);
-      answer = answerElement(data, showHit);
+      answer = answerElement(data, focusHit);
       results.before(answer.panel);
     } else if (kind === "chunk") {
       answer.add(data.text);
@@ -415,7 +415,7 @@ async function showStream(events, query, isWanted) {
   }
 }
 
-function showHit(number) {
+function focusHit(number) {
   const hit = results.children[number];
   hit.tabIndex = -1;
   hit.focus({ preventScroll: true });
@@ -437,7 +437,7 @@ results.addEventListener("problem", (event) => {
   $("error").scrollIntoView({ block: "nearest" });
 });
 
-function showEmpty() {
+function showEmptyState() {
   const index = indexes.get(chosenIndex());
   const empty = $("empty");
   const suggested = SUGGESTIONS[index?.name];
@@ -458,7 +458,7 @@ function showEmpty() {
       const button = element("button", { type: "button" }, query);
       button.addEventListener("click", () => {
         $("q").value = query;
-        go();
+        searchFromForm();
         $("q").focus();
       });
       return element("li", {}, button);
@@ -474,40 +474,40 @@ function showEmpty() {
 
 function showAnswer(answer, search, query) {
   const { names, show } = SEARCHES[search];
-  forgetTexts();
-  beginVerdicts(answer.index, query);
-  const shown = show(answer, wordsOf(query));
+  clearSoftBreakCache();
+  loadJudgements(answer.index, query);
+  const shown = show(answer, queryWords(query));
   results.replaceChildren(...shown);
   const { total, ...stages } = answer.took_ms;
   const count = shown.length;
   if (count === 0) {
     const index = indexes.get(chosenIndex());
-    isHoping = index !== undefined && isBusy(index);
-    $("status").textContent = isHoping
+    isRetryPending = index !== undefined && isBusy(index);
+    $("status").textContent = isRetryPending
       ? "Nothing found yet; this index is still being filled."
       : "Nothing found. Other words, or another index, may do.";
   } else {
-    $("status").textContent = `${count} ${names[count === 1 ? 0 : 1]} in ${duration(total)}`;
+    $("status").textContent = `${count} ${names[count === 1 ? 0 : 1]} in ${formatDuration(total)}`;
   }
   $("status").title = Object.entries(stages)
-    .map(([stage, took]) => `${stage} ${duration(took)}`)
+    .map(([stage, took]) => `${stage} ${formatDuration(took)}`)
     .join(", ");
 }
 
-function duration(value) {
+function formatDuration(value) {
   if (value >= 1_000) return `${(value / 1_000).toFixed(1)} s`;
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 }
 
 // --- Start -----------------------------------------------------------------------------------------------
 
-async function start() {
+async function initializePage() {
   const isAdmitted = await refreshIndexes();
-  if (isAdmitted) showFromAddress();
+  if (isAdmitted) searchFromAddress();
   else fillForm();
 }
 
-takeKeyFromAddress();
+storeKeyFromAddress();
 fillForm();
 if (!matchMedia("(pointer: coarse)").matches) $("q").focus({ preventScroll: true });
-start();
+initializePage();

@@ -20,7 +20,7 @@ class DeliveryAdmin(admin.ModelAdmin):
     search_help_text = "The id sent as webhook-id, or a part of the address."
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each would count the whole table
-    actions = ["try_again"]
+    actions = ["retry_deliveries"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -54,7 +54,8 @@ def find_bridges(
         pair.pk: _join_bridges(
             hits_by_concept.get(pair.first_id, {}), hits_by_concept.get(pair.second_id, {})
         )
-            for pair in pairs}  # fmt: skip
+        for pair in pairs
+    }
 
 
 def _join_bridges(first: dict[UUID, SourceHit], second: dict[UUID, SourceHit]) -> list[Bridge]:

@@ -1,4 +1,4 @@
-/* Asking the API, with the reader's key or session. */
+/* Requests to the API, with the user's key or session. */
 
 const API = document.documentElement.dataset.api;
 
@@ -13,8 +13,8 @@ export function readKey() {
   return sessionStorage.getItem("key") ?? "";
 }
 
-/** A key in the address bar's fragment is taken into this tab and out of sight. */
-export function takeKeyFromAddress() {
+/** Move a key from the URL fragment into sessionStorage; return whether there was one. */
+export function storeKeyFromAddress() {
   const key = new URLSearchParams(location.hash.slice(1)).get("key");
   if (key === null) return false;
   sessionStorage.setItem("key", key.trim());
@@ -22,15 +22,15 @@ export function takeKeyFromAddress() {
   return true;
 }
 
-export async function ask(path, parameters = {}, signal = undefined) {
-  const response = await open(path, parameters, signal, { Accept: "application/json" });
+export async function getJson(path, parameters = {}, signal = undefined) {
+  const response = await fetchOk(path, parameters, signal, { Accept: "application/json" });
   const body = await response.json().catch(() => null);
   if (body !== null) return body;
   throw new ApiError(response.status, "The service's answer was cut off.");
 }
 
-/** The response where it is a good one; what it is not is thrown. */
-export async function open(path, parameters, signal, headers) {
+/** GET a path; return the response if its status is 2xx, else throw an ApiError. */
+export async function fetchOk(path, parameters, signal, headers) {
   const url = new URL(API + path, location.href);
   url.search = new URLSearchParams(parameters);
   const key = readKey();
@@ -53,12 +53,12 @@ export async function open(path, parameters, signal, headers) {
   const body = await response.json().catch(() => null);
   throw new ApiError(
     response.status,
-    sentencesOf(body) || `The service answered with status ${response.status}.`,
+    errorMessage(body) || `The service answered with status ${response.status}.`,
   );
 }
 
-/** Change something: the answer's body, null where it has none. */
-export async function send(method, path, content = undefined) {
+/** Send a request that changes something; return the JSON body, or null if it has none. */
+export async function sendJson(method, path, content = undefined) {
   const key = readKey();
   const headers = {
     Accept: "application/json",
@@ -76,7 +76,7 @@ export async function send(method, path, content = undefined) {
   if (response.ok) return body;
   throw new ApiError(
     response.status,
-    sentencesOf(body) || `The service answered with status ${response.status}.`,
+    errorMessage(body) || `The service answered with status ${response.status}.`,
   );
 }
 
@@ -85,8 +85,8 @@ function readCookie(name) {
   return found?.slice(name.length + 1) ?? "";
 }
 
-/** What an error's body says to people. */
-function sentencesOf(body) {
+/** The readable text of an API error body. */
+function errorMessage(body) {
   const said = [body?.detail];
   if (body?.allowed?.length) said.push(`Allowed: ${body.allowed.join(", ")}.`);
   said.push(body?.fix);

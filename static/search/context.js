@@ -1,13 +1,13 @@
-/* A passage in its context, marked by its offsets in the document as that is now. */
+/* Shows a passage in its source and the neighbouring sources, highlighted by its offsets. */
 
-import { ask } from "./api.js";
-import { element, grouped } from "./dom.js";
-import { flowing, unitsOf } from "./text.js";
+import { getJson } from "./api.js";
+import { element, numberFormat } from "./dom.js";
+import { reflowedNodes, utf16Offset } from "./text.js";
 
 const CONTEXT_WINDOW = 1; // neighbouring sources on each side
 
-/** The source a passage stands in; of a question's hit “source” is the name of the file. */
-export function placeOf(hit) {
+/** The source that holds a hit's passage; in question hits, `source` is the file name instead. */
+export function sourceOf(hit) {
   return hit.passage ?? hit.source;
 }
 
@@ -19,8 +19,8 @@ export async function toggleContext(hit, toggle, context) {
   context.hidden = isShown;
   if (isShown || context.childElementCount) return;
   try {
-    const source = await ask(`sources/${encodeURIComponent(placeOf(hit).id)}/`, { window: CONTEXT_WINDOW });
-    showContext(hit, source, context);
+    const source = await getJson(`sources/${encodeURIComponent(sourceOf(hit).id)}/`, { window: CONTEXT_WINDOW });
+    renderContext(hit, source, context);
   } catch (error) {
     if (error.status === undefined) throw error;
     context.hidden = true;
@@ -32,17 +32,17 @@ export async function toggleContext(hit, toggle, context) {
   }
 }
 
-function showContext(hit, source, context) {
-  const start = unitsOf(source.text, hit.start_offset);
-  const end = unitsOf(source.text, hit.end_offset);
+function renderContext(hit, source, context) {
+  const start = utf16Offset(source.text, hit.start_offset);
+  const end = utf16Offset(source.text, hit.end_offset);
   const slice = source.text.slice(start, end);
   const stands = slice === hit.text;
 
   const passage = element("p", { className: "text", dir: "auto" });
-  const mark = element("mark", {}, ...flowing(source.text, start, end));
+  const mark = element("mark", {}, ...reflowedNodes(source.text, start, end));
   const whole = source.text.length;
-  if (stands) passage.append(...flowing(source.text, 0, start), mark, ...flowing(source.text, end, whole));
-  else passage.append(...flowing(source.text, 0, whole));
+  if (stands) passage.append(...reflowedNodes(source.text, 0, start), mark, ...reflowedNodes(source.text, end, whole));
+  else passage.append(...reflowedNodes(source.text, 0, whole));
 
   const pages = element("div", { className: "pages", tabIndex: 0 });
   pages.setAttribute("role", "group");
@@ -56,7 +56,7 @@ function showContext(hit, source, context) {
     }
     lastPage = each.page.index;
     pages.append(
-      each === source ? passage : element("p", { className: "text neighbour", dir: "auto" }, ...flowing(each.text, 0, each.text.length)),
+      each === source ? passage : element("p", { className: "text neighbour", dir: "auto" }, ...reflowedNodes(each.text, 0, each.text.length)),
     );
   });
 
@@ -66,7 +66,7 @@ function showContext(hit, source, context) {
       "h4",
       {},
       element("bdi", {}, where || source.artifact.title),
-      element("span", {}, `page ${source.page.index + 1}, characters ${grouped.format(hit.start_offset)} to ${grouped.format(hit.end_offset)}`),
+      element("span", {}, `page ${source.page.index + 1}, characters ${numberFormat.format(hit.start_offset)} to ${numberFormat.format(hit.end_offset)}`),
     ),
   );
   if (!stands) {

@@ -1,7 +1,7 @@
-/* Making elements. Whatever comes from a document is only ever put into text nodes. */
+/* Creates DOM elements. Whatever comes from a document is only ever put into text nodes. */
 
 export const $ = (id) => document.getElementById(id);
-export const grouped = new Intl.NumberFormat("en");
+export const numberFormat = new Intl.NumberFormat("en");
 
 /** An element with properties, and children that are elements or text. */
 export function element(tag, properties = {}, ...children) {

@@ -1,4 +1,4 @@
-/* A document's text: which of its words were asked for, and where its lines may break.
+/* Renders document text: highlights query words and reflows soft line breaks.
  *
  * Offsets are counted in Unicode code points, as the API counts them, while JavaScript's strings
  * count UTF-16 units.
@@ -7,7 +7,7 @@
 import { element } from "./dom.js";
 
 // Words too common to be worth a highlight, unless a query has no others.
-const COMMON = new Set(
+const STOP_WORDS = new Set(
   "a about an and are as at be been by can could did do does for from had has have he her his how i in into is it its me my not of on or our she should that the their there they this to us was we were what when where which who why will with you your".split(" "),
 );
 
@@ -24,19 +24,19 @@ function* segmentWords(text) {
   }
 }
 
-function fold(word) {
+function normalizeWord(word) {
   return word.normalize("NFC").toLowerCase();
 }
 
-export function wordsOf(query) {
-  const all = [...segmentWords(query)].map(({ word }) => fold(word));
-  const telling = all.filter((word) => !COMMON.has(word));
+export function queryWords(query) {
+  const all = [...segmentWords(query)].map(({ word }) => normalizeWord(word));
+  const telling = all.filter((word) => !STOP_WORDS.has(word));
   return new Set(telling.length ? telling : all);
 }
 
 /** Whether a text's word is one of the query's, allowing for endings: crack, cracks, cracked. */
-function isWanted(word, wanted) {
-  const folded = fold(word);
+function matchesQueryWord(word, wanted) {
+  const folded = normalizeWord(word);
   if (wanted.has(folded)) return true;
   for (const other of wanted) {
     const [short, long] = folded.length < other.length ? [folded, other] : [other, folded];
@@ -45,15 +45,15 @@ function isWanted(word, wanted) {
   return false;
 }
 
-export function highlighted(text, wanted) {
+export function highlightWords(text, wanted) {
   const nodes = [];
   let done = 0;
   for (const { word, at } of segmentWords(text)) {
-    if (!isWanted(word, wanted)) continue;
-    nodes.push(...flowing(text, done, at), element("mark", {}, word));
+    if (!matchesQueryWord(word, wanted)) continue;
+    nodes.push(...reflowedNodes(text, done, at), element("mark", {}, word));
     done = at + word.length;
   }
-  nodes.push(...flowing(text, done, text.length));
+  nodes.push(...reflowedNodes(text, done, text.length));
   return nodes;
 }
 
@@ -61,13 +61,13 @@ export function highlighted(text, wanted) {
 
 const softBreaks = new Map(); // of the texts on the page
 
-/** To be called where other texts take the place of those on the page. */
-export function forgetTexts() {
+/** Clear the cache; call it when other results replace those on the page. */
+export function clearSoftBreakCache() {
   softBreaks.clear();
 }
 
-/** Where lines were broken only to fit the page they come from, so that ours may break anew. */
-function softBreaksOf(text) {
+/** Offsets of line breaks that were made only to fit the original page. */
+function findSoftBreaks(text) {
   let found = softBreaks.get(text);
   if (found) return found;
   found = new Set();
@@ -88,9 +88,9 @@ function softBreaksOf(text) {
 }
 
 /** Text nodes of a stretch of text; soft breaks stay in the text and look like spaces. */
-export function flowing(text, start, end) {
+export function reflowedNodes(text, start, end) {
   const nodes = [];
-  const breaks = softBreaksOf(text);
+  const breaks = findSoftBreaks(text);
   let done = start;
   for (let at = text.indexOf("\n", start); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) {
     if (!breaks.has(at)) continue;
@@ -101,8 +101,8 @@ export function flowing(text, start, end) {
   return nodes;
 }
 
-/** Where a count of code points falls in a string of UTF-16 units. */
-export function unitsOf(text, codePoints) {
+/** Convert an offset in code points to an offset in UTF-16 units. */
+export function utf16Offset(text, codePoints) {
   let units = 0;
   for (const character of text) {
     if (codePoints-- <= 0) break;

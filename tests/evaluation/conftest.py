@@ -1,6 +1,6 @@
 import pytest
 
-from evaluation.judgements import Judgements
+from evaluation.judged_queries import JudgedQueries
 from tests.factories import PARAGRAPHS, give, sync
 
 
@@ -25,7 +25,7 @@ def filled(build):
 @pytest.fixture
 def judged():
     """Two queries; no document answers the second well."""
-    return Judgements(
+    return JudgedQueries(
         {"q1": "heron waits for fish", "q2": "granite cools slowly"},
         {"q1": {"d0": 1}, "q2": {"d3": 1}},
     )

@@ -3,8 +3,8 @@ from django.contrib.auth import get_user_model
 from django.urls import reverse
 
 from evaluation.models import EvaluationRun
-from evaluation.runs import begin_run, claim_run, measure_run
-from evaluation.services import judge
+from evaluation.runs import claim_run, create_run, measure_run
+from evaluation.services import save_judgement
 from indexing.models import Node
 
 
@@ -17,7 +17,7 @@ def admin(client, filled):
 
 @pytest.fixture
 def run(filled, judged):
-    return begin_run("plain", systems=["hybrid", "sparse"], judged=judged)
+    return create_run("plain", systems=["hybrid", "sparse"], judged=judged)
 
 
 class TestEvaluationRunAdmin:
@@ -57,7 +57,9 @@ class TestJudgementAdmin:
     def test_lists_verdicts_and_finds_one_by_its_hit(self, admin, filled):
         nodes = Node.objects.filter(kind="chunk")[:2]
         for number, node in enumerate(nodes):
-            judge("plain", f"query {number}", is_good=True, judged_by="me", node_id=node.point_id)
+            save_judgement(
+                "plain", f"query {number}", is_good=True, judged_by="me", node_id=node.point_id
+            )
         address = reverse("admin:evaluation_judgement_changelist")
 
         assert "query 1" in admin.get(address).content.decode()

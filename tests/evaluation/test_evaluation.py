@@ -6,8 +6,7 @@ from django.core.management import CommandError, call_command
 from access.models import ApiKey
 from core.exceptions import InvalidInput
 from core.running_server import RunningServer
-from evaluation.judgements import read_corpus, read_judgements
-from evaluation.management import measuring
+from evaluation.judged_queries import read_corpus, read_judged_queries
 from evaluation.models import EvaluationRun
 from retrieval.management import asking
 from tests.factories import PARAGRAPHS, give, sync
@@ -37,7 +36,7 @@ def folder(tmp_path):
 
 class TestReadJudgements:
     def test_keeps_the_queries_that_were_judged(self, folder):
-        judgements = read_judgements(folder)
+        judgements = read_judged_queries(folder)
 
         assert judgements.queries == {"q1": "heron waits for fish", "q2": "granite cools slowly"}
         assert judgements.qrels == {"q1": {"d0": 1}, "q2": {"d1": 1, "d3": 0}}
@@ -47,14 +46,14 @@ class TestReadJudgements:
         (folder / name).unlink()
 
         with pytest.raises(InvalidInput, match=name.rpartition("/")[2]):
-            read_judgements(folder)
+            read_judged_queries(folder)
 
     @pytest.mark.parametrize("row", ["q1\td0", "q1\td0\tvery"])
     def test_names_the_line_that_is_wrong(self, folder, row):
         (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{row}\n")
 
         with pytest.raises(InvalidInput, match="line 2"):
-            read_judgements(folder)
+            read_judged_queries(folder)
 
 
 class TestReadCorpus:
@@ -247,7 +246,7 @@ class TestCommandsBesideAServer:
         sync(build, give(title="Stones", external_id="d1"))
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
-        for module in (asking, measuring):
+        for module in (asking, running):
             monkeypatch.setattr(module, "find_server", lambda: running)
         # Whoever does not own the vectors must not reach for them.
         monkeypatch.setattr(asking, "ANSWERS", None)

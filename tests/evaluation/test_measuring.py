@@ -1,9 +1,15 @@
 import pytest
 
 from core.exceptions import InvalidInput
-from evaluation.judgements import Judgements
-from evaluation.measuring import Measured, compare, measure_systems, parse_measures, rank_places
-from evaluation.systems import Place, make_system, modes_of
+from evaluation.judged_queries import JudgedQueries
+from evaluation.measuring import (
+    SystemMeasurement,
+    compare_to_baseline,
+    deduplicate_locations,
+    measure_systems,
+    parse_measures,
+)
+from evaluation.systems import HitLocation, find_answerable_modes, make_system
 
 
 class Scripted:
@@ -17,11 +23,11 @@ class Scripted:
     def ask(self, query: str) -> None:
         self.asked.append(query)
 
-    def rank(self, query: str) -> list[Place]:
-        return [Place(name, None, name.upper(), "") for name in self.answers[query]]
+    def rank(self, query: str) -> list[HitLocation]:
+        return [HitLocation(name, None, name.upper(), "") for name in self.answers[query]]
 
 
-JUDGED = Judgements({"q1": "heron", "q2": "granite"}, {"q1": {"d0": 1}, "q2": {"d1": 1}})
+JUDGED = JudgedQueries({"q1": "heron", "q2": "granite"}, {"q1": {"d0": 1}, "q2": {"d1": 1}})
 
 
 class TestMeasureSystems:
@@ -47,7 +53,7 @@ class TestMeasureSystems:
         systems = [Scripted("a", answers), Scripted("b", answers)]
         counted = []
 
-        measured = measure_systems(systems, JUDGED, before_each=lambda: counted.append(1))
+        measured = measure_systems(systems, JUDGED, before_each_answer=lambda: counted.append(1))
 
         assert [each.asked for each in systems] == [["heron", "heron", "granite"]] * 2
         assert [len(each.milliseconds) for each in measured] == [2, 2]
@@ -58,33 +64,37 @@ class TestMeasureSystems:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            measure_systems([Scripted("a", {})], JUDGED, before_each=stop)
+            measure_systems([Scripted("a", {})], JUDGED, before_each_answer=stop)
 
 
 class TestRankPlaces:
     def test_counts_each_artifact_once_where_it_came_first(self):
-        found = [Place(name, 0, "", "") for name in ["d1", "d0", "d1", "d2"]]
+        found = [HitLocation(name, 0, "", "") for name in ["d1", "d0", "d1", "d2"]]
 
-        assert list(rank_places(found, {"d0": 1})) == ["d1", "d0", "d2"]
+        assert list(deduplicate_locations(found, {"d0": 1})) == ["d1", "d0", "d2"]
 
     def test_counts_the_page_where_that_was_judged(self):
-        found = [Place("d0", 4, "", ""), Place("d0", 2, "", ""), Place("d0", 7, "", "")]
+        found = [
+            HitLocation("d0", 4, "", ""),
+            HitLocation("d0", 2, "", ""),
+            HitLocation("d0", 7, "", ""),
+        ]
 
-        assert list(rank_places(found, {"d0#page=3": 1})) == ["d0", "d0#page=3"]
+        assert list(deduplicate_locations(found, {"d0#page=3": 1})) == ["d0", "d0#page=3"]
 
     def test_reads_no_more_of_a_ranking_than_measures_look_at(self):
-        many = (Place(f"d{n}", None, "", "") for n in range(1_000))
+        many = (HitLocation(f"d{n}", None, "", "") for n in range(1_000))
 
-        assert len(rank_places(many, {})) == 100
+        assert len(deduplicate_locations(many, {})) == 100
         assert next(many).artifact_id == "d100"
 
 
 class TestCompare:
     def test_gives_each_measure_its_difference_and_interval(self):
-        better = Measured("a", {"RR": [1.0] * 8}, [1.0] * 8, {})
-        baseline = Measured("b", {"RR": [1.0, 0.5] * 4}, [1.0] * 8, {})
+        better = SystemMeasurement("a", {"RR": [1.0] * 8}, [1.0] * 8, {})
+        baseline = SystemMeasurement("b", {"RR": [1.0, 0.5] * 4}, [1.0] * 8, {})
 
-        difference = compare(better, baseline)["RR"]
+        difference = compare_to_baseline(better, baseline)["RR"]
 
         assert difference.difference == pytest.approx(0.25)
         assert difference.baseline == pytest.approx(0.75)
@@ -93,10 +103,10 @@ class TestCompare:
         assert difference.is_significant
 
     def test_leaves_to_chance_what_chance_explains(self):
-        one = Measured("a", {"RR": [1.0, 0.0, 1.0, 0.0]}, [1.0] * 4, {})
-        other = Measured("b", {"RR": [0.0, 1.0, 0.0, 1.0]}, [1.0] * 4, {})
+        one = SystemMeasurement("a", {"RR": [1.0, 0.0, 1.0, 0.0]}, [1.0] * 4, {})
+        other = SystemMeasurement("b", {"RR": [0.0, 1.0, 0.0, 1.0]}, [1.0] * 4, {})
 
-        assert not compare(one, other)["RR"].is_significant
+        assert not compare_to_baseline(one, other)["RR"].is_significant
 
 
 class TestParseMeasures:
@@ -108,7 +118,7 @@ class TestParseMeasures:
 
 class TestSystems:
     def test_answer_with_what_the_index_holds(self, filled):
-        for name in [*modes_of("plain"), "plain"]:
+        for name in [*find_answerable_modes("plain"), "plain"]:
             system = make_system("plain", name)
             first = next(iter(system.rank("heron waits for fish in the shallows")))
 
@@ -118,7 +128,7 @@ class TestSystems:
             assert "heron" in first.text
 
     def test_of_an_index_are_the_modes_it_can_answer(self, filled):
-        assert modes_of("plain") == ["dense", "sparse", "hybrid"]
+        assert find_answerable_modes("plain") == ["dense", "sparse", "hybrid"]
 
     def test_are_refused_where_there_are_none_of_the_name(self, filled):
         with pytest.raises(InvalidInput) as refused:

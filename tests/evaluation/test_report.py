@@ -4,9 +4,15 @@ from xml.etree import ElementTree
 import pytest
 
 from core.exceptions import InvalidInput
-from evaluation.judgements import Judgements
-from evaluation.report import Change, History, Spread, render_report, say_measure
-from evaluation.runs import begin_run, claim_run, measure_run
+from evaluation.judged_queries import JudgedQueries
+from evaluation.report import (
+    MeasureHistory,
+    QueryDifferences,
+    ValueDistribution,
+    format_measure_name,
+    render_report,
+)
+from evaluation.runs import claim_run, create_run, measure_run
 from tests.factories import give, sync
 
 HOSTILE = "<script>alert(1)</script> heron"
@@ -16,11 +22,11 @@ HOSTILE = "<script>alert(1)</script> heron"
 def run(filled, build):
     """Two systems over three queries, and a title that is no markup."""
     sync(build, give("A heron again.", title=HOSTILE, external_id="d9"))
-    judged = Judgements(
+    judged = JudgedQueries(
         {"q1": "heron waits for fish", "q2": "granite cools slowly", "q3": HOSTILE},
         {"q1": {"d0": 1}, "q2": {"d3": 1}, "q3": {"d0": 1}},
     )
-    run = begin_run("plain", systems=["hybrid"], baseline="sparse", judged=judged)
+    run = create_run("plain", systems=["hybrid"], baseline="sparse", judged=judged)
     return measure_run(claim_run(run.pk))
 
 
@@ -52,7 +58,7 @@ class TestRenderReport:
 
     def test_is_of_a_finished_run(self, filled, judged):
         with pytest.raises(InvalidInput, match="queued"):
-            render_report(begin_run("plain", judged=judged))
+            render_report(create_run("plain", judged=judged))
 
 
 class TestSayMeasure:
@@ -60,41 +66,41 @@ class TestSayMeasure:
         ("name", "said"), [("R@100", "recall@100"), ("RR", "MRR"), ("nDCG@10", "nDCG@10")]
     )
     def test_says_it_as_people_do(self, name, said):
-        assert say_measure(name) == said
+        assert format_measure_name(name) == said
 
 
 class TestSpread:
     def test_steps_down_from_the_best_query_to_the_worst(self):
-        spread = Spread.of("a", [0.0, 1.0, 0.5])
+        spread = ValueDistribution.of("a", [0.0, 1.0, 0.5])
 
         corners = [tuple(map(float, each.split(","))) for each in spread.points.split()]
         assert [y for _, y in corners] == [0, 0, 100, 100, 200, 200]
         assert [x for x, _ in corners] == [0, 240, 240, 480, 480, 720]
-        assert (spread.perfect, spread.zero) == (1, 1)
+        assert (spread.perfect_count, spread.zero_count) == (1, 1)
 
 
 class TestChange:
     def test_has_a_bar_for_each_query_that_changed(self, run):
-        change = Change.of(run, "hybrid", [1.0, 0.5, 0.25], [0.5, 0.5, 0.75])
+        change = QueryDifferences.of(run, "hybrid", [1.0, 0.5, 0.25], [0.5, 0.5, 0.75])
 
         gain, loss = change.bars
         assert (gain.y, gain.height, gain.is_loss) == (50, 50, False)
         assert (loss.y, loss.height, loss.is_loss) == (100, 50, True)
         assert gain.label == "+0.500 heron waits for fish"
-        assert (change.gained, change.lost) == (1, 1)
+        assert (change.gained_count, change.lost) == (1, 1)
         assert [each["text"] for each in change.losses] == [HOSTILE]
         assert [each["system"] for each in change.losses[0]["answers"]] == ["sparse", "hybrid"]
 
 
 class TestHistory:
     def test_draws_each_system_through_the_runs_that_measured_it(self, run):
-        judged = Judgements(run.queries, run.qrels)
-        alone = begin_run("plain", systems=["hybrid"], judged=judged)
+        judged = JudgedQueries(run.queries, run.qrels)
+        alone = create_run("plain", systems=["hybrid"], judged=judged)
         measure_run(claim_run(alone.pk))
-        last = begin_run("plain", systems=["hybrid", "sparse"], judged=judged)
+        last = create_run("plain", systems=["hybrid", "sparse"], judged=judged)
         last = measure_run(claim_run(last.pk))
 
-        history = History.of(last, "nDCG@10")
+        history = MeasureHistory.of(last, "nDCG@10")
 
         assert [row["run"].pk for row in history.runs] == [run.pk, alone.pk, last.pk]
         assert [len(line["dots"]) for line in history.lines] == [3, 2]

@@ -6,9 +6,9 @@ from django.utils import timezone
 from core.exceptions import InvalidInput, UnknownIndex
 from evaluation import runs, tasks
 from evaluation.exceptions import RunTakenOver
-from evaluation.judgements import Judgements
+from evaluation.judged_queries import JudgedQueries
 from evaluation.models import EvaluationRun
-from evaluation.runs import begin_run, claim_run, measure_run
+from evaluation.runs import claim_run, create_run, measure_run
 from indexing.exceptions import StoreUnavailable
 
 State = EvaluationRun.State
@@ -16,7 +16,7 @@ State = EvaluationRun.State
 
 @pytest.fixture
 def run(filled, judged):
-    return begin_run("plain", systems=["hybrid", "sparse"], baseline="sparse", judged=judged)
+    return create_run("plain", systems=["hybrid", "sparse"], baseline="sparse", judged=judged)
 
 
 def measured(run: EvaluationRun) -> EvaluationRun:
@@ -27,14 +27,14 @@ def measured(run: EvaluationRun) -> EvaluationRun:
 
 class TestBeginRun:
     def test_measures_every_mode_unless_told_otherwise(self, filled, judged):
-        run = begin_run("plain", judged=judged)
+        run = create_run("plain", judged=judged)
 
         assert run.systems == ["dense", "sparse", "hybrid"]
         assert run.measures == ["nDCG@10", "R@100", "RR"]
         assert (run.state, run.total_count) == (State.QUEUED, 6)
 
     def test_measures_the_baseline_as_well(self, filled, judged):
-        assert begin_run("plain", systems=["plain"], baseline="dense", judged=judged).systems == [
+        assert create_run("plain", systems=["plain"], baseline="dense", judged=judged).systems == [
             "plain",
             "dense",
         ]
@@ -47,21 +47,21 @@ class TestBeginRun:
             ({"baseline": "psychic"}, InvalidInput),
             ({"measures": ["goodness"]}, InvalidInput),
             ({"measures": []}, InvalidInput),
-            ({"judged": Judgements({"q": "x"}, {"q": {"gone": 1}})}, InvalidInput),
+            ({"judged": JudgedQueries({"q": "x"}, {"q": {"gone": 1}})}, InvalidInput),
             ({"judged": None}, InvalidInput),
         ],
     )
     def test_refuses_what_cannot_be_measured(self, filled, judged, given, condition):
         with pytest.raises(condition):
-            begin_run(**{"index": "plain", "judged": judged, **given})
+            create_run(**{"index": "plain", "judged": judged, **given})
 
         assert not EvaluationRun.objects.exists()
 
     def test_refuses_more_than_one_run_takes(self, filled, judged, monkeypatch):
-        monkeypatch.setattr(runs, "MAX_QUERIES", 1)
+        monkeypatch.setattr(runs, "MAX_RUN_QUERIES", 1)
 
         with pytest.raises(InvalidInput, match="1 queries"):
-            begin_run("plain", judged=judged)
+            create_run("plain", judged=judged)
 
 
 class TestMeasureRun:
@@ -87,7 +87,7 @@ class TestMeasureRun:
     def test_gives_it_back_where_it_is_to_stop(self, run):
         stops = iter([False, True])
 
-        left = measure_run(claim_run(run.pk), should_stop=lambda: next(stops))
+        left = measure_run(claim_run(run.pk), is_stop_requested=lambda: next(stops))
 
         assert (left.state, left.attempts, left.lease_token) == (State.QUEUED, 0, None)
         assert measured(run).state == State.DONE
@@ -113,7 +113,7 @@ class TestMeasureRun:
         assert "plain" in failed.error_detail
 
     def test_gives_up_what_stops_its_worker_each_time(self, run):
-        for _ in range(runs.ATTEMPTS):
+        for _ in range(runs.MAX_RUN_ATTEMPTS):
             claim_run(run.pk)
             run_out_of_time(run)
 
@@ -132,7 +132,7 @@ class TestMeasureRun:
         assert measure_run(other).state == State.DONE
 
     def test_says_how_far_it_is_and_keeps_its_lease(self, run, monkeypatch):
-        monkeypatch.setattr(runs, "NOTE_SECONDS", 0.0)
+        monkeypatch.setattr(runs, "PROGRESS_INTERVAL_SECONDS", 0.0)
         seen = []
 
         def look(count: int) -> None:
@@ -164,7 +164,7 @@ class TestClaimRun:
 
 class TestTasks:
     def test_measure_one_and_then_what_else_waits(self, run, filled, judged):
-        other = begin_run("plain", systems=["dense"], judged=judged)
+        other = create_run("plain", systems=["dense"], judged=judged)
 
         tasks.measure_run(run_id=str(other.pk))
 
@@ -185,11 +185,11 @@ class TestTasks:
         assert len(tries) == 2
 
     def test_stop_between_two_answers(self, run):
-        tasks.evaluating.stop_requested.set()
+        tasks.evaluation_worker.stop_requested.set()
         try:
             tasks.measure_run(run_id=str(run.pk))
         finally:
-            tasks.evaluating.stop_requested.clear()
+            tasks.evaluation_worker.stop_requested.clear()
 
         run.refresh_from_db()
         assert run.state == State.QUEUED

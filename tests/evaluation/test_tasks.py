@@ -3,8 +3,8 @@ import pytest
 from config.background_workers import BACKGROUND_WORKERS
 from config.celery import app
 from documents.models import Artifact
-from evaluation import gate
-from evaluation.tasks import promote_builds, promoting
+from evaluation import promotion_gate
+from evaluation.tasks import promote_builds, promotion_worker
 from indexing.exceptions import StoreUnavailable
 from indexing.lifecycle import publish_aliases
 from indexing.models import IndexBuild
@@ -42,14 +42,14 @@ class TestPromoteBuilds:
 
     def test_goes_on_where_one_build_has_to_wait(self, live, monkeypatch):
         first, second = begin(live, is_synced=False), begin(live)
-        decide = gate.promote_asked
+        decide = promotion_gate.decide_promotion
 
         def fail_first(build, **given):
             if build == first:
                 raise StoreUnavailable
             return decide(build, **given)
 
-        monkeypatch.setattr(gate, "promote_asked", fail_first)
+        monkeypatch.setattr(promotion_gate, "decide_promotion", fail_first)
 
         promote_builds()
 
@@ -58,18 +58,18 @@ class TestPromoteBuilds:
     def test_decides_nothing_once_the_worker_is_asked_to_stop(self, live, monkeypatch):
         begin(live)
         monkeypatch.setattr(
-            gate,
-            "promote_asked",
+            promotion_gate,
+            "decide_promotion",
             lambda build, before_each: before_each() or pytest.fail("went on"),
         )
-        promoting.stop_requested.set()
+        promotion_worker.stop_requested.set()
         try:
             promote_builds()
         finally:
-            promoting.stop_requested.clear()
+            promotion_worker.stop_requested.clear()
 
-        assert promoting.wait_idle(0)
-        assert promoting in BACKGROUND_WORKERS
+        assert promotion_worker.wait_idle(0)
+        assert promotion_worker in BACKGROUND_WORKERS
 
     def test_is_woken_by_the_clock_where_builds_are_searched(self):
         woken = {entry["task"] for entry in app.conf.beat_schedule.values()}

@@ -80,7 +80,7 @@ def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 def set_traps() -> None:
     from documents import services as documents
-    from evaluation import gate
+    from evaluation import promotion_gate
     from indexing import embedding, lifecycle
     from indexing.services import planning, syncing
     from indexing.spec import EmbeddingSpec
@@ -108,7 +108,7 @@ def set_traps() -> None:
         ("delete", EmbeddedStore, "delete"),
         ("drop", EmbeddedStore, "drop_collection"),
         ("begin", lifecycle, "begin_build"),
-        ("promote", gate, "promote_build"),
+        ("promote", promotion_gate, "promote_build"),
         ("commit", BaseDatabaseWrapper, "_commit"),
     ]
     for step, owner, name in places:

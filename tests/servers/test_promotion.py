@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluation.gate import promote_asked
+from evaluation.promotion_gate import decide_promotion
 from indexing.models import IndexBuild
 from tests.factories import give, sync
 from tests.retrieval.beside import begin
@@ -19,7 +19,7 @@ class TestPromoteAsked:
         sync(build, give())
         beside = begin(build)
 
-        decided = at_once(lambda worker: promote_asked(beside), list(range(WORKERS)))
+        decided = at_once(lambda worker: decide_promotion(beside), list(range(WORKERS)))
 
         assert sorted(decided) == [False] * (WORKERS - 1) + [True]
         states = dict(IndexBuild.objects.filter(index="plain").values_list("number", "state"))

@@ -24,7 +24,7 @@ class TestDeliveryAdmin:
         wakes = record_enqueued(monkeypatch, tasks.send_due_deliveries)
 
         with django_capture_on_commit_callbacks(execute=True):
-            said = act(admin_client, "webhooks_delivery", "try_again", given_up)
+            said = act(admin_client, "webhooks_delivery", "retry_deliveries", given_up)
 
         assert said == "1 delivery queued."
         given_up.refresh_from_db()

@@ -12,16 +12,16 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.exceptions import InvalidInput, StrataError
-from evaluation.judgements import read_judgements
-from evaluation.management.filling import fill_index
-from evaluation.management.measuring import Asked, measure
+from evaluation.judged_queries import read_judged_queries
+from evaluation.management.corpus_indexing import index_corpus
+from evaluation.management.running import EvaluationRequest, run_evaluation
 from evaluation.measuring import DEFAULT_MEASURES, parse_measures
 from evaluation.models import EvaluationRun
-from evaluation.report import render_report, say_measure
-from evaluation.systems import MODES, require_system
+from evaluation.report import format_measure_name, render_report
+from evaluation.systems import SYSTEM_FACTORY_BY_MODE, check_system_name
 from retrieval.management.asking import answering, explain
 
-NOT_GOOD_ENOUGH = 3  # the exit status where a measure is below what was asked for
+EXIT_BELOW_THRESHOLD = 3  # the exit status where a measure is below what was asked for
 
 
 class Command(BaseCommand):
@@ -44,8 +44,8 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--modes",
-            help=f"Of {', '.join(MODES)}, and query pipelines by their names; by default those "
-            "modes that the index can answer.",
+            help=f"Of {', '.join(SYSTEM_FACTORY_BY_MODE)}, and query pipelines by their names; by "
+            "default those modes that the index can answer.",
         )
         parser.add_argument("--pipeline", metavar="A", help="Measure this pipeline, or mode.")
         parser.add_argument("--against", metavar="B", help="Compare with this pipeline, or mode.")
@@ -56,8 +56,8 @@ class Command(BaseCommand):
         parser.add_argument("--report", type=Path, metavar="FILE", help="Write a page of HTML.")
         parser.add_argument(
             "--fail-below", action="append", default=[], metavar="MEASURE=VALUE",
-            help=f"End with status {NOT_GOOD_ENOUGH} where a system has less of it; the baseline "
-            "may.",
+            help=f"End with status {EXIT_BELOW_THRESHOLD} where a system has less of it; "
+            "the baseline may.",
         )  # fmt: skip
         # Set for the child process only: the data folder is its own, and empty.
         parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
@@ -66,45 +66,45 @@ class Command(BaseCommand):
         if (path is None) != golden or (golden and index is None):
             raise CommandError("Name a PATH, or --golden with an --index.")
         try:
-            limits = _read_limits(options["fail_below"])
-            measures = list(dict.fromkeys([*_listed(options["measures"]), *limits]))
-            measures = [str(measure) for measure in parse_measures(measures)]
-            systems = _listed(options["pipeline"] or options["modes"] or "")
+            limits = _parse_thresholds(options["fail_below"])
+            measures = list(dict.fromkeys([*_split_names(options["measures"]), *limits]))
+            measures = [str(run_evaluation) for run_evaluation in parse_measures(measures)]
+            systems = _split_names(options["pipeline"] or options["modes"] or "")
             baseline = options["against"] or ""
-            for name in [*systems, *_listed(baseline)]:
-                require_system(name)
-            judged = None if path is None else read_judgements(path)
+            for name in [*systems, *_split_names(baseline)]:
+                check_system_name(name)
+            judged = None if path is None else read_judged_queries(path)
         except StrataError as error:
             raise CommandError(explain(error)) from None
         if index is None and not options["fill"]:
             assert path is not None
-            self._measure_apart(path, options)
+            self._run_in_child_process(path, options)
             return
         if options["fill"]:
             assert path is not None
             with answering(None):
-                fill_index(options["spec"], path)
-        asked = Asked(index or options["spec"], systems, baseline, measures, judged)
-        run = measure(asked)
+                index_corpus(options["spec"], path)
+        asked = EvaluationRequest(index or options["spec"], systems, baseline, measures, judged)
+        run = run_evaluation(asked)
         if options["report"] is not None:
             options["report"].write_text(render_report(run), encoding="utf-8")
-        self.stdout.write(_write_json(run) if options["json"] else _write_table(run))
-        self._require(run, limits)
+        self.stdout.write(_render_json(run) if options["json"] else _render_table(run))
+        self._check_thresholds(run, limits)
 
-    def _require(self, run: EvaluationRun, limits: Mapping[str, float]) -> None:
+    def _check_thresholds(self, run: EvaluationRun, thresholds: Mapping[str, float]) -> None:
         short = [
             f"{row['system']} has {name} {row['measures'][name]:.4f}, below {least:g}."
-            for name, least in limits.items()
+            for name, least in thresholds.items()
             for row in run.results
             if row["measures"][name] < least and row["system"] != run.baseline
         ]
         if short:
             self.stderr.write("\n".join(short))
-            raise SystemExit(NOT_GOOD_ENOUGH)
+            raise SystemExit(EXIT_BELOW_THRESHOLD)
 
-    def _measure_apart(self, path: Path, options: Mapping[str, Any]) -> None:
-        """Run again as a child that has a data folder of its own, so that neither a running
-        server nor what is stored here is in its way."""
+    def _run_in_child_process(self, path: Path, options: Mapping[str, Any]) -> None:
+        """Run this command again in a child process with an empty data folder, apart from a running
+        server and from the stored data."""
         arguments = [str(path.resolve()), "--fill", *(["--json"] if options["json"] else [])]
         for name in ("spec", "modes", "pipeline", "against", "measures"):
             if options[name]:
@@ -129,18 +129,18 @@ class Command(BaseCommand):
                 text=True,
             )
         self.stdout.write(finished.stdout, ending="")
-        if finished.returncode == NOT_GOOD_ENOUGH:
-            raise SystemExit(NOT_GOOD_ENOUGH)
+        if finished.returncode == EXIT_BELOW_THRESHOLD:
+            raise SystemExit(EXIT_BELOW_THRESHOLD)
         if finished.returncode != 0:
             raise CommandError("The evaluation did not come to its end.")
 
 
-def _listed(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _read_limits(given: Sequence[str]) -> dict[str, float]:
-    """Measure -> the least it may be.
+def _parse_thresholds(given: Sequence[str]) -> dict[str, float]:
+    """Parse thresholds into measure -> least allowed value.
 
     Raises:
         InvalidInput: it is not written so.
@@ -158,7 +158,7 @@ def _read_limits(given: Sequence[str]) -> dict[str, float]:
     return limits
 
 
-def _write_json(run: EvaluationRun) -> str:
+def _render_json(run: EvaluationRun) -> str:
     rows = [
         {
             "mode": row["system"],
@@ -170,9 +170,9 @@ def _write_json(run: EvaluationRun) -> str:
     return json.dumps(rows, indent=2)
 
 
-def _write_table(run: EvaluationRun) -> str:
-    """Aligned columns; below them, each difference to the baseline."""
-    rows = [["mode", *map(say_measure, run.measures), "p50 ms", "p95 ms"]]
+def _render_table(run: EvaluationRun) -> str:
+    """Return the results as aligned columns, followed by the differences to the baseline."""
+    rows = [["mode", *map(format_measure_name, run.measures), "p50 ms", "p95 ms"]]
     rows += [
         [
             row["system"],
@@ -182,15 +182,17 @@ def _write_table(run: EvaluationRun) -> str:
         ]
         for row in run.results
     ]
-    lines = _align(rows)
+    lines = _align_columns(rows)
     for row in run.results:
         if differences := row.get("differences"):
             lines += ["", f"{row['system']} against {run.baseline}:"]
-            lines += _align([[say_measure(n), *_say_difference(d)] for n, d in differences.items()])
+            lines += _align_columns(
+                [[format_measure_name(n), *_format_difference(d)] for n, d in differences.items()]
+            )
     return "\n".join(lines)
 
 
-def _say_difference(difference: Mapping[str, Any]) -> list[str]:
+def _format_difference(difference: Mapping[str, Any]) -> list[str]:
     """The difference, its interval, and whether chance explains it."""
     said = ""
     if difference["is_significant"]:
@@ -199,7 +201,7 @@ def _say_difference(difference: Mapping[str, Any]) -> list[str]:
     return [f"{difference['difference']:+.4f}", interval, said or "within chance"]
 
 
-def _align(rows: Sequence[Sequence[str]]) -> list[str]:
+def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from evaluation.golden_queries import golden_folder, write_golden
+from evaluation.golden_queries import golden_queries_folder, write_golden_queries
 from indexing.management.prepared import PreparedCommand
 from indexing.models import Index
 
@@ -20,12 +20,12 @@ class Command(PreparedCommand):
         names = list(Index.objects.values_list("name", flat=True))
         if index not in names:
             raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
-        golden = write_golden(index)
+        golden = write_golden_queries(index)
         if golden is None:
             raise CommandError(
                 f"No one has marked a hit of {index} as good yet: the search page and "
                 "POST /api/v1/judgements/ do."
             )
         count = sum(len(judged) for judged in golden.qrels.values())
-        folder = golden_folder(index)
+        folder = golden_queries_folder(index)
         self.stdout.write(f"{len(golden.queries)} queries, {count} judgements in {folder}")

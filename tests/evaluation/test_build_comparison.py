@@ -5,11 +5,11 @@ import pytest
 
 from core.exceptions import InvalidInput
 from documents.models import Artifact
-from evaluation import comparison
-from evaluation.comparison import (
-    bootstrap_interval,
+from evaluation import build_comparison
+from evaluation.build_comparison import (
+    bootstrap_confidence_interval,
     compare_builds,
-    measure_difference,
+    measure_build_difference,
     rank_artifacts,
 )
 from indexing import embedding
@@ -48,13 +48,13 @@ class TestBootstrapInterval:
         ],
     )
     def test_is_what_it_is_by_hand(self, differences, interval):
-        assert bootstrap_interval(differences) == pytest.approx(interval)
+        assert bootstrap_confidence_interval(differences) == pytest.approx(interval)
 
     def test_nears_that_of_the_normal_distribution_with_many_queries(self):
         sample = np.random.default_rng(5).normal(0.02, 0.2, 400)
         margin = 1.96 * sample.std() / 20
 
-        low, high = bootstrap_interval(sample)
+        low, high = bootstrap_confidence_interval(sample)
 
         assert low == pytest.approx(sample.mean() - margin, abs=margin / 20)
         assert high == pytest.approx(sample.mean() + margin, abs=margin / 20)
@@ -62,16 +62,18 @@ class TestBootstrapInterval:
     def test_is_the_same_each_time(self):
         sample = np.random.default_rng(5).normal(size=50)
 
-        assert bootstrap_interval(sample) == bootstrap_interval(sample)
+        assert bootstrap_confidence_interval(sample) == bootstrap_confidence_interval(sample)
 
 
 class TestMeasureDifference:
     def test_pairs_the_queries(self):
-        measured = measure_difference([1.0, 0.5, 0.0], [0.5, 0.0, 0.0])
+        measured = measure_build_difference([1.0, 0.5, 0.0], [0.5, 0.0, 0.0])
 
         assert (measured.live, measured.new) == (pytest.approx(0.5), pytest.approx(1 / 6))
         assert measured.difference == pytest.approx(-1 / 3)
-        assert (measured.low, measured.high) == pytest.approx(bootstrap_interval([-0.5, -0.5, 0.0]))
+        assert (measured.low, measured.high) == pytest.approx(
+            bootstrap_confidence_interval([-0.5, -0.5, 0.0])
+        )
 
     @pytest.mark.parametrize(
         ("new", "is_loss"),
@@ -82,10 +84,10 @@ class TestMeasureDifference:
         ],
     )
     def test_is_a_loss_only_where_the_whole_interval_is(self, new, is_loss):
-        assert measure_difference([1] * 8, new).is_loss is is_loss
+        assert measure_build_difference([1] * 8, new).is_loss is is_loss
 
     def test_is_no_loss_where_more_is_found(self):
-        assert not measure_difference([0] * 8, [1] * 8).is_loss
+        assert not measure_build_difference([0] * 8, [1] * 8).is_loss
 
 
 class TestRankArtifacts:
@@ -146,10 +148,10 @@ class TestCompareBuilds:
 
     def test_asks_of_many_golden_queries_the_same_sample_each_time(self, live, golden, monkeypatch):
         judge(golden)
-        monkeypatch.setattr(comparison, "MAX_QUERIES", 5)
+        monkeypatch.setattr(build_comparison, "MAX_GOLDEN_QUERIES", 5)
         asked = []
         monkeypatch.setattr(
-            comparison, "rank_artifacts", lambda build, kind, query: asked.append(query) or {}
+            build_comparison, "rank_artifacts", lambda build, kind, query: asked.append(query) or {}
         )
 
         first = compare_builds(live, live)
@@ -190,7 +192,7 @@ class TestCompareBuilds:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            compare_builds(live, live, before_each=end_at_third)
+            compare_builds(live, live, before_each_query=end_at_third)
 
 
 class TestHypotheticalQuestions:
@@ -220,7 +222,7 @@ class TestHypotheticalQuestions:
         assert compare_builds(asked, asked).source == "golden_queries"
 
     def test_are_a_sample_of_bounded_size(self, asked, monkeypatch):
-        monkeypatch.setattr(comparison, "MAX_HYPOTHETICAL", 2)
+        monkeypatch.setattr(build_comparison, "MAX_HYPOTHETICAL_QUERIES", 2)
 
         assert compare_builds(asked, asked).query_count == 2
 

@@ -1,4 +1,4 @@
-"""How commands measure: in this process, or, where a server owns the vector engine, by it."""
+"""Run an evaluation for a command: on the running server if there is one, else in this process."""
 
 import time
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from django.core.management.base import CommandError
 from core.exceptions import StrataError
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server
-from evaluation.judgements import Judgements
+from evaluation.judged_queries import JudgedQueries
 from evaluation.models import EvaluationRun
-from evaluation.runs import begin_run, claim_run, get_run, measure_run
+from evaluation.runs import claim_run, create_run, get_run, measure_run
 from retrieval.management.asking import answered, answering
 
 POLL_SECONDS = 0.5
@@ -22,18 +22,18 @@ State = EvaluationRun.State
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """``systems`` empty: every mode of the index. ``judged`` None: its golden queries."""
+class EvaluationRequest:
+    """What to evaluate. No ``systems``: every mode of the index. No ``judged``: golden queries."""
 
     index: str
     systems: Sequence[str]
     baseline: str
     measures: Sequence[str]
-    judged: Judgements | None
+    judged: JudgedQueries | None
 
 
-def measure(asked: Asked) -> EvaluationRun:
-    """A finished run of what was asked for.
+def run_evaluation(request: EvaluationRequest) -> EvaluationRun:
+    """Run an evaluation and return it once it has finished.
 
     Raises:
         CommandError: it could not be had.
@@ -41,26 +41,26 @@ def measure(asked: Asked) -> EvaluationRun:
     server = find_server()
     with answering(server):
         if server is not None:
-            run = _follow(_ask_server(server, asked), server)
+            run = _wait_for_run(_request_server_run(server, request), server)
         else:
-            run = _measure_here(asked)
+            run = _run_in_process(request)
     if run.state != State.DONE:
         raise CommandError(f"{run.error_detail} [{run.error_code}]")
     return run
 
 
-def _measure_here(asked: Asked) -> EvaluationRun:
-    run = begin_run(
-        asked.index,
-        systems=asked.systems,
-        baseline=asked.baseline,
-        measures=asked.measures,
-        judged=asked.judged,
+def _run_in_process(request: EvaluationRequest) -> EvaluationRun:
+    run = create_run(
+        request.index,
+        systems=request.systems,
+        baseline=request.baseline,
+        measures=request.measures,
+        judged=request.judged,
         asked_by="manage.py",
     )
     claimed = claim_run(run.pk)
     if claimed is None:  # a worker was faster
-        return _follow(run.pk, None)
+        return _wait_for_run(run.pk, None)
     try:
         with progress_bar("Measuring", claimed.total_count) as advance:
             return measure_run(claimed, advance=advance)
@@ -69,20 +69,20 @@ def _measure_here(asked: Asked) -> EvaluationRun:
         raise
 
 
-def _ask_server(server: RunningServer, asked: Asked) -> UUID:
-    body: dict[str, Any] = {"index": asked.index, "measures": list(asked.measures)}
-    if asked.systems:
-        body["systems"] = list(asked.systems)
-    if asked.baseline:
-        body["against"] = asked.baseline
-    if asked.judged is not None:
-        body |= {"queries": asked.judged.queries, "qrels": asked.judged.qrels}
+def _request_server_run(server: RunningServer, request: EvaluationRequest) -> UUID:
+    body: dict[str, Any] = {"index": request.index, "measures": list(request.measures)}
+    if request.systems:
+        body["systems"] = list(request.systems)
+    if request.baseline:
+        body["against"] = request.baseline
+    if request.judged is not None:
+        body |= {"queries": request.judged.queries, "qrels": request.judged.qrels}
     answer = answered(server.request("POST", "/api/v1/evaluations/", json=body))
     return UUID(answer["id"])
 
 
-def _follow(run_id: UUID, server: RunningServer | None) -> EvaluationRun:
-    """The run once it is over; its row is the same wherever it is measured."""
+def _wait_for_run(run_id: UUID, server: RunningServer | None) -> EvaluationRun:
+    """Wait until a run has ended. Its row is in the database, wherever it is measured."""
     run = get_run(run_id)
     with progress_bar("Measuring", run.total_count) as advance:
         shown = 0

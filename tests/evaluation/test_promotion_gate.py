@@ -4,9 +4,9 @@ import pytest
 from django.utils import timezone
 
 from documents.models import Artifact
-from evaluation import gate
-from evaluation.comparison import Comparison, measure_difference
-from evaluation.gate import promote_asked
+from evaluation import promotion_gate
+from evaluation.build_comparison import BuildComparison, measure_build_difference
+from evaluation.promotion_gate import decide_promotion
 from indexing import embedding
 from indexing.lifecycle import ask_promotion, cancel_build, pause_build, promote_build
 from indexing.models import IndexBuild, Node
@@ -54,18 +54,18 @@ class Measuring:
     def __init__(self, monkeypatch, meanwhile=lambda: None) -> None:
         self.meanwhile = meanwhile
         self.count = 0
-        monkeypatch.setattr(gate, "compare_builds", self)
+        monkeypatch.setattr(promotion_gate, "compare_builds", self)
 
-    def __call__(self, live, build, *, before_each) -> Comparison:
+    def __call__(self, live, build, *, before_each) -> BuildComparison:
         self.count += 1
         self.meanwhile()
-        return Comparison(
+        return BuildComparison(
             source="golden_queries",
             is_optimistic=False,
             kind="chunk",
             live_build=live.number,
             query_count=2,
-            measures={"nDCG@10": measure_difference([1, 1], [1, 1])},
+            measures={"nDCG@10": measure_build_difference([1, 1], [1, 1])},
             measured_at=timezone.now(),
         )
 
@@ -75,7 +75,7 @@ class TestPromoteAsked:
         judge(golden)
         beside = begin(live)
 
-        assert promote_asked(beside)
+        assert decide_promotion(beside)
 
         assert now_live() == beside
         assert verdict(beside) == "promoted: nothing is significantly lost by it."
@@ -85,7 +85,7 @@ class TestPromoteAsked:
         judge(golden)
         beside = begin(live, **BLIND)
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
 
         assert now_live() == live
         assert again(beside).promotion == Promotion.MANUAL
@@ -95,18 +95,18 @@ class TestPromoteAsked:
     def test_measures_a_refused_build_anew_when_asked_again(self, live, golden):
         judge(golden)
         beside = begin(live, **BLIND)
-        promote_asked(beside)
+        decide_promotion(beside)
         golden.rename(golden.with_name("other"))
 
         ask_promotion(beside)
-        promote_asked(beside)
+        decide_promotion(beside)
 
         assert now_live() == beside
 
     def test_promotes_what_cannot_be_measured_and_says_so(self, live):
         beside = begin(live)
 
-        assert promote_asked(beside)
+        assert decide_promotion(beside)
 
         assert verdict(beside) == "promoted: there was nothing to measure it by."
         assert again(beside).comparison["measures"] == {}
@@ -116,7 +116,7 @@ class TestPromoteAsked:
         live.index.save()
         IndexBuild.objects.filter(pk=live.pk).update(state="building", promotion="when_whole")
 
-        assert promote_asked(live)
+        assert decide_promotion(live)
 
         assert now_live() == live
 
@@ -124,7 +124,7 @@ class TestPromoteAsked:
         measuring = Measuring(monkeypatch)
         beside = begin(live, is_synced=False)
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
 
         assert (now_live(), measuring.count) == (live, 0)
         assert again(beside).promotion == Promotion.WHEN_WHOLE
@@ -133,7 +133,7 @@ class TestPromoteAsked:
         beside = begin(live)
         IndexBuild.objects.filter(pk=beside.pk).update(promotion=Promotion.MANUAL)
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
 
         assert now_live() == live
 
@@ -141,18 +141,18 @@ class TestPromoteAsked:
         beside = begin(live)
         pause_build(beside)
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
 
         assert now_live() == live
 
     def test_brings_a_kept_build_back_when_asked(self, live, golden):
         judge(golden)
         beside = begin(live)
-        promote_asked(beside)
+        decide_promotion(beside)
 
         ask_promotion(live)
 
-        assert promote_asked(live)
+        assert decide_promotion(live)
         assert now_live() == live
 
     def test_refuses_where_the_golden_queries_cannot_be_read(self, live, golden):
@@ -160,7 +160,7 @@ class TestPromoteAsked:
         (golden / "queries.jsonl").write_text("{")
         beside = begin(live)
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
 
         assert now_live() == live
         assert verdict(beside) == "refused: queries.jsonl, line 1: not a JSON object with an _id."
@@ -170,11 +170,11 @@ class TestAForcedPromotion:
     def test_goes_through_whatever_is_lost(self, live, golden):
         judge(golden)
         beside = begin(live, **BLIND)
-        promote_asked(beside)
+        decide_promotion(beside)
 
         ask_promotion(beside, is_forced=True)
 
-        assert promote_asked(beside)
+        assert decide_promotion(beside)
         assert now_live() == beside
         assert verdict(beside) == "promoted: it was forced."
 
@@ -183,7 +183,7 @@ class TestAForcedPromotion:
         pause_build(beside)
         ask_promotion(beside, is_forced=True)
 
-        assert promote_asked(beside)
+        assert decide_promotion(beside)
 
         assert now_live() == beside
 
@@ -193,7 +193,7 @@ class TestDocumentsThatFailed:
         beside = begin(live)
         Node.objects.filter(build=beside, artifact=Artifact.objects.first()).update(state="failed")
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
 
         assert now_live() == live
         assert verdict(beside).startswith("refused: 1 documents failed in it")
@@ -202,7 +202,7 @@ class TestDocumentsThatFailed:
         beside = begin(live)
         Node.objects.filter(artifact=Artifact.objects.first()).update(state="failed")
 
-        assert promote_asked(beside)
+        assert decide_promotion(beside)
 
     def test_count_where_it_is_their_summary_that_failed(self, live):
         beside = begin(live)
@@ -210,7 +210,7 @@ class TestDocumentsThatFailed:
         write_summary(beside, artifact, "", input_hash="")
         Summary.objects.update(state=Writing.State.FAILED)
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
 
         assert verdict(beside).startswith("refused: 1 documents failed in it")
 
@@ -220,7 +220,7 @@ class TestDocumentsThatFailed:
             write_summary(build, Artifact.objects.first(), "", input_hash="")
         Summary.objects.update(state=Writing.State.FAILED)
 
-        assert promote_asked(beside)
+        assert decide_promotion(beside)
 
 
 class TestWhatHappensMeanwhile:
@@ -231,13 +231,13 @@ class TestWhatHappensMeanwhile:
 
         def promote_elsewhere() -> None:
             other.meanwhile = lambda: None
-            assert promote_asked(beside)
+            assert decide_promotion(beside)
             IndexBuild.objects.filter(pk=beside.pk).update(comparison={"verdict": "theirs"})
             kept.append(again(beside).promoted_at)
 
         other.meanwhile = promote_elsewhere
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
         assert verdict(beside) == "theirs"
         assert [again(beside).promoted_at] == kept
 
@@ -245,7 +245,7 @@ class TestWhatHappensMeanwhile:
         beside = begin(live)
         Measuring(monkeypatch, lambda: cancel_build(beside))
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
 
         assert now_live() == live
         assert again(beside).state == IndexBuild.State.RETIRED
@@ -255,15 +255,15 @@ class TestWhatHappensMeanwhile:
     ):
         judge(golden)
         beside, third = begin(live, **BLIND), begin(live)
-        measure = gate.compare_builds
+        measure = promotion_gate.compare_builds
 
         def compare(*builds, before_each):
             promote_build(third)
             return measure(*builds, before_each=before_each)
 
-        monkeypatch.setattr(gate, "compare_builds", compare)
+        monkeypatch.setattr(promotion_gate, "compare_builds", compare)
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
 
         assert now_live() == third
         assert again(beside).promotion == Promotion.WHEN_WHOLE
@@ -275,26 +275,26 @@ class TestWhatHappensMeanwhile:
         beside = begin(live)
         measuring = Measuring(monkeypatch, lambda: sync(live, give("New.", title="Late")))
 
-        assert not promote_asked(beside)
+        assert not decide_promotion(beside)
         assert again(beside).promotion == Promotion.WHEN_WHOLE
 
         sync(beside, *Artifact.objects.all())
-        assert promote_asked(beside)
+        assert decide_promotion(beside)
         assert (now_live(), measuring.count) == (beside, 1)
         assert verdict(beside).startswith("promoted")
 
     def test_what_was_measured_long_ago_is_measured_anew(self, live, monkeypatch):
         beside = begin(live)
         measuring = Measuring(monkeypatch, lambda: sync(live, give("New.", title="Late")))
-        promote_asked(beside)
+        decide_promotion(beside)
         sync(beside, *Artifact.objects.all())
         measuring.meanwhile = lambda: None
         kept = again(beside).comparison
-        long_ago = timezone.now() - timedelta(minutes=gate.KEPT_MINUTES + 1)
+        long_ago = timezone.now() - timedelta(minutes=promotion_gate.COMPARISON_VALID_MINUTES + 1)
         IndexBuild.objects.filter(pk=beside.pk).update(
             comparison={**kept, "measured_at": long_ago.isoformat()}
         )
 
-        assert promote_asked(beside)
+        assert decide_promotion(beside)
 
         assert measuring.count == 2

@@ -1,4 +1,4 @@
-"""Queries that were judged, from wherever they come.
+"""Judged queries (queries with their qrels), read from a BEIR folder, a CSV file or a request.
 
 A BEIR folder holds ``corpus.jsonl`` (``_id``, ``title``, ``text``), ``queries.jsonl`` (``_id``,
 ``text``) and ``qrels/test.tsv`` (query, document, relevance; with a header). A CSV file has the
@@ -18,16 +18,16 @@ from core.text import hash_text
 from documents.models import Artifact
 
 CSV_COLUMNS = ("query", "artifact", "page", "relevance")
-_PAGE = "#page="  # as links into PDF files have it; counted from 1
-_IDS_AT_ONCE = 1_000  # parameters of one query
+_PAGE_SEPARATOR = "#page="  # as links into PDF files have it; counted from 1
+_IDS_PER_QUERY = 1_000  # parameters of one query
 
 
 @dataclass(frozen=True, slots=True)
-class Judgements:
-    """The queries that were judged, and how: query id -> what was judged -> relevance.
+class JudgedQueries:
+    """Queries by id, and their qrels: query id -> judged artifact or page -> relevance.
 
-    What was judged is an artifact or one of its pages (``name_page``). Artifacts go by what their
-    owners call them; by their ids once they were found (``find_artifacts``).
+    A judged thing is an artifact or one of its pages (``format_page_name``). Artifacts are named by
+    their external ids, and by their artifact ids after ``resolve_artifact_ids``.
     """
 
     queries: dict[str, str]
@@ -35,7 +35,7 @@ class Judgements:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of what was asked and how it was judged; runs that agree in it compare."""
+        """SHA-256 of the queries and qrels; runs with the same hash can be compared."""
         judged = [
             (text, sorted(self.qrels[query_id].items()))
             for query_id, text in sorted(self.queries.items())
@@ -50,22 +50,22 @@ class CorpusText:
     text: str
 
 
-def name_page(artifact: str, page_index: int) -> str:
+def format_page_name(artifact: str, page_index: int) -> str:
     """A page as judgements name it: ``d1#page=3`` for the third, whose index is 2."""
-    return f"{artifact}{_PAGE}{page_index + 1}"
+    return f"{artifact}{_PAGE_SEPARATOR}{page_index + 1}"
 
 
-def split_page(name: str) -> tuple[str, str]:
-    """The artifact, and the page's part of the name, empty where the artifact was judged."""
-    artifact, mark, number = name.rpartition(_PAGE)
+def split_page_name(name: str) -> tuple[str, str]:
+    """The artifact's name and the page suffix, which is empty if the whole artifact was judged."""
+    artifact, mark, number = name.rpartition(_PAGE_SEPARATOR)
     return (artifact, mark + number) if mark and number.isdecimal() else (name, "")
 
 
 # --- Reading them ----------------------------------------------------------------------------
 
 
-def read_judgements(path: Path) -> Judgements:
-    """From a BEIR folder or a CSV file.
+def read_judged_queries(path: Path) -> JudgedQueries:
+    """Read queries and qrels from a BEIR folder or a CSV file.
 
     Raises:
         InvalidInput: a file is missing, or a line is not as it must be.
@@ -74,7 +74,7 @@ def read_judgements(path: Path) -> Judgements:
         return _read_csv(path)
     qrels: dict[str, dict[str, int]] = {}
     table = path / "qrels" / "test.tsv"
-    _require(table)
+    _require_file(table)
     with table.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file, delimiter="\t")
         next(rows, None)  # the header
@@ -88,20 +88,21 @@ def read_judgements(path: Path) -> Judgements:
                     field=str(table),
                 ) from None
     texts = {
-        str(line["_id"]): line.get("text") or "" for line in _read_lines(path / "queries.jsonl")
+        str(line["_id"]): line.get("text") or ""
+        for line in _read_beir_lines(path / "queries.jsonl")
     }
-    return _judged(texts, qrels, where=str(table))
+    return _drop_unjudged_queries(texts, qrels, where=str(table))
 
 
-def make_judgements(
+def make_judged_queries(
     queries: Mapping[str, str], qrels: Mapping[str, Mapping[str, int]]
-) -> Judgements:
-    """Of what a caller sent.
+) -> JudgedQueries:
+    """Make judged queries from the queries and qrels of a request.
 
     Raises:
         InvalidInput: no query of theirs is judged.
     """
-    return _judged(
+    return _drop_unjudged_queries(
         dict(queries), {query_id: dict(judged) for query_id, judged in qrels.items()}, where="qrels"
     )
 
@@ -111,21 +112,21 @@ def read_corpus(folder: Path) -> Iterator[CorpusText]:
     Raises:
         InvalidInput: the file is missing, or a line is not as it must be.
     """
-    for line in _read_lines(folder / "corpus.jsonl"):
+    for line in _read_beir_lines(folder / "corpus.jsonl"):
         yield CorpusText(str(line["_id"]), line.get("title") or "", line.get("text") or "")
 
 
-def _judged(
+def _drop_unjudged_queries(
     texts: Mapping[str, str], qrels: Mapping[str, dict[str, int]], *, where: str
-) -> Judgements:
+) -> JudgedQueries:
     queries = {query_id: texts[query_id] for query_id in qrels if texts.get(query_id, "").strip()}
     if not queries:
         raise InvalidInput(f"No query is judged in {Path(where).name}.", field=where)
-    return Judgements(queries, {query_id: qrels[query_id] for query_id in queries})
+    return JudgedQueries(queries, {query_id: qrels[query_id] for query_id in queries})
 
 
-def _read_csv(path: Path) -> Judgements:
-    _require(path)
+def _read_csv(path: Path) -> JudgedQueries:
+    _require_file(path)
     texts: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
     ids: dict[str, str] = {}
@@ -142,7 +143,7 @@ def _read_csv(path: Path) -> Judgements:
         rows.fieldnames = names
         for row in rows:
             try:
-                query, name, relevance = _read_row(row)
+                query, name, relevance = _parse_csv_row(row)
             except ValueError as error:
                 raise InvalidInput(
                     f"{path.name}, line {rows.line_num}: {error}.", field=str(path)
@@ -150,10 +151,10 @@ def _read_csv(path: Path) -> Judgements:
             query_id = ids.setdefault(query, str(len(ids) + 1))
             texts[query_id] = query
             qrels.setdefault(query_id, {})[name] = relevance
-    return _judged(texts, qrels, where=str(path))
+    return _drop_unjudged_queries(texts, qrels, where=str(path))
 
 
-def _read_row(row: Mapping[str | None, Any]) -> tuple[str, str, int]:
+def _parse_csv_row(row: Mapping[str | None, Any]) -> tuple[str, str, int]:
     if None in row:
         raise ValueError("it has more columns than the first line")
     query, artifact = ((row[name] or "").strip() for name in ("query", "artifact"))
@@ -164,12 +165,12 @@ def _read_row(row: Mapping[str | None, Any]) -> tuple[str, str, int]:
         raise ValueError(f"{page[:20]!r} is no number of a page")
     if relevance and not relevance.isdecimal():
         raise ValueError(f"{relevance[:20]!r} is no relevance")
-    name = name_page(artifact, int(page) - 1) if page else artifact
+    name = format_page_name(artifact, int(page) - 1) if page else artifact
     return query, name, int(relevance or 1)
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    _require(path)
+def _read_beir_lines(path: Path) -> Iterator[dict[str, Any]]:
+    _require_file(path)
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -185,7 +186,7 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
             yield content
 
 
-def _require(path: Path) -> None:
+def _require_file(path: Path) -> None:
     if not path.is_file():
         raise InvalidInput(
             f"There is no {path}.",
@@ -198,48 +199,50 @@ def _require(path: Path) -> None:
 # --- Finding what they name ------------------------------------------------------------------
 
 
-def find_artifacts(index: str, judged: Judgements) -> Judgements:
-    """The same by the artifacts' ids. What is judged and not there keeps its name: it cannot be
-    found, and counts as missed.
+def resolve_artifact_ids(index: str, judged_queries: JudgedQueries) -> JudgedQueries:
+    """Replace the names in the qrels by artifact ids. A judged document that is not in the index
+    keeps its name: it cannot be found, and counts as missed.
 
     Raises:
         InvalidInput: none of it is in the index.
     """
-    names = sorted({split_page(name)[0] for each in judged.qrels.values() for name in each})
-    held = _find_ids(index, names)
-    if not held:
+    names = sorted(
+        {split_page_name(name)[0] for each in judged_queries.qrels.values() for name in each}
+    )
+    ids_by_name = _find_artifact_ids(index, names)
+    if not ids_by_name:
         raise InvalidInput(
             f"None of the documents that were judged is in {index}.",
             field="qrels",
             fix="Name them by their external ids, or by their artifacts' ids.",
         )
 
-    def by_id(name: str) -> str:
-        artifact, page = split_page(name)
-        return held.get(artifact, artifact) + page
+    def resolve_name(name: str) -> str:
+        artifact, page = split_page_name(name)
+        return ids_by_name.get(artifact, artifact) + page
 
     qrels = {
-        query_id: {by_id(name): grade for name, grade in each.items()}
-        for query_id, each in judged.qrels.items()
+        query_id: {resolve_name(name): grade for name, grade in each.items()}
+        for query_id, each in judged_queries.qrels.items()
     }
-    return Judgements(judged.queries, qrels)
+    return JudgedQueries(judged_queries.queries, qrels)
 
 
-def _find_ids(index: str, names: list[str]) -> dict[str, str]:
+def _find_artifact_ids(index: str, names: list[str]) -> dict[str, str]:
     """Name -> artifact id, for those that are there; an external id before an id."""
     found: dict[str, str] = {}
-    for start in range(0, len(names), _IDS_AT_ONCE):
-        named = names[start : start + _IDS_AT_ONCE]
+    for start in range(0, len(names), _IDS_PER_QUERY):
+        named = names[start : start + _IDS_PER_QUERY]
         artifacts = Artifact.objects.documents().filter(index=index)
-        own = [uuid for name in named if (uuid := _as_uuid(name)) is not None]
-        there = artifacts.filter(pk__in=own).values_list("pk", flat=True)
-        found |= {str(pk): str(pk) for pk in there}
+        artifact_ids = [uuid for name in named if (uuid := _parse_uuid(name)) is not None]
+        existing_ids = artifacts.filter(pk__in=artifact_ids).values_list("pk", flat=True)
+        found |= {str(pk): str(pk) for pk in existing_ids}
         by_owner = artifacts.filter(external_id__in=named).values_list("external_id", "pk")
         found |= {str(name): str(pk) for name, pk in by_owner}
     return found
 
 
-def _as_uuid(name: str) -> UUID | None:
+def _parse_uuid(name: str) -> UUID | None:
     try:
         return UUID(name)
     except ValueError:

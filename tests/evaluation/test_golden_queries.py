@@ -5,12 +5,16 @@ import pytest
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.exceptions import UnknownArtifact
 from documents.services import TextContent, add_artifact
-from evaluation.comparison import compare_builds
+from evaluation.build_comparison import compare_builds
 from evaluation.exceptions import UnknownJudgement
-from evaluation.golden_queries import golden_folder, read_golden, write_golden
-from evaluation.judgements import read_judgements
+from evaluation.golden_queries import (
+    golden_queries_folder,
+    read_golden_queries,
+    write_golden_queries,
+)
+from evaluation.judged_queries import read_judged_queries
 from evaluation.models import Judgement
-from evaluation.services import judge, take_back
+from evaluation.services import delete_judgement, save_judgement
 from indexing.models import Node
 from tests.factories import PARAGRAPHS, sync
 
@@ -18,7 +22,7 @@ QUERY = "where do herons fish"
 
 
 def keep(artifact, *, is_good: bool = True, query: str = QUERY, by: str = "someone"):
-    return judge("plain", query, is_good=is_good, judged_by=by, artifact_id=artifact.pk)[0]
+    return save_judgement("plain", query, is_good=is_good, judged_by=by, artifact_id=artifact.pk)[0]
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ class TestJudge:
     def test_keeps_the_last_verdict_on_the_same(self, filled):
         first = keep(filled[0], is_good=True)
 
-        again, is_new = judge(
+        again, is_new = save_judgement(
             "plain", QUERY, is_good=False, judged_by="another", artifact_id=filled[0].pk
         )
 
@@ -53,7 +57,7 @@ class TestJudge:
         of_one = Node.objects.get(artifact=filled[0])
 
         kept = [
-            judge("plain", QUERY, is_good=True, judged_by="me", node_id=node.point_id)[0]
+            save_judgement("plain", QUERY, is_good=True, judged_by="me", node_id=node.point_id)[0]
             for node in (of_page, of_one)
         ]
 
@@ -77,20 +81,20 @@ class TestJudge:
         asked = {"index": "plain", "query": QUERY, "artifact_id": filled[0].pk, **given}
 
         with pytest.raises(condition):
-            judge(is_good=True, judged_by="me", **asked)
+            save_judgement(is_good=True, judged_by="me", **asked)
 
         assert not Judgement.objects.exists()
 
 
 class TestTakeBack:
     def test_forgets_a_verdict(self, filled):
-        take_back(keep(filled[0]).pk)
+        delete_judgement(keep(filled[0]).pk)
 
         assert not Judgement.objects.exists()
 
     def test_says_that_there_is_none(self, db):
         with pytest.raises(UnknownJudgement):
-            take_back(uuid.uuid4())
+            delete_judgement(uuid.uuid4())
 
 
 class TestReadGolden:
@@ -101,12 +105,12 @@ class TestReadGolden:
         (folder / "qrels" / "test.tsv").write_text("q\td\ts\ng1\td0\t3\ng1\td1\t1\n")
 
     def test_is_none_where_nothing_was_judged(self, filled):
-        assert read_golden("plain") is None
+        assert read_golden_queries("plain") is None
 
     def test_leaves_out_a_query_that_nothing_answers(self, filled):
         keep(filled[0], is_good=False)
 
-        assert read_golden("plain") is None
+        assert read_golden_queries("plain") is None
 
     def test_adds_verdicts_to_the_folder_and_the_later_word_counts(self, filled, golden_dir):
         self.write_folder(golden_dir)
@@ -115,7 +119,7 @@ class TestReadGolden:
         keep(filled[2], is_good=True)
         other = keep(filled[3], query="yeast")
 
-        golden = read_golden("plain")
+        golden = read_golden_queries("plain")
 
         other_id = other.query_hash[:12]
         assert golden.queries == {"g1": QUERY, other_id: "yeast"}
@@ -125,15 +129,15 @@ class TestReadGolden:
         nameless, _ = add_artifact("plain", TextContent((PARAGRAPHS[3],)), title="Nameless")
         sync(build, nameless)
         node = Node.objects.get(page__index=1, artifact=book)
-        judge("plain", QUERY, is_good=True, judged_by="me", node_id=node.point_id)
+        save_judgement("plain", QUERY, is_good=True, judged_by="me", node_id=node.point_id)
         keep(nameless)
 
-        [judged] = read_golden("plain").qrels.values()
+        [judged] = read_golden_queries("plain").qrels.values()
         assert judged == {"book#page=2": 1, str(nameless.pk): 1}
 
     def test_is_what_a_new_build_is_judged_by(self, build, book, filled):
         node = Node.objects.get(page__index=0, artifact=book)
-        judge("plain", PARAGRAPHS[0], is_good=True, judged_by="me", node_id=node.point_id)
+        save_judgement("plain", PARAGRAPHS[0], is_good=True, judged_by="me", node_id=node.point_id)
 
         comparison = compare_builds(build, build)
 
@@ -146,15 +150,15 @@ class TestWriteGolden:
         keep(filled[0])
         keep(filled[1], is_good=False)
 
-        golden = write_golden("plain")
+        golden = write_golden_queries("plain")
 
-        folder = golden_folder("plain")
-        assert read_judgements(folder) == golden
+        folder = golden_queries_folder("plain")
+        assert read_judged_queries(folder) == golden
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        write_golden("plain")
+        write_golden_queries("plain")
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
         assert len(before) == 2
 
     def test_writes_nothing_where_there_is_nothing(self, filled):
-        assert write_golden("plain") is None
-        assert not golden_folder("plain").exists()
+        assert write_golden_queries("plain") is None
+        assert not golden_queries_folder("plain").exists()

@@ -1,4 +1,4 @@
-"""What a new build finds, measured against what the live one finds for the same queries."""
+"""Compare the search quality of a new build with that of the live build on the same queries."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +10,11 @@ import numpy as np
 from django.utils import timezone
 
 from documents.models import Artifact
-from evaluation.bootstrap import bootstrap_interval
-from evaluation.golden_queries import read_golden
-from evaluation.judgements import Judgements, find_artifacts, split_page
-from evaluation.measuring import measure_queries, parse_measures
-from evaluation.systems import RANKED
+from evaluation.bootstrap import bootstrap_confidence_interval
+from evaluation.golden_queries import read_golden_queries
+from evaluation.judged_queries import JudgedQueries, resolve_artifact_ids, split_page_name
+from evaluation.measuring import compute_measures, parse_measures
+from evaluation.systems import RANKING_DEPTH
 from indexing.models import IndexBuild
 from retrieval.search import (
     MAX_LIMIT,
@@ -28,17 +28,17 @@ from retrieval.search import (
 )
 from summaries.models import Annotation, Writing
 
-GOLDEN = "golden_queries"
-HYPOTHETICAL = "hypothetical_questions"
+GOLDEN_SOURCE = "golden_queries"
+HYPOTHETICAL_SOURCE = "hypothetical_questions"
 
-MAX_QUERIES = 500  # each build answers them all: some seconds of a worker that also indexes
-MAX_HYPOTHETICAL = 200
+MAX_GOLDEN_QUERIES = 500  # each build answers them all: some seconds of a worker that also indexes
+MAX_HYPOTHETICAL_QUERIES = 200
 MEASURES = ("nDCG@10", "R@100")
 
-Run = dict[str, dict[str, float]]  # query id -> artifact id -> score
+ArtifactScores = dict[str, dict[str, float]]  # query id -> artifact id -> score
 
 # The kinds of node a search answers by, the finest first.
-SEARCHES: Mapping[str, Callable[[SearchRequest], SearchAnswer]] = {
+SEARCH_BY_KIND: Mapping[str, Callable[[SearchRequest], SearchAnswer]] = {
     "chunk": search_chunks,
     "question": search_questions,
     "page_summary": search_summaries,
@@ -46,9 +46,9 @@ SEARCHES: Mapping[str, Callable[[SearchRequest], SearchAnswer]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """One measure's mean over the queries in either build, and the difference new − live with
-    its interval of confidence."""
+class BuildDifference:
+    """One measure's mean in both builds, and the difference (new − live) with its confidence
+    interval."""
 
     live: float
     new: float
@@ -62,16 +62,16 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """``is_optimistic``: the queries were made from the passages they are to find. ``kind``: of
-    the nodes that were searched."""
+class BuildComparison:
+    """The result of comparing a new build with the live one. ``is_optimistic``: the queries were
+    written from the passages they must find. ``kind``: the kind of node that was searched."""
 
     source: str
     is_optimistic: bool
     kind: str
     live_build: int
     query_count: int
-    measures: dict[str, Difference]
+    measures: dict[str, BuildDifference]
     measured_at: datetime
 
     @property
@@ -92,73 +92,81 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Queries:
+class _ComparisonQueries:
     """``judged`` names artifacts by their ids."""
 
     source: str
     is_optimistic: bool
-    judged: Judgements
+    judged: JudgedQueries
 
 
 def compare_builds(
     live: IndexBuild,
-    build: IndexBuild,
+    new_build: IndexBuild,
     *,
-    before_each: Callable[[], None] = lambda: None,
-) -> Comparison | None:
-    """Have both builds answer the index's golden queries, or else questions that were written
-    about the live build's chunks; None where there is nothing to measure by.
+    before_each_query: Callable[[], None] = lambda: None,
+) -> BuildComparison | None:
+    """Compare both builds on the index's golden queries, or else on the hypothetical questions of
+    the live build's chunks; None if the index has neither.
 
-    ``before_each`` is called before each query; what it raises ends the comparison.
+    ``before_each_query`` is called before each query; what it raises ends the comparison.
 
     Raises:
         InvalidInput: the golden queries cannot be read, or judge no document of the index.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    kinds = [kind for kind in SEARCHES if kind in live.spec.kinds and kind in build.spec.kinds]
+    kinds = [
+        kind for kind in SEARCH_BY_KIND if kind in live.spec.kinds and kind in new_build.spec.kinds
+    ]
     if not kinds:
         return None
     kind = kinds[0]
-    queries = _golden_queries(live) or (_hypothetical_queries(live) if kind == "chunk" else None)
+    queries = _sample_golden_queries(live) or (
+        _sample_hypothetical_queries(live) if kind == "chunk" else None
+    )
     if queries is None:
         return None
     judged = queries.judged
-    runs: tuple[Run, Run] = ({}, {})
+    runs: tuple[ArtifactScores, ArtifactScores] = ({}, {})
     for query_id, query in judged.queries.items():
-        before_each()
-        for each, run in zip((live, build), runs, strict=True):
+        before_each_query()
+        for each, run in zip((live, new_build), runs, strict=True):
             run[query_id] = rank_artifacts(each, kind, query)
-    of_live, of_new = (measure_queries(parse_measures(MEASURES), judged, run) for run in runs)
-    return Comparison(
+    live_values, new_values = (
+        compute_measures(parse_measures(MEASURES), judged, run) for run in runs
+    )
+    return BuildComparison(
         source=queries.source,
         is_optimistic=queries.is_optimistic,
         kind=kind,
         live_build=live.number,
         query_count=len(judged.queries),
-        measures={name: measure_difference(of_live[name], of_new[name]) for name in MEASURES},
+        measures={
+            name: measure_build_difference(live_values[name], new_values[name]) for name in MEASURES
+        },
         measured_at=timezone.now(),
     )
 
 
 def rank_artifacts(build: IndexBuild, kind: str, query: str) -> dict[str, float]:
-    """Artifact id -> score of its best node of this kind, for the best artifacts of a build,
-    live or not; pages on until there are enough of them."""
+    """Return the best artifacts of a build (live or not) as artifact id -> score of its best node;
+    fetches further pages of hits until there are ``RANKING_DEPTH`` artifacts."""
     best: dict[str, float] = {}
     request = SearchRequest(indexes=[build], query=query, limit=MAX_LIMIT, verify=False)
     for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
-        hits = SEARCHES[kind](replace(request, offset=offset)).hits
+        hits = SEARCH_BY_KIND[kind](replace(request, offset=offset)).hits
         for hit in hits:
             best.setdefault(hit.payload["artifact_id"], hit.score)
-        if len(hits) < MAX_LIMIT or len(best) >= RANKED:
+        if len(hits) < MAX_LIMIT or len(best) >= RANKING_DEPTH:
             break
-    return dict(list(best.items())[:RANKED])
+    return dict(list(best.items())[:RANKING_DEPTH])
 
 
-def measure_difference(live: Sequence[float], new: Sequence[float]) -> Difference:
-    """Of one measure, given for the same queries in the same order."""
+def measure_build_difference(live: Sequence[float], new: Sequence[float]) -> BuildDifference:
+    """Compare one measure's values in both builds, given for the same queries in the same order."""
     differences = np.asarray(new, dtype=np.float64) - np.asarray(live, dtype=np.float64)
-    low, high = bootstrap_interval(differences)
-    return Difference(
+    low, high = bootstrap_confidence_interval(differences)
+    return BuildDifference(
         live=float(np.mean(live)),
         new=float(np.mean(new)),
         difference=float(differences.mean()),
@@ -167,24 +175,24 @@ def measure_difference(live: Sequence[float], new: Sequence[float]) -> Differenc
     )
 
 
-# --- What to ask -----------------------------------------------------------------------------
+# --- The queries -----------------------------------------------------------------------------
 
 
-def _golden_queries(build: IndexBuild) -> _Queries | None:
-    """Those of the index's own folder and of verdicts that were kept, where there are any; judged
-    by artifact, whatever the page."""
+def _sample_golden_queries(build: IndexBuild) -> _ComparisonQueries | None:
+    """Return a fixed sample of the index's golden queries, with judged pages reduced to their
+    artifacts; None if there are none."""
     if not Artifact.objects.filter(index=build.index_id).exists():
         return None
-    golden = read_golden(build.index_id)
+    golden = read_golden_queries(build.index_id)
     if golden is None:
         return None
     # Any sample does, as long as it is the same each time.
     ids = sorted(golden.queries, key=lambda each: hashlib.sha256(each.encode()).digest())
-    ids = ids[:MAX_QUERIES]
+    ids = ids[:MAX_GOLDEN_QUERIES]
     # What is judged and not there cannot be found: it counts as missed, as `evaluate` counts it.
-    found = find_artifacts(
+    found = resolve_artifact_ids(
         build.index_id,
-        Judgements(
+        JudgedQueries(
             {query_id: golden.queries[query_id] for query_id in ids},
             {query_id: golden.qrels[query_id] for query_id in ids},
         ),
@@ -193,22 +201,22 @@ def _golden_queries(build: IndexBuild) -> _Queries | None:
     for query_id, judged in found.qrels.items():
         by_artifact = qrels.setdefault(query_id, {})
         for name, grade in judged.items():
-            artifact, _ = split_page(name)
+            artifact, _ = split_page_name(name)
             by_artifact[artifact] = max(grade, by_artifact.get(artifact, 0))
-    return _Queries(GOLDEN, False, Judgements(found.queries, qrels))
+    return _ComparisonQueries(GOLDEN_SOURCE, False, JudgedQueries(found.queries, qrels))
 
 
-def _hypothetical_queries(live: IndexBuild) -> _Queries | None:
-    """Questions written about the live build's chunks, each to find the chunk's document.
+def _sample_hypothetical_queries(live: IndexBuild) -> _ComparisonQueries | None:
+    """Return hypothetical questions of the live build's chunks, each with its document as relevant.
 
-    For searches of chunks, which do not hold them. Chunk ids are hashes: in their order, the
-    first are any sample.
+    Use them only to search chunks, which do not contain the questions. Chunk ids are hashes, so
+    the first ids in order are a random sample.
     """
     written = (
         Annotation.objects.filter(build=live, state=Writing.State.WRITTEN)
         .exclude(questions=[])
         .order_by("chunk_id")
-        .values_list("chunk_id", "artifact_id", "questions")[:MAX_HYPOTHETICAL]
+        .values_list("chunk_id", "artifact_id", "questions")[:MAX_HYPOTHETICAL_QUERIES]
     )
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
@@ -216,4 +224,8 @@ def _hypothetical_queries(live: IndexBuild) -> _Queries | None:
         if question.strip():
             queries[str(chunk_id)] = question[:MAX_QUERY_CHARS]
             qrels[str(chunk_id)] = {str(artifact_id): 1}
-    return _Queries(HYPOTHETICAL, True, Judgements(queries, qrels)) if queries else None
+    return (
+        _ComparisonQueries(HYPOTHETICAL_SOURCE, True, JudgedQueries(queries, qrels))
+        if queries
+        else None
+    )

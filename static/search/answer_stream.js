@@ -1,20 +1,20 @@
-/* Answers as they are written: the events of a question, and the element that shows them. */
+/* Streamed answers: reads the server-sent events of a question and renders them. */
 
 import { element } from "./dom.js";
-import { open } from "./api.js";
+import { fetchOk } from "./api.js";
 
-const MOST_BREAKS = 3; // of the connection, in a row without any event between
+const MAX_CONNECTION_BREAKS = 3; // of the connection, in a row without any event between
 
-/** The events of an answer; where the connection breaks they go on after the last that came. */
-export async function* eventsOf(parameters, signal) {
+/** Yield the events of an answer; after a broken connection, resume behind the last event. */
+export async function* streamAnswerEvents(parameters, signal) {
   let lastId = "";
-  for (let breaks = 0; breaks < MOST_BREAKS; breaks += 1) {
-    const response = await open("ask", parameters, signal, {
+  for (let breaks = 0; breaks < MAX_CONNECTION_BREAKS; breaks += 1) {
+    const response = await fetchOk("ask", parameters, signal, {
       Accept: "text/event-stream",
       ...(lastId ? { "Last-Event-ID": lastId } : {}),
     });
     try {
-      for await (const event of parse(response.body)) {
+      for await (const event of parseEvents(response.body)) {
         breaks = 0;
         lastId = event.id || lastId;
         yield event;
@@ -27,8 +27,8 @@ export async function* eventsOf(parameters, signal) {
   yield { kind: "error", data: { detail: "The connection broke, and could not be made again." } };
 }
 
-/** Server-sent events, from bytes. */
-async function* parse(body) {
+/** Parse server-sent events from a byte stream. */
+async function* parseEvents(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
@@ -49,7 +49,7 @@ async function* parse(body) {
   }
 }
 
-/** The answer above its hits: its text grows by `add`, `end` says who wrote it. */
+/** The answer's panel; `add` appends text, `end` shows which model wrote it. */
 export function answerElement(metadata, showHit) {
   const text = element("p", { className: "text", dir: "auto" });
   const writer = element("p", { className: "place" });
@@ -57,7 +57,7 @@ export function answerElement(metadata, showHit) {
     "section",
     { className: "answer" },
     element("h2", { className: "visually-hidden" }, "Answer"),
-    ...readOutElements(metadata),
+    ...parsedQueryElements(metadata),
     text,
     writer,
   );
@@ -68,29 +68,29 @@ export function answerElement(metadata, showHit) {
     panel,
     add(piece) {
       written += piece;
-      text.replaceChildren(...withMarks(written, metadata.hits.length, showHit));
+      text.replaceChildren(...linkCitations(written, metadata.hits.length, showHit));
     },
     end(done) {
       panel.removeAttribute("aria-busy");
-      if (!done.model_name || !written) text.replaceChildren(refusalOf(metadata));
-      else writer.textContent = writerOf(done.model_name);
+      if (!done.model_name || !written) text.replaceChildren(refusalText(metadata));
+      else writer.textContent = attributionText(done.model_name);
     },
   };
 }
 
-function refusalOf({ refusal, hits }) {
+function refusalText({ refusal, hits }) {
   if (refusal) return [refusal.detail, refusal.fix].filter(Boolean).join(" ");
   return hits.length ? "No sentence of these passages answers it." : "Nothing was found to answer it from.";
 }
 
-function writerOf(model) {
+function attributionText(model) {
   return model === "extractive" ? "In the documents’ own sentences." : `Written by ${model} from the passages below.`;
 }
 
-/** What was read out of the question, and what could not be done. */
-function readOutElements({ parsed, identified, notes }) {
+/** Tags for the filters and identifiers parsed from the question, and notes on what failed. */
+function parsedQueryElements({ parsed, identified, notes }) {
   const tags = [
-    ...Object.entries(parsed).map(([name, value]) => `${name}: ${wordsFor(value)}`),
+    ...Object.entries(parsed).map(([name, value]) => `${name}: ${describeCondition(value)}`),
     ...identified.map(({ identifier, title }) => `${identifier}: ${title}`),
   ].map((said) => element("span", { className: "tag", dir: "auto" }, said));
   return [
@@ -99,19 +99,19 @@ function readOutElements({ parsed, identified, notes }) {
   ].filter(Boolean);
 }
 
-const SIGNS = { gte: "from", lte: "to", gt: "after", lt: "before" };
+const OPERATOR_WORDS = { gte: "from", lte: "to", gt: "after", lt: "before" };
 
 /** A condition as the API writes it, in words. */
-function wordsFor(value) {
-  if (Array.isArray(value)) return value.map(wordsFor).join(" or ");
+function describeCondition(value) {
+  if (Array.isArray(value)) return value.map(describeCondition).join(" or ");
   if (value === null || typeof value !== "object") return String(value);
   return Object.entries(value)
-    .map(([name, bound]) => `${SIGNS[name] ?? name} ${wordsFor(bound)}`)
+    .map(([name, bound]) => `${OPERATOR_WORDS[name] ?? name} ${describeCondition(bound)}`)
     .join(" ");
 }
 
 /** Text, with each mark such as [2] a button that leads to its hit. */
-function withMarks(text, hitCount, showHit) {
+function linkCitations(text, hitCount, showHit) {
   return text.split(/(\[\d{1,3}\])/).map((part) => {
     const number = /^\[(\d+)\]$/.exec(part)?.[1];
     if (!number || number < 1 || number > hitCount) return part;

@@ -1,4 +1,4 @@
-"""A corpus indexed in this process, by the services that every other way uses."""
+"""Index the corpus of a BEIR folder in this process, through the ordinary services."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from django.db import transaction
 from core.exceptions import UnknownIndex
 from core.progress_bars import progress_bar
 from documents.services import TextContent, add_artifact
-from evaluation.judgements import CorpusText, read_corpus
+from evaluation.judged_queries import CorpusText, read_corpus
 from indexing import services
 from indexing.kinds.registry import awaited_artifacts
 from indexing.models import IndexBuild, Node
@@ -19,8 +19,8 @@ from summaries import services as writing
 TEXTS_PER_TRANSACTION = 200  # a commit waits for the disk
 
 
-def fill_index(name: str, folder: Path) -> None:
-    """Index the corpus of a BEIR folder; the vector engine must be ours.
+def index_corpus(name: str, folder: Path) -> None:
+    """Index the corpus of a BEIR folder. This process must own the vector engine.
 
     Raises:
         UnknownIndex: there is no such spec.
@@ -33,7 +33,7 @@ def fill_index(name: str, folder: Path) -> None:
         raise UnknownIndex(f"There is no spec named {name!r}.", allowed=names)
     texts = list(read_corpus(folder))
     with progress_bar("Reading", len(texts)) as advance:
-        for batch in _slices(texts, TEXTS_PER_TRANSACTION):
+        for batch in _split_batches(texts, TEXTS_PER_TRANSACTION):
             with transaction.atomic():
                 for text in batch:
                     artifact, _ = add_artifact(
@@ -45,7 +45,7 @@ def fill_index(name: str, folder: Path) -> None:
                     services.plan_nodes(artifact.pk, build)
                     advance(1)
     if build.spec.is_written_about:
-        _write(build)
+        _write_summaries_and_questions(build)
     with progress_bar("Indexing", Node.objects.unsynced(build).count()) as advance:
         while count := services.sync_nodes(build):
             advance(count)
@@ -54,8 +54,8 @@ def fill_index(name: str, folder: Path) -> None:
         raise CommandError(f"{failed.count()} passages failed: {failed[0].last_error}")
 
 
-def _write(build: IndexBuild) -> None:
-    """Have summaries and questions written, and plan their nodes."""
+def _write_summaries_and_questions(build: IndexBuild) -> None:
+    """Write the due summaries and questions, and plan their nodes."""
     artifacts = awaited_artifacts(build).values_list("pk", flat=True)
     for artifact_id in list(artifacts):
         writing.plan_writing(artifact_id, build)
@@ -73,6 +73,6 @@ def _write(build: IndexBuild) -> None:
         services.plan_nodes(artifact_id, build, kinds)
 
 
-def _slices(texts: Sequence[CorpusText], size: int) -> Iterator[Sequence[CorpusText]]:
+def _split_batches(texts: Sequence[CorpusText], size: int) -> Iterator[Sequence[CorpusText]]:
     for start in range(0, len(texts), size):
         yield texts[start : start + size]

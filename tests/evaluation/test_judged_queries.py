@@ -1,13 +1,13 @@
 import pytest
 
 from core.exceptions import InvalidInput
-from evaluation.judgements import (
-    Judgements,
-    find_artifacts,
-    make_judgements,
-    name_page,
-    read_judgements,
-    split_page,
+from evaluation.judged_queries import (
+    JudgedQueries,
+    format_page_name,
+    make_judged_queries,
+    read_judged_queries,
+    resolve_artifact_ids,
+    split_page_name,
 )
 
 
@@ -27,7 +27,7 @@ class TestReadCsv:
             "where do herons fish,d2,,0\n",
         )
 
-        judged = read_judgements(path)
+        judged = read_judged_queries(path)
 
         assert judged.queries == {"1": "where do herons fish", "2": "granite, cooling"}
         assert judged.qrels == {"1": {"d0": 1, "d2": 0}, "2": {"d1#page=3": 2}}
@@ -46,44 +46,44 @@ class TestReadCsv:
     )
     def test_says_what_is_wrong(self, tmp_path, text, said):
         with pytest.raises(InvalidInput, match=said):
-            read_judgements(write(tmp_path, text))
+            read_judged_queries(write(tmp_path, text))
 
 
 class TestNamePage:
     def test_is_undone_by_splitting(self):
-        assert split_page(name_page("a#page=x", 2)) == ("a#page=x", "#page=3")
-        assert split_page("a#page=x") == ("a#page=x", "")
+        assert split_page_name(format_page_name("a#page=x", 2)) == ("a#page=x", "#page=3")
+        assert split_page_name("a#page=x") == ("a#page=x", "")
 
 
 class TestFingerprint:
     def test_tells_what_was_judged_and_not_in_which_order(self):
-        one = Judgements({"a": "x", "b": "y"}, {"a": {"d": 1, "e": 0}, "b": {"d": 1}})
-        same = Judgements({"b": "y", "a": "x"}, {"b": {"d": 1}, "a": {"e": 0, "d": 1}})
-        other = Judgements({"a": "x", "b": "y"}, {"a": {"d": 2, "e": 0}, "b": {"d": 1}})
+        one = JudgedQueries({"a": "x", "b": "y"}, {"a": {"d": 1, "e": 0}, "b": {"d": 1}})
+        same = JudgedQueries({"b": "y", "a": "x"}, {"b": {"d": 1}, "a": {"e": 0, "d": 1}})
+        other = JudgedQueries({"a": "x", "b": "y"}, {"a": {"d": 2, "e": 0}, "b": {"d": 1}})
 
         assert one.fingerprint == same.fingerprint != other.fingerprint
 
 
 class TestMakeJudgements:
     def test_keeps_the_queries_that_were_judged(self):
-        judged = make_judgements({"q1": "a", "q2": "b"}, {"q1": {"d": 1}, "q3": {"d": 1}})
+        judged = make_judged_queries({"q1": "a", "q2": "b"}, {"q1": {"d": 1}, "q3": {"d": 1}})
 
-        assert judged == Judgements({"q1": "a"}, {"q1": {"d": 1}})
+        assert judged == JudgedQueries({"q1": "a"}, {"q1": {"d": 1}})
 
     def test_refuses_where_none_was(self):
         with pytest.raises(InvalidInput):
-            make_judgements({"q1": "a"}, {"q2": {"d": 1}})
+            make_judged_queries({"q1": "a"}, {"q2": {"d": 1}})
 
 
 class TestFindArtifacts:
     def test_knows_them_by_their_external_ids_and_their_ids(self, filled):
         own = str(filled[1].pk)
-        judged = Judgements({"q": "x"}, {"q": {"d0#page=2": 1, own: 1, "gone": 1}})
+        judged = JudgedQueries({"q": "x"}, {"q": {"d0#page=2": 1, own: 1, "gone": 1}})
 
-        found = find_artifacts("plain", judged)
+        found = resolve_artifact_ids("plain", judged)
 
         assert found.qrels == {"q": {f"{filled[0].pk}#page=2": 1, own: 1, "gone": 1}}
 
     def test_refuses_where_none_of_them_is_there(self, filled):
         with pytest.raises(InvalidInput, match="plain"):
-            find_artifacts("plain", Judgements({"q": "x"}, {"q": {"gone": 1}}))
+            resolve_artifact_ids("plain", JudgedQueries({"q": "x"}, {"q": {"gone": 1}}))

@@ -1,9 +1,9 @@
-/* What the searches answer, as elements: passages, documents, summaries, questions. */
+/* Renders search results as elements: passages, documents, summaries, questions. */
 
-import { placeOf, toggleContext } from "./context.js";
+import { sourceOf, toggleContext } from "./context.js";
 import { element } from "./dom.js";
-import { highlighted } from "./text.js";
-import { judgeElement } from "./verdicts.js";
+import { highlightWords } from "./text.js";
+import { judgementButtonsElement } from "./judgements.js";
 
 const PAGES_SHOWN = 5; // of a document; the others wait behind a click
 
@@ -17,9 +17,9 @@ const COMMON_FIELDS = new Set(
 export function passageElement(hit, words) {
   return hitElement(
     hit,
-    headElement(titleOf(hit), scoreElement(hit)),
-    placeElement(hit),
-    ...bodyOf(hit, words, metadataTags(hit.metadata)),
+    headElement(titleNodes(hit), scoreElement(hit)),
+    locationElement(hit),
+    ...bodyElements(hit, words, metadataTagElements(hit.metadata)),
   );
 }
 
@@ -29,65 +29,65 @@ function hitElement(hit, ...children) {
   return item;
 }
 
-function titleOf(hit) {
+function titleNodes(hit) {
   return [hit.artifact?.title || "Untitled"];
 }
 
-function headElement(heading, score) {
-  return element("header", {}, element("h3", { dir: "auto" }, ...heading), score);
+function headElement(heading, formatScore) {
+  return element("header", {}, element("h3", { dir: "auto" }, ...heading), formatScore);
 }
 
 function scoreElement(hit) {
   return element(
     "span",
     { className: "score", title: "Score, and what kind it is" },
-    `${score(hit.score)} ${hit.score_kind}`,
+    `${formatScore(hit.score)} ${hit.score_kind}`,
   );
 }
 
-/** Where a passage stands: its page and source, and whether it still does. */
-function placeElement(hit, ...before) {
+/** A passage's page and source, and whether it is exact or stale. */
+function locationElement(hit, ...before) {
   const place = element("p", { className: "place" }, ...before);
-  if (hit.page?.index != null) place.append(element("span", {}, pageName(hit.page.index)));
-  const { ordinal } = placeOf(hit) ?? {};
+  if (hit.page?.index != null) place.append(element("span", {}, formatPageNumber(hit.page.index)));
+  const { ordinal } = sourceOf(hit) ?? {};
   if (ordinal != null) {
     const title = `Ordinal ${ordinal} within its document`;
     place.append(element("span", { title }, `source ${ordinal + 1}`));
   }
-  if (hit.verdict) place.append(verdictElement(hit.verdict));
+  if (hit.verdict) place.append(hitCheckElement(hit.verdict));
   return place;
 }
 
-function pageName(index) {
+function formatPageNumber(index) {
   return `page ${index + 1}`;
 }
 
-/** A passage's text with what can be asked of it. */
-function bodyOf(hit, words, tags) {
+/** A passage's text with its context button, tags, judgement buttons and explanation. */
+function bodyElements(hit, words, tags) {
   const context = element("div", { className: "context", hidden: true });
   const toggle = element("button", { type: "button" }, "Show in context");
   toggle.setAttribute("aria-expanded", "false");
   toggle.addEventListener("click", () => toggleContext(hit, toggle, context));
   return [
     textElement(hit.text, words),
-    element("div", { className: "below" }, toggle, ...tags, judgeElement(hit)),
+    element("div", { className: "below" }, toggle, ...tags, judgementButtonsElement(hit)),
     hit.explain ? explainElement(hit.explain) : null,
     context,
   ];
 }
 
 function textElement(text, words, className = "text") {
-  return element("p", { className, dir: "auto" }, ...highlighted(text, words));
+  return element("p", { className, dir: "auto" }, ...highlightWords(text, words));
 }
 
-function metadataTags(metadata) {
+function metadataTagElements(metadata) {
   return Object.entries(metadata ?? {}).map(([name, value]) => {
     const shown = Array.isArray(value) ? value.join(", ") : String(value);
     return element("span", { className: "tag", dir: "auto" }, `${name}: ${shown}`);
   });
 }
 
-function verdictElement(verdict) {
+function hitCheckElement(verdict) {
   const titles = {
     exact: "It stands at its offsets in the document as that is now",
     stale: "The document has changed since this was indexed",
@@ -95,7 +95,7 @@ function verdictElement(verdict) {
   return element("span", { className: `verdict ${verdict}`, title: titles[verdict] ?? "" }, verdict);
 }
 
-function score(value) {
+function formatScore(value) {
   return Math.abs(value) < 1 ? value.toFixed(4) : value.toFixed(2);
 }
 
@@ -106,8 +106,8 @@ function explainElement({ dense, sparse }) {
       {},
       element("th", { scope: "row" }, name),
       element("td", {}, share ? `#${share.rank}` : "not found"),
-      element("td", {}, share ? score(share.score) : "–"),
-      element("td", {}, share ? score(share.contribution) : "–"),
+      element("td", {}, share ? formatScore(share.score) : "–"),
+      element("td", {}, share ? formatScore(share.contribution) : "–"),
     );
   const heads = ["Ranking", "Rank", "Score", "Adds"].map((name) => element("th", { scope: "col" }, name));
   return element(
@@ -123,7 +123,7 @@ function explainElement({ dense, sparse }) {
 export function artifactElement(artifact, words) {
   const { pages } = artifact;
   const [anyHit] = pages.flatMap((page) => page.supporting_chunks);
-  const tags = metadataTags(anyHit?.metadata);
+  const tags = metadataTagElements(anyHit?.metadata);
   const best = pages.find((page) => page.supporting_chunks.length);
   const shown = pages.map((page) => pageElement(page, words, page === best));
   const more = shown.splice(PAGES_SHOWN);
@@ -142,7 +142,7 @@ export function artifactElement(artifact, words) {
       artifact.summary_snippet ? textElement(artifact.summary_snippet, words, "gist") : null,
       tags.length ? element("div", { className: "below" }, ...tags) : null,
       element("ol", { className: "found" }, ...shown),
-      more.length ? moreElement(more) : null,
+      more.length ? morePagesElement(more) : null,
     ),
   );
   item.dataset.artifactId = artifact.artifact_id;
@@ -150,26 +150,26 @@ export function artifactElement(artifact, words) {
 }
 
 function bestScoreElement(group) {
-  return element("span", { className: "score", title: "The score of its best hit" }, score(group.score));
+  return element("span", { className: "score", title: "The score of its best hit" }, formatScore(group.score));
 }
 
-function moreElement(pages) {
+function morePagesElement(pages) {
   return element(
     "details",
     { className: "more" },
-    element("summary", {}, countOf(pages.length, "more page", "more pages")),
+    element("summary", {}, formatCount(pages.length, "more page", "more pages")),
     element("ol", { className: "found" }, ...pages),
   );
 }
 
-function countOf(count, one, several) {
+function formatCount(count, one, several) {
   return `${count} ${count === 1 ? one : several}`;
 }
 
 function pageElement(page, words, isOpen) {
   const chunks = page.supporting_chunks;
   const number = page.page_index == null ? "Page" : `Page ${page.page_index + 1}`;
-  const passages = element("summary", {}, countOf(chunks.length, "passage", "passages"));
+  const passages = element("summary", {}, formatCount(chunks.length, "passage", "passages"));
   passages.setAttribute("aria-label", `${passages.textContent} of ${number.toLowerCase()}`);
   const item = element(
     "li",
@@ -189,11 +189,11 @@ function pageElement(page, words, isOpen) {
   return item;
 }
 
-/** A passage below its page: it says neither title nor page again. */
+/** A passage below its page, without repeating title and page. */
 function chunkElement(hit, words) {
-  const place = placeElement({ ...hit, page: null });
+  const place = locationElement({ ...hit, page: null });
   place.append(scoreElement(hit));
-  return hitElement(hit, place, ...bodyOf(hit, words, []));
+  return hitElement(hit, place, ...bodyElements(hit, words, []));
 }
 
 // --- Summaries -------------------------------------------------------------------------------------
@@ -204,19 +204,19 @@ export function summaryElement(hit, words) {
     "p",
     { className: "place" },
     element("span", {}, isOfPage ? "Page summary" : "Document summary"),
-    isOfPage && hit.page_index != null ? element("span", {}, pageName(hit.page_index)) : null,
+    isOfPage && hit.page_index != null ? element("span", {}, formatPageNumber(hit.page_index)) : null,
     !isOfPage && hit.page_count != null
-      ? element("span", {}, countOf(hit.page_count, "page", "pages"))
+      ? element("span", {}, formatCount(hit.page_count, "page", "pages"))
       : null,
     element("span", { className: "writer", title: "What wrote it", dir: "auto" }, hit.model_name),
-    hit.verdict ? verdictElement(hit.verdict) : null,
+    hit.verdict ? hitCheckElement(hit.verdict) : null,
   );
   return hitElement(
     hit,
-    headElement(titleOf(hit), scoreElement(hit)),
+    headElement(titleNodes(hit), scoreElement(hit)),
     place,
     textElement(hit.text, words),
-    element("div", { className: "below" }, ...metadataTags(hit.metadata), judgeElement(hit)),
+    element("div", { className: "below" }, ...metadataTagElements(hit.metadata), judgementButtonsElement(hit)),
     hit.explain ? explainElement(hit.explain) : null,
   );
 }
@@ -227,11 +227,11 @@ export function questionElement(hit, words) {
   const declared = Object.entries(hit).filter(([name]) => !COMMON_FIELDS.has(name));
   const names = new Set(declared.map(([name]) => name));
   const others = Object.entries(hit.metadata ?? {}).filter(([name]) => !names.has(name));
-  const [text, ...below] = bodyOf(hit, words, metadataTags(Object.fromEntries(others)));
+  const [text, ...below] = bodyElements(hit, words, metadataTagElements(Object.fromEntries(others)));
   return hitElement(
     hit,
-    headElement(highlighted(hit.question, words), scoreElement(hit)),
-    placeElement(hit, element("span", { className: "title", dir: "auto" }, ...titleOf(hit))),
+    headElement(highlightWords(hit.question, words), scoreElement(hit)),
+    locationElement(hit, element("span", { className: "title", dir: "auto" }, ...titleNodes(hit))),
     hit.summary ? textElement(hit.summary, words, "gist") : null,
     text,
     fieldsElement(declared),

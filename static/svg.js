@@ -1,9 +1,9 @@
-/* Pictures of graphs: SVG elements, made the same way on each page that draws. */
+/* Creates the SVG elements that graph drawings use. */
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /** An SVG element with attributes, and children that are elements or text. */
-export function shape(tag, attributes = {}, ...children) {
+export function svgElement(tag, attributes = {}, ...children) {
   const made = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   made.append(...children);
@@ -11,15 +11,15 @@ export function shape(tag, attributes = {}, ...children) {
 }
 
 /** The path through these points. */
-export function line([first, ...rest]) {
+export function pathThrough([first, ...rest]) {
   return `M${first.x},${first.y}${rest.map((point) => `L${point.x},${point.y}`).join("")}`;
 }
 
-/** The head of an arrow, to be named by `marker-end`. */
-export function arrowHead(id, attributes = {}) {
-  return shape(
+/** A marker with an arrow head; edges refer to it by `marker-end`. */
+export function arrowHeadMarker(id, attributes = {}) {
+  return svgElement(
     "marker",
     { id, viewBox: "0 0 8 8", refX: 7.5, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto", ...attributes },
-    shape("path", { d: "M0,0L8,4L0,8z" }),
+    svgElement("path", { d: "M0,0L8,4L0,8z" }),
   );
 }

@@ -1,0 +1,179 @@
+"""Decide requested promotions: a complete build is promoted unless it has new failures or is
+significantly worse than the live build."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from core.exceptions import InvalidInput
+from documents.models import Artifact
+from evaluation.build_comparison import compare_builds
+from indexing.exceptions import BuildUnfinished
+from indexing.lifecycle import failed_artifacts, missing_artifacts, promote_build
+from indexing.models import Index, IndexBuild
+from summaries.models import Annotation, Summary, Writing
+
+Promotion = IndexBuild.Promotion
+PROMOTED_PREFIX = "promoted"
+UNMEASURED_COMPARISON: Mapping[str, Any] = {
+    "source": None,
+    "is_optimistic": False,
+    "query_count": 0,
+    "measures": {},
+    "is_loss": False,
+}
+
+# A comparison is reused for this long. While documents keep coming in, a build is complete only
+# at moments, and comparing it again at each of them would waste work.
+COMPARISON_VALID_MINUTES = 10
+
+
+def find_builds_to_promote() -> list[IndexBuild]:
+    """Return the builds whose promotion was requested, oldest first."""
+    return list(_builds_to_promote().order_by("pk"))
+
+
+def decide_promotion(
+    build: IndexBuild, *, before_each_query: Callable[[], None] = lambda: None
+) -> bool:
+    """Promote or refuse a build whose promotion was requested; return whether it was promoted.
+
+    An incomplete build is left waiting. A build is refused if documents failed in it that did not
+    fail in the live build, or if it is significantly worse by any measure: its promotion goes back
+    to manual, and ``comparison`` says why. A forced promotion skips all checks.
+
+    ``before_each_query`` is passed to ``compare_builds``. The first decision counts: a second
+    worker changes nothing, nor does one that measured against a build that is no longer live.
+
+    Raises:
+        StoreUnavailable, EmbeddingUnavailable: retry helps.
+    """
+    requested = _builds_to_promote().filter(pk=build.pk).first()
+    if requested is None:
+        return False
+    if requested.promotion == Promotion.FORCED:
+        kept = requested.comparison or _make_unmeasured_comparison()
+        return _promote_and_store(requested, kept, f"{PROMOTED_PREFIX}: it was forced.")
+    if missing_artifacts(requested).exists():
+        return False
+    live = requested.index.live_build
+    if failed := _count_newly_failed_artifacts(requested):
+        reason = f"{failed} documents failed in it that did not in the live build."
+        return _refuse_and_store(requested, _make_unmeasured_comparison(), reason)
+    try:
+        measured = _find_recent_comparison(requested) or _compare_with_live(
+            live, requested, before_each_query
+        )
+    except InvalidInput as error:
+        return _refuse_and_store(
+            requested, _make_unmeasured_comparison(), f"{error} {error.fix or ''}".strip()
+        )
+    if measured["is_loss"]:
+        return _refuse_and_store(requested, measured, _describe_loss(measured))
+    if measured["measures"]:
+        return _promote_and_store(
+            requested, measured, f"{PROMOTED_PREFIX}: nothing is significantly lost by it."
+        )
+    return _promote_and_store(
+        requested, measured, f"{PROMOTED_PREFIX}: there was nothing to measure it by."
+    )
+
+
+def _builds_to_promote() -> Any:
+    states = [IndexBuild.State.BUILDING, IndexBuild.State.STANDBY]
+    return IndexBuild.objects.filter(
+        Q(promotion=Promotion.FORCED) | Q(promotion=Promotion.WHEN_WHOLE, paused_at=None),
+        state__in=states,
+    ).select_related("index__live_build")
+
+
+def _count_newly_failed_artifacts(build: IndexBuild) -> int:
+    """Count the artifacts whose nodes, summaries or questions failed in this build but not in the
+    live one."""
+    artifacts = Artifact.objects.filter(index=build.index_id)
+    failed = Q(pk__in=failed_artifacts(build).values("pk"))
+    for model in (Summary, Annotation):
+        rows = model._default_manager.filter(artifact=OuterRef("pk"), state=Writing.State.FAILED)
+        live = rows.filter(build=build.index.live_build_id)
+        failed |= Q(Exists(rows.filter(build=build))) & ~Q(Exists(live))
+    return artifacts.filter(failed).count()
+
+
+# --- Measuring -------------------------------------------------------------------------------
+
+
+def _compare_with_live(
+    live: IndexBuild | None, build: IndexBuild, before_each_query: Callable[[], None]
+) -> dict[str, Any]:
+    comparison = (
+        None if live is None else compare_builds(live, build, before_each_query=before_each_query)
+    )
+    return _make_unmeasured_comparison() if comparison is None else comparison.as_json()
+
+
+def _find_recent_comparison(build: IndexBuild) -> dict[str, Any] | None:
+    """Return the stored comparison if it is recent, undecided and with the current live build."""
+    kept = build.comparison
+    if kept is None or kept.get("verdict") or not kept["measures"]:
+        return None
+    live = build.index.live_build
+    if live is None or kept["live_build"] != live.number:
+        return None
+    age = timezone.now() - datetime.fromisoformat(kept["measured_at"])
+    return kept if age < timedelta(minutes=COMPARISON_VALID_MINUTES) else None
+
+
+def _make_unmeasured_comparison() -> dict[str, Any]:
+    return {**UNMEASURED_COMPARISON, "measured_at": timezone.now().isoformat()}
+
+
+def _describe_loss(measured: Mapping[str, Any]) -> str:
+    lost = [
+        f"{name} falls by {-each['difference']:.3f}"
+        for name, each in measured["measures"].items()
+        if each["is_loss"]
+    ]
+    return f"{' and '.join(lost)}, more than chance explains."
+
+
+# --- Deciding --------------------------------------------------------------------------------
+
+
+def _promote_and_store(build: IndexBuild, comparison: Mapping[str, Any], verdict: str) -> bool:
+    try:
+        with transaction.atomic():
+            if not _lock_if_undecided(build):
+                return False
+            promote_build(build, is_forced=build.promotion == Promotion.FORCED)
+            IndexBuild.objects.filter(pk=build.pk).update(
+                comparison={**comparison, "verdict": verdict}
+            )
+    except BuildUnfinished:
+        # A document was added meanwhile. Keep the comparison for when the build is complete again.
+        _builds_to_promote().filter(pk=build.pk).update(comparison=comparison)
+        return False
+    return True
+
+
+def _refuse_and_store(build: IndexBuild, comparison: Mapping[str, Any], reason: str) -> bool:
+    with transaction.atomic():
+        if _lock_if_undecided(build):
+            IndexBuild.objects.filter(pk=build.pk).update(
+                promotion=Promotion.MANUAL,
+                comparison={**comparison, "verdict": f"refused: {reason}"},
+            )
+    return False
+
+
+def _lock_if_undecided(build: IndexBuild) -> bool:
+    """Lock the index, and return whether the same promotion is still requested against the same
+    live build. The lock holds until the transaction ends."""
+    index = Index.objects.select_for_update().get(pk=build.index_id)
+    return (
+        index.live_build_id == build.index.live_build_id
+        and _builds_to_promote().filter(pk=build.pk, promotion=build.promotion).exists()
+    )
