@@ -38,7 +38,7 @@ class _EntityForm(forms.ModelForm):
         if self.instance.pk is not None:
             del self.fields["index"]
             return
-        receiving = IndexBuild.objects.receiving()
+        receiving = IndexBuild.objects.not_retired()
         names = sorted({build.index_id for build in receiving if build.spec.concepts})
         field: Any = self.fields["index"]
         field.choices = [(name, name) for name in names]

@@ -40,9 +40,9 @@ from concepts.services import (
 from core.exceptions import StrataError
 from core.text import hash_text
 from documents.models import Artifact, Source
-from indexing.models import IndexBuild, lease_end
+from indexing.models import IndexBuild, lease_expiry
 from indexing.spec import IndexSpec
-from indexing.throughput import LANGUAGE_MODEL, note_throughput
+from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries import llm
 from summaries.services import LEASE_SECONDS, SUSPECT_ATTEMPTS, spend
 from summaries.writers import batch_size
@@ -124,7 +124,7 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
     finally:
         _release_unfinished(claim.token)
         if llm.is_configured() and call_count:
-            note_throughput(LANGUAGE_MODEL, call_count, time.monotonic() - started)
+            add_throughput_sample(LANGUAGE_MODEL_CALLS, call_count, time.monotonic() - started)
     if outage is not None:
         raise outage
     return len(claim.rows)
@@ -191,7 +191,7 @@ def _claim_batch(build: IndexBuild) -> _SourceClaim:
             retried_rows = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
             ids = list(retried_rows.values_list("pk", flat=True))
         Extraction.objects.filter(pk__in=ids).update(
-            attempts=F("attempts") + 1, lease_token=token, leased_until=lease_end(LEASE_SECONDS)
+            attempts=F("attempts") + 1, lease_token=token, leased_until=lease_expiry(LEASE_SECONDS)
         )
     held = Extraction.objects.filter(lease_token=token).select_related("source__artifact")
     return _SourceClaim(token, {row.pk: row for row in held} if ids else {})

@@ -32,7 +32,7 @@ def require_concept_index(index: str) -> None:
     Raises:
         InvalidInput: no build of the index holds concepts.
     """
-    receiving = IndexBuild.objects.receiving()
+    receiving = IndexBuild.objects.not_retired()
     if not any(build.spec.concepts for build in receiving.filter(index=index)):
         raise InvalidInput(
             f"The index {index} holds no concepts.",

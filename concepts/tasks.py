@@ -10,13 +10,13 @@ from celery import shared_task
 
 from concepts import emergent_pairs, extraction, instances
 from indexing.models import IndexBuild
-from indexing.services import note_problem
+from indexing.services import set_build_problem
 from indexing.workers import BuildWorker
 
 # What keeps it from the store keeps all else from it, and is noted there.
 pairing_worker = BuildWorker(emergent_pairs.update_emergent_pairs, lambda build, error: None)
 extraction_worker = BuildWorker(
-    extraction.extract_concepts, partial(note_problem, field="writing_problem")
+    extraction.extract_concepts, partial(set_build_problem, field="writing_problem")
 )
 
 

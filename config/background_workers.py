@@ -2,16 +2,16 @@
 
 from concepts.tasks import extraction_worker, pairing_worker
 from evaluation.tasks import evaluation_worker, promotion_worker
-from indexing.tasks import regenerating, syncing
+from indexing.tasks import regeneration_worker, sync_worker
 from summaries.tasks import writing
 from webhooks.tasks import delivery_worker
 
 BACKGROUND_WORKERS = (
-    syncing,
+    sync_worker,
     writing,
     delivery_worker,
     promotion_worker,
-    regenerating,
+    regeneration_worker,
     evaluation_worker,
     pairing_worker,
     extraction_worker,

@@ -23,7 +23,7 @@ QUEUES = (
 app.conf.task_queues = {name: {"exchange": name, "routing_key": name} for name in QUEUES}
 app.conf.task_default_queue = "documents"
 app.conf.task_routes = {
-    "indexing.tasks.sync": {"queue": "indexing"},
+    "indexing.tasks.sync_nodes": {"queue": "indexing"},
     "summaries.tasks.write": {"queue": "llm"},
     "concepts.tasks.extract_concepts": {"queue": "llm"},
     "webhooks.tasks.send_due_deliveries": {"queue": "webhooks"},

@@ -28,7 +28,6 @@ from core.serializers import describe_error, invalid_input
 from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
 from evaluation.exceptions import UnknownJudgement, UnknownRun
 from indexing.exceptions import (
-    BuildNotThere,
     BuildUnfinished,
     EmbeddingMismatch,
     EmbeddingUnavailable,
@@ -36,12 +35,13 @@ from indexing.exceptions import (
     LeaseLost,
     ModelUnavailable,
     NotYetIndexed,
-    StoreOwned,
-    StoreSilent,
+    StoreLocked,
+    StoreOutcomeUnknown,
     StoreUnavailable,
-    Uncuttable,
+    UnchunkableText,
     UnknownBuild,
     UnknownRegeneration,
+    WrongBuildState,
 )
 from retrieval.exceptions import InvalidPipeline, UnknownPipeline, UnknownSource, UnknownTool
 from summaries.exceptions import (
@@ -76,15 +76,15 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnknownRelationship: 404,
     UnknownRelationshipType: 404,
     ContentConflict: 409,
-    BuildNotThere: 409,
+    WrongBuildState: 409,
     BuildUnfinished: 409,
     NotYetIndexed: 409,
     Unparsable: 422,
-    Uncuttable: 422,
+    UnchunkableText: 422,
     DiskFull: 507,
     StoreUnavailable: 503,
-    StoreSilent: 503,
-    StoreOwned: 503,
+    StoreOutcomeUnknown: 503,
+    StoreLocked: 503,
     EmbeddingUnavailable: 503,
     ModelUnavailable: 503,
     LeaseLost: 503,

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import TaskID
 
 from core.progress_bars import make_bars
-from indexing.progress import IndexProgress, index_progress
+from indexing.progress import IndexProgress, get_index_progress
 
 POLL_SECONDS = 1.0
 LOG_LINE_SECONDS = 10.0  # between two lines where there is no terminal
@@ -76,7 +76,7 @@ def _write_lines(stop_event: threading.Event) -> None:
 
 def _unfinished_indexes() -> list[IndexProgress]:
     try:
-        every = index_progress()
+        every = get_index_progress()
     except DatabaseError:  # busy for a moment: look again at the next tick
         return []
     return [progress for progress in every if progress.pending or progress.waiting_count]

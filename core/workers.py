@@ -10,22 +10,22 @@ class Worker:
     same cores. Whoever sets ``stop_requested`` ends it at the next step."""
 
     def __init__(self) -> None:
-        self._working = threading.Lock()
+        self._lock = threading.Lock()
         self.stop_requested = threading.Event()
 
     @contextmanager
-    def _turn(self) -> Iterator[bool]:
+    def _try_acquire(self) -> Iterator[bool]:
         """Whether the work is ours until the block ends; otherwise another thread is at it."""
-        is_ours = self._working.acquire(blocking=False)
+        is_ours = self._lock.acquire(blocking=False)
         try:
             yield is_ours
         finally:
             if is_ours:
-                self._working.release()
+                self._lock.release()
 
     def wait_idle(self, timeout: float) -> bool:
         """Whether the step under way was finished, or given back, within ``timeout`` seconds."""
-        if not self._working.acquire(timeout=timeout):
+        if not self._lock.acquire(timeout=timeout):
             return False
-        self._working.release()
+        self._lock.release()
         return True

@@ -52,7 +52,7 @@ class IndexCatalog(Protocol):
     def first_node_error(self, artifact_id: UUID) -> str:
         """Why the first failed node of an artifact failed; empty where none did."""
 
-    def remove_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
+    def remove_artifact_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
         """Remove the points of a deleted artifact and count those left, by collection.
 
         Raises:

@@ -210,7 +210,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             "id": str(pk), "deleted": True, "revision": revision, "points": None, "collections": {},
         }  # fmt: skip
         try:
-            answer["collections"] = get_catalog().remove_points(pk, index)
+            answer["collections"] = get_catalog().remove_artifact_points(pk, index)
             answer["points"] = sum(answer["collections"].values())
         except StrataError as error:
             logger.warning("The points of %s stay for now: %s", pk, error)

@@ -13,7 +13,7 @@ from core.exceptions import InvalidInput
 from documents.models import Artifact
 from evaluation.build_comparison import compare_builds
 from indexing.exceptions import BuildUnfinished
-from indexing.lifecycle import failed_artifacts, missing_artifacts, promote_build
+from indexing.lifecycle import find_failed_artifacts, find_incomplete_artifacts, promote_build
 from indexing.models import Index, IndexBuild
 from summaries.models import Annotation, Summary, Writing
 
@@ -58,7 +58,7 @@ def decide_promotion(
     if requested.promotion == Promotion.FORCED:
         kept = requested.comparison or _make_unmeasured_comparison()
         return _promote_and_store(requested, kept, f"{PROMOTED_PREFIX}: it was forced.")
-    if missing_artifacts(requested).exists():
+    if find_incomplete_artifacts(requested).exists():
         return False
     live = requested.index.live_build
     if failed := _count_newly_failed_artifacts(requested):
@@ -95,7 +95,7 @@ def _count_newly_failed_artifacts(build: IndexBuild) -> int:
     """Count the artifacts whose nodes, summaries or questions failed in this build but not in the
     live one."""
     artifacts = Artifact.objects.filter(index=build.index_id)
-    failed = Q(pk__in=failed_artifacts(build).values("pk"))
+    failed = Q(pk__in=find_failed_artifacts(build).values("pk"))
     for model in (Summary, Annotation):
         rows = model._default_manager.filter(artifact=OuterRef("pk"), state=Writing.State.FAILED)
         live = rows.filter(build=build.index.live_build_id)

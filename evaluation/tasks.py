@@ -10,7 +10,7 @@ from core.workers import Worker
 from evaluation import promotion_gate, runs
 from evaluation.exceptions import RunTakenOver
 from evaluation.models import EvaluationRun
-from indexing.tasks import tidy_store
+from indexing.tasks import reconcile_store
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class PromotionWorker(Worker):
 
     def run(self) -> bool:
         """Decide every requested promotion; return whether a build was promoted."""
-        with self._turn() as is_ours:
+        with self._try_acquire() as is_ours:
             return is_ours and self._decide_promotions()
 
     def _decide_promotions(self) -> bool:
@@ -51,7 +51,7 @@ class EvaluationWorker(Worker):
 
     def run(self, run_id: UUID) -> list[UUID]:
         """Measure a run; return the ids of the runs to measure next."""
-        with self._turn() as is_ours:
+        with self._try_acquire() as is_ours:
             # The thread that is working enqueues the next run, or the reconciliation does.
             is_blocked = not is_ours or not self._claim_and_measure(run_id)
         if is_blocked or self.stop_requested.is_set():
@@ -81,7 +81,7 @@ evaluation_worker = EvaluationWorker()
 def promote_builds() -> None:
     """Promote every requested build that is complete and not worse than the live one."""
     if promotion_worker.run():
-        tidy_store.delay()
+        reconcile_store.delay()
 
 
 @shared_task

@@ -1,4 +1,4 @@
-"""The indexes there are, and what they tell the documents below them."""
+"""Implements the index catalog that the documents app queries: names, metadata rules, status."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
@@ -14,15 +14,15 @@ from indexing import embedding
 from indexing.kinds.compound import list_structures
 from indexing.kinds.registry import is_unfinished
 from indexing.models import Index, IndexBuild, Node
-from indexing.removal import remove_points
+from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
 
 
-class Catalog:
+class LedgerIndexCatalog:
     """What ``documents.index_catalog.IndexCatalog`` asks, answered from specs and ledger."""
 
     def index_names(self) -> Collection[str]:
-        return set(Index.objects.standing().values_list("name", flat=True))
+        return set(Index.objects.not_being_removed().values_list("name", flat=True))
 
     def accepts_images(self, index: str) -> bool:
         build = _live_build(index)
@@ -32,11 +32,11 @@ class Catalog:
         build = _live_build(index)
         declared = build.spec.metadata if build else {}
         cleaned = {
-            name: clean_value(name, declared[name], value) if name in declared else value
+            name: clean_metadata_value(name, declared[name], value) if name in declared else value
             for name, value in metadata.items()
         }
         if build is not None and build.spec.compounds is not None:
-            _check_structures(cleaned, build.spec.compounds.field)
+            _validate_structures(cleaned, build.spec.compounds.field)
         return cleaned
 
     def with_status(
@@ -45,7 +45,7 @@ class Catalog:
         builds = IndexBuild.objects.live()
         if index is not None:
             builds = builds.filter(index=index)
-        nodes = Node.objects.live().filter(artifact=OuterRef("pk"))
+        nodes = Node.objects.in_live_builds().filter(artifact=OuterRef("pk"))
         is_parsed = Q(state=Artifact.State.PARSED)
         return artifacts.annotate(
             status=Case(
@@ -60,7 +60,7 @@ class Catalog:
 
     def count_nodes(self, artifact_ids: Iterable[UUID]) -> dict[UUID, NodeCounts]:
         counted = (
-            Node.objects.live()
+            Node.objects.in_live_builds()
             .filter(artifact__in=list(artifact_ids))
             .values("artifact_id")
             .annotate(
@@ -75,18 +75,18 @@ class Catalog:
         }
 
     def first_node_error(self, artifact_id: UUID) -> str:
-        failed = Node.objects.live().filter(artifact=artifact_id, state=Node.State.FAILED)
+        failed = Node.objects.in_live_builds().filter(artifact=artifact_id, state=Node.State.FAILED)
         return failed.values_list("last_error", flat=True).first() or ""
 
-    def remove_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
-        return remove_points(artifact_id, index)
+    def remove_artifact_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
+        return remove_artifact_points(artifact_id, index)
 
 
 def _live_build(index: str) -> IndexBuild | None:
     return IndexBuild.objects.live().filter(index=index).first()
 
 
-def _check_structures(metadata: Mapping[str, Any], field: str) -> None:
+def _validate_structures(metadata: Mapping[str, Any], field: str) -> None:
     try:
         for smiles in list_structures(metadata, field):
             embedding.read_structure(smiles)
@@ -95,7 +95,7 @@ def _check_structures(metadata: Mapping[str, Any], field: str) -> None:
         raise
 
 
-def clean_value(name: str, field: FieldSpec, value: Any) -> Any:
+def clean_metadata_value(name: str, field: FieldSpec, value: Any) -> Any:
     """The value of a declared field as it is stored.
 
     Raises:
@@ -103,32 +103,34 @@ def clean_value(name: str, field: FieldSpec, value: Any) -> Any:
     """
     if field.many:
         if not isinstance(value, list):
-            raise _wrong(name, field, "takes a list of")
-        return [_clean_one(name, field, each) for each in value]
-    return _clean_one(name, field, value)
+            raise _invalid_value_error(name, field, "takes a list of")
+        return [_clean_scalar(name, field, each) for each in value]
+    return _clean_scalar(name, field, value)
 
 
-def _clean_one(name: str, field: FieldSpec, value: Any) -> Any:
+def _clean_scalar(name: str, field: FieldSpec, value: Any) -> Any:
     types: dict[str, tuple[type, ...]] = {
         "keyword": (str,), "text": (str,), "datetime": (str,),
         "integer": (int,), "float": (int, float), "bool": (bool,),
     }  # fmt: skip
     is_bool = isinstance(value, bool)
     if not isinstance(value, types[field.type]) or (is_bool and field.type != "bool"):
-        raise _wrong(name, field, "takes a value of type")
-    return _clean_typed(name, field, value)
+        raise _invalid_value_error(name, field, "takes a value of type")
+    return _normalise_scalar(name, field, value)
 
 
-def _clean_typed(name: str, field: FieldSpec, value: Any) -> Any:
+def _normalise_scalar(name: str, field: FieldSpec, value: Any) -> Any:
     if field.type == "float":
         return float(value)  # the engine's float fields do not match whole numbers
     if field.type == "integer" and not -(2**63) <= value < 2**63:
-        raise _wrong(name, field, "takes, within 64 bits, a value of type")
+        raise _invalid_value_error(name, field, "takes, within 64 bits, a value of type")
     if field.type == "datetime":
         try:
             datetime.fromisoformat(value)
         except ValueError:
-            raise _wrong(name, field, "takes, written as in RFC 3339, a value of type") from None
+            raise _invalid_value_error(
+                name, field, "takes, written as in RFC 3339, a value of type"
+            ) from None
     if field.lowercase:
         value = value.lower()
     if field.closed_values is not None and value not in field.closed_values:
@@ -140,5 +142,5 @@ def _clean_typed(name: str, field: FieldSpec, value: Any) -> Any:
     return value
 
 
-def _wrong(name: str, field: FieldSpec, phrase: str) -> InvalidInput:
+def _invalid_value_error(name: str, field: FieldSpec, phrase: str) -> InvalidInput:
     return InvalidInput(f"metadata.{name} {phrase} {field.type}.", field=f"metadata.{name}")

@@ -1,4 +1,4 @@
-"""System checks of what people write for indexing: specs and settings."""
+"""Django system checks of index specs and indexing settings."""
 
 from collections import Counter
 from pathlib import Path
@@ -46,8 +46,8 @@ def check_specs(**kwargs: Any) -> list[CheckMessage]:
 
 
 @register
-def check_lease(**kwargs: Any) -> list[CheckMessage]:
-    """A batch must fit well within its lease, or workers would steal each other's."""
+def check_lease_seconds(**kwargs: Any) -> list[CheckMessage]:
+    """A batch must finish well within its lease, or two workers would process the same nodes."""
     if settings.STRATA_LEASE_SECONDS >= 30 and settings.STRATA_SYNC_BATCH <= 2_000:
         return []
     return [
@@ -61,7 +61,7 @@ def check_lease(**kwargs: Any) -> list[CheckMessage]:
 
 @register
 def check_unconfirmed_seconds(**kwargs: Any) -> list[CheckMessage]:
-    """A request must be over before it is looked into."""
+    """The wait before an unconfirmed write is checked exceeds the Qdrant timeout."""
     timeout = getattr(settings, "QDRANT_TIMEOUT_SECONDS", 0)
     if timeout < settings.STRATA_UNCONFIRMED_SECONDS:
         return []

@@ -1,4 +1,4 @@
-"""What a build that is given up leaves behind: its collections, and rows of whatever app."""
+"""Deletes the data of a retired build: its collections, and the rows that refer to it."""
 
 from django.db import models
 from django.utils import timezone
@@ -10,8 +10,8 @@ ROWS_PER_STATEMENT = 5_000  # removed at once: a second's work at most
 LATE_WRITE_SECONDS = 3_600  # after which no worker still holds a batch of a removed build
 
 
-def clean_up(build: IndexBuild) -> None:
-    """Drop the collections of a retired build and delete its rows; fine where there are none.
+def delete_build_data(build: IndexBuild) -> None:
+    """Drop the collections of a retired build and delete its rows; safe to call again.
 
     Raises:
         StoreUnavailable: calling again goes on where this ended.

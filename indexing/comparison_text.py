@@ -1,4 +1,4 @@
-"""What a build's ``comparison`` says, for people: in a terminal, and in the admin.
+"""Formats a build's stored ``comparison`` as text for the terminal and the admin.
 
 ``evaluation.build_comparison`` measures it and ``evaluation.promotion_gate`` adds the verdict.
 """
@@ -6,13 +6,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Kept = Mapping[str, Any]  # IndexBuild.comparison
+StoredComparison = Mapping[str, Any]  # IndexBuild.comparison
 
-_SOURCES = {
+_SOURCE_LABELS = {
     "golden_queries": "golden queries",
     "hypothetical_questions": "questions written about chunks of the live build",
 }
-_KINDS = {
+_KIND_LABELS = {
     "chunk": "by chunks",
     "question": "by questions",
     "page_summary": "by summaries",
@@ -20,16 +20,15 @@ _KINDS = {
 _HEADINGS = ["measure", "live", "new", "difference", "95% interval"]
 
 
-def describe_comparison(kept: Kept | None) -> list[str]:
-    """Lines: what was asked, an aligned table of the measures, the verdict; none where nothing is
-    kept."""
+def describe_comparison(kept: StoredComparison | None) -> list[str]:
+    """Format as lines: number of queries, table of measures, verdict; no lines for None."""
     if kept is None:
         return []
     lines = []
     if kept.get("measures"):
-        asked = f"{kept['query_count']} {_SOURCES[kept['source']]}"
-        lines.append(f"{asked}, answered {_KINDS[kept['kind']]}; live: #{kept['live_build']}")
-        lines += _align([_HEADINGS, *_rows(kept)])
+        asked = f"{kept['query_count']} {_SOURCE_LABELS[kept['source']]}"
+        lines.append(f"{asked}, answered {_KIND_LABELS[kept['kind']]}; live: #{kept['live_build']}")
+        lines += _format_table([_HEADINGS, *_measure_rows(kept)])
         if kept["is_optimistic"]:
             lines.append(
                 "The figures are optimistic: these questions were made from what they are to find."
@@ -40,8 +39,8 @@ def describe_comparison(kept: Kept | None) -> list[str]:
     return lines
 
 
-def summarise_comparison(kept: Kept | None) -> str:
-    """In one line: each difference, and whether it was promoted."""
+def summarise_comparison(kept: StoredComparison | None) -> str:
+    """Summarise in one line: the verdict and the difference of each measure."""
     if kept is None:
         return ""
     differences = [
@@ -51,7 +50,7 @@ def summarise_comparison(kept: Kept | None) -> str:
     return f"{outcome} ({', '.join(differences)})" if differences else outcome
 
 
-def _rows(kept: Kept) -> list[list[str]]:
+def _measure_rows(kept: StoredComparison) -> list[list[str]]:
     return [
         [
             name,
@@ -65,7 +64,7 @@ def _rows(kept: Kept) -> list[list[str]]:
     ]
 
 
-def _align(rows: Sequence[Sequence[str]]) -> list[str]:
+def _format_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """The first column and the last to the left, the figures between them to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []

@@ -1,4 +1,4 @@
-"""Conditions met while building and reading indexes."""
+"""Exceptions raised while building and reading indexes."""
 
 from core.exceptions import StrataError
 
@@ -10,7 +10,7 @@ class InvalidSpec(StrataError):
     is_about_setup = True
 
 
-class Uncuttable(StrataError, ValueError):
+class UnchunkableText(StrataError, ValueError):
     """A text cannot be cut into chunks that fit the model's window."""
 
     code = "uncuttable"
@@ -44,25 +44,25 @@ class StoreUnavailable(StrataError):
     is_retryable = True
 
 
-class StoreSilent(StoreUnavailable):
-    """The vector store was asked and did not say what became of it; it may yet carry it out."""
+class StoreOutcomeUnknown(StoreUnavailable):
+    """The vector store did not confirm a request, and may still carry it out."""
 
 
-class StoreOwned(StrataError):
+class StoreLocked(StrataError):
     """Another process owns the embedded vector store."""
 
     code = "store_owned"
 
 
 class LeaseLost(StrataError):
-    """The claim on these nodes ran out before the work was done."""
+    """The lease on these nodes expired before the work was done."""
 
     code = "lease_lost"
     is_retryable = True
 
 
 class BuildUnfinished(StrataError):
-    """The build does not hold everything yet that the live one does."""
+    """The build lacks nodes of documents that the live build shows."""
 
     code = "build_unfinished"
 
@@ -73,14 +73,14 @@ class UnknownBuild(StrataError):
     code = "unknown_build"
 
 
-class BuildNotThere(StrataError):
-    """No build is in the state this asks for."""
+class WrongBuildState(StrataError):
+    """The build is not in a state that allows this operation."""
 
     code = "no_such_build"
 
 
 class NotYetIndexed(StrataError):
-    """A write the search was to show has not reached the index yet."""
+    """The write that the search must show has not reached the index yet."""
 
     code = "not_yet_indexed"
 

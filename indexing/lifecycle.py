@@ -1,6 +1,6 @@
-"""The life of a build: begun beside the live one, promoted in its place, kept, removed.
+"""Starts, pauses, promotes, rolls back and removes builds.
 
-The database row says which build is live; the store's alias is its published copy, for others.
+The database row decides which build is live; the store alias repeats it for other readers.
 """
 
 import logging
@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from core.exceptions import UnknownIndex
 from documents.models import Artifact
-from indexing.cleanup import LATE_WRITE_SECONDS, clean_up
-from indexing.exceptions import BuildNotThere, BuildUnfinished, UnknownBuild
+from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
+from indexing.exceptions import BuildUnfinished, UnknownBuild, WrongBuildState
 from indexing.kinds.registry import is_unfinished
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import ensure_collection
@@ -30,25 +30,25 @@ logger = logging.getLogger(__name__)
 # --- Beginning -------------------------------------------------------------------------------
 
 
-def begin_build(
+def apply_spec(
     name: str,
     *,
     promotion: IndexBuild.Promotion = IndexBuild.Promotion.MANUAL,
     max_calls: int | None = None,
     max_minutes: int | None = None,
 ) -> IndexBuild:
-    """The build that has the recipe of the index's spec file as it is now, begun if none has.
+    """Return the build with the recipe of the index's current spec file; create it if none has it.
 
-    A spec that changed nothing of what is stored is taken over by the live build, which is
-    returned. One that is being built already goes on, with these limits; one that was live
-    before is promoted again. A build begun by another recipe that is not live yet is given up.
+    If the spec changed nothing that is stored, the live build takes it over and is returned. A
+    build in progress continues with these limits; a former live build is promoted again. A build
+    in progress with another recipe is retired.
 
     Raises:
         UnknownIndex, InvalidSpec: there is no such spec, or it is not valid.
     """
     spec = read_spec(name)
     recipe = spec.model_dump(mode="json")
-    limits: dict[str, Any] = {
+    build_options: dict[str, Any] = {
         "promotion": promotion,
         "max_calls": max_calls,
         "deadline_at": None
@@ -60,23 +60,23 @@ def begin_build(
     }
     with transaction.atomic():
         index, _ = Index.objects.select_for_update().get_or_create(name=name)
-        if index.removal_began_at is not None:
-            raise BuildNotThere(f"{name} is being removed.", fix="Try again once it is gone.")
-        for build in index.builds.receiving().order_by("-number"):
+        if index.removal_requested_at is not None:
+            raise WrongBuildState(f"{name} is being removed.", fix="Try again once it is gone.")
+        for build in index.builds.not_retired().order_by("-number"):
             if build.spec.fingerprint == spec.fingerprint:
                 build.recipe, build.fingerprint = recipe, spec.fingerprint
                 if build.state != IndexBuild.State.LIVE:
-                    for field, value in limits.items():
+                    for field, value in build_options.items():
                         setattr(build, field, value)
-                build.save(update_fields=["recipe", "fingerprint", *limits])
+                build.save(update_fields=["recipe", "fingerprint", *build_options])
                 return build
-        index.builds.filter(state=IndexBuild.State.BUILDING).update(**_retired())
+        index.builds.filter(state=IndexBuild.State.BUILDING).update(**_retired_values())
         return IndexBuild.objects.create(
             index=index,
-            number=index.next_number(),
+            number=index.next_build_number(),
             recipe=recipe,
             fingerprint=spec.fingerprint,
-            **limits,
+            **build_options,
         )
 
 
@@ -100,9 +100,9 @@ def get_build(name: str, number: int) -> IndexBuild:
     """
     get_index(name)
     builds = IndexBuild.objects.filter(index=name)
-    build = builds.receiving().filter(number=number).first()
+    build = builds.not_retired().filter(number=number).first()
     if build is None:
-        numbers = builds.receiving().values_list("number", flat=True)
+        numbers = builds.not_retired().values_list("number", flat=True)
         raise UnknownBuild(
             f"{name} has no build {number}.",
             field="number",
@@ -111,51 +111,55 @@ def get_build(name: str, number: int) -> IndexBuild:
     return build
 
 
-def ask_promotion(build: IndexBuild, *, is_forced: bool = False) -> None:
-    """Have a build promoted as soon as it is whole, if nothing is significantly lost by it; where
-    ``is_forced``, as soon as may be and whatever is lost.
+def request_promotion(build: IndexBuild, *, is_forced: bool = False) -> None:
+    """Request that a build is promoted once it is complete and no measure is significantly worse;
+    with ``is_forced``, as soon as possible and regardless of the measures.
 
     Raises:
         BuildNotThere: it is live, or was given up.
     """
-    asked = IndexBuild.Promotion.FORCED if is_forced else IndexBuild.Promotion.WHEN_WHOLE
-    if not _not_live(build).update(promotion=asked, comparison=None):
+    requested_promotion = (
+        IndexBuild.Promotion.FORCED if is_forced else IndexBuild.Promotion.WHEN_WHOLE
+    )
+    if not _filter_not_live(build).update(promotion=requested_promotion, comparison=None):
         _require_not_live(build)
 
 
 def pause_build(build: IndexBuild, reason: str = "") -> None:
-    """Have nothing done for a build until ``resume_build``; what it holds, it keeps.
+    """Stop work on a build until ``resume_build``; its nodes and points stay.
 
     Raises:
         BuildNotThere: it is live, and searches rest on it.
     """
     paused = {"paused_at": timezone.now(), "pause_reason": reason}
-    if not _not_live(build).filter(paused_at=None).update(**paused):
+    if not _filter_not_live(build).filter(paused_at=None).update(**paused):
         _require_not_live(build)
 
 
 def resume_build(build: IndexBuild) -> None:
-    """Go on with a paused build, without the limits that stopped it.
+    """Continue a paused build and clear its limits.
 
     Raises:
         BuildNotThere: it is live.
     """
     _require_not_live(build)
-    _not_live(build).update(paused_at=None, pause_reason="", max_calls=None, deadline_at=None)
+    _filter_not_live(build).update(
+        paused_at=None, pause_reason="", max_calls=None, deadline_at=None
+    )
 
 
 def cancel_build(build: IndexBuild) -> None:
-    """Give up a build that is not live; its points and rows go with the next reconciliations.
+    """Retire a build that is not live; later reconciliations remove its points and rows.
 
     Raises:
         BuildNotThere: it is live.
     """
-    if not _not_live(build).update(**_retired()):
+    if not _filter_not_live(build).update(**_retired_values()):
         _require_not_live(build)
 
 
-def pause_overdue() -> None:
-    """Pause the builds whose time is up."""
+def pause_overdue_builds() -> None:
+    """Pause the builds that are past their deadline."""
     overdue = IndexBuild.objects.filter(
         state=IndexBuild.State.BUILDING, paused_at=None, deadline_at__lt=timezone.now()
     )
@@ -168,24 +172,26 @@ def pause_overdue() -> None:
 # --- Promoting -------------------------------------------------------------------------------
 
 
-def missing_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
-    """What the live build shows, be it as it was before an edit, and this one lacks nodes of.
+def find_incomplete_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
+    """Artifacts the live build shows, even in an older version, and whose nodes this build lacks.
 
-    What is new and still on its way into both does not count: while documents come in without a
-    pause, no build would ever be whole.
+    New artifacts that neither build holds yet do not count: otherwise a build could never be
+    complete while documents keep arriving.
     """
     live = build.index.live_build
-    behind = Artifact.objects.filter(_unsynced_in(build), index=build.index_id)
+    unsynced_artifacts = Artifact.objects.filter(_is_unsynced_in(build), index=build.index_id)
     is_parsed = Q(state=Artifact.State.PARSED)
     if live is None or live.pk == build.pk:
-        return behind.filter(is_parsed)
+        return unsynced_artifacts.filter(is_parsed)
     # While an edit is being read or planned, the old text answers: its rows were synced once.
-    once_synced = Node.objects.filter(build=live, artifact=OuterRef("pk"), synced_at__isnull=False)
-    is_shown = Exists(once_synced) & ~Q(state=Artifact.State.FAILED)
-    return behind.filter(is_shown | (is_parsed & ~_unsynced_in(live)))
+    previously_synced = Node.objects.filter(
+        build=live, artifact=OuterRef("pk"), synced_at__isnull=False
+    )
+    is_shown = Exists(previously_synced) & ~Q(state=Artifact.State.FAILED)
+    return unsynced_artifacts.filter(is_shown | (is_parsed & ~_is_unsynced_in(live)))
 
 
-def failed_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
+def find_failed_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     """Artifacts with nodes that failed in this build and not in the live one."""
     failed = Node.objects.filter(artifact=OuterRef("pk"), state=Node.State.FAILED)
     live = build.index.live_build
@@ -196,9 +202,9 @@ def failed_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
 
 
 def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild | None:
-    """Have this build answer searches from the next one on; the build it took the place of.
+    """Make this build the live one; return the build it replaced, or None.
 
-    That one is kept up to date, to roll back to; the one kept before it is given up.
+    The replaced build stays synced as the standby; an earlier standby is retired.
 
     Raises:
         BuildNotThere: it was given up.
@@ -206,16 +212,16 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
     """
     with transaction.atomic():
         index = Index.objects.select_for_update().get(pk=build.index_id)
-        current = index.builds.receiving().filter(pk=build.pk).first()
+        current = index.builds.not_retired().filter(pk=build.pk).first()
         if current is None:
-            raise BuildNotThere(f"{build} was given up and cannot be promoted.")
+            raise WrongBuildState(f"{build} was given up and cannot be promoted.")
         previous = index.live_build
         if previous is not None and previous.pk == build.pk:
             return None
         if not is_forced:
-            _require_whole(current)
+            _require_complete(current)
         index.builds.filter(state=IndexBuild.State.STANDBY).exclude(pk=build.pk).update(
-            **_retired()
+            **_retired_values()
         )
         if previous is not None:
             IndexBuild.objects.filter(pk=previous.pk).update(state=IndexBuild.State.STANDBY)
@@ -242,15 +248,17 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
     return previous
 
 
-def roll_back(name: str) -> IndexBuild:
-    """Have the build answer that was live before; which one that is.
+def roll_back_index(name: str) -> IndexBuild:
+    """Promote the standby build of an index, and return it.
 
     Raises:
         BuildNotThere: none is kept.
     """
-    kept = IndexBuild.objects.receiving().filter(index=name, state=IndexBuild.State.STANDBY).first()
+    kept = (
+        IndexBuild.objects.not_retired().filter(index=name, state=IndexBuild.State.STANDBY).first()
+    )
     if kept is None:
-        raise BuildNotThere(
+        raise WrongBuildState(
             f"No build of {name} is kept to roll back to.",
             fix="Restore the spec's earlier text and apply it.",
         )
@@ -259,7 +267,7 @@ def roll_back(name: str) -> IndexBuild:
 
 
 def publish_aliases() -> None:
-    """Have the store's aliases name the collections of the live builds.
+    """Point the store's aliases at the collections of the live builds.
 
     A collection without a point yet is not there, and gets its alias with the first.
 
@@ -267,40 +275,42 @@ def publish_aliases() -> None:
         StoreUnavailable: the next reconciliation tries again.
     """
     store = get_store()
-    published = store.aliases()
+    current_aliases = store.aliases()
     for index in Index.objects.select_related("live_build"):
         build = index.live_build
         if build is None:
             continue
-        switched: dict[str, str | None] = {}
+        new_aliases: dict[str, str | None] = {}
         for kind in build.spec.kinds:
             alias, collection = build.spec.collection_alias(kind), build.collection(kind)
-            if published.get(alias) == collection:
+            if current_aliases.get(alias) == collection:
                 continue
-            if alias in published:  # it must not go on naming what is live no more
+            if alias in current_aliases:  # it must not go on naming what is live no more
                 ensure_collection(build, kind)
             if store.has_collection(collection):
-                switched[alias] = collection
-        if switched:
-            store.switch_aliases(switched)
+                new_aliases[alias] = collection
+        if new_aliases:
+            store.switch_aliases(new_aliases)
 
 
 # --- Removing --------------------------------------------------------------------------------
 
 
 def prune_builds(name: str | None = None) -> list[IndexBuild]:
-    """Give up the builds that are only kept to roll back to; which ones."""
-    kept = IndexBuild.objects.receiving().filter(state=IndexBuild.State.STANDBY)
+    """Retire the standby builds; return those that were retired."""
+    kept = IndexBuild.objects.not_retired().filter(state=IndexBuild.State.STANDBY)
     if name is not None:
         kept = kept.filter(index=name)
     ids = list(kept.values_list("pk", flat=True))
-    IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.STANDBY).update(**_retired())
+    IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.STANDBY).update(
+        **_retired_values()
+    )
     return list(IndexBuild.objects.filter(pk__in=ids, state=IndexBuild.State.RETIRED))
 
 
-def remove_retired(*, grace_seconds: float | None = None) -> int:
-    """Remove the collections and rows of builds given up long enough ago that no search that
-    began before still reads them; how many builds are gone.
+def remove_retired_builds(*, grace_seconds: float | None = None) -> int:
+    """Delete the data of builds retired longer ago than any running search; return how many builds
+    were removed.
 
     Raises:
         StoreUnavailable: the next reconciliation tries again.
@@ -315,18 +325,18 @@ def remove_retired(*, grace_seconds: float | None = None) -> int:
         state=IndexBuild.State.RETIRED,
     )
     for build in retired:
-        clean_up(build)
+        delete_build_data(build)
     return sum(build.removed_at is None for build in retired)
 
 
-def _unsynced_in(build: IndexBuild) -> Q:
-    """Of artifacts: this build does not hold all their nodes yet."""
+def _is_unsynced_in(build: IndexBuild) -> Q:
+    """Condition on artifacts: this build does not hold all their nodes yet."""
     pending = Node.objects.filter(build=build, artifact=OuterRef("pk"), state=Node.State.PENDING)
     return Q(Exists(pending)) | Q(is_unfinished([build]))
 
 
-def _require_whole(build: IndexBuild) -> None:
-    missing = missing_artifacts(build).count()
+def _require_complete(build: IndexBuild) -> None:
+    missing = find_incomplete_artifacts(build).count()
     if missing:
         raise BuildUnfinished(
             f"{build} still lacks {missing} documents that {build.index_id} shows now.",
@@ -334,20 +344,20 @@ def _require_whole(build: IndexBuild) -> None:
         )
 
 
-def _not_live(build: IndexBuild) -> models.QuerySet[IndexBuild]:
-    beside = [IndexBuild.State.BUILDING, IndexBuild.State.STANDBY]
-    return IndexBuild.objects.filter(pk=build.pk, state__in=beside)
+def _filter_not_live(build: IndexBuild) -> models.QuerySet[IndexBuild]:
+    not_live_states = [IndexBuild.State.BUILDING, IndexBuild.State.STANDBY]
+    return IndexBuild.objects.filter(pk=build.pk, state__in=not_live_states)
 
 
 def _require_not_live(build: IndexBuild) -> None:
-    if not _not_live(build).exists():
-        raise BuildNotThere(
+    if not _filter_not_live(build).exists():
+        raise WrongBuildState(
             f"{build} is live or given up; this is for builds beside the live one.",
             field="number",
         )
 
 
-def _retired() -> Mapping[str, Any]:
+def _retired_values() -> Mapping[str, Any]:
     return {
         "state": IndexBuild.State.RETIRED,
         "retired_at": timezone.now(),

@@ -18,19 +18,19 @@ from indexing.spec import IndexSpec
 
 
 class IndexQuerySet(models.QuerySet["Index"]):
-    def standing(self) -> "IndexQuerySet":
-        """Those no one has asked to remove."""
-        return self.filter(removal_began_at=None)
+    def not_being_removed(self) -> "IndexQuerySet":
+        """Indexes whose removal was not requested."""
+        return self.filter(removal_requested_at=None)
 
 
 class Index(models.Model):
-    """What users name: a set of documents and the recipe it is searched by."""
+    """A named set of documents; its builds hold the vectors."""
 
     name = models.CharField(max_length=63, primary_key=True)
     live_build = models.OneToOneField(
         "IndexBuild", null=True, on_delete=models.SET_NULL, related_name="live_of"
     )
-    removal_began_at = models.DateTimeField(
+    removal_requested_at = models.DateTimeField(
         null=True, editable=False, help_text="Since when it takes and answers nothing any more."
     )
     created_at = models.DateTimeField(auto_now_add=True)
@@ -44,26 +44,26 @@ class Index(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def next_number(self) -> int:
-        """Of its next build; never that of one before, whose collections may linger."""
+    def next_build_number(self) -> int:
+        """Number for the next build; never reused, because old collections may still exist."""
         return (self.builds.aggregate(Max("number"))["number__max"] or 0) + 1
 
 
 class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
-    def receiving(self) -> "IndexBuildQuerySet":
-        """Builds that must hold what their index's documents say now."""
+    def not_retired(self) -> "IndexBuildQuerySet":
+        """Builds that are not retired: they must stay in sync with the documents of their index."""
         return self.exclude(state=IndexBuild.State.RETIRED).select_related("index")
 
-    def working(self) -> "IndexBuildQuerySet":
-        """Receiving builds that no one has paused; the live ones first."""
+    def not_paused(self) -> "IndexBuildQuerySet":
+        """Builds that are neither retired nor paused; the live ones first."""
         live_first = F("live_of").asc(nulls_last=True)
-        return self.receiving().filter(paused_at=None).order_by(live_first, "pk")
+        return self.not_retired().filter(paused_at=None).order_by(live_first, "pk")
 
-    def concerned_with(self, artifact_id: UUID) -> "IndexBuildQuerySet":
-        """Receiving builds of the artifact's index, and those that still have nodes of it."""
+    def affected_by_artifact(self, artifact_id: UUID) -> "IndexBuildQuerySet":
+        """Builds that are not retired and are of the artifact's index or still hold nodes of it."""
         index = Artifact.objects.filter(pk=artifact_id).values("index")
         nodes = Node.objects.filter(build=OuterRef("pk"), artifact=artifact_id)
-        return self.receiving().filter(Q(index__in=index) | Exists(nodes))
+        return self.not_retired().filter(Q(index__in=index) | Exists(nodes))
 
     def live(self) -> "IndexBuildQuerySet":
         """The builds that answer searches, one per index."""
@@ -71,8 +71,8 @@ class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
 
 
 @lru_cache(maxsize=256)
-def _read_spec(recipe: str) -> IndexSpec:
-    """Kept: each task reads its build anew, and most have a recipe seen before."""
+def _parse_recipe(recipe: str) -> IndexSpec:
+    """Cached: each task loads its build again, and most builds share a few recipes."""
     return IndexSpec.model_validate_json(recipe)
 
 
@@ -141,7 +141,7 @@ class IndexBuild(models.Model):
 
     @cached_property
     def spec(self) -> IndexSpec:
-        return _read_spec(json.dumps(self.recipe))
+        return _parse_recipe(json.dumps(self.recipe))
 
     def collection(self, kind: str) -> str:
         """The collection that holds this build's nodes of ``kind``."""
@@ -156,7 +156,7 @@ class IndexBuild(models.Model):
 
 
 class Throughput(models.Model):
-    """How fast this installation does some work, as measured while it did."""
+    """Measured speed of one kind of work on this installation."""
 
     work = models.CharField(max_length=300, primary_key=True)
     count = models.FloatField(default=0, help_text="Tokens embedded, or calls made.")
@@ -174,15 +174,15 @@ NOT_SYNCED = ~Q(state="synced")
 
 class NodeQuerySet(models.QuerySet["Node"]):
     def unsynced(self, build: IndexBuild) -> "NodeQuerySet":
-        """Nodes of ``build`` the store does not hold as they should be yet."""
+        """Nodes of ``build`` whose points are not written to the store yet."""
         return self.filter(NOT_SYNCED, build=build, state=Node.State.PENDING)
 
     def claimable(self, build: IndexBuild) -> "NodeQuerySet":
         """Unsynced nodes no worker holds a running lease on."""
         return self.unsynced(build).filter(Q(leased_until=None) | Q(leased_until__lt=Now()))
 
-    def removable(self, build: IndexBuild) -> "NodeQuerySet":
-        """Nodes to delete whose replacements are in place and that no worker is writing."""
+    def deletable(self, build: IndexBuild) -> "NodeQuerySet":
+        """Nodes to delete that no worker holds and whose replacements are written."""
         awaited = Node.objects.filter(
             build=build, artifact=OuterRef("artifact_id"), state=Node.State.PENDING
         )
@@ -195,17 +195,17 @@ class NodeQuerySet(models.QuerySet["Node"]):
             state=Node.State.DELETING,
         )
 
-    def exhausted(self, build: IndexBuild) -> "NodeQuerySet":
-        """Unsynced nodes that used up their attempts, held by no one."""
+    def out_of_attempts(self, build: IndexBuild) -> "NodeQuerySet":
+        """Pending nodes without a lease that used up their attempts."""
         return self.claimable(build).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS)
 
-    def live(self) -> "NodeQuerySet":
+    def in_live_builds(self) -> "NodeQuerySet":
         """Nodes of the builds that answer searches."""
         return self.filter(build__live_of__isnull=False)
 
 
 class Node(models.Model):
-    """A ledger row: a point that must exist, or (deleting) must go.
+    """A ledger row: a point that must exist, or, in the state ``deleting``, must be deleted.
 
     Pages, sources and artifacts are named without database constraints: a row outlives what
     it was made from until its point is gone.
@@ -292,13 +292,13 @@ class Node(models.Model):
         return f"{self.kind} {self.point_id}"
 
 
-def lease_end(seconds: int) -> Any:
-    """When a lease taken now runs out, on the database's clock."""
+def lease_expiry(seconds: int) -> Any:
+    """Expression for when a lease taken now expires, on the database's clock."""
     return Now() + timedelta(seconds=seconds)
 
 
 def synced_values() -> dict[str, Any]:
-    """What a finished claim writes to its rows."""
+    """Field values for rows whose points were written."""
     return {
         "state": Node.State.SYNCED,
         "synced_input_hash": F("input_hash"),
@@ -315,18 +315,18 @@ class RegenerationQuerySet(models.QuerySet["Regeneration"]):
         return self.filter(state=Regeneration.State.RUNNING)
 
     def claimable(self) -> "RegenerationQuerySet":
-        """Running ones that no worker is at; the oldest first."""
+        """Running regenerations that no worker holds; the oldest first."""
         free = Q(leased_until=None) | Q(leased_until__lt=Now())
         return self.running().filter(free).order_by("started_at", "pk")
 
 
 class UnconfirmedWrite(models.Model):
-    """Points that a store was asked to write or to remove, and has not said that it did."""
+    """Points of a write or deletion that the store has not confirmed."""
 
     build = models.ForeignKey(IndexBuild, on_delete=models.CASCADE, related_name="+")
     collection = models.CharField(max_length=255)
     point_ids = models.JSONField()
-    asked_at = models.DateTimeField(db_default=Now())
+    requested_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         verbose_name_plural = "unconfirmed writes"
@@ -336,9 +336,9 @@ class UnconfirmedWrite(models.Model):
 
 
 class Regeneration(models.Model):
-    """A request to have nodes made and embedded anew, and how far it has come.
+    """A request to rebuild and re-embed nodes, and its progress.
 
-    Its artifacts are gone through in the order of their ids; ``cursor`` is the last one done.
+    Artifacts are processed in the order of their ids; ``cursor`` is the last one done.
     """
 
     class State(models.TextChoices):
@@ -366,12 +366,12 @@ class Regeneration(models.Model):
     cursor = models.UUIDField(null=True, help_text="The artifact up to which it came.")
     total_count = models.PositiveIntegerField(default=0, help_text="Artifacts to go through.")
     done_count = models.PositiveIntegerField(default=0, help_text="Artifacts gone through.")
-    made_count = models.PositiveIntegerField(
+    due_artifact_count = models.PositiveIntegerField(
         default=0, help_text="Artifacts of which something was made due."
     )
     failed_count = models.PositiveIntegerField(default=0, help_text="Artifacts given up.")
-    node_count = models.PositiveIntegerField(default=0, help_text="Nodes made due.")
-    text_count = models.PositiveIntegerField(
+    due_node_count = models.PositiveIntegerField(default=0, help_text="Nodes made due.")
+    due_text_count = models.PositiveIntegerField(
         default=0, help_text="Texts made due that nodes are made from."
     )
     attempts = models.PositiveSmallIntegerField(

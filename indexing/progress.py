@@ -1,4 +1,4 @@
-"""How far each index has come: the figures behind ``status``, the API and the progress bars."""
+"""Counts the progress of each index for the ``status`` command, the API and the progress bars."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -49,12 +49,12 @@ class IndexProgress:
         }
 
 
-def index_progress(
-    name: str | None = None, *, counts_unplanned: bool = False
+def get_index_progress(
+    name: str | None = None, *, include_unplanned: bool = False
 ) -> list[IndexProgress]:
-    """The progress of one index, or of all by name: three grouped queries however many.
+    """Progress of one index, or of all sorted by name, in three grouped queries.
 
-    ``counts_unplanned`` adds artifacts that are read, but have no nodes yet, to those waiting:
+    ``include_unplanned`` adds artifacts that are read, but have no nodes yet, to those waiting:
     exact, at the price of a look at every source.
     """
     builds = IndexBuild.objects.live()
@@ -92,7 +92,7 @@ def index_progress(
             waiting_count=sum(
                 artifacts.get((build.index_id, s), 0) for s in ("received", "parsing")
             )
-            + (_count_unfinished(build) if counts_unplanned else 0),
+            + (_count_incomplete_artifacts(build) if include_unplanned else 0),
             failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),
             pending=nodes.get((build.pk, "pending"), 0),
             synced=nodes.get((build.pk, "synced"), 0),
@@ -107,5 +107,5 @@ def index_progress(
     ]
 
 
-def _count_unfinished(build: IndexBuild) -> int:
+def _count_incomplete_artifacts(build: IndexBuild) -> int:
     return (unplanned_artifacts(build) | awaited_artifacts(build)).count()

@@ -1,4 +1,4 @@
-"""Certified deletion: the points of an artifact, or of a whole index, removed and counted."""
+"""Removes the points of an artifact or a whole index, and counts what is left in the store."""
 
 import time
 from contextlib import suppress
@@ -13,20 +13,20 @@ from django.utils import timezone
 from core.exceptions import UnknownIndex
 from documents.models import Artifact, PendingRevision
 from documents.services import remove_artifact
-from indexing.cleanup import LATE_WRITE_SECONDS, clean_up
+from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import delete_removed_nodes, plan_nodes
 from indexing.spec.loaded import has_spec
 from indexing.stores import get_store
 from indexing.stores.base import Match
 
-SLICE = 100  # artifacts removed between two looks at the clock
+ARTIFACT_BATCH_SIZE = 100  # artifacts removed between two looks at the clock
 WAIT_SECONDS = 10  # for a worker that is writing the very nodes; it lets go after its batch
 
 
-def remove_points(artifact_id: UUID, index: str) -> dict[str, int]:
-    """Remove what a deleted artifact left in every build of its index, and count its points once
-    more.
+def remove_artifact_points(artifact_id: UUID, index: str) -> dict[str, int]:
+    """Remove the nodes and points of a deleted artifact from every build of its index, then count
+    the points left.
 
     Returns:
         Collection -> points of it that are still there: none, or those a worker holds on to for
@@ -53,8 +53,8 @@ def remove_points(artifact_id: UUID, index: str) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexReceipt:
-    """What is left of an index whose removal was asked for, counted in the store itself."""
+class IndexRemovalReceipt:
+    """What is left of an index whose removal was requested; points are counted in the store."""
 
     index: str
     artifact_count: int  # still to be removed
@@ -71,11 +71,11 @@ class IndexReceipt:
         return {**asdict(self), "points": sum(self.collections.values())}
 
 
-def remove_index(name: str, *, seconds: float = WAIT_SECONDS) -> IndexReceipt:
+def remove_index(name: str, *, timeout_seconds: float = WAIT_SECONDS) -> IndexRemovalReceipt:
     """Remove an index: its builds with their points and rows, its documents and originals.
 
-    From the first moment on it takes and answers nothing; what ``seconds`` do not suffice for,
-    reconciliations do, whatever happens to this process. Asking again goes on and counts again.
+    The index stops accepting writes and searches at once. What is not removed within
+    ``timeout_seconds`` is removed by later reconciliations. Calling again continues the removal.
 
     Raises:
         UnknownIndex: there is none.
@@ -83,23 +83,25 @@ def remove_index(name: str, *, seconds: float = WAIT_SECONDS) -> IndexReceipt:
     """
     _begin_removal(name)
     index = Index.objects.get(pk=name)
-    _go_on(index, time.monotonic() + seconds)
-    return _count(index)
+    _continue_removal(index, time.monotonic() + timeout_seconds)
+    return _make_receipt(index)
 
 
-def go_on_removing(*, seconds: float = WAIT_SECONDS) -> None:
-    """Go on with the removals under way, and forget the indexes that are gone for good.
+def continue_removals(*, timeout_seconds: float = WAIT_SECONDS) -> None:
+    """Continue requested removals, and delete the rows of indexes that are completely removed.
 
     Raises:
         StoreUnavailable: the next reconciliation tries again.
     """
-    deadline = time.monotonic() + seconds
-    for index in Index.objects.exclude(removal_began_at=None):
-        _go_on(index, deadline)
-        late = timezone.now() - timedelta(seconds=LATE_WRITE_SECONDS)
-        lingering = index.builds.filter(removed_at=None) | index.builds.filter(removed_at__gt=late)
+    deadline = time.monotonic() + timeout_seconds
+    for index in Index.objects.exclude(removal_requested_at=None):
+        _continue_removal(index, deadline)
+        late_write_limit = timezone.now() - timedelta(seconds=LATE_WRITE_SECONDS)
+        unfinished_builds = index.builds.filter(removed_at=None) | index.builds.filter(
+            removed_at__gt=late_write_limit
+        )
         # Until then its builds' numbers must not be given again: a collection may yet come back.
-        if not lingering.exists() and not Artifact.objects.filter(index=index.pk).exists():
+        if not unfinished_builds.exists() and not Artifact.objects.filter(index=index.pk).exists():
             index.delete()
 
 
@@ -107,12 +109,12 @@ def _begin_removal(name: str) -> None:
     with transaction.atomic():
         index = Index.objects.select_for_update().filter(pk=name).first()
         if index is None:
-            names = Index.objects.standing().values_list("name", flat=True)
+            names = Index.objects.not_being_removed().values_list("name", flat=True)
             raise UnknownIndex(f"There is no index named {name!r}.", field="index", allowed=names)
-        if index.removal_began_at is not None:
+        if index.removal_requested_at is not None:
             return
-        index.removal_began_at, index.live_build = timezone.now(), None
-        index.save(update_fields=["removal_began_at", "live_build"])
+        index.removal_requested_at, index.live_build = timezone.now(), None
+        index.save(update_fields=["removal_requested_at", "live_build"])
         index.builds.exclude(state=IndexBuild.State.RETIRED).update(
             state=IndexBuild.State.RETIRED,
             retired_at=timezone.now(),
@@ -120,17 +122,19 @@ def _begin_removal(name: str) -> None:
         )
 
 
-def _go_on(index: Index, deadline: float) -> None:
+def _continue_removal(index: Index, deadline: float) -> None:
     store = get_store()
     for build in index.builds.all():
-        clean_up(build)
+        delete_build_data(build)
         spec, aliases = build.spec, store.aliases()
-        ours = {spec.collection_alias(kind): build.collection(kind) for kind in spec.kinds}
-        gone = [alias for alias, collection in ours.items() if aliases.get(alias) == collection]
-        if gone:
-            store.switch_aliases(dict.fromkeys(gone))
+        build_aliases = {spec.collection_alias(kind): build.collection(kind) for kind in spec.kinds}
+        aliases_to_drop = [
+            alias for alias, collection in build_aliases.items() if aliases.get(alias) == collection
+        ]
+        if aliases_to_drop:
+            store.switch_aliases(dict.fromkeys(aliases_to_drop))
     artifacts = Artifact.objects.filter(index=index.pk).order_by("pk")
-    while ids := list(artifacts.values_list("pk", flat=True)[:SLICE]):
+    while ids := list(artifacts.values_list("pk", flat=True)[:ARTIFACT_BATCH_SIZE]):
         for artifact_id in ids:
             with suppress(Artifact.DoesNotExist):
                 remove_artifact(artifact_id)
@@ -139,10 +143,10 @@ def _go_on(index: Index, deadline: float) -> None:
     PendingRevision.objects.filter(index=index.pk).delete()
 
 
-def _count(index: Index) -> IndexReceipt:
+def _make_receipt(index: Index) -> IndexRemovalReceipt:
     builds = list(index.builds.all())
     store = get_store()
-    return IndexReceipt(
+    return IndexRemovalReceipt(
         index=index.pk,
         artifact_count=Artifact.objects.filter(index=index.pk).count(),
         node_count=Node.objects.filter(build__in=builds).count(),

@@ -1,4 +1,4 @@
-"""Vectors one build has made and another can have: of the same model, text and context."""
+"""Finds vectors that another build of the index has for the same model, text and context."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -9,17 +9,19 @@ from indexing.stores import get_store
 from indexing.stores.base import DenseVector
 
 
-def copy_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
-    """The dense vectors of those of these nodes that another build of the index holds, by point.
+def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+    """Dense vectors that other builds of the index hold for these nodes, by point id.
 
-    A node is the same in both if it stands for the same thing (its point id) and says the same.
+    A vector is reusable if point id, kind, text, context and embedding model are equal.
 
     Raises:
         StoreUnavailable: retry helps.
     """
     copied: dict[UUID, DenseVector] = {}
-    others = IndexBuild.objects.receiving().filter(index=build.index_id).exclude(pk=build.pk)
-    for donor in others:
+    donor_builds = (
+        IndexBuild.objects.not_retired().filter(index=build.index_id).exclude(pk=build.pk)
+    )
+    for donor in donor_builds:
         missing = [
             node
             for node in nodes
@@ -27,16 +29,16 @@ def copy_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVe
             and donor.spec.embedding_of(node.kind) == build.spec.embedding_of(node.kind)
         ]
         if missing:
-            copied |= _copy_from(donor, missing)
+            copied |= _read_vectors_from(donor, missing)
     return copied
 
 
-def _copy_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
-    wanted = {node.point_id: (node.kind, node.text, node.context) for node in nodes}
-    rows = Node.objects.filter(build=donor, point_id__in=wanted, state=Node.State.SYNCED)
+def _read_vectors_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+    expected_nodes = {node.point_id: (node.kind, node.text, node.context) for node in nodes}
+    rows = Node.objects.filter(build=donor, point_id__in=expected_nodes, state=Node.State.SYNCED)
     rows_by_kind: dict[str, dict[UUID, str]] = {}
     for row in rows.only("point_id", "kind", "text", "context", "payload_hash"):
-        if wanted[row.point_id] == (row.kind, row.text, row.context):
+        if expected_nodes[row.point_id] == (row.kind, row.text, row.context):
             rows_by_kind.setdefault(row.kind, {})[row.point_id] = row.payload_hash
     copied = {}
     for kind, payload_hashes in rows_by_kind.items():

@@ -1,4 +1,4 @@
-"""Shapes of the index endpoints, for the OpenAPI document and for checking input."""
+"""Serializers of the index endpoints: they validate input and describe answers for OpenAPI."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +12,9 @@ from core.serializers import (
     StrictSerializer,
     StringField,
 )
-from indexing.lifecycle import missing_artifacts
+from indexing.lifecycle import find_incomplete_artifacts
 from indexing.models import IndexBuild, Node, Regeneration
-from indexing.regeneration import (
-    ALL,
-)
+from indexing.regeneration import ALL_TYPES
 from indexing.spec import COLLECTIONS
 
 
@@ -67,7 +65,7 @@ class IndexRemovalSerializer(serializers.Serializer):
     detail = serializers.CharField(required=False)
 
 
-class ReportSerializer(serializers.Serializer):
+class VerificationReportSerializer(serializers.Serializer):
     index = serializers.CharField()
     build = serializers.IntegerField()
     is_sound = serializers.BooleanField()
@@ -81,12 +79,12 @@ class ReportSerializer(serializers.Serializer):
     remedies = serializers.DictField(child=serializers.CharField())
 
 
-class IndexReportSerializer(ReportSerializer):
-    beside = ReportSerializer(many=True, help_text="Of the builds beside the live one.")
+class IndexVerificationSerializer(VerificationReportSerializer):
+    beside = VerificationReportSerializer(many=True, help_text="Of the builds beside the live one.")
 
 
-class VerifyAnswerSerializer(serializers.Serializer):
-    reports = ReportSerializer(many=True)
+class VerifyResponseSerializer(serializers.Serializer):
+    reports = VerificationReportSerializer(many=True)
 
 
 class BuildSerializer(serializers.Serializer):
@@ -158,7 +156,7 @@ class KindEstimateSerializer(serializers.Serializer):
     completion_tokens = serializers.IntegerField()
 
 
-class EstimateSerializer(serializers.Serializer):
+class BuildEstimateSerializer(serializers.Serializer):
     """What applying the spec would do."""
 
     index = serializers.CharField()
@@ -194,7 +192,7 @@ def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
             "nodes": {state: counts.get((build.pk, state), 0) for state in Node.State.values},
             "artifacts_missing": 0
             if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}
-            else missing_artifacts(build).count(),
+            else find_incomplete_artifacts(build).count(),
             "embedded": build.embedded_count,
             "copied": build.copied_count,
             "promotion": build.promotion,
@@ -213,7 +211,7 @@ def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
 
 class RegenerateSerializer(StrictSerializer):
     type = StringField(
-        default=ALL,
+        default=ALL_TYPES,
         max_length=MAX_NAME_CHARS,
         help_text="What to make anew; of an unknown type, the error names those there are.",
     )
@@ -239,7 +237,7 @@ class RegenerateSerializer(StrictSerializer):
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
 
 
-class ArtifactCountsSerializer(serializers.Serializer):
+class RegenerationArtifactCountsSerializer(serializers.Serializer):
     total = serializers.IntegerField()
     done = serializers.IntegerField(help_text="Gone through.")
     made_due = serializers.IntegerField(help_text="Of which something was made due.")
@@ -248,11 +246,11 @@ class ArtifactCountsSerializer(serializers.Serializer):
     refused = serializers.IntegerField(help_text="Of which texts could not be written.")
 
 
-class TextCountsSerializer(serializers.Serializer):
+class RegenerationTextCountsSerializer(serializers.Serializer):
     made_due = serializers.IntegerField()
 
 
-class DueNodeCountsSerializer(serializers.Serializer):
+class RegenerationNodeCountsSerializer(serializers.Serializer):
     made_due = serializers.IntegerField()
     pending = serializers.IntegerField(help_text="Of the artifacts gone through, now.")
     failed = serializers.IntegerField(help_text="Of the artifacts gone through, now.")
@@ -267,9 +265,9 @@ class RegenerationSerializer(serializers.Serializer):
     stale = serializers.BooleanField()
     limit = serializers.IntegerField(allow_null=True)
     offset = serializers.IntegerField()
-    artifacts = ArtifactCountsSerializer()
-    texts = TextCountsSerializer()
-    nodes = DueNodeCountsSerializer()
+    artifacts = RegenerationArtifactCountsSerializer()
+    texts = RegenerationTextCountsSerializer()
+    nodes = RegenerationNodeCountsSerializer()
     is_synced = serializers.BooleanField(
         help_text="It is over, and nothing it made due is left to do."
     )

@@ -1,4 +1,4 @@
-"""Changes that reach an index. The second half of the flow:
+"""Enqueues planning when artifacts or sources change. The second half of the flow:
 
     Artifact saved   -> commit -> tasks.plan_nodes     ledger: new rows pending, vanished deleting
     Artifact deleted -> commit -> tasks.plan_nodes     ledger: all its rows deleting
@@ -25,19 +25,19 @@ from indexing import tasks
 def enqueue_planning(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
     if raw or instance.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
         return
-    _enqueue(instance.pk)
+    _enqueue_plan_nodes(instance.pk)
 
 
 @receiver(post_delete, sender=Artifact, dispatch_uid="indexing.artifact_deleted")
 def enqueue_deletion(instance: Artifact, **kwargs: Any) -> None:
-    _enqueue(instance.pk)
+    _enqueue_plan_nodes(instance.pk)
 
 
 @receiver(post_save, sender=Source, dispatch_uid="indexing.source_saved")
 def enqueue_replanning(instance: Source, *, raw: bool = False, **kwargs: Any) -> None:
     if not raw:
-        _enqueue(instance.artifact_id)
+        _enqueue_plan_nodes(instance.artifact_id)
 
 
-def _enqueue(artifact_id: UUID) -> None:
+def _enqueue_plan_nodes(artifact_id: UUID) -> None:
     enqueue_on_commit(tasks.plan_nodes, artifact_id=str(artifact_id))

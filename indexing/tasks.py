@@ -1,6 +1,6 @@
-"""Celery entry points for indexing: ids in, service calls, nothing out.
+"""Celery tasks for indexing. Each takes ids, calls a service and returns nothing.
 
-Every task may run twice, late, or after what it names is gone.
+Every task may run twice, late, or after the row it names was deleted.
 """
 
 import logging
@@ -17,9 +17,9 @@ from indexing import lifecycle, removal, revisions, services, verification
 from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import IndexBuild, Node, Regeneration
 from indexing.regeneration import (
-    Due,
+    DueWork,
     claim_regeneration,
-    regenerate_slice,
+    regenerate_next_artifacts,
     release_regeneration,
 )
 from indexing.workers import BuildWorker, PlanWorker
@@ -28,16 +28,16 @@ logger = logging.getLogger(__name__)
 
 
 class RegenerationWorker(Worker):
-    """Goes through a regeneration, slice by slice; a stop request or ``STRATA_WORKER_RUN_SECONDS``
-    end it between two artifacts."""
+    """Runs a regeneration slice by slice; it stops between two artifacts on a stop request or after
+    ``STRATA_WORKER_RUN_SECONDS``."""
 
     def run(self, regeneration_id: UUID) -> list[UUID]:
-        """What to go on with: the same where the time was up, the next one where it is over."""
-        with self._turn() as is_ours:
+        """Return the ids to enqueue: the same one if time ran out, the next if it is finished."""
+        with self._try_acquire() as is_ours:
             # Whoever is at one names the next, or the reconciliation does.
-            return self._go_through(regeneration_id) if is_ours else []
+            return self._run_slices(regeneration_id) if is_ours else []
 
-    def _go_through(self, regeneration_id: UUID) -> list[UUID]:
+    def _run_slices(self, regeneration_id: UUID) -> list[UUID]:
         deadline = time.monotonic() + settings.STRATA_WORKER_RUN_SECONDS
         regeneration = claim_regeneration(regeneration_id)
         if regeneration is None:
@@ -46,10 +46,10 @@ class RegenerationWorker(Worker):
         def should_stop() -> bool:
             return self.stop_requested.is_set() or time.monotonic() >= deadline
 
-        due = Due()
+        due = DueWork()
         try:
-            while regenerate_slice(regeneration, due, should_stop=should_stop):
-                _sync_due(due)
+            while regenerate_next_artifacts(regeneration, due, should_stop=should_stop):
+                _enqueue_sync_of_due_builds(due)
                 if should_stop():
                     release_regeneration(regeneration)
                     return [] if self.stop_requested.is_set() else [regeneration_id]
@@ -61,123 +61,127 @@ class RegenerationWorker(Worker):
             logger.warning("%s met with a defect", regeneration, exc_info=True)
             return []
         finally:
-            _sync_due(due)
+            _enqueue_sync_of_due_builds(due)
             if due.text_count:
                 enqueue_reconciliation()  # whoever has them written
-        following = Regeneration.objects.claimable().values_list("pk", flat=True)[:1]
-        return list(following)
+        next_ids = Regeneration.objects.claimable().values_list("pk", flat=True)[:1]
+        return list(next_ids)
 
 
-def _sync_due(due: Due) -> None:
+def _enqueue_sync_of_due_builds(due: DueWork) -> None:
     for build_id in due.builds:
-        sync.delay(build_id=build_id)
+        sync_nodes.delay(build_id=build_id)
     due.builds.clear()
 
 
-def _sync(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
+def _sync_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
     count = services.sync_nodes(build, should_stop=should_stop)
     if not count:
-        revisions.resolve_changes(most=revisions.SLICE)  # the reconciliation looks at all
+        revisions.complete_visible_revisions(
+            limit=revisions.REVISION_BATCH_SIZE
+        )  # the reconciliation looks at all
     return count
 
 
-def _plan(artifact_id: UUID, build: IndexBuild, kinds: list[str] | None = None) -> None:
+def _plan_or_log(artifact_id: UUID, build: IndexBuild, kinds: list[str] | None = None) -> None:
     try:
         services.plan_nodes(artifact_id, build, kinds)
     except StrataError as error:
         # The reconciliation asks for it again; the other builds have their turn meanwhile.
         logger.warning("Planning %s for %s waits: %s", artifact_id, build, error)
-        services.note_problem(build, error)
+        services.set_build_problem(build, error)
 
 
-syncing = BuildWorker(_sync, services.note_problem)
-planning = PlanWorker(
-    unplanned_artifacts, _plan, syncing, lambda build_id: sync.delay(build_id=build_id)
+sync_worker = BuildWorker(_sync_batch, services.set_build_problem)
+plan_worker = PlanWorker(
+    unplanned_artifacts,
+    _plan_or_log,
+    sync_worker,
+    lambda build_id: sync_nodes.delay(build_id=build_id),
 )
-regenerating = RegenerationWorker()
+regeneration_worker = RegenerationWorker()
 
 
 @shared_task
 def plan_nodes(*, artifact_id: str, kinds: list[str] | None = None) -> None:
-    """Bring the ledger of every build that it concerns up to date with one artifact, or with
-    its nodes of some kinds."""
-    for build in IndexBuild.objects.concerned_with(UUID(artifact_id)).working():
-        _plan(UUID(artifact_id), build, kinds)
+    """Update the ledger of every affected build for one artifact, or its nodes of some kinds."""
+    for build in IndexBuild.objects.affected_by_artifact(UUID(artifact_id)).not_paused():
+        _plan_or_log(UUID(artifact_id), build, kinds)
         if (
             Node.objects.filter(build=build, artifact=UUID(artifact_id))
             .exclude(state=Node.State.SYNCED)
             .exists()
         ):
-            sync.delay(build_id=build.pk)
+            sync_nodes.delay(build_id=build.pk)
 
 
 @shared_task
 def plan_build(*, build_id: int) -> None:
-    """Bring the ledger of one build up to date with the artifacts it does not mirror yet."""
-    for left_id in planning.run(build_id):
-        plan_build.delay(build_id=left_id)
+    """Update the ledger of one build for all artifacts that are not planned yet."""
+    for unfinished_id in plan_worker.run(build_id):
+        plan_build.delay(build_id=unfinished_id)
 
 
 @shared_task
-def sync(*, build_id: int) -> None:
-    """Sync a build, and come again where that takes longer than a round."""
-    for left_id in syncing.run(build_id):
-        sync.delay(build_id=left_id)
+def sync_nodes(*, build_id: int) -> None:
+    """Sync a build; enqueue itself again if that takes longer than one run."""
+    for unfinished_id in sync_worker.run(build_id):
+        sync_nodes.delay(build_id=unfinished_id)
 
 
 @shared_task
 def regenerate(*, regeneration_id: str) -> None:
-    """Go through a regeneration, and come again where that takes longer than a round."""
-    for left_id in regenerating.run(UUID(regeneration_id)):
-        regenerate.delay(regeneration_id=str(left_id))
+    """Run a regeneration; enqueue itself again if that takes longer than one run."""
+    for next_id in regeneration_worker.run(UUID(regeneration_id)):
+        regenerate.delay(regeneration_id=str(next_id))
 
 
 @shared_task
 def reconcile_indexes() -> None:
-    """Wake whatever the rows say is not synced: lost messages, bulk writes, dead workers."""
-    lifecycle.pause_overdue()
-    for build in IndexBuild.objects.working():
+    """Enqueue all work the rows show as undone: after lost messages, bulk writes, dead workers."""
+    lifecycle.pause_overdue_builds()
+    for build in IndexBuild.objects.not_paused():
         for artifact_id in services.audit_documents(build):
             plan_nodes.delay(artifact_id=str(artifact_id))
         if unplanned_artifacts(build).exists():
             plan_build.delay(build_id=build.pk)
-        if Node.objects.unsynced(build).exists() or Node.objects.removable(build).exists():
-            sync.delay(build_id=build.pk)
+        if Node.objects.unsynced(build).exists() or Node.objects.deletable(build).exists():
+            sync_nodes.delay(build_id=build.pk)
     for regeneration_id in Regeneration.objects.claimable().values_list("pk", flat=True):
         regenerate.delay(regeneration_id=str(regeneration_id))
-    revisions.resolve_changes()
-    tidy_store.delay()
+    revisions.complete_visible_revisions()
+    reconcile_store.delay()
 
 
 @shared_task
-def tidy_store() -> None:
-    """Remove what builds that were given up left, and mend what a slow store did too late;
-    publish which builds are live.
+def reconcile_store() -> None:
+    """Remove the data of retired builds and orphan points, check unconfirmed writes, and publish
+    the aliases of live builds.
 
     Where the store is open to every worker; the embedded one is the process's own.
     """
     try:
-        lifecycle.remove_retired()
-        removal.go_on_removing()
+        lifecycle.remove_retired_builds()
+        removal.continue_removals()
         lifecycle.publish_aliases()
-        for build in IndexBuild.objects.working():
-            if count := verification.remove_orphans(build):
+        for build in IndexBuild.objects.not_paused():
+            if count := verification.remove_orphan_points(build):
                 logger.warning("%d points of %s had no row in the ledger; removed", count, build)
             if count := verification.resolve_unconfirmed_writes(build):
                 logger.warning("%d points of %s came or went too late; mended", count, build)
-                sync.delay(build_id=build.pk)
+                sync_nodes.delay(build_id=build.pk)
     except StrataError as error:
         logger.warning("Tidying the vector store waits: %s", error)
 
 
 @shared_task
 def verify_build(*, build_id: int, repair: bool) -> None:
-    """Verify a build, and keep the report with it."""
-    build = IndexBuild.objects.receiving().filter(pk=build_id).first()
+    """Verify a build, and save the report with it."""
+    build = IndexBuild.objects.not_retired().filter(pk=build_id).first()
     if build is None:
         return
     try:
-        verification.keep_report(build, repair=repair)
+        verification.verify_and_save_report(build, repair=repair)
     except StrataError as error:
         logger.warning("%s cannot be verified: %s", build, error)
         return
@@ -186,6 +190,6 @@ def verify_build(*, build_id: int, repair: bool) -> None:
 
 
 def enqueue_reconciliation() -> None:
-    """Have every app look now at what its rows say is undone, and not within the minute."""
-    for entry in current_app.conf.beat_schedule.values():
-        current_app.tasks[entry["task"]].delay()
+    """Enqueue every periodic task now instead of at its next scheduled time."""
+    for schedule in current_app.conf.beat_schedule.values():
+        current_app.tasks[schedule["task"]].delay()

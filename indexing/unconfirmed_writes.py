@@ -1,10 +1,10 @@
-"""Writes to a store that were asked for and not answered: done, not done, or still to be done."""
+"""Tracks writes whose outcome is unknown because the store did not reply."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
-from indexing.exceptions import StoreSilent, StoreUnavailable
+from indexing.exceptions import StoreOutcomeUnknown, StoreUnavailable
 from indexing.models import IndexBuild, UnconfirmedWrite
 from indexing.stores import get_store
 
@@ -13,11 +13,11 @@ from indexing.stores import get_store
 def unconfirmed_write(
     build: IndexBuild, collection: str, point_ids: Iterable[UUID]
 ) -> Iterator[None]:
-    """Keep what the block writes or removes as unconfirmed until the store has answered.
+    """Save the points that the block writes or removes as unconfirmed until the store has replied.
 
-    A server that is slow carries out a deletion when whoever asked has given it up or is dead, and
-    takes a point along that was put back meanwhile. What is still unconfirmed after
-    ``STRATA_UNCONFIRMED_SECONDS`` is compared with the ledger
+    A slow server may carry out a deletion after its caller timed out or died, and then delete a
+    point that was written again meanwhile. Writes still unconfirmed after
+    ``STRATA_UNCONFIRMED_SECONDS`` are compared with the ledger
     (``verification.resolve_unconfirmed_writes``)."""
     if not get_store().acts_late:
         yield
@@ -27,7 +27,7 @@ def unconfirmed_write(
     )
     try:
         yield
-    except StoreSilent:
+    except StoreOutcomeUnknown:
         raise
     except StoreUnavailable:
         write.delete()  # it was never sent
@@ -36,6 +36,6 @@ def unconfirmed_write(
 
 
 def delete_points(build: IndexBuild, collection: str, point_ids: Sequence[UUID]) -> None:
-    """Remove points from a collection of the build; unconfirmed until the store has answered."""
+    """Remove points from a collection of the build; unconfirmed until the store has replied."""
     with unconfirmed_write(build, collection, point_ids):
         get_store().delete(collection, point_ids)

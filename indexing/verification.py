@@ -1,4 +1,4 @@
-"""``verify``: does every build hold exactly what its documents say, and nothing else?
+"""Verifies that the ledger and the store of a build hold exactly what its documents require.
 
 Reads the ledger and the store side by side, in ascending order of point id, so that memory
 stays bounded however large the index is.
@@ -19,52 +19,56 @@ from documents.models import Artifact, Source
 from indexing.kinds.registry import awaited_artifacts, hash_payload
 from indexing.models import IndexBuild, Node, UnconfirmedWrite
 from indexing.services import draft_nodes, orphaned_artifacts, plan_nodes
-from indexing.services.slices import ROWS_PER_STATEMENT, slices
+from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import StoredPoint
 from indexing.unconfirmed_writes import delete_points
 
-EXAMPLES = 5  # named of each sort of finding
-ROWS_AT_ONCE = 2_000
+MAX_EXAMPLES_PER_FINDING = 5  # named of each sort of finding
+ROW_PAGE_SIZE = 2_000
 WRITES_AT_ONCE = 1_000
 
-BY_ITSELF = "do nothing: that comes by itself"
-PLANNED = "plan their artifacts again"
-EMBEDDED = "have them embedded and written again"
+REMEDY_NONE_NEEDED = "do nothing: that comes by itself"
+REMEDY_REPLAN = "plan their artifacts again"
+REMEDY_REEMBED = "have them embedded and written again"
 
 # Sort of finding -> the invariant it breaks, what it means, and what repair does about it.
 FINDINGS = {
-    "unparsed": ("I8", "artifacts whose content has not been read yet", BY_ITSELF),
+    "unparsed": ("I8", "artifacts whose content has not been read yet", REMEDY_NONE_NEEDED),
     "unwritten": (
         "I1",
         "artifacts of which summaries or questions are not written yet",
-        BY_ITSELF,
+        REMEDY_NONE_NEEDED,
     ),
-    "unplanned": ("I1", "artifacts the ledger does not mirror as they are now", PLANNED),
-    "misplaced": ("I4", "chunks that do not stand at their offsets in their source", PLANNED),
-    "duplicate": ("I2", "chunks that stand at the place of another", PLANNED),
-    "pending": ("I2", "nodes whose points are not written yet", BY_ITSELF),
-    "deleting": ("I3", "points that are still to be removed", BY_ITSELF),
-    "missing": ("I2", "nodes without the point they should have", EMBEDDED),
+    "unplanned": ("I1", "artifacts the ledger does not mirror as they are now", REMEDY_REPLAN),
+    "misplaced": ("I4", "chunks that do not stand at their offsets in their source", REMEDY_REPLAN),
+    "duplicate": ("I2", "chunks that stand at the place of another", REMEDY_REPLAN),
+    "pending": ("I2", "nodes whose points are not written yet", REMEDY_NONE_NEEDED),
+    "deleting": ("I3", "points that are still to be removed", REMEDY_NONE_NEEDED),
+    "missing": ("I2", "nodes without the point they should have", REMEDY_REEMBED),
     "orphan": ("I3", "points without a row in the ledger", "remove them"),
-    "doubled": ("I2", "points the store holds twice", "remove both and " + EMBEDDED),
-    "outdated": ("I4", "points whose text is not that of their row", EMBEDDED),
+    "doubled": ("I2", "points the store holds twice", "remove both and " + REMEDY_REEMBED),
+    "outdated": ("I4", "points whose text is not that of their row", REMEDY_REEMBED),
     "mislabelled": (
         "I4",
         "points with the right text that differ from their row in the rest",
         "write what is stored beside their vectors again",
     ),
-    "foreign": ("I6", "nodes embedded by another model than their build's", EMBEDDED),
-    "uncontained": ("I10", "nodes that are tried beyond their last attempt", EMBEDDED),
+    "foreign": ("I6", "nodes embedded by another model than their build's", REMEDY_REEMBED),
+    "uncontained": ("I10", "nodes that are tried beyond their last attempt", REMEDY_REEMBED),
 }
-UNSYNCING = {"missing", "doubled", "outdated", "mislabelled", "foreign", "uncontained"}
-TEXT_FIELDS = ("text", "summary_text", "question")  # where a payload holds what was embedded
+FINDINGS_TO_RESYNC = {"missing", "doubled", "outdated", "mislabelled", "foreign", "uncontained"}
+EMBEDDED_TEXT_FIELDS = (
+    "text",
+    "summary_text",
+    "question",
+)  # where a payload holds what was embedded
 
 
 @dataclass
-class Report:
-    """What ``verify`` found in one build, and what is well."""
+class VerificationReport:
+    """Counts and findings of ``verify`` for one build."""
 
     index: str
     build: int
@@ -80,19 +84,19 @@ class Report:
     def is_sound(self) -> bool:
         return not self.findings
 
-    def found(self, sort: str, what: object) -> None:
-        self.findings[sort] = self.findings.get(sort, 0) + 1
-        named = self.examples.setdefault(sort, [])
-        if len(named) < EXAMPLES:
-            named.append(str(what))
+    def add_finding(self, finding: str, example: object) -> None:
+        self.findings[finding] = self.findings.get(finding, 0) + 1
+        named = self.examples.setdefault(finding, [])
+        if len(named) < MAX_EXAMPLES_PER_FINDING:
+            named.append(str(example))
 
     def as_json(self) -> dict[str, Any]:
         remedies = {sort: FINDINGS[sort][2] for sort in self.findings}
         return {**asdict(self), "is_sound": self.is_sound, "remedies": remedies}
 
 
-class Row(NamedTuple):
-    """What is compared of a node: a model instance of each would cost most of the time."""
+class ComparedRow(NamedTuple):
+    """The columns of a node that are compared; model instances would take most of the time."""
 
     pk: int
     point_id: UUID
@@ -105,29 +109,29 @@ class Row(NamedTuple):
     synced_input_hash: str
 
 
-def verify_build(build: IndexBuild, *, repair: bool = False) -> Report:
+def verify_build(build: IndexBuild, *, repair: bool = False) -> VerificationReport:
     """Compare documents, ledger and store of one build in both directions.
 
-    With ``repair`` whatever differs is planned or made due again and orphans are removed;
-    what was made due syncs afterwards, with the next round. Without it nothing is changed,
-    and the report's remedies say what would be.
+    With ``repair``, differing artifacts are planned again, differing nodes become pending and
+    orphan points are removed; a sync worker then writes the pending nodes. Without it nothing is
+    changed, and the report's remedies say what repair would do.
 
     Raises:
         StoreUnavailable: the store could not be read to its end.
     """
-    report = Report(build.index_id, build.number)
+    report = VerificationReport(build.index_id, build.number)
     _verify_documents(build, report, repair)
     for collection, kinds in build.collections().items():
-        pairs = _side_by_side(_rows(build, kinds), get_store().scroll(collection))
+        pairs = _merge_by_id(_iter_rows(build, kinds), get_store().scroll(collection))
         _verify_points(build, collection, pairs, report, repair)
     if repair:
-        _retry_failed(build, report)
+        _reset_failed_nodes(build, report)
     return report
 
 
-def remove_orphans(build: IndexBuild) -> int:
-    """Remove points without a row; how many. A write that is applied after its time was up
-    leaves them, where its nodes are gone by then.
+def remove_orphan_points(build: IndexBuild) -> int:
+    """Remove points without a ledger row; return how many. A write that the store applies late
+    leaves such points if its nodes were deleted meanwhile.
 
     Nothing is read where the store holds no more points than there are rows.
 
@@ -151,75 +155,79 @@ def remove_orphans(build: IndexBuild) -> int:
 
 
 def resolve_unconfirmed_writes(build: IndexBuild) -> int:
-    """Compare the points that are still unconfirmed after ``STRATA_UNCONFIRMED_SECONDS`` with the
-    ledger, and repair what differs; how many did. What was made due syncs with the next round.
+    """Compare points still unconfirmed after ``STRATA_UNCONFIRMED_SECONDS`` with the ledger, and
+    repair those that differ; return how many. A sync worker then writes the pending nodes.
 
     Raises:
         StoreUnavailable: calling again goes on where this ended.
     """
-    report = Report(build.index_id, build.number)
-    over = Now() - timedelta(seconds=settings.STRATA_UNCONFIRMED_SECONDS)
-    writes = UnconfirmedWrite.objects.filter(build=build, asked_at__lt=over).order_by("pk")
+    report = VerificationReport(build.index_id, build.number)
+    requested_before = Now() - timedelta(seconds=settings.STRATA_UNCONFIRMED_SECONDS)
+    writes = UnconfirmedWrite.objects.filter(
+        build=build, requested_at__lt=requested_before
+    ).order_by("pk")
     for write in writes[:WRITES_AT_ONCE]:
         ids = sorted(UUID(point_id) for point_id in write.point_ids)
-        for of_slice in slices(ids, ROWS_PER_STATEMENT):
-            rows = Node.objects.filter(build=build, point_id__in=of_slice).order_by("point_id")
+        for id_batch in slices(ids, ROWS_PER_STATEMENT):
+            rows = Node.objects.filter(build=build, point_id__in=id_batch).order_by("point_id")
             # Read before the points: a row is synced after its point was written.
-            held = [Row(*values) for values in rows.values_list(*Row._fields)]
-            points = get_store().retrieve(write.collection, of_slice)
-            in_order = [points[point_id] for point_id in of_slice if point_id in points]
-            pairs = _side_by_side(iter(held), iter([in_order]))
+            held = [ComparedRow(*values) for values in rows.values_list(*ComparedRow._fields)]
+            points = get_store().retrieve(write.collection, id_batch)
+            sorted_points = [points[point_id] for point_id in id_batch if point_id in points]
+            pairs = _merge_by_id(iter(held), iter([sorted_points]))
             _verify_points(build, write.collection, pairs, report, repair=True)
         write.delete()
     return report.repaired_count
 
 
-def keep_report(build: IndexBuild, *, repair: bool = False) -> Report:
-    """Verify a build, and keep what was found with it, or why nothing could be.
+def verify_and_save_report(build: IndexBuild, *, repair: bool = False) -> VerificationReport:
+    """Verify a build, and save the report, or the error, on the build.
 
     Raises:
         StoreUnavailable: the store could not be read to its end.
     """
-    build_row = IndexBuild.objects.filter(pk=build.pk)
+    build_queryset = IndexBuild.objects.filter(pk=build.pk)
     try:
         report = verify_build(build, repair=repair)
     except StrataError as error:
-        build_row.update(verified_at=Now(), report={"error": str(error)})
+        build_queryset.update(verified_at=Now(), report={"error": str(error)})
         raise
-    build_row.update(verified_at=Now(), report=report.as_json())
+    build_queryset.update(verified_at=Now(), report=report.as_json())
     return report
 
 
-def _verify_documents(build: IndexBuild, report: Report, repair: bool) -> None:
-    """I1 and I4: the ledger mirrors every artifact, and every chunk stands where it says."""
+def _verify_documents(build: IndexBuild, report: VerificationReport, repair: bool) -> None:
+    """I1 and I4: the ledger matches every artifact, and every chunk is at its offsets."""
     artifacts = Artifact.objects.filter(index=build.index_id)
     report.artifact_count = artifacts.documents().count()
     for artifact in artifacts.order_by("pk").iterator(chunk_size=200):
         if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
-            report.found("unparsed", artifact.pk)
-        elif not _is_mirrored(build, artifact, report):
-            report.found("unplanned", artifact.pk)
+            report.add_finding("unparsed", artifact.pk)
+        elif not _ledger_matches_artifact(build, artifact, report):
+            report.add_finding("unplanned", artifact.pk)
             if repair:
                 plan_nodes(artifact.pk, build)
                 report.repaired_count += 1
     for artifact_id in awaited_artifacts(build).values_list("pk", flat=True).iterator():
-        report.found("unwritten", artifact_id)  # the reconciliation has it written
+        report.add_finding("unwritten", artifact_id)  # the reconciliation has it written
     for artifact_id in orphaned_artifacts(build):
-        report.found("unplanned", artifact_id)
+        report.add_finding("unplanned", artifact_id)
         if repair:
             plan_nodes(artifact_id, build)
             report.repaired_count += 1
 
 
-def _is_mirrored(build: IndexBuild, artifact: Artifact, report: Report) -> bool:
+def _ledger_matches_artifact(
+    build: IndexBuild, artifact: Artifact, report: VerificationReport
+) -> bool:
     others = [kind for kind in build.spec.kinds if kind != "chunk"]
-    if others and not _equals_drafts(build, artifact, others):
+    if others and not _rows_match_drafts(build, artifact, others):
         return False
-    return "chunk" not in build.spec.kinds or _has_its_chunks(build, artifact, report)
+    return "chunk" not in build.spec.kinds or _chunks_match_sources(build, artifact, report)
 
 
-def _equals_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[str]) -> bool:
-    """For kinds whose drafts are only read from rows."""
+def _rows_match_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[str]) -> bool:
+    """Compare rows with drafts, for kinds that are drafted from stored texts without chunking."""
     nodes = Node.objects.filter(build=build, artifact=artifact, kind__in=kinds)
     rows = nodes.exclude(state=Node.State.DELETING)
     mirrored = set(rows.values_list("point_id", "text_hash", "input_hash", "payload_hash"))
@@ -229,9 +237,11 @@ def _equals_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[str]) 
     }
 
 
-def _has_its_chunks(build: IndexBuild, artifact: Artifact, report: Report) -> bool:
-    """Without cutting it anew: its chunks stand where they say, one at a place, and nothing but
-    white space of any of its sources lies outside them."""
+def _chunks_match_sources(
+    build: IndexBuild, artifact: Artifact, report: VerificationReport
+) -> bool:
+    """Check without chunking again: chunks are at their offsets, no two share a place, and only
+    white space of the sources lies outside them."""
     sources = {source.pk: source for source in Source.objects.filter(artifact=artifact)}
     hashes = {pk: hash_text(source.text) for pk, source in sources.items()}
     nodes = Node.objects.filter(build=build, artifact=artifact, kind="chunk")
@@ -247,34 +257,36 @@ def _has_its_chunks(build: IndexBuild, artifact: Artifact, report: Report) -> bo
             return False
         text = sources[node.source_id].text[node.start_offset : node.end_offset]
         if text != node.text or node.text_hash not in (None, hash_text(text)):
-            report.found("misplaced", node.point_id)
+            report.add_finding("misplaced", node.point_id)
             return False
         assert node.start_offset is not None
         assert node.end_offset is not None
         places = spans.setdefault((node.source_id, node.strategy), [])
         if (node.start_offset, node.end_offset) in places:
-            report.found("duplicate", node.point_id)
+            report.add_finding("duplicate", node.point_id)
             return False
         places.append((node.start_offset, node.end_offset))
     names = [strategy.name for strategy in build.spec.chunks.strategies]
     if spans.keys() <= {(pk, name) for pk in sources for name in names} and all(
-        _covers(sources[pk].text, spans.get((pk, name), [])) for pk in sources for name in names
+        _spans_cover_text(sources[pk].text, spans.get((pk, name), []))
+        for pk in sources
+        for name in names
     ):
         return True
     # What lies outside every chunk must be what the recipe leaves out.
-    places_cut: dict[tuple[UUID, str], list[tuple[int, int]]] = {}
+    expected_spans: dict[tuple[UUID, str], list[tuple[int, int]]] = {}
     for draft in draft_nodes(artifact, build, ["chunk"]):
         assert draft.source_id is not None
         assert draft.start_offset is not None
         assert draft.end_offset is not None
         place = (draft.start_offset, draft.end_offset)
-        places_cut.setdefault((draft.source_id, draft.strategy), []).append(place)
-    return {key: sorted(places) for key, places in places_cut.items()} == {
+        expected_spans.setdefault((draft.source_id, draft.strategy), []).append(place)
+    return {key: sorted(places) for key, places in expected_spans.items()} == {
         key: sorted(places) for key, places in spans.items()
     }
 
 
-def _covers(text: str, spans: list[tuple[int, int]]) -> bool:
+def _spans_cover_text(text: str, spans: list[tuple[int, int]]) -> bool:
     """Whether nothing but white space lies between and around the spans."""
     end = 0
     for start, stop in sorted(spans):
@@ -287,11 +299,11 @@ def _covers(text: str, spans: list[tuple[int, int]]) -> bool:
 def _verify_points(
     build: IndexBuild,
     collection: str,
-    pairs: Iterable[tuple[Row | None, StoredPoint | None]],
-    report: Report,
+    pairs: Iterable[tuple[ComparedRow | None, StoredPoint | None]],
+    report: VerificationReport,
     repair: bool,
 ) -> None:
-    """I2, I3, I4 and I6: one point per row and one row per point, saying the same."""
+    """I2, I3, I4 and I6: one point per row and one row per point, with equal content."""
     model = build.spec.embedding_of(build.collections()[collection][0])  # one collection, one space
     last: UUID | None = None
     for row, point in pairs:
@@ -299,52 +311,52 @@ def _verify_points(
         if row is None:
             assert point is not None
             if point.id == last:
-                _found_doubled(build, collection, model, point.id, report, repair)
+                _report_doubled_point(build, collection, model, point.id, report, repair)
                 continue
             # Read once more: its row may have come while we walked.
             if not Node.objects.filter(build=build, point_id=point.id).exists():
-                report.found("orphan", point.id)
+                report.add_finding("orphan", point.id)
                 if repair:
                     delete_points(build, collection, [point.id])
                     report.repaired_count += 1
             continue
         last = row.point_id
         report.node_count += row.state != Node.State.DELETING
-        finding = _compare(model, row, point)
+        finding = _find_mismatch(model, row, point)
         if row.state == Node.State.FAILED:
             report.failed_count += 1
         if finding is None:
             continue
-        report.found(finding, row.point_id)
-        if repair and finding in UNSYNCING:
-            _make_due(row, build, model, has_its_vectors=finding == "mislabelled")
+        report.add_finding(finding, row.point_id)
+        if repair and finding in FINDINGS_TO_RESYNC:
+            _mark_row_pending(row, build, model, has_valid_vectors=finding == "mislabelled")
             report.repaired_count += 1
 
 
-def _found_doubled(
+def _report_doubled_point(
     build: IndexBuild,
     collection: str,
     model: EmbeddingSpec,
     point_id: UUID,
-    report: Report,
+    report: VerificationReport,
     repair: bool,
 ) -> None:
-    report.found("doubled", point_id)
+    report.add_finding("doubled", point_id)
     row = Node.objects.filter(build=build, point_id=point_id).first()
     if repair and row is not None:
         # By its id every copy goes; which of them is right no one can tell.
         delete_points(build, collection, [point_id])
-        _make_due(row, build, model, has_its_vectors=False)
+        _mark_row_pending(row, build, model, has_valid_vectors=False)
         report.repaired_count += 1
 
 
-def _make_due(
-    row: Row | Node, build: IndexBuild, model: EmbeddingSpec, *, has_its_vectors: bool
+def _mark_row_pending(
+    row: ComparedRow | Node, build: IndexBuild, model: EmbeddingSpec, *, has_valid_vectors: bool
 ) -> None:
     plan_nodes(row.artifact_id, build)
     Node.objects.filter(pk=row.pk).exclude(state=Node.State.DELETING).update(
         state=Node.State.PENDING,
-        synced_input_hash=row.synced_input_hash if has_its_vectors else "",
+        synced_input_hash=row.synced_input_hash if has_valid_vectors else "",
         embedding_model=model.model,
         dimension=model.dimension,
         attempts=0,
@@ -353,33 +365,33 @@ def _make_due(
     )
 
 
-def _retry_failed(build: IndexBuild, report: Report) -> None:
+def _reset_failed_nodes(build: IndexBuild, report: VerificationReport) -> None:
     failed = Node.objects.filter(build=build, state=Node.State.FAILED)
     report.repaired_count += failed.update(
         state=Node.State.PENDING, attempts=0, synced_input_hash=""
     )
 
 
-def _compare(model: EmbeddingSpec, row: Row, point: StoredPoint | None) -> str | None:
+def _find_mismatch(model: EmbeddingSpec, row: ComparedRow, point: StoredPoint | None) -> str | None:
     if row.state == Node.State.DELETING:
         return "deleting"
     if row.state == Node.State.FAILED:
         return None
     if row.state == Node.State.PENDING:
-        is_over = row.attempts > settings.STRATA_MAX_ATTEMPTS
-        return "uncontained" if is_over else "pending"
+        is_out_of_attempts = row.attempts > settings.STRATA_MAX_ATTEMPTS
+        return "uncontained" if is_out_of_attempts else "pending"
     if (row.embedding_model, row.dimension) != (model.model, model.dimension):
         return "foreign"
     if point is None:
         return "missing"
     if hash_payload(point.payload) == row.payload_hash:
         return None
-    texts = [point.payload[name] for name in TEXT_FIELDS if name in point.payload]
+    texts = [point.payload[name] for name in EMBEDDED_TEXT_FIELDS if name in point.payload]
     [text] = Node.objects.filter(pk=row.pk).values_list("text", flat=True) or [None]
     return "mislabelled" if texts == [text] else "outdated"
 
 
-def _rows(build: IndexBuild, kinds: Sequence[str]) -> Iterator[Row]:
+def _iter_rows(build: IndexBuild, kinds: Sequence[str]) -> Iterator[ComparedRow]:
     """The build's rows of these kinds in ascending order of point id, a page at a time.
 
     No query stays open while the caller writes: SQLite's readers would not see what it wrote.
@@ -389,17 +401,17 @@ def _rows(build: IndexBuild, kinds: Sequence[str]) -> Iterator[Row]:
         rows = Node.objects.filter(build=build, kind__in=kinds)
         if last is not None:
             rows = rows.filter(point_id__gt=last)
-        found = rows.order_by("point_id").values_list(*Row._fields)[:ROWS_AT_ONCE]
-        page = [Row(*values) for values in found]
+        found = rows.order_by("point_id").values_list(*ComparedRow._fields)[:ROW_PAGE_SIZE]
+        page = [ComparedRow(*values) for values in found]
         yield from page
-        if len(page) < ROWS_AT_ONCE:
+        if len(page) < ROW_PAGE_SIZE:
             return
         last = page[-1].point_id
 
 
-def _side_by_side(
-    rows: Iterator[Row], batches: Iterator[list[StoredPoint]]
-) -> Iterator[tuple[Row | None, StoredPoint | None]]:
+def _merge_by_id(
+    rows: Iterator[ComparedRow], batches: Iterator[list[StoredPoint]]
+) -> Iterator[tuple[ComparedRow | None, StoredPoint | None]]:
     """Merge two streams, both ascending by id, into pairs of the same id."""
     points = (point for batch in batches for point in batch)
     row, point = next(rows, None), next(points, None)

@@ -40,7 +40,7 @@ def read_source(source_id: UUID, *, window: int = 0) -> SourceContext:
         .order_by("ordinal")
     )
     chunks = (
-        Node.objects.live()
+        Node.objects.in_live_builds()
         .filter(source=source.pk, kind="chunk")
         .exclude(state=Node.State.DELETING)
         .only("point_id", "strategy", "chunk_index", "start_offset", "end_offset", "state")

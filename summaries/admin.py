@@ -47,13 +47,15 @@ def enqueue_writing() -> None:
         Exists(model._default_manager.filter(build=OuterRef("pk"), state=Writing.State.DUE))
         for model in services.KINDS_OF
     ]
-    builds = IndexBuild.objects.receiving().filter(due[0] | due[1])
+    builds = IndexBuild.objects.not_retired().filter(due[0] | due[1])
     for build_id in builds.values_list("pk", flat=True):
         enqueue_on_commit(tasks.write, build_id=build_id)
 
 
 def write_again(rows: QuerySet[Any]) -> int:
-    count = services.write_again(rows.filter(build__in=IndexBuild.objects.receiving().values("pk")))
+    count = services.write_again(
+        rows.filter(build__in=IndexBuild.objects.not_retired().values("pk"))
+    )
     enqueue_writing()
     return count
 
@@ -96,7 +98,7 @@ def retry_artifacts(
     """Whatever of these artifacts failed: reading them, writing about them, embedding."""
     artifacts = selected(queryset)
     with transaction.atomic():
-        nodes = indexing.retry_failed(Node.objects.filter(artifact__in=artifacts))
+        nodes = indexing.retry_failed_nodes(Node.objects.filter(artifact__in=artifacts))
         texts = sum(
             services.retry_failed(model._default_manager.filter(artifact__in=artifacts))
             for model in services.KINDS_OF

@@ -49,7 +49,7 @@ def reuse_annotations(build: IndexBuild, rows: Sequence[Annotation]) -> None:
 
 def _written(build: IndexBuild, found: Any, section: str) -> Any:
     """By hand last, so that it wins where several builds have written."""
-    others = IndexBuild.objects.receiving().filter(index=build.index_id).exclude(pk=build.pk)
+    others = IndexBuild.objects.not_retired().filter(index=build.index_id).exclude(pk=build.pk)
     recipe = _recipe(build.spec, section)
     alike = [other.pk for other in others if _recipe(other.spec, section) == recipe]
     by_rules = Q(build__in=alike, model_name=EXTRACTIVE, written_hash=F("input_hash"))

@@ -49,7 +49,8 @@ def enqueue_nodes(instance: Summary | Annotation, *, raw: bool = False, **kwargs
 
 def _enqueue(artifact_id: UUID, index: str) -> None:
     if not any(
-        build.spec.is_written_about for build in IndexBuild.objects.receiving().filter(index=index)
+        build.spec.is_written_about
+        for build in IndexBuild.objects.not_retired().filter(index=index)
     ):
         return
     enqueue_on_commit(tasks.plan_writing, artifact_id=str(artifact_id))

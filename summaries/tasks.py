@@ -12,7 +12,7 @@ from celery import shared_task
 
 from core.exceptions import StrataError
 from indexing.models import IndexBuild
-from indexing.services import note_problem
+from indexing.services import set_build_problem
 from indexing.tasks import plan_nodes
 from indexing.workers import BuildWorker, PlanWorker
 from summaries import services
@@ -36,12 +36,12 @@ def _plan(artifact_id: UUID, build: IndexBuild) -> bool:
     except StrataError as error:
         # The reconciliation asks for it again; the other builds have their turn meanwhile.
         logger.warning("Planning to write about %s waits: %s", artifact_id, error)
-        note_problem(build, error, field="writing_problem")
+        set_build_problem(build, error, field="writing_problem")
         return False
     return True
 
 
-writing = BuildWorker(_write, partial(note_problem, field="writing_problem"))
+writing = BuildWorker(_write, partial(set_build_problem, field="writing_problem"))
 planning = PlanWorker(
     services.unplanned_artifacts, _plan, writing, lambda build_id: write.delay(build_id=build_id)
 )
@@ -50,7 +50,7 @@ planning = PlanWorker(
 @shared_task
 def plan_writing(*, artifact_id: str) -> None:
     """Work out what is owed about one artifact, in every build that it concerns."""
-    for build in IndexBuild.objects.concerned_with(UUID(artifact_id)).working():
+    for build in IndexBuild.objects.affected_by_artifact(UUID(artifact_id)).not_paused():
         if _plan(UUID(artifact_id), build) and services.has_writable(build):
             write.delay(build_id=build.pk)
 
@@ -72,7 +72,7 @@ def write(*, build_id: int) -> None:
 @shared_task
 def reconcile_writing() -> None:
     """Wake whatever the rows say is not written: lost messages, outages, dead workers."""
-    for build in IndexBuild.objects.working():
+    for build in IndexBuild.objects.not_paused():
         if services.has_writable(build):
             write.delay(build_id=build.pk)
         if services.unplanned_artifacts(build).exists():

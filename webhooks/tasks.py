@@ -31,7 +31,7 @@ class DeliveryWorker(Worker):
         attempt_count = 0
         # Looked at again after letting go: what came in between is not left behind.
         while self._run_requested.is_set() and not self.stop_requested.is_set():
-            with self._turn() as is_ours:
+            with self._try_acquire() as is_ours:
                 if not is_ours:
                     break
                 self._run_requested.clear()

@@ -86,9 +86,9 @@ class KindFilter(admin.SimpleListFilter):
 def enqueue_syncing() -> None:
     """Once this is committed, have the builds synced that have something to sync."""
     pending = Node.objects.filter(build=OuterRef("pk"), state=Node.State.PENDING)
-    builds = IndexBuild.objects.receiving().filter(Exists(pending))
+    builds = IndexBuild.objects.not_retired().filter(Exists(pending))
     for build_id in builds.values_list("pk", flat=True):
-        enqueue_on_commit(tasks.sync, build_id=build_id)
+        enqueue_on_commit(tasks.sync_nodes, build_id=build_id)
 
 
 def say_queued(model_admin: Listed, request: HttpRequest, node_count: int) -> None:
@@ -100,7 +100,7 @@ def say_queued(model_admin: Listed, request: HttpRequest, node_count: int) -> No
 def embed_artifacts_again(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
-    count = services.embed_again(Node.objects.filter(artifact__in=selected(queryset)))
+    count = services.reembed_nodes(Node.objects.filter(artifact__in=selected(queryset)))
     enqueue_syncing()
     say_queued(model_admin, request, count)
 
@@ -140,7 +140,7 @@ class IndexAdmin(Kept):
         self, request: HttpRequest, queryset: QuerySet[Index], *, repair: bool
     ) -> None:
         """It takes minutes where there is much to compare: the reports come with the builds."""
-        builds = IndexBuild.objects.receiving().filter(index__in=selected(queryset))
+        builds = IndexBuild.objects.not_retired().filter(index__in=selected(queryset))
         for build in builds:
             enqueue_on_commit(tasks.verify_build, build_id=build.pk, repair=repair)
         message = ngettext(
@@ -153,7 +153,7 @@ class IndexAdmin(Kept):
     @admin.action(description="Apply the spec", permissions=["queue"])
     def apply_spec(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
         def apply(index: Index) -> str:
-            build = lifecycle.begin_build(index.name)
+            build = lifecycle.apply_spec(index.name)
             if build.state == IndexBuild.State.LIVE:
                 return f"{build} is live and made by this spec; nothing has to be made."
             return f"{build} is being built beside the live build."
@@ -164,10 +164,10 @@ class IndexAdmin(Kept):
     @admin.action(description="Roll back", permissions=["queue"])
     def roll_back(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
         def go_back(index: Index) -> str:
-            return f"{lifecycle.roll_back(index.name)} answers again."
+            return f"{lifecycle.roll_back_index(index.name)} answers again."
 
         self.do_each(request, selected(queryset), go_back)
-        enqueue_on_commit(tasks.tidy_store)
+        enqueue_on_commit(tasks.reconcile_store)
 
     @admin.action(description="Prune", permissions=["queue"])
     def prune(self, request: HttpRequest, queryset: QuerySet[Index]) -> HttpResponse | None:
@@ -233,7 +233,7 @@ class IndexBuildAdmin(Kept):
     def missing(self, build: IndexBuild) -> str:
         if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}:
             return "-"
-        return f"{lifecycle.missing_artifacts(build).count():,}"
+        return f"{lifecycle.find_incomplete_artifacts(build).count():,}"
 
     @admin.display(description="against the live build")
     def measured(self, build: IndexBuild) -> str:
@@ -250,7 +250,7 @@ class IndexBuildAdmin(Kept):
     @admin.action(description="Promote once whole", permissions=["queue"])
     def promote(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> None:
         def ask(build: IndexBuild) -> str:
-            lifecycle.ask_promotion(build)
+            lifecycle.request_promotion(build)
             return f"{build} is promoted once it is whole, if nothing is significantly lost by it."
 
         self.do_each(request, selected(queryset), ask)
@@ -260,7 +260,7 @@ class IndexBuildAdmin(Kept):
         self, request: HttpRequest, queryset: QuerySet[IndexBuild]
     ) -> HttpResponse | None:
         def force(build: IndexBuild) -> str:
-            lifecycle.ask_promotion(build, is_forced=True)
+            lifecycle.request_promotion(build, is_forced=True)
             return f"{build} is promoted within seconds."
 
         builds = selected(queryset).select_related("index__live_build")
@@ -303,9 +303,10 @@ class IndexBuildAdmin(Kept):
         return page
 
     def _say_lost(self, build: IndexBuild) -> str:
+        failed = lifecycle.find_failed_artifacts(build)
         lost = [
             f"documents it lacks: {self.missing(build)}",
-            f"documents that failed in it alone: {lifecycle.failed_artifacts(build).count():,}",
+            f"documents that failed in it alone: {failed.count():,}",
         ]
         return ", ".join([*lost, *filter(None, [self.measured(build)])])
 
@@ -353,12 +354,12 @@ class NodeAdmin(Kept):
 
     @admin.action(description="Embed again", permissions=["queue"])
     def embed_again(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
-        count = services.embed_again(selected(queryset))
+        count = services.reembed_nodes(selected(queryset))
         enqueue_syncing()
         say_queued(self, request, count)
 
     @admin.action(description="Retry failed", permissions=["queue"])
     def retry_failed(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
-        count = services.retry_failed(selected(queryset))
+        count = services.retry_failed_nodes(selected(queryset))
         enqueue_syncing()
         say_queued(self, request, count)

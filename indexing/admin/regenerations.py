@@ -19,7 +19,7 @@ from documents.models import Artifact
 from indexing import tasks
 from indexing.kinds.registry import get_kind
 from indexing.models import Index, Node, Regeneration
-from indexing.regeneration import ALL, begin_regeneration, cancel_regeneration
+from indexing.regeneration import ALL_TYPES, begin_regeneration, cancel_regeneration
 
 Asked = tuple[list[str], dict[str, Any]]  # types, and what else begin_regeneration takes
 
@@ -47,7 +47,9 @@ def _begin(model_admin: Listed, request: HttpRequest, asked: Iterable[Asked]) ->
 def regenerate_indexes(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Index]
 ) -> None:
-    _begin(model_admin, request, [([ALL], {"index": index.pk}) for index in selected(queryset)])
+    _begin(
+        model_admin, request, [([ALL_TYPES], {"index": index.pk}) for index in selected(queryset)]
+    )
 
 
 @admin.action(description="Regenerate what is missing", permissions=["queue"])
@@ -55,7 +57,7 @@ def regenerate_missing_of_indexes(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Index]
 ) -> None:
     asked: list[Asked] = [
-        ([ALL], {"index": index.pk, "is_for_missing": True}) for index in selected(queryset)
+        ([ALL_TYPES], {"index": index.pk, "is_for_missing": True}) for index in selected(queryset)
     ]
     _begin(model_admin, request, asked)
 
@@ -65,7 +67,7 @@ def regenerate_artifacts(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
     artifact_ids = list(selected(queryset).values_list("pk", flat=True))
-    _begin(model_admin, request, [([ALL], {"artifact_ids": artifact_ids})])
+    _begin(model_admin, request, [([ALL_TYPES], {"artifact_ids": artifact_ids})])
 
 
 @admin.action(description="Regenerate what is missing", permissions=["queue"])
@@ -73,7 +75,7 @@ def regenerate_missing_of_artifacts(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
     artifact_ids = list(selected(queryset).values_list("pk", flat=True))
-    asked: list[Asked] = [([ALL], {"artifact_ids": artifact_ids, "is_for_missing": True})]
+    asked: list[Asked] = [([ALL_TYPES], {"artifact_ids": artifact_ids, "is_for_missing": True})]
     _begin(model_admin, request, asked)
 
 
@@ -92,8 +94,8 @@ def regenerate_nodes(model_admin: Listed, request: HttpRequest, queryset: QueryS
 @admin.register(Regeneration)
 class RegenerationAdmin(LookedAt):
     list_display = [
-        "started_at", "what", "index", "state", "progress", "made_count", "node_count",
-        "text_count", "failed_count", "last_error", "finished_at",
+        "started_at", "what", "index", "state", "progress", "due_artifact_count", "due_node_count",
+        "due_text_count", "failed_count", "last_error", "finished_at",
     ]  # fmt: skip
     list_filter = ["state", IndexFilter]
     long_fields = ["artifact_ids"]

@@ -7,7 +7,7 @@ from indexing.chunking.context import CountTokens, embedded_text, shorten
 from indexing.chunking.packing import Extent, fill_section
 from indexing.chunking.sentences import Sentence
 from indexing.chunking.splitting import divide_up, split_graphemes_last
-from indexing.exceptions import Uncuttable
+from indexing.exceptions import UnchunkableText
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _divide(
     if len(parts) == 1:
         [part] = parts
         if part.end - part.start == 1:
-            raise Uncuttable(
+            raise UnchunkableText(
                 f"The character at {part.start} of a passage has more tokens than the embedding "
                 "model's window."
             )

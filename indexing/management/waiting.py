@@ -13,14 +13,10 @@ from core.progress_bars import make_bars, progress_bar
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from indexing.comparison_text import describe_comparison
-from indexing.lifecycle import missing_artifacts
+from indexing.lifecycle import find_incomplete_artifacts
 from indexing.models import IndexBuild, Regeneration
-from indexing.progress import index_progress
-from indexing.regeneration import (
-    RegenerationProgress,
-    get_regeneration,
-    regeneration_progress,
-)
+from indexing.progress import get_index_progress
+from indexing.regeneration import RegenerationProgress, get_regeneration, get_regeneration_progress
 
 WAIT_POLL_SECONDS = 0.2
 LOG_LINE_SECONDS = 10.0  # between two lines where there is no terminal
@@ -51,7 +47,7 @@ def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
             if len(open_ids) < len(head):
                 progressed_at = time.monotonic()
             elif time.monotonic() - progressed_at > STALL_SECONDS:
-                for progress in index_progress(index):
+                for progress in get_index_progress(index):
                     if progress.problem:
                         raise CommandError(f"{index} waits: {progress.problem}")
             remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
@@ -74,13 +70,13 @@ def wait_for_regeneration(
         documents = bars.add_task("Going through documents", total=regeneration.total_count)
         nodes = bars.add_task("Syncing nodes", total=None)
         while True:
-            progress = regeneration_progress(get_regeneration(regeneration.pk))
+            progress = get_regeneration_progress(get_regeneration(regeneration.pk))
             row, now = progress.regeneration, time.monotonic()
             if progress.is_synced:
                 return progress
-            synced = max(0, row.node_count - progress.pending_count)
+            synced = max(0, row.due_node_count - progress.pending_count)
             bars.update(documents, completed=row.done_count, total=row.total_count)
-            bars.update(nodes, completed=synced, total=row.node_count)
+            bars.update(nodes, completed=synced, total=row.due_node_count)
             counts = row.done_count, progress.pending_count, progress.awaited_count
             if counts != before:
                 before, progressed_at = counts, now
@@ -126,7 +122,7 @@ def follow_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBuil
             if _is_over(build):
                 break
             started = time.monotonic()
-            now_done = max(total - missing_artifacts(build).count(), done)
+            now_done = max(total - find_incomplete_artifacts(build).count(), done)
             if now_done > done:
                 advance(now_done - done)
                 done, moved_at = now_done, time.monotonic()

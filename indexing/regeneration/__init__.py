@@ -1,33 +1,33 @@
-"""Having nodes made and embedded anew: asked for once, gone through artifact by artifact.
+"""Regeneration: rebuilds and re-embeds nodes of existing artifacts, one artifact at a time.
 
-What it makes due, the ledger syncs. Nothing here enqueues.
+It only sets nodes pending; sync workers write them. Nothing here enqueues.
 """
 
-from indexing.regeneration.asking import (
-    ALL,
+from indexing.regeneration.job import (
+    DueWork,
+    claim_regeneration,
+    regenerate_next_artifacts,
+    release_leases,
+    release_regeneration,
+)
+from indexing.regeneration.progress import RegenerationProgress, get_regeneration_progress
+from indexing.regeneration.requests import (
+    ALL_TYPES,
     begin_regeneration,
     cancel_regeneration,
     get_regeneration,
 )
-from indexing.regeneration.job import (
-    Due,
-    claim_regeneration,
-    regenerate_slice,
-    release_leases,
-    release_regeneration,
-)
-from indexing.regeneration.progress import RegenerationProgress, regeneration_progress
 
 __all__ = [
-    "ALL",
-    "Due",
+    "ALL_TYPES",
+    "DueWork",
     "RegenerationProgress",
     "begin_regeneration",
     "cancel_regeneration",
     "claim_regeneration",
     "get_regeneration",
-    "regenerate_slice",
-    "regeneration_progress",
+    "get_regeneration_progress",
+    "regenerate_next_artifacts",
     "release_leases",
     "release_regeneration",
 ]

@@ -1,4 +1,4 @@
-"""How far a regeneration is, and what of it is still to be synced."""
+"""Counts the progress of a regeneration, and the nodes and texts still pending."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from indexing.kinds.registry import NEVER, Condition, NodeKind
 from indexing.models import NOT_SYNCED, IndexBuild, Node, Regeneration
-from indexing.regeneration.scope import artifacts_of, builds_of
+from indexing.regeneration.scope import find_builds_and_kinds, find_regenerated_artifacts
 
 
 @dataclass(frozen=True, slots=True)
 class RegenerationProgress:
-    """A regeneration, and what of the artifacts it has gone through is still to be synced."""
+    """A regeneration, and counts of what is still pending for its processed artifacts."""
 
     regeneration: Regeneration
     pending_count: int  # nodes
@@ -45,14 +45,14 @@ class RegenerationProgress:
             "artifacts": {
                 "total": row.total_count,
                 "done": row.done_count,
-                "made_due": row.made_count,
+                "made_due": row.due_artifact_count,
                 "failed": row.failed_count,
                 "awaited": self.awaited_count,
                 "refused": self.refused_count,
             },
-            "texts": {"made_due": row.text_count},
+            "texts": {"made_due": row.due_text_count},
             "nodes": {
-                "made_due": row.node_count,
+                "made_due": row.due_node_count,
                 "pending": self.pending_count,
                 "failed": self.failed_count,
             },
@@ -66,10 +66,10 @@ class RegenerationProgress:
         }
 
 
-def regeneration_progress(regeneration: Regeneration) -> RegenerationProgress:
-    """How far it has come, as counted now; what waits in paused builds is not counted."""
-    builds = [pair for pair in builds_of(regeneration) if pair[0].paused_at is None]
-    gone_through = _gone_through(regeneration)
+def get_regeneration_progress(regeneration: Regeneration) -> RegenerationProgress:
+    """Count the progress now; pending nodes in paused builds are not counted."""
+    builds = [pair for pair in find_builds_and_kinds(regeneration) if pair[0].paused_at is None]
+    gone_through = _make_processed_filter(regeneration)
     pending = failed = awaited = refused = 0
     if regeneration.cursor is not None:
         for build, kinds in builds:
@@ -77,10 +77,10 @@ def regeneration_progress(regeneration: Regeneration) -> RegenerationProgress:
             nodes = nodes.filter(kind__in=[kind.name for kind in kinds])
             pending += nodes.filter(state=Node.State.PENDING).count()
             failed += nodes.filter(state=Node.State.FAILED).count()
-    if regeneration.text_count:
-        artifacts = artifacts_of(regeneration).filter(gone_through("pk"))
-        awaited = artifacts.filter(_where(builds, "is_awaited")).count()
-        refused = artifacts.filter(_where(builds, "is_refused")).count()
+    if regeneration.due_text_count:
+        artifacts = find_regenerated_artifacts(regeneration).filter(gone_through("pk"))
+        awaited = artifacts.filter(_any_kind_condition(builds, "is_awaited")).count()
+        refused = artifacts.filter(_any_kind_condition(builds, "is_refused")).count()
     rate = eta = None
     if regeneration.done_count:
         until = regeneration.finished_at or timezone.now()
@@ -93,17 +93,17 @@ def regeneration_progress(regeneration: Regeneration) -> RegenerationProgress:
     if regeneration.state == Regeneration.State.RUNNING:
         problem = regeneration.last_error
     if not problem and (pending or awaited):
-        problem = _problem_of(build for build, _ in builds)
+        problem = _first_problem(build for build, _ in builds)
     return RegenerationProgress(regeneration, pending, failed, awaited, refused, rate, eta, problem)
 
 
-def _problem_of(builds: Iterable[IndexBuild]) -> str:
+def _first_problem(builds: Iterable[IndexBuild]) -> str:
     said = (build.problem or build.writing_problem for build in builds)
     return next((problem for problem in said if problem), "")
 
 
-def _gone_through(regeneration: Regeneration) -> Callable[[str], Q]:
-    """A condition on the field that names the artifact."""
+def _make_processed_filter(regeneration: Regeneration) -> Callable[[str], Q]:
+    """Make a function: name of an artifact field -> condition that it was processed."""
     first, cursor, named = regeneration.first, regeneration.cursor, regeneration.artifact_ids
     if cursor is None:
         return lambda name: NEVER
@@ -113,8 +113,10 @@ def _gone_through(regeneration: Regeneration) -> Callable[[str], Q]:
     return lambda name: Q(**{f"{name}__gte": first, f"{name}__lte": cursor})
 
 
-def _where(builds: Sequence[tuple[IndexBuild, Sequence[NodeKind]]], condition: str) -> Condition:
-    """Of artifacts: what a kind of node they are to have says of them holds."""
+def _any_kind_condition(
+    builds: Sequence[tuple[IndexBuild, Sequence[NodeKind]]], condition: str
+) -> Condition:
+    """Condition on artifacts: ``condition`` holds for at least one of these kinds in its build."""
     holds = NEVER
     for build, kinds in builds:
         for kind in kinds:

@@ -1,4 +1,4 @@
-"""What a regeneration is for: which builds and artifacts, and what is to be done about them."""
+"""Determines which builds, kinds and artifacts a regeneration covers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from indexing.kinds.registry import NodeKind, recipe_kinds
 from indexing.models import NOT_SYNCED, IndexBuild, Node, Regeneration
 from indexing.stores import get_store
 
-SLICE = 100  # artifacts looked at together
-ROWS_AT_ONCE = 500  # nodes whose points are asked for together
+ARTIFACTS_PER_STEP = 100  # artifacts looked at together
+POINTS_PER_REQUEST = 500  # nodes whose points are asked for together
 
 
-def artifacts_of(regeneration: Regeneration) -> QuerySet[Artifact]:
+def find_regenerated_artifacts(regeneration: Regeneration) -> QuerySet[Artifact]:
     artifacts = Artifact.objects.filter(state=Artifact.State.PARSED)
     if regeneration.index_id is not None:
         artifacts = artifacts.filter(index=regeneration.index_id)
     return artifacts
 
 
-def next_artifacts(regeneration: Regeneration) -> list[UUID]:
-    cursor, size = regeneration.cursor, SLICE
+def find_next_artifact_ids(regeneration: Regeneration) -> list[UUID]:
+    cursor, size = regeneration.cursor, ARTIFACTS_PER_STEP
     if regeneration.limit is not None:
         size = min(size, regeneration.limit - regeneration.done_count)
     start = regeneration.offset if cursor is None else 0
@@ -32,7 +32,7 @@ def next_artifacts(regeneration: Regeneration) -> list[UUID]:
         named = sorted(UUID(each) for each in regeneration.artifact_ids)
         following = [each for each in named if cursor is None or each > cursor]
         return following[start : start + size]
-    artifacts = artifacts_of(regeneration).order_by("pk")
+    artifacts = find_regenerated_artifacts(regeneration).order_by("pk")
     if cursor is not None:
         artifacts = artifacts.filter(pk__gt=cursor)
     return list(artifacts.values_list("pk", flat=True)[start : start + size])
@@ -40,32 +40,34 @@ def next_artifacts(regeneration: Regeneration) -> list[UUID]:
 
 @dataclass(slots=True)
 class Scope:
-    """What is to be done about the artifacts of one slice."""
+    """The builds, kinds and artifacts of one batch of a regeneration."""
 
-    builds: dict[str, list[tuple[IndexBuild, list[NodeKind]]]]  # by index, with what it regenerates
+    builds_by_index: dict[
+        str, list[tuple[IndexBuild, list[NodeKind]]]
+    ]  # by index, with what it regenerates
     index_of: dict[UUID, str]
-    wanted: set[UUID]  # artifacts
-    pointless: dict[UUID, list[int]]  # artifact -> its synced nodes without a point
+    artifact_ids: set[UUID]  # artifacts
+    nodes_without_points: dict[UUID, list[int]]  # artifact -> its synced nodes without a point
 
     @classmethod
-    def of(cls, regeneration: Regeneration, artifact_ids: Sequence[UUID]) -> "Scope":
-        there = artifacts_of(regeneration).filter(pk__in=artifact_ids)
-        index_of = dict(there.values_list("pk", "index"))
+    def from_artifacts(cls, regeneration: Regeneration, artifact_ids: Sequence[UUID]) -> "Scope":
+        artifacts = find_regenerated_artifacts(regeneration).filter(pk__in=artifact_ids)
+        index_of = dict(artifacts.values_list("pk", "index"))
         builds: dict[str, list[tuple[IndexBuild, list[NodeKind]]]] = {}
-        for build, kinds in builds_of(regeneration):
+        for build, kinds in find_builds_and_kinds(regeneration):
             if build.index_id in index_of.values():
                 builds.setdefault(build.index_id, []).append((build, kinds))
         scope = cls(builds, index_of, set(), {})
         if not (regeneration.is_for_missing or regeneration.is_for_stale):
-            scope.wanted = {each for each, index in index_of.items() if index in builds}
+            scope.artifact_ids = {each for each, index in index_of.items() if index in builds}
         for build, kinds in (pair for pairs in builds.values() for pair in pairs):
-            artifacts = there.filter(index=build.index_id)
+            artifacts = artifacts.filter(index=build.index_id)
             if regeneration.is_for_missing:
                 scope._add_missing(artifacts, build, kinds)
             if regeneration.is_for_stale:
                 scope._add_stale(artifacts, build, kinds)
         if regeneration.is_for_stale:
-            scope.wanted |= _changed_unseen(index_of)
+            scope.artifact_ids |= _correct_stale_hashes(index_of)
         return scope
 
     def _add_missing(
@@ -73,15 +75,15 @@ class Scope:
     ) -> None:
         nodes = Node.objects.filter(build=build, kind__in=[kind.name for kind in kinds])
         failed = nodes.filter(NOT_SYNCED, artifact=OuterRef("pk"), state=Node.State.FAILED)
-        lacks = Q(Exists(failed))
+        is_incomplete = Q(Exists(failed))
         for kind in kinds:
-            lacks |= Q(kind.is_unplanned([build.pk])) | Q(kind.is_refused([build.pk]))
-        self.wanted |= set(artifacts.filter(lacks).values_list("pk", flat=True))
-        for artifact_id, node_id in _without_points(
+            is_incomplete |= Q(kind.is_unplanned([build.pk])) | Q(kind.is_refused([build.pk]))
+        self.artifact_ids |= set(artifacts.filter(is_incomplete).values_list("pk", flat=True))
+        for artifact_id, node_id in _find_nodes_without_points(
             build, nodes.filter(artifact__in=artifacts.values("pk"), state=Node.State.SYNCED)
         ):
-            self.pointless.setdefault(artifact_id, []).append(node_id)
-            self.wanted.add(artifact_id)
+            self.nodes_without_points.setdefault(artifact_id, []).append(node_id)
+            self.artifact_ids.add(artifact_id)
 
     def _add_stale(
         self, artifacts: QuerySet[Artifact], build: IndexBuild, kinds: Sequence[NodeKind]
@@ -93,12 +95,14 @@ class Scope:
         is_stale = Q(Exists(unhashed))
         for kind in kinds:
             is_stale |= Q(kind.is_unplanned([build.pk]))
-        self.wanted |= set(artifacts.filter(is_stale).values_list("pk", flat=True))
+        self.artifact_ids |= set(artifacts.filter(is_stale).values_list("pk", flat=True))
 
 
-def builds_of(regeneration: Regeneration) -> Iterator[tuple[IndexBuild, list[NodeKind]]]:
-    """Every build that it is for, with the kinds of node it is for in that build."""
-    builds = IndexBuild.objects.receiving()
+def find_builds_and_kinds(
+    regeneration: Regeneration,
+) -> Iterator[tuple[IndexBuild, list[NodeKind]]]:
+    """Yield every build that the regeneration covers, with the kinds of node to regenerate."""
+    builds = IndexBuild.objects.not_retired()
     if regeneration.index_id is not None:
         builds = builds.filter(index=regeneration.index_id)
     for build in builds:
@@ -107,13 +111,15 @@ def builds_of(regeneration: Regeneration) -> Iterator[tuple[IndexBuild, list[Nod
             yield build, kinds
 
 
-def _without_points(build: IndexBuild, nodes: QuerySet[Node]) -> Iterator[tuple[UUID, int]]:
-    """Those of these nodes whose points the store does not hold: their artifact and own key."""
+def _find_nodes_without_points(
+    build: IndexBuild, nodes: QuerySet[Node]
+) -> Iterator[tuple[UUID, int]]:
+    """Yield (artifact id, node key) of nodes whose points the store does not hold."""
     last = 0
     while rows := list(
         nodes.filter(pk__gt=last)
         .order_by("pk")
-        .values_list("pk", "point_id", "kind", "artifact_id")[:ROWS_AT_ONCE]
+        .values_list("pk", "point_id", "kind", "artifact_id")[:POINTS_PER_REQUEST]
     ):
         last = rows[-1][0]
         for kind in {kind for _, _, kind, _ in rows}:
@@ -124,8 +130,8 @@ def _without_points(build: IndexBuild, nodes: QuerySet[Node]) -> Iterator[tuple[
                     yield artifact_id, node_id
 
 
-def _changed_unseen(artifact_ids: Iterable[UUID]) -> set[UUID]:
-    """Those whose texts or labels are not what their hashes say, which are corrected."""
+def _correct_stale_hashes(artifact_ids: Iterable[UUID]) -> set[UUID]:
+    """Correct hashes that do not match the stored text or attributes; return those artifacts."""
     changed = set()
     for artifact_id in artifact_ids:
         artifact = Artifact.objects.filter(pk=artifact_id).first()
@@ -135,7 +141,7 @@ def _changed_unseen(artifact_ids: Iterable[UUID]) -> set[UUID]:
         models: tuple[type[Page] | type[Source], ...] = (Page, Source)
         for model in models:
             rows = model._default_manager.filter(artifact=artifact_id).only("text", "content_hash")
-            for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+            for row in rows.iterator(chunk_size=POINTS_PER_REQUEST):
                 if row.content_hash != hash_text(row.text):
                     row.save(update_fields=["content_hash"])
                     changed.add(artifact_id)

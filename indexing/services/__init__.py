@@ -1,4 +1,4 @@
-"""Writes to indexes: mirroring specs, planning the ledger, syncing it.
+"""Write services: load specs as indexes, plan the ledger, and sync it to the store.
 
 The ledger is the queue: everything here can run twice, late, or beside itself on another
 machine, and what it leaves undone the rows still say. Nothing here enqueues.
@@ -7,16 +7,16 @@ machine, and what it leaves undone the rows still say. Nothing here enqueues.
 from indexing.services.auditing import audit_documents, orphaned_artifacts
 from indexing.services.loading import sync_indexes
 from indexing.services.planning import draft_nodes, plan_nodes
-from indexing.services.renewing import embed_again, retry_failed
+from indexing.services.resets import reembed_nodes, retry_failed_nodes
 from indexing.services.syncing import (
     NodeClaim,
     claim_nodes,
     delete_removed_nodes,
     ensure_collection,
-    give_up_exhausted,
-    note_problem,
+    fail_exhausted_nodes,
     release_claim,
     release_leases,
+    set_build_problem,
     sync_nodes,
 )
 
@@ -26,15 +26,15 @@ __all__ = [
     "claim_nodes",
     "delete_removed_nodes",
     "draft_nodes",
-    "embed_again",
     "ensure_collection",
-    "give_up_exhausted",
-    "note_problem",
+    "fail_exhausted_nodes",
     "orphaned_artifacts",
     "plan_nodes",
+    "reembed_nodes",
     "release_claim",
     "release_leases",
-    "retry_failed",
+    "retry_failed_nodes",
+    "set_build_problem",
     "sync_indexes",
     "sync_nodes",
 ]

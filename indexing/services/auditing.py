@@ -1,4 +1,4 @@
-"""What no signal told of: found by looking at a slice of the documents at a time."""
+"""Finds changes that sent no signal, by checking a batch of documents at a time."""
 
 from typing import Any
 from uuid import UUID
@@ -12,22 +12,22 @@ from indexing.models import IndexBuild, Node
 
 
 def audit_documents(build: IndexBuild) -> list[UUID]:
-    """Look at the next few artifacts for what no hash shows yet, and return those to plan.
+    """Check the next few artifacts for changes that their hashes do not show; return those to plan.
 
-    Text and titles changed behind Django's back, rows whose source is gone: a slice each
-    time, so that the whole index is looked at in turn at a bounded cost.
+    Finds text and titles changed outside Django, and nodes whose source is gone. Each call checks
+    one batch, so that the whole index is covered over time at a bounded cost.
     """
     artifacts = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED)
-    following = artifacts.order_by("pk")
+    next_artifacts = artifacts.order_by("pk")
     if build.audit_cursor is not None:
-        following = following.filter(pk__gt=build.audit_cursor)
-    due, looked_at, last = [], 0, None
-    for artifact in following[: settings.STRATA_AUDIT_SOURCES].prefetch_related("sources"):
-        if looked_at >= settings.STRATA_AUDIT_SOURCES:
+        next_artifacts = next_artifacts.filter(pk__gt=build.audit_cursor)
+    due, checked_count, last = [], 0, None
+    for artifact in next_artifacts[: settings.STRATA_AUDIT_SOURCES].prefetch_related("sources"):
+        if checked_count >= settings.STRATA_AUDIT_SOURCES:
             break
         last = artifact.pk
         sources = list(artifact.sources.all())
-        looked_at += max(1, len(sources))
+        checked_count += max(1, len(sources))
         if artifact.attributes_hash != artifact.compute_attributes_hash():
             artifact.save(update_fields=["attributes_hash"])
             due.append(artifact.pk)
@@ -38,7 +38,7 @@ def audit_documents(build: IndexBuild) -> list[UUID]:
 
 
 def orphaned_artifacts(build: IndexBuild) -> Any:
-    """Ids of artifacts that are gone, or lost a source or page, but still have nodes to delete."""
+    """Ids of artifacts that were deleted or lost a source or page, but still have nodes."""
     nodes = Node.objects.filter(build=build).exclude(state=Node.State.DELETING)
     has_source, has_page, is_there = (
         Exists(model.objects.filter(pk=OuterRef(name)))

@@ -1,4 +1,4 @@
-"""Specs, mirrored as indexes."""
+"""Loads spec files: creates an index and its live build for each."""
 
 from typing import Any
 
@@ -11,21 +11,21 @@ from indexing.spec.loaded import get_specs
 
 
 def sync_indexes() -> list[str]:
-    """Make every spec an index, and return what an operator should know.
+    """Create or update an index for every spec; return notes for the operator.
 
-    A recipe that changed while the index was empty replaces its build; one that changed under
-    documents leaves the live build as it is. Search settings are taken over at once.
+    A changed recipe replaces the live build of an empty index; if the index has documents, the
+    live build keeps its recipe. Search settings take effect at once.
     """
     notes = []
     for name, spec in get_specs().items():
         with transaction.atomic():
             index, _ = Index.objects.get_or_create(name=name)
-            if not _stands(index):
+            if not _restore_if_removed(index):
                 continue
             live = index.live_build
             recipe = spec.model_dump(mode="json")
             if live is None:
-                _start_live_build(index, recipe, spec.fingerprint)
+                _create_live_build(index, recipe, spec.fingerprint)
             elif live.spec.fingerprint == spec.fingerprint:  # as this version of us takes both
                 if (live.recipe, live.fingerprint) != (recipe, spec.fingerprint):
                     live.recipe, live.fingerprint = recipe, spec.fingerprint
@@ -33,7 +33,7 @@ def sync_indexes() -> list[str]:
             elif not Artifact.objects.filter(index=name).exists():
                 live.state, live.retired_at = IndexBuild.State.RETIRED, timezone.now()
                 live.save(update_fields=["state", "retired_at"])
-                _start_live_build(index, recipe, spec.fingerprint)
+                _create_live_build(index, recipe, spec.fingerprint)
             else:
                 notes.append(
                     f"specs/{name}.yaml changed what is stored; {live} goes on by its old recipe. "
@@ -43,22 +43,22 @@ def sync_indexes() -> list[str]:
     return notes
 
 
-def _stands(index: Index) -> bool:
-    """Whether no one has it removed; one that is gone comes back, as its file is there."""
-    if index.removal_began_at is None:
+def _restore_if_removed(index: Index) -> bool:
+    """Whether the index is in use; a completely removed one is restored, as its spec exists."""
+    if index.removal_requested_at is None:
         return True
     is_left = Artifact.objects.filter(index=index.pk).exists()
     if is_left or index.builds.filter(removed_at=None).exists():
         return False
-    index.removal_began_at = None
-    index.save(update_fields=["removal_began_at"])
+    index.removal_requested_at = None
+    index.save(update_fields=["removal_requested_at"])
     return True
 
 
-def _start_live_build(index: Index, recipe: dict[str, Any], fingerprint: str) -> None:
+def _create_live_build(index: Index, recipe: dict[str, Any], fingerprint: str) -> None:
     index.live_build = IndexBuild.objects.create(
         index=index,
-        number=index.next_number(),
+        number=index.next_build_number(),
         recipe=recipe,
         fingerprint=fingerprint,
         state=IndexBuild.State.LIVE,

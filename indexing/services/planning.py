@@ -1,4 +1,4 @@
-"""The ledger, made to mirror artifacts as they are now."""
+"""Plans the ledger: makes its rows match the artifacts as they are now."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -13,10 +13,10 @@ from documents.exceptions import Unparsable
 from documents.models import Artifact, Source
 from documents.services import mark_artifact_failed
 from indexing.chunking import embedded_text
-from indexing.exceptions import Uncuttable
+from indexing.exceptions import UnchunkableText
 from indexing.kinds.registry import NodeKind, hash_payload, recipe_kinds
 from indexing.models import IndexBuild, Node
-from indexing.services.slices import ROWS_PER_STATEMENT, slices
+from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
 # What planning writes anew to a row that exists.
 PLANNED_FIELDS = [
@@ -29,8 +29,8 @@ PLANNED_FIELDS = [
 
 
 def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None) -> None:
-    """Make the ledger of ``build`` mirror one artifact as it is now: all of it, or its nodes
-    of some kinds.
+    """Make the ledger of ``build`` match one artifact as it is now: all its nodes, or those of some
+    kinds.
 
     New nodes and nodes that changed become pending, vanished ones `deleting`, the rest stays
     untouched. While the artifact waits to be parsed, its nodes stay as they are: readers keep
@@ -40,15 +40,15 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
         artifacts = Artifact.objects.filter(pk=artifact_id, index=build.index_id)
         artifact = artifacts.with_sources().first()
         if artifact is None:
-            _deletable(build, artifact_id).update(state=Node.State.DELETING)
+            _not_deleting_nodes(build, artifact_id).update(state=Node.State.DELETING)
             return
         if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
             return
-        seen = [(source.pk, source.text) for source in artifact.sources.all()]
-        made_from = _made_from(artifact_id, build, kinds)
+        texts_before = [(source.pk, source.text) for source in artifact.sources.all()]
+        inputs_before = _read_kind_inputs(artifact_id, build, kinds)
         try:
             drafts = draft_nodes(artifact, build, kinds)
-        except Uncuttable as error:
+        except UnchunkableText as error:
             # No later try would end otherwise; the document's owner must hear of it.
             mark_artifact_failed(artifact, Unparsable(error.code, error.detail))
             continue
@@ -59,10 +59,10 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
                 artifact.revision,
                 artifact.attributes_hash,
             )
-            if is_same and seen == _content_seen(artifact_id):
+            if is_same and texts_before == _read_source_texts(artifact_id):
                 # What was written meanwhile may be planned already: never planned back.
-                held = _made_from(artifact_id, build, kinds)
-                outdated = {name for name in held if held[name] != made_from[name]}
+                inputs_now = _read_kind_inputs(artifact_id, build, kinds)
+                outdated = {name for name in inputs_now if inputs_now[name] != inputs_before[name]}
                 if outdated:
                     drafts = [draft for draft in drafts if draft.kind not in outdated]
                     drafts += draft_nodes(artifact, build, outdated)
@@ -73,7 +73,7 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
 def draft_nodes(
     artifact: Artifact, build: IndexBuild, kinds: Collection[str] | None = None
 ) -> list[Node]:
-    """Every node the recipe asks for of one artifact (of these kinds), unsaved and complete."""
+    """Create, unsaved, every node that the recipe requires for one artifact (of these kinds)."""
     if artifact.state != Artifact.State.PARSED:
         return []
     spec = build.spec
@@ -97,10 +97,10 @@ def draft_nodes(
     return drafts
 
 
-def _made_from(
+def _read_kind_inputs(
     artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None
 ) -> dict[str, object]:
-    """By kind, what its nodes would be drafted from now, beside the artifact and its sources."""
+    """Per kind, the version of its extra inputs, beside the artifact and its sources."""
     return {kind.name: kind.made_from(artifact_id, build) for kind in _planned_kinds(build, kinds)}
 
 
@@ -108,13 +108,13 @@ def _planned_kinds(build: IndexBuild, kinds: Collection[str] | None) -> list[Nod
     return [kind for kind in recipe_kinds(build) if kinds is None or kind.name in kinds]
 
 
-def _content_seen(artifact_id: UUID) -> list[Any]:
+def _read_source_texts(artifact_id: UUID) -> list[Any]:
     return list(
         Source.objects.filter(artifact=artifact_id).order_by("ordinal").values_list("pk", "text")
     )
 
 
-def _deletable(build: IndexBuild, artifact_id: UUID) -> Any:
+def _not_deleting_nodes(build: IndexBuild, artifact_id: UUID) -> Any:
     nodes = Node.objects.filter(build=build, artifact=artifact_id)
     return nodes.exclude(state=Node.State.DELETING)
 
@@ -138,7 +138,7 @@ def _write_plan(
             if row.state == Node.State.DELETING:
                 # Its point may be going this moment: have it written whole.
                 row.synced_input_hash = ""
-            elif not _differs(row, draft):
+            elif not _needs_sync(row, draft):
                 continue
             draft.synced_input_hash = row.synced_input_hash
             draft.embedded_at = row.embedded_at
@@ -163,8 +163,8 @@ def _write_plan(
     )
 
 
-def _differs(row: Node, draft: Node) -> bool:
-    """Whether the row must be synced again; the payload's hash covers its place."""
+def _needs_sync(row: Node, draft: Node) -> bool:
+    """Whether the row must be synced again; the payload hash covers its position."""
     return any(
         getattr(row, name) != getattr(draft, name)
         for name in ("text_hash", "source_hash", "attributes_hash", "input_hash", "payload_hash")

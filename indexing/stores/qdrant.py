@@ -14,7 +14,7 @@ from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.local.qdrant_local import QdrantLocal
 
-from indexing.exceptions import StoreSilent, StoreUnavailable
+from indexing.exceptions import StoreOutcomeUnknown, StoreUnavailable
 from indexing.stores.base import (
     CollectionSchema,
     Filter,
@@ -259,7 +259,7 @@ class QdrantStore(VectorStore):
     @contextmanager
     def _reaching(self, name: str | None = None) -> Iterator[QdrantClient]:
         """Lend the client; connection and server errors become ``StoreUnavailable``, where the
-        request was sent ``StoreSilent``.
+        request was sent ``StoreOutcomeUnknown``.
 
         With the ``name`` of a collection, that it is missing ends the block quietly.
         """
@@ -268,7 +268,7 @@ class QdrantStore(VectorStore):
                 yield self._client
         except ResponseHandlingException as error:
             is_unsent = isinstance(error.source, UNSENT)
-            unavailable = StoreUnavailable if is_unsent else StoreSilent
+            unavailable = StoreUnavailable if is_unsent else StoreOutcomeUnknown
             raise unavailable(f"The vector store did not answer: {error}") from error
         except QdrantException as error:
             raise StoreUnavailable(f"The vector store did not answer: {error}") from error
@@ -278,7 +278,7 @@ class QdrantStore(VectorStore):
             if error.status_code is not None and error.status_code < 500:
                 raise
             # A proxy answers so for a server that goes on.
-            raise StoreSilent(f"The vector store failed: {error}") from error
+            raise StoreOutcomeUnknown(f"The vector store failed: {error}") from error
         except ValueError as error:
             if name is None or not _says_missing(error):
                 raise

@@ -16,9 +16,9 @@ from indexing.estimates import estimate_build
 from indexing.models import IndexBuild
 from indexing.serializers import (
     ApplySerializer,
+    BuildEstimateSerializer,
     BuildListSerializer,
     BuildSerializer,
-    EstimateSerializer,
     PlanParametersSerializer,
     PromoteSerializer,
     render_build,
@@ -33,7 +33,7 @@ class PlanView(APIView):
     @extend_schema(
         operation_id="plan_index",
         parameters=[PlanParametersSerializer],
-        responses={200: EstimateSerializer, 404: ErrorSerializer},
+        responses={200: BuildEstimateSerializer, 404: ErrorSerializer},
     )
     def get(self, request: Request, index: str) -> Response:
         """What applying the index's spec as it is now would do, before anything is spent."""
@@ -46,7 +46,7 @@ class RollBackView(APIView):
     def post(self, request: Request, index: str) -> Response:
         """Have the build answer that was live before."""
         lifecycle.get_index(index)
-        build = lifecycle.roll_back(index)
+        build = lifecycle.roll_back_index(index)
         tasks.enqueue_reconciliation()
         return Response(render_build(build))
 
@@ -89,7 +89,7 @@ class BuildViewSet(viewsets.ViewSet):
         """
         given = _checked(ApplySerializer, request.data or {})
         asked = IndexBuild.Promotion.WHEN_WHOLE if given["promote"] else IndexBuild.Promotion.MANUAL
-        build = lifecycle.begin_build(
+        build = lifecycle.apply_spec(
             index,
             promotion=asked,
             max_calls=given.get("max_calls"),
@@ -112,7 +112,7 @@ class BuildViewSet(viewsets.ViewSet):
         """Have a build promoted once it is whole; its ``comparison`` then says what came of it."""
         given = _checked(PromoteSerializer, request.data or {})
         build = lifecycle.get_build(index, int(number))
-        lifecycle.ask_promotion(build, is_forced=given["force"])
+        lifecycle.request_promotion(build, is_forced=given["force"])
         return self._changed(build, status.HTTP_202_ACCEPTED)
 
     @extend_schema(operation_id="pause_build", request=None, responses=CHANGED)

@@ -15,17 +15,17 @@ from core.serializers import ErrorSerializer, StrictSerializer
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
-from indexing.progress import index_progress
+from indexing.progress import get_index_progress
 from indexing.removal import remove_index
 from indexing.serializers import (
     IndexListSerializer,
     IndexRemovalSerializer,
-    IndexReportSerializer,
     IndexSerializer,
-    VerifyAnswerSerializer,
+    IndexVerificationSerializer,
+    VerifyResponseSerializer,
 )
 from indexing.spec.loaded import has_spec
-from indexing.verification import keep_report
+from indexing.verification import verify_and_save_report
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class IndexViewSet(viewsets.ViewSet):
     @extend_schema(responses=IndexListSerializer)
     def list(self, request: Request) -> Response:
         """Every index with its progress."""
-        results = [progress.as_json() for progress in index_progress()]
+        results = [progress.as_json() for progress in get_index_progress()]
         return Response({"count": len(results), "next": None, "previous": None, "results": results})
 
     @extend_schema(responses=IndexSerializer)
@@ -86,7 +86,7 @@ class IndexViewSet(viewsets.ViewSet):
             answer, status=status.HTTP_200_OK if is_complete else status.HTTP_202_ACCEPTED
         )
 
-    @extend_schema(request=VerifySerializer, responses=IndexReportSerializer)
+    @extend_schema(request=VerifySerializer, responses=IndexVerificationSerializer)
     @action(detail=True, methods=["post"])
     def verify(self, request: Request, index: str) -> Response:
         """Compare documents, ledger and store of one index in both directions.
@@ -100,7 +100,7 @@ class IndexViewSet(viewsets.ViewSet):
 
 
 class VerifyView(APIView):
-    @extend_schema(request=VerifySerializer, responses=VerifyAnswerSerializer)
+    @extend_schema(request=VerifySerializer, responses=VerifyResponseSerializer)
     def post(self, request: Request) -> Response:
         """Compare documents, ledger and store of every index in both directions."""
         return Response({"reports": _verify(request, None)})
@@ -118,17 +118,17 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
     serializer = VerifySerializer(data=request.data or {})
     serializer.is_valid(raise_exception=True)
     repair = serializer.validated_data["repair"]
-    builds = IndexBuild.objects.receiving()
+    builds = IndexBuild.objects.not_retired()
     if index is not None:
         builds = builds.filter(index=index)
-    reports = [keep_report(build, repair=repair) for build in builds]
+    reports = [verify_and_save_report(build, repair=repair) for build in builds]
     if repair:
         tasks.reconcile_indexes.delay()
     return [report.as_json() for report in reports]
 
 
 def _progress_of(index: str) -> dict[str, Any]:
-    for progress in index_progress(index, counts_unplanned=True):
+    for progress in get_index_progress(index, include_unplanned=True):
         return progress.as_json()
-    names = Index.objects.standing().values_list("name", flat=True)
+    names = Index.objects.not_being_removed().values_list("name", flat=True)
     raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)

@@ -21,7 +21,7 @@ from indexing.regeneration import (
     begin_regeneration,
     cancel_regeneration,
     get_regeneration,
-    regeneration_progress,
+    get_regeneration_progress,
 )
 from indexing.serializers import (
     RegenerateSerializer,
@@ -90,4 +90,4 @@ def _found(regeneration_id: str) -> Regeneration:
 
 
 def _rendered(regeneration: Regeneration) -> dict[str, Any]:
-    return regeneration_progress(regeneration).as_json()
+    return get_regeneration_progress(regeneration).as_json()

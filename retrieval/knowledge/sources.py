@@ -80,7 +80,9 @@ def compute_source_vector(source_id: UUID) -> tuple[str, DenseVector]:
     source = Source.objects.select_related("artifact").filter(pk=source_id).first()
     if source is None:
         raise UnknownSource(field="id")
-    nodes = Node.objects.live().filter(source=source_id, kind="chunk", state=Node.State.SYNCED)
+    nodes = Node.objects.in_live_builds().filter(
+        source=source_id, kind="chunk", state=Node.State.SYNCED
+    )
     rows = list(nodes.select_related("build__index"))
     vectors = read_vectors(rows)
     if not vectors:

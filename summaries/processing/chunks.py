@@ -13,7 +13,7 @@ from core.exceptions import InvalidInput
 from core.parsers import load_json
 from core.text import clean_text
 from documents.models import Source
-from indexing.catalog import clean_value
+from indexing.catalog import clean_metadata_value
 from indexing.exceptions import InvalidSpec
 from indexing.spec import FieldSpec, IndexSpec
 from summaries.processing.located import Located, line_at, list_parts, object_parts
@@ -271,7 +271,7 @@ class _Reader:
     def _field(self, name: str, about: FieldSpec, value: Any, at: int) -> Any:
         value = clean_text(value) if isinstance(value, str) else value
         try:
-            cleaned = clean_value(name, about, value)
+            cleaned = clean_metadata_value(name, about, value)
         except InvalidInput as error:
             if error.allowed is not None:
                 problem = f"{value!r} is not one of its values"

@@ -44,7 +44,7 @@ def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
     kind = "artifact_summary" if page is None else "page_summary"
     builds = [
         build
-        for build in IndexBuild.objects.receiving().filter(index=artifact.index)
+        for build in IndexBuild.objects.not_retired().filter(index=artifact.index)
         if kind in build.spec.kinds
     ]
     if not builds:
@@ -89,7 +89,7 @@ def write_again(rows: models.QuerySet[Any]) -> int:
 
 def retry_failed(rows: models.QuerySet[Any]) -> int:
     """Give the failed ones of these rows their attempts back; how many."""
-    receiving = IndexBuild.objects.receiving().values("pk")
+    receiving = IndexBuild.objects.not_retired().values("pk")
     return rows.filter(state=Writing.State.FAILED, build__in=receiving).update(**due_values())
 
 

@@ -9,7 +9,7 @@ from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact
 from documents.services import mark_artifact_failed
-from indexing.exceptions import Uncuttable
+from indexing.exceptions import UnchunkableText
 from indexing.kinds.registry import get_kind
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Summary, Writing
@@ -43,7 +43,7 @@ def plan_writing(artifact_id: UUID, build: IndexBuild) -> None:
     if spec.questions is not None and not _is_annotated(artifact, build):
         try:
             drafts = draft_annotations(artifact, build)
-        except Uncuttable as error:
+        except UnchunkableText as error:
             # No later try would end otherwise; the document's owner must hear of it.
             mark_artifact_failed(artifact, Unparsable(error.code, error.detail))
             return

@@ -18,8 +18,8 @@ from core.text import hash_text
 from documents.models import Artifact
 from indexing.kinds.registry import awaited_artifacts
 from indexing.lifecycle import pause_build
-from indexing.models import IndexBuild, lease_end
-from indexing.throughput import LANGUAGE_MODEL, note_throughput
+from indexing.models import IndexBuild, lease_expiry
+from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries.models import Annotation, Spending, Summary, Writing
 from summaries.services.rows import (
     KINDS_OF,
@@ -141,7 +141,7 @@ def _claim(build: IndexBuild, model: type[Writing], limit: int) -> _WritingClaim
             suspects = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
             ids = list(suspects.values_list("pk", flat=True))
         model._default_manager.filter(pk__in=ids).update(
-            attempts=F("attempts") + 1, lease_token=token, leased_until=lease_end(LEASE_SECONDS)
+            attempts=F("attempts") + 1, lease_token=token, leased_until=lease_expiry(LEASE_SECONDS)
         )
     held = model._default_manager.filter(lease_token=token)
     inputs = ["artifact", "page"] if model is Summary else ["artifact"]
@@ -166,7 +166,7 @@ def _write_claim(
             if is_stopped := should_stop():
                 break
         if call_count:
-            note_throughput(LANGUAGE_MODEL, call_count, time.monotonic() - started)
+            add_throughput_sample(LANGUAGE_MODEL_CALLS, call_count, time.monotonic() - started)
     except StrataError as error:
         outage = error
     except Exception as error:

@@ -11,7 +11,7 @@ from documents.exceptions import ContentConflict
 from documents.models import Artifact, PendingRevision
 from indexing import revisions
 from indexing.models import Node
-from indexing.revisions import shows_revision
+from indexing.revisions import is_revision_visible
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.concepts.conftest import INDEX, sync_entities
@@ -48,13 +48,13 @@ class TestCreateConcept:
         announced = []
         monkeypatch.setattr(revisions, "emit_event", lambda *event: announced.append(event))
         document = give(TEXT, index=INDEX)
-        before = shows_revision(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
+        before = is_revision_visible(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
 
         sync_entities(knowledge, heron, document)
-        revisions.resolve_changes()
+        revisions.complete_visible_revisions()
 
         assert not before
-        assert shows_revision(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
+        assert is_revision_visible(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
         assert not PendingRevision.objects.exists()
         assert [event[1]["artifact_id"] for event in announced] == [str(document.pk)]
 

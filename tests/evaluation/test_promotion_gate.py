@@ -8,7 +8,7 @@ from evaluation import promotion_gate
 from evaluation.build_comparison import BuildComparison, measure_build_difference
 from evaluation.promotion_gate import decide_promotion
 from indexing import embedding
-from indexing.lifecycle import ask_promotion, cancel_build, pause_build, promote_build
+from indexing.lifecycle import cancel_build, pause_build, promote_build, request_promotion
 from indexing.models import IndexBuild, Node
 from summaries.models import Summary, Writing
 from tests.factories import give, sync
@@ -98,7 +98,7 @@ class TestPromoteAsked:
         decide_promotion(beside)
         golden.rename(golden.with_name("other"))
 
-        ask_promotion(beside)
+        request_promotion(beside)
         decide_promotion(beside)
 
         assert now_live() == beside
@@ -150,7 +150,7 @@ class TestPromoteAsked:
         beside = begin(live)
         decide_promotion(beside)
 
-        ask_promotion(live)
+        request_promotion(live)
 
         assert decide_promotion(live)
         assert now_live() == live
@@ -172,7 +172,7 @@ class TestAForcedPromotion:
         beside = begin(live, **BLIND)
         decide_promotion(beside)
 
-        ask_promotion(beside, is_forced=True)
+        request_promotion(beside, is_forced=True)
 
         assert decide_promotion(beside)
         assert now_live() == beside
@@ -181,7 +181,7 @@ class TestAForcedPromotion:
     def test_does_not_wait_until_the_build_is_whole_or_goes_on(self, live):
         beside = begin(live, is_synced=False)
         pause_build(beside)
-        ask_promotion(beside, is_forced=True)
+        request_promotion(beside, is_forced=True)
 
         assert decide_promotion(beside)
 

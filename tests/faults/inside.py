@@ -16,7 +16,7 @@ from access.models import ApiKey
 from documents.models import Artifact
 from indexing.models import IndexBuild, Node
 from indexing.tasks import enqueue_reconciliation
-from indexing.verification import Report, verify_build
+from indexing.verification import VerificationReport, verify_build
 
 PERIODIC_TASKS = 12  # after which everything must be sound: a document may need one for each stage
 LONG_AGO = timezone.timedelta(days=1)
@@ -74,7 +74,7 @@ class Inside:
         """Send what beat sends each minute."""
         enqueue_reconciliation()
 
-    def sync(self, index: str = "plain") -> Report:
+    def sync(self, index: str = "plain") -> VerificationReport:
         """What the reconciliation makes of it, all messages lost but its own: sound, or the last
         report."""
         self.messages.lose_all()

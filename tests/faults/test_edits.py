@@ -31,7 +31,7 @@ class Version:
 @dataclass
 class Reading:
     name: str
-    asked_at: float
+    requested_at: float
     answered_at: float
     answer: httpx.Response
 
@@ -66,10 +66,10 @@ class History:
         while not self.is_over.is_set():
             name = chance.choice([*self.versions])
             mode = chance.choice(["sparse", "hybrid"])
-            asked_at = time.monotonic()
+            requested_at = time.monotonic()
             sought = {"index": "plain", "query": f"the {name}", "mode": mode, "limit": 100}
             answer = self.owner.service.api.post("search/pages", json=sought)
-            self.readings.append(Reading(name, asked_at, time.monotonic(), answer))
+            self.readings.append(Reading(name, requested_at, time.monotonic(), answer))
 
     def judge(self, reading: Reading) -> None:
         if reading.answer.status_code == 503:
@@ -81,7 +81,7 @@ class History:
         current = [
             version.text
             for version, end in zip(known, replaced_at, strict=True)
-            if end >= reading.asked_at
+            if end >= reading.requested_at
         ]
         for hit in reading.hits:
             assert current != [None], f"a deleted document is found: {hit}"
@@ -89,7 +89,10 @@ class History:
                 assert any(text is not None and hit["text"] in text for text in current), hit
             else:
                 assert any(hit["text"] in (version.text or "") for version in known), hit
-        if None not in current and self.shown_at.get(reading.name, float("inf")) < reading.asked_at:
+        if (
+            None not in current
+            and self.shown_at.get(reading.name, float("inf")) < reading.requested_at
+        ):
             assert reading.hits, f"{reading.name} is not found: {reading.answer.text}"
 
 

@@ -27,7 +27,7 @@ class TestAServiceKilledWhileItRegenerates:
             service.await_death()
             with sqlite3.connect(tmp_path / "strata.sqlite3") as database:
                 found = database.execute(
-                    "SELECT done_count, node_count, state FROM indexing_regeneration"
+                    "SELECT done_count, due_node_count, state FROM indexing_regeneration"
                 ).fetchone()
             database.close()
             assert found == (DEADLY - 1, DEADLY - 1, "running")

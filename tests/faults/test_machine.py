@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 
 from documents.models import PendingRevision
 from indexing import embedding, lifecycle
-from indexing.exceptions import BuildNotThere, BuildUnfinished
+from indexing.exceptions import BuildUnfinished, WrongBuildState
 from indexing.models import IndexBuild
 from indexing.verification import verify_build
 from tests.faults.counts import IS_LONG, note, times
@@ -125,7 +125,7 @@ class Service(RuleBasedStateMachine):
     @rule(recipe=st.sampled_from(RECIPES), is_hasty=st.booleans(), fault=faults)
     def begin_build(self, recipe: str, is_hasty: bool, fault: Any) -> None:
         self.spec_file.write_text(recipe, encoding="utf-8")
-        self.attempt(lambda: lifecycle.begin_build("plain"), fault)
+        self.attempt(lambda: lifecycle.apply_spec("plain"), fault)
         if is_hasty:
             self.promote(fault=None)
 
@@ -138,12 +138,12 @@ class Service(RuleBasedStateMachine):
     @rule(fault=faults)
     def roll_back(self, fault: Any) -> None:
         self.shown.clear()  # the kept build may not show yet what came since
-        self.attempt(lambda: lifecycle.roll_back("plain"), fault)
+        self.attempt(lambda: lifecycle.roll_back_index("plain"), fault)
 
     @rule(fault=faults)
     def prune(self, fault: Any) -> None:
         self.attempt(lambda: lifecycle.prune_builds("plain"), fault)
-        self.attempt(lambda: lifecycle.remove_retired(grace_seconds=0), fault)
+        self.attempt(lambda: lifecycle.remove_retired_builds(grace_seconds=0), fault)
 
     # --- What becomes of messages, leases and processes --------------------------------------
 
@@ -193,7 +193,7 @@ class Service(RuleBasedStateMachine):
         """Once faults end, everything is as it should be, without anyone's help."""
         report = self.inside.sync()
         self.owner.compare(report.as_json())
-        for build in IndexBuild.objects.receiving().filter(index="plain"):
+        for build in IndexBuild.objects.not_retired().filter(index="plain"):
             assert verify_build(build).is_sound, build
         assert not PendingRevision.objects.exists()
         for name, text in self.owner.texts.items():
@@ -239,7 +239,7 @@ class Service(RuleBasedStateMachine):
 
 
 def _is_done(deed: Callable[[], Any]) -> bool:
-    with suppress(BuildNotThere, BuildUnfinished):  # an answer like any other
+    with suppress(WrongBuildState, BuildUnfinished):  # an answer like any other
         deed()
     return True
 

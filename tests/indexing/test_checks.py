@@ -1,6 +1,6 @@
 import pytest
 
-from indexing.checks import check_lease, check_unconfirmed_seconds
+from indexing.checks import check_lease_seconds, check_unconfirmed_seconds
 
 
 class TestCheckLease:
@@ -11,7 +11,7 @@ class TestCheckLease:
     def test_wants_a_batch_to_fit_into_it(self, settings, seconds, batch, ids):
         settings.STRATA_LEASE_SECONDS, settings.STRATA_SYNC_BATCH = seconds, batch
 
-        assert [error.id for error in check_lease()] == ids
+        assert [error.id for error in check_lease_seconds()] == ids
 
 
 class TestCheckUnconfirmedSeconds:

@@ -3,7 +3,7 @@ import pytest
 from documents.models import Artifact
 from indexing import embedding
 from indexing.estimates import estimate_build
-from indexing.lifecycle import begin_build
+from indexing.lifecycle import apply_spec
 from indexing.models import IndexBuild, Node, Throughput
 from indexing.spec import IndexSpec
 from tests.factories import give, sync
@@ -52,7 +52,7 @@ class TestEstimateBuild:
         estimate = estimate_build("plain").kinds["chunk"]
         embedder.embedded.clear()
 
-        begun = begin_build("plain")
+        begun = apply_spec("plain")
         sync(begun, *Artifact.objects.all())
 
         begun.refresh_from_db()
@@ -69,7 +69,7 @@ class TestEstimateBuild:
         assert kinds["page_summary"].rebuilt == 2
 
     def test_scales_a_sample_up(self, specs, indexed, monkeypatch):
-        monkeypatch.setattr("indexing.estimates.SAMPLE", 1)
+        monkeypatch.setattr("indexing.estimates.SAMPLE_SIZE", 1)
         specs("chunks: {context: []}\n")
 
         estimate = estimate_build("plain")

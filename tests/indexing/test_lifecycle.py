@@ -7,9 +7,9 @@ from core.exceptions import UnknownIndex
 from documents.models import Artifact
 from documents.services import remove_artifact
 from indexing import lifecycle
-from indexing.exceptions import BuildNotThere, BuildUnfinished
+from indexing.exceptions import BuildUnfinished, WrongBuildState
 from indexing.models import Index, IndexBuild, Node
-from indexing.removal import remove_points
+from indexing.removal import remove_artifact_points
 from indexing.verification import verify_build
 from tests.factories import give, sync
 
@@ -24,7 +24,7 @@ def beside(specs, build) -> IndexBuild:
     """A whole build of shorter chunks beside the live one, which holds a document."""
     sync(build, give())
     specs(SHORTER)
-    beside = lifecycle.begin_build("plain")
+    beside = lifecycle.apply_spec("plain")
     sync(beside, *Artifact.objects.all())
     return beside
 
@@ -42,7 +42,7 @@ class TestBeginBuild:
         give()
         specs(SHORTER)
 
-        begun = lifecycle.begin_build("plain")
+        begun = lifecycle.apply_spec("plain")
 
         assert (begun.number, begun.state) == (build.number + 1, State.BUILDING)
         assert begun.spec.chunks.strategies[0].max_chars == 60
@@ -51,7 +51,7 @@ class TestBeginBuild:
     def test_takes_over_what_is_not_stored(self, specs, build):
         specs("title: Other words\nsearch: {rrf_k: 3}\n")
 
-        returned = lifecycle.begin_build("plain")
+        returned = lifecycle.apply_spec("plain")
 
         assert returned == build
         assert live().spec.search.rrf_k == 3
@@ -59,26 +59,26 @@ class TestBeginBuild:
 
     def test_goes_on_with_the_build_of_this_recipe(self, specs, build):
         specs(SHORTER)
-        begun = lifecycle.begin_build("plain", max_calls=3)
+        begun = lifecycle.apply_spec("plain", max_calls=3)
         lifecycle.pause_build(begun)
 
-        again = lifecycle.begin_build("plain", max_calls=7)
+        again = lifecycle.apply_spec("plain", max_calls=7)
 
         assert (again.pk, again.max_calls, again.paused_at) == (begun.pk, 7, None)
 
     def test_gives_up_the_build_of_a_recipe_written_over(self, specs, build):
         specs(SHORTER)
-        first = lifecycle.begin_build("plain")
+        first = lifecycle.apply_spec("plain")
         specs("chunks: {strategies: [{name: sentence, max_chars: 90}]}\n")
 
-        second = lifecycle.begin_build("plain")
+        second = lifecycle.apply_spec("plain")
 
         assert state_of(first) == State.RETIRED
         assert (second.number, second.state) == (first.number + 1, State.BUILDING)
 
     def test_refuses_an_index_without_a_spec(self, specs):
         with pytest.raises(UnknownIndex):
-            lifecycle.begin_build("nothing")
+            lifecycle.apply_spec("nothing")
 
 
 class TestVectorsOfAnotherBuild:
@@ -86,7 +86,7 @@ class TestVectorsOfAnotherBuild:
         sync(build, give())
         embedder.embedded.clear()
         specs("sparse: {language: none}\n")
-        begun = lifecycle.begin_build("plain")
+        begun = lifecycle.apply_spec("plain")
 
         sync(begun, *Artifact.objects.all())
 
@@ -106,7 +106,7 @@ class TestVectorsOfAnotherBuild:
         artifact = give("One heron. Two herons.", title="Birds")
         sync(build, artifact)
         specs("chunks: {context: []}\n")
-        begun = lifecycle.begin_build("plain")
+        begun = lifecycle.apply_spec("plain")
 
         sync(begun, artifact)
 
@@ -119,7 +119,7 @@ class TestVectorsOfAnotherBuild:
             changed = {point.id: {**point.payload, "text": "Other."} for point in batch}
             store.replace_payloads(build.collection("chunk"), changed)
         specs("sparse: {language: none}\n")
-        begun = lifecycle.begin_build("plain")
+        begun = lifecycle.apply_spec("plain")
 
         sync(begun, *Artifact.objects.all())
 
@@ -149,7 +149,7 @@ class TestPromoteBuild:
     def test_is_refused_while_something_is_missing(self, specs, build):
         sync(build, give())
         specs(SHORTER)
-        begun = lifecycle.begin_build("plain")
+        begun = lifecycle.apply_spec("plain")
 
         with pytest.raises(BuildUnfinished, match="1 documents"):
             lifecycle.promote_build(begun)
@@ -169,7 +169,7 @@ class TestPromoteBuild:
         edited = give("Another text altogether.", external_id="notes")
         Artifact.objects.filter(pk=edited.pk).update(state=state)
         specs(SHORTER)
-        begun = lifecycle.begin_build("plain")
+        begun = lifecycle.apply_spec("plain")
 
         with pytest.raises(BuildUnfinished, match="1 documents"):
             lifecycle.promote_build(begun)
@@ -180,7 +180,7 @@ class TestPromoteBuild:
         sync(build, give())
         Artifact.objects.update(state=Artifact.State.FAILED)
         specs(SHORTER)
-        begun = lifecycle.begin_build("plain")
+        begun = lifecycle.apply_spec("plain")
 
         lifecycle.promote_build(begun)
 
@@ -189,7 +189,7 @@ class TestPromoteBuild:
     def test_can_be_forced(self, specs, build):
         sync(build, give())
         specs(SHORTER)
-        begun = lifecycle.begin_build("plain")
+        begun = lifecycle.apply_spec("plain")
 
         lifecycle.promote_build(begun, is_forced=True)
 
@@ -198,7 +198,7 @@ class TestPromoteBuild:
     def test_gives_up_what_was_kept_before(self, beside, build, specs):
         lifecycle.promote_build(beside)
         specs("chunks: {strategies: [{name: sentence, max_chars: 90}]}\n")
-        third = lifecycle.begin_build("plain")
+        third = lifecycle.apply_spec("plain")
         sync(third, *Artifact.objects.all())
 
         lifecycle.promote_build(third)
@@ -210,7 +210,7 @@ class TestPromoteBuild:
     def test_refuses_what_was_given_up(self, beside):
         lifecycle.cancel_build(beside)
 
-        with pytest.raises(BuildNotThere):
+        with pytest.raises(WrongBuildState):
             lifecycle.promote_build(beside)
 
 
@@ -221,7 +221,7 @@ class TestRollBack:
         sync(build, late)
         sync(beside, late)
 
-        returned = lifecycle.roll_back("plain")
+        returned = lifecycle.roll_back_index("plain")
 
         assert (returned, live()) == (build, build)
         assert state_of(beside) == State.STANDBY
@@ -229,38 +229,38 @@ class TestRollBack:
         assert verify_build(live()).is_sound
 
     def test_says_when_there_is_nothing_to_go_back_to(self, build):
-        with pytest.raises(BuildNotThere, match="No build of plain is kept"):
-            lifecycle.roll_back("plain")
+        with pytest.raises(WrongBuildState, match="No build of plain is kept"):
+            lifecycle.roll_back_index("plain")
 
 
 class TestPauseBuild:
     def test_leaves_it_out_of_the_work(self, beside):
         lifecycle.pause_build(beside, "Lunch.")
 
-        assert beside not in IndexBuild.objects.working()
-        assert beside in IndexBuild.objects.receiving()
+        assert beside not in IndexBuild.objects.not_paused()
+        assert beside in IndexBuild.objects.not_retired()
 
     def test_ends_with_resuming(self, beside):
         lifecycle.pause_build(beside)
 
         lifecycle.resume_build(beside)
 
-        assert beside in IndexBuild.objects.working()
+        assert beside in IndexBuild.objects.not_paused()
 
     def test_is_refused_for_the_live_build(self, build):
-        with pytest.raises(BuildNotThere):
+        with pytest.raises(WrongBuildState):
             lifecycle.pause_build(build)
 
     def test_comes_by_itself_when_the_time_is_up(self, specs, build):
         specs(SHORTER)
-        begun = lifecycle.begin_build("plain", max_minutes=5)
+        begun = lifecycle.apply_spec("plain", max_minutes=5)
         IndexBuild.objects.filter(pk=begun.pk).update(
             deadline_at=timezone.now() - timedelta(seconds=1)
         )
 
-        lifecycle.pause_overdue()
+        lifecycle.pause_overdue_builds()
 
-        assert begun not in IndexBuild.objects.working()
+        assert begun not in IndexBuild.objects.not_paused()
         assert "minutes" in IndexBuild.objects.get(pk=begun.pk).pause_reason
 
 
@@ -282,7 +282,7 @@ class TestRemoveRetired:
         lifecycle.promote_build(beside)
         lifecycle.prune_builds()
 
-        removed = lifecycle.remove_retired(grace_seconds=0)
+        removed = lifecycle.remove_retired_builds(grace_seconds=0)
 
         assert removed == 1
         assert not store.has_collection(build.collection("chunk"))
@@ -294,26 +294,26 @@ class TestRemoveRetired:
         lifecycle.promote_build(beside)
         lifecycle.prune_builds()
 
-        assert lifecycle.remove_retired(grace_seconds=60) == 0
+        assert lifecycle.remove_retired_builds(grace_seconds=60) == 0
         assert store.has_collection(build.collection("chunk"))
 
     def test_removes_what_a_late_worker_wrote_once_more(self, beside, build, store):
         lifecycle.promote_build(beside)
         lifecycle.prune_builds()
-        lifecycle.remove_retired(grace_seconds=0)
+        lifecycle.remove_retired_builds(grace_seconds=0)
         from indexing.services import ensure_collection
 
         ensure_collection(build, "chunk")
 
-        lifecycle.remove_retired(grace_seconds=0)
+        lifecycle.remove_retired_builds(grace_seconds=0)
 
         assert not store.has_collection(build.collection("chunk"))
 
     def test_never_deals_the_number_out_again(self, beside, build, specs):
         lifecycle.cancel_build(beside)
-        lifecycle.remove_retired(grace_seconds=0)
+        lifecycle.remove_retired_builds(grace_seconds=0)
 
-        assert Index.objects.get(name="plain").next_number() == beside.number + 1
+        assert Index.objects.get(name="plain").next_build_number() == beside.number + 1
 
 
 class TestADeletion:
@@ -322,7 +322,7 @@ class TestADeletion:
         artifact_id = artifact.pk
         remove_artifact(artifact_id)
 
-        assert remove_points(artifact_id, "plain") == {
+        assert remove_artifact_points(artifact_id, "plain") == {
             build.collection("chunk"): 0,
             beside.collection("chunk"): 0,
         }

@@ -10,14 +10,14 @@ from indexing import regeneration as regenerating
 from indexing.exceptions import EmbeddingUnavailable, UnknownRegeneration
 from indexing.models import IndexBuild, Node, Regeneration
 from indexing.regeneration import (
-    Due,
+    DueWork,
     begin_regeneration,
     cancel_regeneration,
     claim_regeneration,
     get_regeneration,
+    get_regeneration_progress,
     job,
-    regenerate_slice,
-    regeneration_progress,
+    regenerate_next_artifacts,
     release_regeneration,
     scope,
 )
@@ -33,11 +33,11 @@ pytestmark = pytest.mark.django_db
 TYPES = ["chunk", "compound", "concept", "image", "question", "summary", "vocabulary"]
 
 
-def go_through(row: Regeneration, due: Due | None = None) -> Regeneration:
+def go_through(row: Regeneration, due: DueWork | None = None) -> Regeneration:
     """As one worker does that nothing stops."""
     claimed = claim_regeneration(row.pk)
     assert claimed is not None
-    while regenerate_slice(claimed, due or Due()):
+    while regenerate_next_artifacts(claimed, due or DueWork()):
         pass
     row.refresh_from_db()
     return row
@@ -106,7 +106,7 @@ class TestBeginRegeneration:
         assert "plain" in raised.value.allowed
 
     def test_takes_so_many_named_artifacts_and_no_more(self, build, monkeypatch):
-        monkeypatch.setattr("indexing.regeneration.asking.MAX_ARTIFACTS", 2)
+        monkeypatch.setattr("indexing.regeneration.requests.MAX_NAMED_ARTIFACTS", 2)
         begin_regeneration(["chunk"], artifact_ids=[uuid4(), uuid4()])
 
         with pytest.raises(InvalidInput, match="3 artifacts"):
@@ -120,7 +120,12 @@ class TestRegenerateChunks:
         row = go_through(begin_regeneration(["chunk"], index="plain"))
         sync_all(build)
 
-        assert (row.state, row.done_count, row.made_count, row.node_count) == ("done", 3, 3, 3)
+        assert (row.state, row.done_count, row.due_artifact_count, row.due_node_count) == (
+            "done",
+            3,
+            3,
+            3,
+        )
         assert row.finished_at is not None
         assert len(embedder.embedded) == 3
         assert not Node.objects.exclude(state=Node.State.SYNCED).exists()
@@ -142,7 +147,7 @@ class TestRegenerateChunks:
         sync(second, *three)
         Node.objects.filter(build=build, artifact=three[0]).update(build=third)
         embedder.embedded.clear()
-        due = Due()
+        due = DueWork()
 
         go_through(begin_regeneration(["chunk"]), due)
         sync_all(build)
@@ -167,10 +172,10 @@ class TestRegenerateChunks:
         assert (row.state, row.done_count) == ("done", 0)
 
     def test_passes_over_what_was_removed_meanwhile(self, three, build, monkeypatch):
-        monkeypatch.setattr(scope, "SLICE", 1)
+        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", 1)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
-        regenerate_slice(claimed, Due())
+        regenerate_next_artifacts(claimed, DueWork())
         three[1].delete()
         release_regeneration(claimed)
 
@@ -188,7 +193,7 @@ class TestLimitAndOffset:
     def test_count_artifacts_in_the_order_of_their_ids(
         self, three, build, monkeypatch, limit, offset, meant, slice_size
     ):
-        monkeypatch.setattr(scope, "SLICE", slice_size)
+        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", slice_size)
 
         row = go_through(begin_regeneration(["chunk"], limit=limit, offset=offset))
 
@@ -211,8 +216,8 @@ class TestRegenerateSummaries:
         row = go_through(begin_regeneration(["summary"], index="wide"))
 
         due = Summary.objects.filter(state="due", is_cache_bypassed=True)
-        assert row.text_count == due.count() == Summary.objects.count() == 2
-        assert row.node_count == 2
+        assert row.due_text_count == due.count() == Summary.objects.count() == 2
+        assert row.due_node_count == 2
         pending = Node.objects.filter(state="pending").values_list("kind", flat=True)
         assert set(pending) == {"page_summary", "artifact_summary"}
         assert not Annotation.objects.filter(state="due").exists()
@@ -240,8 +245,8 @@ class TestRegenerateSummaries:
 
         row = go_through(begin_regeneration(["summary"], index="wide"))
 
-        assert row.text_count == 0
-        assert row.made_count == 0
+        assert row.due_text_count == 0
+        assert row.due_artifact_count == 0
 
 
 class TestRegenerateQuestions:
@@ -250,10 +255,10 @@ class TestRegenerateQuestions:
 
         row = go_through(begin_regeneration(["question"], index="wide"))
 
-        assert row.text_count == Annotation.objects.filter(state="due").count() > 0
+        assert row.due_text_count == Annotation.objects.filter(state="due").count() > 0
         pending = Node.objects.filter(state="pending")
         assert set(pending.values_list("kind", flat=True)) == {"question"}
-        assert row.node_count == pending.count() == Node.objects.filter(kind="question").count()
+        assert row.due_node_count == pending.count() == Node.objects.filter(kind="question").count()
         assert not Summary.objects.filter(state="due").exists()
 
 
@@ -266,7 +271,12 @@ class TestOnlyMissing:
 
         row = self.begin()
 
-        assert (row.state, row.done_count, row.made_count, row.node_count) == ("done", 3, 0, 0)
+        assert (row.state, row.done_count, row.due_artifact_count, row.due_node_count) == (
+            "done",
+            3,
+            0,
+            0,
+        )
         assert due_artifacts() == set()
 
     def test_plans_what_has_no_nodes(self, three, build):
@@ -275,7 +285,7 @@ class TestOnlyMissing:
         row = self.begin()
 
         assert due_artifacts() == {three[1].pk}
-        assert (row.made_count, row.node_count) == (1, 1)
+        assert (row.due_artifact_count, row.due_node_count) == (1, 1)
 
     def test_tries_failed_nodes_again(self, three, build):
         failed = Node.objects.filter(artifact=three[2])
@@ -298,14 +308,14 @@ class TestOnlyMissing:
         row = self.begin()
         sync_all(build)
 
-        assert (row.made_count, row.node_count) == (1, 1)
+        assert (row.due_artifact_count, row.due_node_count) == (1, 1)
         assert len(embedder.embedded) == 1
         points = get_store().retrieve(build.collection("chunk"), [lost.point_id])
         assert points[lost.point_id].payload["text"] == lost.text
 
     def test_looks_at_every_node_however_many(self, build, monkeypatch):
-        monkeypatch.setattr(scope, "ROWS_AT_ONCE", 2)
-        monkeypatch.setattr(job, "ROWS_AT_ONCE", 2)
+        monkeypatch.setattr(scope, "POINTS_PER_REQUEST", 2)
+        monkeypatch.setattr(job, "POINTS_PER_REQUEST", 2)
         text = "\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(7))
         sync(build, give(text))
         assert Node.objects.count() > 4
@@ -313,8 +323,8 @@ class TestOnlyMissing:
 
         row = self.begin()
 
-        assert row.node_count == Node.objects.filter(state="pending").count()
-        assert row.node_count == Node.objects.count()
+        assert row.due_node_count == Node.objects.filter(state="pending").count()
+        assert row.due_node_count == Node.objects.count()
 
     def test_has_texts_tried_again_that_were_refused_and_no_others(self, wide):
         refused, written = give("One heron waits.", index="wide"), give("A ledger.", index="wide")
@@ -324,8 +334,8 @@ class TestOnlyMissing:
 
         row = self.begin(("all",), index="wide")
 
-        assert row.made_count == 1
-        assert row.text_count == 2
+        assert row.due_artifact_count == 1
+        assert row.due_text_count == 2
         assert set(Annotation.objects.filter(state="due").values_list("artifact")) == {
             (refused.pk,)
         }
@@ -340,7 +350,7 @@ class TestStale:
     def test_leaves_alone_what_has_not_changed(self, three, build):
         row = self.begin()
 
-        assert (row.done_count, row.made_count) == (3, 0)
+        assert (row.done_count, row.due_artifact_count) == (3, 0)
 
     @pytest.mark.parametrize("name", ["text_hash", "source_hash"])
     def test_cures_rows_from_before_hashing_without_embedding_them(
@@ -353,7 +363,7 @@ class TestStale:
         row = self.begin()
         sync_all(build)
 
-        assert row.made_count == 1
+        assert row.due_artifact_count == 1
         cured = Node.objects.get(artifact=three[0])
         assert getattr(cured, name) == getattr(hashes, name) is not None
         assert embedder.embedded == []
@@ -372,7 +382,7 @@ class TestStale:
         row = self.begin()
 
         assert due_artifacts() == {three[1].pk}
-        assert row.made_count == 1
+        assert row.due_artifact_count == 1
         assert Node.objects.get(state="pending").text == "The stork waits."
 
     def test_finds_sources_that_were_never_hashed(self, three, build):
@@ -396,7 +406,7 @@ class TestStale:
 
         row = self.begin(("all",), index="wide")
 
-        assert (row.made_count, row.text_count) == (0, 0)
+        assert (row.due_artifact_count, row.due_text_count) == (0, 0)
 
     def test_adds_to_what_is_missing_where_both_are_asked_for(self, three, build):
         Node.objects.filter(artifact=three[0]).update(source_hash=None)
@@ -455,7 +465,7 @@ class TestResuming:
         monkeypatch.setattr(job, "_advance", die)
         claimed = claim_regeneration(row.pk)
         with pytest.raises(SystemExit):
-            regenerate_slice(claimed, Due())
+            regenerate_next_artifacts(claimed, DueWork())
         monkeypatch.setattr(job, "_advance", advance)
         regenerating.release_leases()
         sync_all(build)
@@ -466,21 +476,26 @@ class TestResuming:
         go_through(row)
         sync_all(build)
 
-        assert (row.state, row.done_count, row.made_count, row.node_count) == ("done", 3, 3, 3)
+        assert (row.state, row.done_count, row.due_artifact_count, row.due_node_count) == (
+            "done",
+            3,
+            3,
+            3,
+        )
         assert len(embedder.embedded) == 6
 
     def test_lets_no_worker_write_that_was_overtaken(self, three, build, monkeypatch):
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
-        embed_again = job.embed_again
+        embed_again = job.reembed_nodes
 
         def overtake(nodes):
             Regeneration.objects.update(lease_token=uuid4())
             return embed_again(nodes)
 
-        monkeypatch.setattr(job, "embed_again", overtake)
+        monkeypatch.setattr(job, "reembed_nodes", overtake)
 
-        assert not regenerate_slice(claimed, Due())
+        assert not regenerate_next_artifacts(claimed, DueWork())
 
         assert due_artifacts() == set()
         assert Regeneration.objects.get().done_count == 0
@@ -496,19 +511,19 @@ class TestResuming:
             for _ in range(9):
                 claimed = claim_regeneration(row.pk)
                 with pytest.raises(EmbeddingUnavailable):
-                    regenerate_slice(claimed, Due())
+                    regenerate_next_artifacts(claimed, DueWork())
         row.refresh_from_db()
         assert (row.state, row.last_error, row.attempts) == ("running", "The model is away.", 0)
 
         go_through(row)
 
-        assert (row.state, row.last_error, row.made_count) == ("done", "", 3)
+        assert (row.state, row.last_error, row.due_artifact_count) == ("done", "", 3)
 
     def test_stops_between_two_artifacts_when_asked_to(self, three, build):
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
 
-        assert regenerate_slice(claimed, Due(), should_stop=lambda: True)
+        assert regenerate_next_artifacts(claimed, DueWork(), should_stop=lambda: True)
 
         row.refresh_from_db()
         assert row.done_count == 1
@@ -532,11 +547,16 @@ class TestPoison:
         for _ in range(settings.STRATA_MAX_ATTEMPTS):
             claimed = claim_regeneration(row.pk)
             with pytest.raises(ZeroDivisionError):
-                regenerate_slice(claimed, Due())
+                regenerate_next_artifacts(claimed, DueWork())
         go_through(row)
 
         assert tries.count(poison) == settings.STRATA_MAX_ATTEMPTS
-        assert (row.state, row.done_count, row.made_count, row.failed_count) == ("failed", 3, 2, 1)
+        assert (row.state, row.done_count, row.due_artifact_count, row.failed_count) == (
+            "failed",
+            3,
+            2,
+            1,
+        )
         assert row.last_error == "ZeroDivisionError: Nobody thought of this."
         assert due_artifacts() == {three[0].pk, three[2].pk}
 
@@ -548,20 +568,20 @@ class TestPoison:
 
         go_through(row)
 
-        assert (row.failed_count, row.made_count) == (1, 2)
+        assert (row.failed_count, row.due_artifact_count) == (1, 2)
         assert row.last_error == "Its worker died at each attempt."
 
 
 class TestCancelRegeneration:
     def test_makes_nothing_more_due(self, three, build, monkeypatch):
-        monkeypatch.setattr(scope, "SLICE", 1)
+        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", 1)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
-        regenerate_slice(claimed, Due())
+        regenerate_next_artifacts(claimed, DueWork())
 
         cancel_regeneration(row)
 
-        assert not regenerate_slice(claimed, Due())
+        assert not regenerate_next_artifacts(claimed, DueWork())
         assert claim_regeneration(row.pk) is None
         assert due_artifacts() == {three[0].pk}
         assert (row.state, row.done_count) == ("cancelled", 1)
@@ -570,15 +590,15 @@ class TestCancelRegeneration:
     def test_undoes_the_artifact_under_way(self, three, build, monkeypatch):
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
-        embed_again = job.embed_again
+        embed_again = job.reembed_nodes
 
         def cancel_before(nodes):
             cancel_regeneration(row)
             return embed_again(nodes)
 
-        monkeypatch.setattr(job, "embed_again", cancel_before)
+        monkeypatch.setattr(job, "reembed_nodes", cancel_before)
 
-        assert not regenerate_slice(claimed, Due())
+        assert not regenerate_next_artifacts(claimed, DueWork())
 
         assert Regeneration.objects.get().done_count == 0
 
@@ -600,15 +620,15 @@ class TestRegenerationProgress:
     def test_counts_what_is_still_to_be_synced_of_what_was_gone_through(
         self, three, build, monkeypatch
     ):
-        monkeypatch.setattr(scope, "SLICE", 2)
+        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", 2)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
-        regenerate_slice(claimed, Due())
+        regenerate_next_artifacts(claimed, DueWork())
         Node.objects.filter(artifact=three[1]).update(state="failed")
         Node.objects.filter(artifact=three[2]).update(state="pending")
         Regeneration.objects.update(started_at=F("started_at") - timezone.timedelta(seconds=20))
 
-        progress = regeneration_progress(get_regeneration(row.pk))
+        progress = get_regeneration_progress(get_regeneration(row.pk))
 
         assert (progress.pending_count, progress.failed_count) == (1, 1)
         assert progress.artifacts_per_second == pytest.approx(0.1, rel=0.2)
@@ -620,17 +640,17 @@ class TestRegenerationProgress:
         go_through(row)
         Node.objects.filter(artifact=three[1]).update(state="pending")
 
-        assert regeneration_progress(row).pending_count == 2
+        assert get_regeneration_progress(row).pending_count == 2
 
     def test_is_synced_once_nothing_of_it_is_pending(self, three, build):
         row = go_through(begin_regeneration(["chunk"], limit=2))
-        assert not regeneration_progress(row).is_synced
+        assert not get_regeneration_progress(row).is_synced
 
         sync_all(build)
         Node.objects.filter(artifact=three[2]).update(state="pending")  # none of its own
 
-        assert regeneration_progress(row).is_synced
-        assert regeneration_progress(row).eta_seconds is None
+        assert get_regeneration_progress(row).is_synced
+        assert get_regeneration_progress(row).eta_seconds is None
 
     def test_waits_for_texts_that_are_to_be_written(self, wide):
         artifact = give(index="wide")
@@ -638,24 +658,26 @@ class TestRegenerationProgress:
         row = go_through(begin_regeneration(["summary"], index="wide"))
         sync_all(wide)
 
-        assert regeneration_progress(row).awaited_count == 1
-        assert not regeneration_progress(row).is_synced
+        assert get_regeneration_progress(row).awaited_count == 1
+        assert not get_regeneration_progress(row).is_synced
         Summary.objects.of_pages().update(state="failed")
         Summary.objects.of_artifacts().update(state="written")
-        assert regeneration_progress(row).is_synced
-        assert regeneration_progress(row).refused_count == 1
+        assert get_regeneration_progress(row).is_synced
+        assert get_regeneration_progress(row).refused_count == 1
 
     def test_says_what_holds_it_up(self, three, build):
         row = begin_regeneration(["chunk"], index="plain")
         Regeneration.objects.update(last_error="The model is away.")
-        assert regeneration_progress(get_regeneration(row.pk)).problem == "The model is away."
+        assert get_regeneration_progress(get_regeneration(row.pk)).problem == "The model is away."
         Regeneration.objects.update(last_error="")
         IndexBuild.objects.filter(pk=build.pk).update(problem="The store is away.")
-        assert regeneration_progress(get_regeneration(row.pk)).problem == ""  # nothing waits yet
+        assert (
+            get_regeneration_progress(get_regeneration(row.pk)).problem == ""
+        )  # nothing waits yet
 
         go_through(row)
 
-        assert regeneration_progress(row).problem == "The store is away."
+        assert get_regeneration_progress(row).problem == "The store is away."
 
     def test_leaves_out_builds_that_are_paused(self, three, build):
         second = IndexBuild.objects.create(
@@ -665,12 +687,12 @@ class TestRegenerationProgress:
         row = go_through(begin_regeneration(["chunk"]))
         assert Node.objects.filter(build=second, state="pending").count() == 3
 
-        assert regeneration_progress(row).pending_count == 3
+        assert get_regeneration_progress(row).pending_count == 3
 
     def test_is_told_as_json(self, three, build):
         row = go_through(begin_regeneration(["chunk"], index="plain", limit=2))
 
-        told = regeneration_progress(row).as_json()
+        told = get_regeneration_progress(row).as_json()
 
         assert told["artifacts"] == {
             "total": 2, "done": 2, "made_due": 2, "failed": 0, "awaited": 0, "refused": 0,

@@ -13,7 +13,7 @@ from documents.services import add_artifact
 from indexing import lifecycle, removal
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
-from indexing.removal import go_on_removing, remove_index
+from indexing.removal import continue_removals, remove_index
 from indexing.services import sync_indexes
 from tests.factories import give, sync
 
@@ -78,7 +78,7 @@ class TestRemoveIndex:
                 )
             )
 
-        monkeypatch.setattr(removal, "clean_up", look)
+        monkeypatch.setattr(removal, "delete_build_data", look)
 
         remove_index("plain")
 
@@ -101,16 +101,16 @@ class TestRemoveIndex:
         sync_indexes()
         is_back = IndexBuild.objects.live().filter(index="plain").exists()
 
-        go_on_removing()
+        continue_removals()
 
         assert (left, is_back) == (3, False)
         assert not Artifact.objects.exists()
         assert not Node.objects.exists()
 
     def test_leaves_to_reconciliation_what_takes_too_long(self, filled, monkeypatch):
-        monkeypatch.setattr(removal, "SLICE", 1)
+        monkeypatch.setattr(removal, "ARTIFACT_BATCH_SIZE", 1)
 
-        receipt = remove_index("plain", seconds=0)
+        receipt = remove_index("plain", timeout_seconds=0)
         again = remove_index("plain")
 
         assert (receipt.is_complete, receipt.artifact_count) == (False, 3)
@@ -140,11 +140,11 @@ class TestGoOnRemoving:
     def test_forgets_an_index_once_no_late_write_can_come(self, filled):
         remove_index("plain")
 
-        go_on_removing()
+        continue_removals()
         is_kept_for_now = Index.objects.filter(pk="plain").exists()
         long_ago = timezone.now() - timedelta(seconds=2 * removal.LATE_WRITE_SECONDS)
         IndexBuild.objects.filter(index="plain").update(removed_at=long_ago)
-        go_on_removing()
+        continue_removals()
 
         assert is_kept_for_now
         assert not Index.objects.filter(pk="plain").exists()
@@ -153,7 +153,7 @@ class TestGoOnRemoving:
         remove_index("plain")
         give("A request that began before.", title="Late")
 
-        go_on_removing()
+        continue_removals()
 
         assert not Artifact.objects.exists()
 
@@ -178,7 +178,7 @@ class TestDestroy:
         def fail(build):
             raise StoreUnavailable
 
-        monkeypatch.setattr(removal, "clean_up", fail)
+        monkeypatch.setattr(removal, "delete_build_data", fail)
 
         answer = api.delete("/api/v1/indexes/plain/")
 
@@ -188,4 +188,4 @@ class TestDestroy:
     def test_is_for_key_holders_and_of_indexes_there_are(self, api):
         assert Client().delete("/api/v1/indexes/plain/").status_code == 401
         assert api.delete("/api/v1/indexes/nil/").status_code == 404
-        assert Index.objects.standing().filter(pk="plain").exists()
+        assert Index.objects.not_being_removed().filter(pk="plain").exists()

@@ -7,13 +7,13 @@ from documents.models import Artifact, PendingRevision
 from documents.services import mark_artifact_failed, remove_artifact, update_artifact
 from indexing import revisions
 from indexing.exceptions import NotYetIndexed
-from indexing.removal import remove_points
+from indexing.removal import remove_artifact_points
 from tests.factories import give, sync
 from webhooks.models import Delivery
 
 
 def shows(build, revision: int) -> bool:
-    return revisions.shows_revision(build.index_id, build.pk, ["chunk"], revision)
+    return revisions.is_revision_visible(build.index_id, build.pk, ["chunk"], revision)
 
 
 def wait(build, revision: int) -> None:
@@ -47,7 +47,7 @@ class TestShowsRevision:
     def test_waits_for_new_metadata(self, build):
         artifact = give()
         sync(build, artifact)
-        revisions.resolve_changes()
+        revisions.complete_visible_revisions()
 
         relabelled = update_artifact(artifact.pk, metadata={"year": 2019})
 
@@ -62,7 +62,7 @@ class TestShowsRevision:
         revision = remove_artifact(artifact.pk)
 
         assert not shows(build, revision)
-        remove_points(artifact.pk, "plain")
+        remove_artifact_points(artifact.pk, "plain")
         assert shows(build, revision)
 
     def test_is_true_of_a_document_that_failed(self, build):
@@ -90,8 +90,8 @@ class TestWaitForRevision:
 
     def test_lets_only_a_few_wait_at_once(self, build, settings, monkeypatch):
         settings.STRATA_MIN_REVISION_SECONDS = 60
-        monkeypatch.setattr(revisions, "_waiting", threading.BoundedSemaphore(1))
-        revisions._waiting.acquire()
+        monkeypatch.setattr(revisions, "_waiting_slots", threading.BoundedSemaphore(1))
+        revisions._waiting_slots.acquire()
         artifact = give()
 
         with pytest.raises(NotYetIndexed):
@@ -103,27 +103,27 @@ class TestResolveChanges:
         artifact = give()
         sync(build, artifact)
 
-        revisions.resolve_changes()
+        revisions.complete_visible_revisions()
 
         assert not PendingRevision.objects.exists()
 
     def test_keeps_what_does_not(self, build):
         artifact = give()
 
-        revisions.resolve_changes()
+        revisions.complete_visible_revisions()
 
         assert PendingRevision.objects.get().pk == artifact.revision
 
     def test_forgets_a_deletion_once_its_points_are_gone(self, build):
         artifact = give()
         sync(build, artifact)
-        revisions.resolve_changes()
+        revisions.complete_visible_revisions()
         remove_artifact(artifact.pk)
-        revisions.resolve_changes()
+        revisions.complete_visible_revisions()
         is_kept = PendingRevision.objects.exists()
 
-        remove_points(artifact.pk, "plain")
-        revisions.resolve_changes()
+        remove_artifact_points(artifact.pk, "plain")
+        revisions.complete_visible_revisions()
 
         assert (is_kept, PendingRevision.objects.exists()) == (True, False)
 
@@ -132,8 +132,8 @@ class TestResolveChanges:
         artifact = give(external_id="b1")
         sync(build, artifact)
 
-        revisions.resolve_changes()
-        revisions.resolve_changes()
+        revisions.complete_visible_revisions()
+        revisions.complete_visible_revisions()
 
         [delivery] = Delivery.objects.all()
         assert delivery.event == "artifact.ready"
@@ -151,7 +151,7 @@ class TestResolveChanges:
         artifact = give()
         mark_artifact_failed(artifact, Unparsable("broken", "It is broken."))
 
-        revisions.resolve_changes()
+        revisions.complete_visible_revisions()
 
         [delivery] = Delivery.objects.all()
         assert delivery.event == "artifact.failed"
@@ -164,6 +164,6 @@ class TestResolveChanges:
         stale.status = "ready"
         later = give("Two herons.", title="Birds", external_id="b1")
 
-        revisions._forget(stale.pk, stale)
+        revisions._delete_and_emit_event(stale.pk, stale)
 
         assert list(PendingRevision.objects.values_list("pk", flat=True)) == [later.revision]

@@ -8,10 +8,10 @@ from documents import services as documents
 from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing import services, tasks
-from indexing.exceptions import ModelUnavailable, StoreUnavailable, Uncuttable
+from indexing.exceptions import ModelUnavailable, StoreUnavailable, UnchunkableText
 from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import IndexBuild, Node
-from indexing.progress import index_progress
+from indexing.progress import get_index_progress
 from indexing.services import syncing
 from indexing.stores.base import Match, Point
 from indexing.verification import verify_build
@@ -72,12 +72,12 @@ class TestPlanNodes:
         assert set(Node.objects.values_list("state", flat=True)) == {Node.State.SYNCED}
 
     def test_fails_an_artifact_whose_text_cannot_be_cut(self, build, embedder, monkeypatch):
-        artifact = give("Cannot be cut.", title="Uncuttable")
+        artifact = give("Cannot be cut.", title="UnchunkableText")
         neighbour = give("Can be cut.", title="Neighbour")
 
         def refuse(texts):
             if any("Cannot" in text for text in texts):
-                raise Uncuttable("One character is wider than the window.")
+                raise UnchunkableText("One character is wider than the window.")
             return [4 for _ in texts]
 
         monkeypatch.setattr(embedder, "count_tokens", refuse)
@@ -151,7 +151,7 @@ class TestSyncNodes:
         artifact = give("Entirely different sentences.", external_id="notes")
         services.plan_nodes(artifact.pk, build)
 
-        assert not Node.objects.removable(build).exists()
+        assert not Node.objects.deletable(build).exists()
         sync(build)
 
         assert point_ids(store, build).isdisjoint(old)
@@ -396,10 +396,10 @@ class TestNoteProblem:
 
         monkeypatch.setattr(embedder, "embed_documents", fail)
         tasks.plan_nodes(artifact_id=str(artifact.pk))
-        [waiting] = index_progress("plain")
+        [waiting] = get_index_progress("plain")
         monkeypatch.setattr(embedder, "embed_documents", whole)
-        tasks.sync(build_id=build.pk)
-        [synced] = index_progress("plain")
+        tasks.sync_nodes(build_id=build.pk)
+        [synced] = get_index_progress("plain")
 
         assert (waiting.problem, waiting.pending) == ("The model is missing. Install it.", 1)
         assert (synced.problem, synced.synced) == ("", 1)

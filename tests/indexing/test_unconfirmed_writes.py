@@ -9,7 +9,7 @@ import pytest
 from documents.models import Artifact
 from documents.services import TextContent, replace_content, update_artifact
 from indexing import tasks, unconfirmed_writes
-from indexing.exceptions import StoreSilent, StoreUnavailable
+from indexing.exceptions import StoreOutcomeUnknown, StoreUnavailable
 from indexing.models import Node, UnconfirmedWrite
 from indexing.services import sync_nodes
 from indexing.stores import VectorStore
@@ -33,7 +33,7 @@ def silent(store: VectorStore, method: str) -> Iterator[Callable[[], None]]:
 
     def take(*given: Any) -> None:
         asked.append(given)
-        raise StoreSilent
+        raise StoreOutcomeUnknown
 
     def catch_up() -> None:
         for given in asked:
@@ -41,7 +41,7 @@ def silent(store: VectorStore, method: str) -> Iterator[Callable[[], None]]:
 
     setattr(store, method, take)
     try:
-        with pytest.raises(StoreSilent):
+        with pytest.raises(StoreOutcomeUnknown):
             yield catch_up
     finally:
         delattr(store, method)
@@ -76,8 +76,11 @@ class TestUnconfirmed:
     def test_is_whatever_was_not_answered(self, build, artifact):
         [node] = Node.objects.all()
 
-        with pytest.raises(StoreSilent), unconfirmed_write(build, COLLECTION, [node.point_id]):
-            raise StoreSilent
+        with (
+            pytest.raises(StoreOutcomeUnknown),
+            unconfirmed_write(build, COLLECTION, [node.point_id]),
+        ):
+            raise StoreOutcomeUnknown
 
         [kept] = UnconfirmedWrite.objects.all()
         assert kept.build == build
@@ -195,8 +198,8 @@ class TestResolveUnconfirmedWrites:
             edit(build, artifact, "The heron has flown.")
         edit(build, artifact, TEXT)
         catch_up()
-        wakes = record_enqueued(monkeypatch, tasks.sync)
+        wakes = record_enqueued(monkeypatch, tasks.sync_nodes)
 
-        tasks.tidy_store()
+        tasks.reconcile_store()
 
         assert wakes == [("sync", {"build_id": build.pk})]

@@ -8,7 +8,7 @@ from documents.models import Artifact
 from indexing.models import Node
 from indexing.stores import close_store
 from indexing.stores.base import Point
-from indexing.verification import FINDINGS, remove_orphans, verify_build
+from indexing.verification import FINDINGS, remove_orphan_points, verify_build
 from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
@@ -196,7 +196,7 @@ class TestRemoveOrphans:
         before = store.count(COLLECTION)
         damage_orphan(store, build, node)
 
-        assert remove_orphans(build) == 1
+        assert remove_orphan_points(build) == 1
 
         assert store.count(COLLECTION) == before
         assert verify_build(build).is_sound
@@ -206,4 +206,4 @@ class TestRemoveOrphans:
     ):
         monkeypatch.setattr(type(store), "scroll", None)
 
-        assert remove_orphans(build) == 0
+        assert remove_orphan_points(build) == 0

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def row(build, monkeypatch) -> Regeneration:
     """Of one document, with no one who works on it but the test."""
-    record_enqueued(monkeypatch, tasks.sync)
+    record_enqueued(monkeypatch, tasks.sync_nodes)
     monkeypatch.setattr(waiting, "STALL_SECONDS", 0)
     sync(build, give("One heron."))
     return begin_regeneration(["chunk"], index="plain")

@@ -100,7 +100,7 @@ class TestBuildWorker:
 @pytest.fixture
 def planning(monkeypatch):
     """A round that plans two artifacts at a time; another thread asks it for ``joined``."""
-    monkeypatch.setattr(workers, "PLAN_SLICE", 2)
+    monkeypatch.setattr(workers, "ARTIFACTS_PER_PLAN_BATCH", 2)
 
     class Planning(PlanWorker):
         joined: int | None = None

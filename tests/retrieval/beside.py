@@ -39,7 +39,7 @@ def begin(live: IndexBuild, *, is_synced: bool = True, **recipe: Any) -> IndexBu
     spec = IndexSpec.model_validate({**live.recipe, **recipe})
     build = IndexBuild.objects.create(
         index=live.index,
-        number=live.index.next_number(),
+        number=live.index.next_build_number(),
         recipe=spec.model_dump(mode="json"),
         fingerprint=spec.fingerprint,
         promotion=IndexBuild.Promotion.WHEN_WHOLE,

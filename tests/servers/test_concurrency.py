@@ -11,7 +11,7 @@ from documents.models import Artifact
 from documents.originals import save_incoming_file
 from documents.services import AddOutcome, TextContent
 from indexing import services
-from indexing.models import Node, lease_end
+from indexing.models import Node, lease_expiry
 from indexing.verification import verify_build
 from tests.factories import give, sync
 
@@ -68,7 +68,7 @@ class TestClaimNodes:
         services.claim_nodes(build, 10)
         assert services.claim_nodes(build, 10) is None
 
-        Node.objects.update(leased_until=lease_end(-1))
+        Node.objects.update(leased_until=lease_expiry(-1))
 
         assert services.claim_nodes(build, 10) is not None
 

@@ -42,7 +42,7 @@ def artifact(wide, writer) -> Artifact:
 
 @pytest.fixture
 def wakes(monkeypatch):
-    return record_enqueued(monkeypatch, indexing.sync, tasks.write)
+    return record_enqueued(monkeypatch, indexing.sync_nodes, tasks.write)
 
 
 def page_summary(index: int = 0) -> Summary:

@@ -20,7 +20,7 @@ def written(wide, settings) -> Artifact:
 
 def begin(settings, spec: str) -> IndexBuild:
     (settings.STRATA_SPECS_DIR / "wide.yaml").write_text(spec)
-    return lifecycle.begin_build("wide")
+    return lifecycle.apply_spec("wide")
 
 
 def said(build: IndexBuild, model) -> list[str]:

@@ -9,10 +9,10 @@ from core.exceptions import InvalidInput, StrataError
 from documents.exceptions import UnknownArtifact
 from documents.models import Artifact, Page
 from documents.services import TextContent, add_artifact, remove_artifact, replace_content
-from indexing.exceptions import Uncuttable
+from indexing.exceptions import UnchunkableText
 from indexing.kinds.registry import awaited_artifacts, unplanned_artifacts
 from indexing.models import IndexBuild, Node
-from indexing.removal import remove_points
+from indexing.removal import remove_artifact_points
 from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
@@ -224,7 +224,7 @@ class TestWriting:
 class TestPlanWriting:
     def test_refuses_an_artifact_that_cannot_be_cut(self, wide, writer, monkeypatch):
         def refuse(*args):
-            raise Uncuttable("A letter is longer than the window.")
+            raise UnchunkableText("A letter is longer than the window.")
 
         monkeypatch.setattr(planning, "draft_annotations", refuse)
         artifact = give_pages(PAGES[0])
@@ -307,7 +307,7 @@ class TestChanges:
 
         remove_artifact(pk)
 
-        assert not any(remove_points(pk, "wide").values())
+        assert not any(remove_artifact_points(pk, "wide").values())
         assert not Summary.objects.exists()
         assert not Node.objects.exists()
 

@@ -30,7 +30,7 @@ class Command(PreparedCommand):
         parser.add_argument("--index", required=True)
 
     def handle(self, *, path: Path, index: str, **options: Any) -> None:
-        names = list(Index.objects.standing().values_list("name", flat=True))
+        names = list(Index.objects.not_being_removed().values_list("name", flat=True))
         if index not in names:
             raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
         added: Counter[str] = Counter()

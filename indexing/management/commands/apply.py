@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from indexing.lifecycle import begin_build
+from indexing.lifecycle import apply_spec
 from indexing.management.local_work import ensure_workers, trigger_reconciliation
 from indexing.management.prepared import PreparedCommand
 from indexing.management.waiting import follow_build
@@ -43,9 +43,7 @@ class Command(PreparedCommand):
                 raise CommandError(f"{name} takes a number from 1.")
         asked = IndexBuild.Promotion.WHEN_WHOLE if promote else IndexBuild.Promotion.MANUAL
         with ensure_workers():
-            build = begin_build(
-                index, promotion=asked, max_calls=max_calls, max_minutes=max_minutes
-            )
+            build = apply_spec(index, promotion=asked, max_calls=max_calls, max_minutes=max_minutes)
             if build.state == IndexBuild.State.LIVE:
                 self.stdout.write(f"{build} is live and made by this spec; nothing had to be made.")
                 return

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from core.progress_bars import progress_bar
-from indexing.estimates import Estimate, estimate_build
+from indexing.estimates import BuildEstimate, estimate_build
 from indexing.management.prepared import PreparedCommand
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_specs
@@ -51,7 +51,7 @@ def _changed_indexes() -> list[str]:
     )
 
 
-def _print(console: Console, estimate: Estimate) -> None:
+def _print(console: Console, estimate: BuildEstimate) -> None:
     console.print(f"{estimate.index}: {', '.join(estimate.changes) or 'nothing changed'}")
     if estimate.is_free:
         console.print("  Nothing that is stored changes: it costs nothing.")

@@ -2,8 +2,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from indexing.exceptions import BuildNotThere
-from indexing.lifecycle import ask_promotion, get_build, get_index
+from indexing.exceptions import WrongBuildState
+from indexing.lifecycle import get_build, get_index, request_promotion
 from indexing.management.local_work import ensure_workers, trigger_reconciliation
 from indexing.management.prepared import PreparedCommand
 from indexing.management.waiting import follow_build
@@ -23,7 +23,7 @@ class Command(PreparedCommand):
     def handle(self, *, index: str, build: int | None, force: bool, **options: Any) -> None:
         chosen = _get_newest_build(index) if build is None else get_build(index, build)
         with ensure_workers():
-            ask_promotion(chosen, is_forced=force)
+            request_promotion(chosen, is_forced=force)
             trigger_reconciliation()
             promoted = follow_build(chosen, self.stdout.write)
         if promoted.state != IndexBuild.State.LIVE:
@@ -33,10 +33,10 @@ class Command(PreparedCommand):
 
 def _get_newest_build(index: str) -> IndexBuild:
     get_index(index)
-    builds = IndexBuild.objects.receiving().filter(index=index, state=IndexBuild.State.BUILDING)
+    builds = IndexBuild.objects.not_retired().filter(index=index, state=IndexBuild.State.BUILDING)
     build = builds.order_by("-number").first()
     if build is None:
-        raise BuildNotThere(
+        raise WrongBuildState(
             f"No build of {index} waits to be promoted.", fix=f"manage.py apply {index} makes one."
         )
     return build

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from core.running_server import find_server
-from indexing.lifecycle import get_index, prune_builds, remove_retired
+from indexing.lifecycle import get_index, prune_builds, remove_retired_builds
 from indexing.management.local_work import trigger_reconciliation
 from indexing.management.prepared import PreparedCommand
 from indexing.stores.ownership import exclusive_store_access, is_embedded
@@ -28,7 +28,7 @@ class Command(PreparedCommand):
         if find_server() is None and is_embedded():
             with ExitStack() as stack:
                 stack.enter_context(exclusive_store_access())
-                count = remove_retired(grace_seconds=0)  # no one else can be searching
+                count = remove_retired_builds(grace_seconds=0)  # no one else can be searching
             self.stdout.write(f"Builds removed: {count}")
             return
         trigger_reconciliation()

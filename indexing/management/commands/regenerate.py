@@ -16,7 +16,7 @@ from indexing.management.prepared import PreparedCommand
 from indexing.management.waiting import wait_for_regeneration
 from indexing.models import Regeneration
 from indexing.regeneration import (
-    ALL,
+    ALL_TYPES,
     RegenerationProgress,
     begin_regeneration,
     cancel_regeneration,
@@ -34,8 +34,8 @@ class Command(PreparedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--type", action="append", dest="types", metavar="TYPE",
-            help=f"One of {', '.join(regeneration_types())}, or {ALL} (the default); several if "
-            "given several times. Summaries and questions are written again, but for those by "
+            help=f"One of {', '.join(regeneration_types())}, or {ALL_TYPES} (the default); several "
+            "if given several times. Summaries and questions are written again, but for those by "
             "hand.",
         )  # fmt: skip
         parser.add_argument("--index", help="All indexes where none is named.")
@@ -85,7 +85,7 @@ class Command(PreparedCommand):
                 stack.enter_context(exclusive_store_access())
             try:
                 regeneration = begin_regeneration(
-                    types or [ALL],
+                    types or [ALL_TYPES],
                     index=index,
                     is_for_missing=only_missing,
                     is_for_stale=stale,
@@ -121,8 +121,8 @@ class Command(PreparedCommand):
         row = progress.regeneration
         told = "Called off: " if row.state == Regeneration.State.CANCELLED else ""
         self.stdout.write(
-            f"{told}{row.done_count} documents gone through, {row.made_count} made anew: "
-            f"{row.node_count} nodes, {row.text_count} texts"
+            f"{told}{row.done_count} documents gone through, {row.due_artifact_count} made anew: "
+            f"{row.due_node_count} nodes, {row.due_text_count} texts"
         )
         failed = {
             "documents were given up": row.failed_count,

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from indexing.lifecycle import get_index, roll_back
+from indexing.lifecycle import get_index, roll_back_index
 from indexing.management.local_work import trigger_reconciliation
 from indexing.management.prepared import PreparedCommand
 
@@ -15,7 +15,7 @@ class Command(PreparedCommand):
 
     def handle(self, *, index: str, **options: Any) -> None:
         get_index(index)
-        build = roll_back(index)
+        build = roll_back_index(index)
         trigger_reconciliation()
         self.stdout.write(
             f"{build} is live again. The spec still says otherwise: set it back, or the next "

@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table
 
 from indexing.management.prepared import PreparedCommand
-from indexing.progress import index_progress
+from indexing.progress import get_index_progress
 
 
 class Command(PreparedCommand):
@@ -15,9 +15,9 @@ class Command(PreparedCommand):
         parser.add_argument("--index", help="One index only.")
 
     def handle(self, *, index: str | None, **options: Any) -> None:
-        found = index_progress(index, counts_unplanned=True)
+        found = get_index_progress(index, include_unplanned=True)
         if index is not None and not found:
-            known = ", ".join(progress.name for progress in index_progress())
+            known = ", ".join(progress.name for progress in get_index_progress())
             raise CommandError(f"There is no index named {index!r}; there are: {known}.")
         table = Table(box=None, pad_edge=False)
         table.add_column("index")

@@ -21,7 +21,7 @@ class Command(PreparedCommand):
         )
 
     def handle(self, *, index: str | None, repair: bool, **options: Any) -> None:
-        names = list(Index.objects.standing().values_list("name", flat=True))
+        names = list(Index.objects.not_being_removed().values_list("name", flat=True))
         if index is not None and index not in names:
             raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
         chosen = names if index is None else [index]
@@ -35,7 +35,7 @@ class Command(PreparedCommand):
                 reports += [report, *report.pop("beside")]
         else:
             read_database_once()
-            builds = IndexBuild.objects.receiving().filter(index__in=chosen)
+            builds = IndexBuild.objects.not_retired().filter(index__in=chosen)
             reports = [verify_build(build, repair=repair).as_json() for build in builds]
         for report in reports:
             self._print(report, repairs=repair)

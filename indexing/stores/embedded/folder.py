@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from indexing.exceptions import StoreOwned
+from indexing.exceptions import StoreLocked
 from indexing.stores.base import (
     CollectionSchema,
 )
@@ -23,7 +23,7 @@ def own(folder: Path) -> int:
         os.close(descriptor)
         if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
             raise
-        raise StoreOwned(
+        raise StoreLocked(
             "Another process owns the embedded vector store.",
             fix="Stop the server that runs on this data folder, or let it do the work.",
         ) from None

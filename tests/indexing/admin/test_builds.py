@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from documents.models import Artifact
 from indexing import tasks
-from indexing.lifecycle import begin_build, pause_build, promote_build
+from indexing.lifecycle import apply_spec, pause_build, promote_build
 from indexing.models import IndexBuild, Node
 from tests.acting import act, record_enqueued
 from tests.factories import give, sync
@@ -44,7 +44,7 @@ def beside(specs, build) -> IndexBuild:
     """A build in the making beside the live one, which holds a document."""
     sync(build, give())
     specs(SHORTER)
-    return begin_build("plain")
+    return apply_spec("plain")
 
 
 def again(build: IndexBuild) -> IndexBuild:
@@ -218,7 +218,7 @@ class TestRollBack:
         self, build, beside, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
         promote_build(beside, is_forced=True)
-        wakes = record_enqueued(monkeypatch, tasks.tidy_store)
+        wakes = record_enqueued(monkeypatch, tasks.reconcile_store)
 
         with django_capture_on_commit_callbacks(execute=True):
             said = act(admin_client, "indexing_index", "roll_back", build.index)

@@ -32,7 +32,7 @@ def add_nodes(build: IndexBuild, artifact, count: int, **values) -> list[Node]:
 
 @pytest.fixture
 def wakes(monkeypatch):
-    return record_enqueued(monkeypatch, tasks.sync)
+    return record_enqueued(monkeypatch, tasks.sync_nodes)
 
 
 class TestEmbedAgain:

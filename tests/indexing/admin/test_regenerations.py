@@ -83,7 +83,7 @@ class TestRegenerateArtifacts:
         assert (row.index_id, row.is_for_missing) == (None, is_for_missing)
 
     def test_refuses_more_than_can_be_named(self, build, admin_client, wakes, monkeypatch):
-        monkeypatch.setattr("indexing.regeneration.asking.MAX_ARTIFACTS", 1)
+        monkeypatch.setattr("indexing.regeneration.requests.MAX_NAMED_ARTIFACTS", 1)
         give("One."), give("Two.")
 
         said = act(admin_client, "documents_artifact", "regenerate_artifacts")

@@ -223,7 +223,7 @@ class TestEstimate:
         assert (kinds["image"].reembedded, kinds["image"].kept) == (1, 0)
 
     def test_estimates_by_their_number(self, gallery, hang, settings, tmp_path, monkeypatch):
-        monkeypatch.setattr("indexing.estimates.SAMPLE", 1)
+        monkeypatch.setattr("indexing.estimates.SAMPLE_SIZE", 1)
         for colour in ("red", "green", "blue"):
             hang(draw(colour))
         settings.STRATA_SPECS_DIR = tmp_path / "specs"

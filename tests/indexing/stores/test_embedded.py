@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from core.exceptions import DiskFull
-from indexing.exceptions import StoreOwned, StoreUnavailable
+from indexing.exceptions import StoreLocked, StoreUnavailable
 from indexing.stores import CollectionSchema, Match, Point, Query, Range, SparseVector
 from indexing.stores.embedded import EmbeddedStore
 
@@ -188,7 +188,7 @@ class TestOwnership:
 
     def test_refuses_a_second_store_in_this_process(self, open_store):
         store = open_store()
-        with pytest.raises(StoreOwned):
+        with pytest.raises(StoreLocked):
             open_store()
 
         store.close()

@@ -10,7 +10,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from indexing.exceptions import StoreSilent, StoreUnavailable
+from indexing.exceptions import StoreOutcomeUnknown, StoreUnavailable
 from indexing.stores import CollectionSchema, Match, Point, Query, RankFusion, SparseVector
 from indexing.stores.qdrant import QdrantStore
 
@@ -69,7 +69,7 @@ class TestErrors:
         with pytest.raises(StoreUnavailable) as raised:
             QdrantStore(client).delete("papers", [uuid.uuid4()])
 
-        assert isinstance(raised.value, StoreSilent) is is_silent
+        assert isinstance(raised.value, StoreOutcomeUnknown) is is_silent
 
     def test_of_ours_are_bugs(self, client):
         client.query_points.side_effect = server_error(400)

@@ -23,7 +23,7 @@ def client(db, monkeypatch):
 def beside(specs, build) -> IndexBuild:
     sync(build, give())
     specs(SHORTER)
-    beside = lifecycle.begin_build("plain")
+    beside = lifecycle.apply_spec("plain")
     sync(beside, *Artifact.objects.all())
     return beside
 
@@ -93,7 +93,7 @@ class TestBuildViewSet:
     def test_counts_what_is_missing(self, client, specs, build):
         sync(build, give())
         specs(SHORTER)
-        begun = lifecycle.begin_build("plain")
+        begun = lifecycle.apply_spec("plain")
 
         assert client.get(url("builds", begun.number)).json()["artifacts_missing"] == 1
 

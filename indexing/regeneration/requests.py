@@ -1,4 +1,4 @@
-"""Asking for a regeneration, and calling it off."""
+"""Creates, finds and cancels regenerations."""
 
 from collections.abc import Collection, Iterable
 from uuid import UUID
@@ -9,11 +9,11 @@ from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import UnknownRegeneration
 from indexing.kinds.registry import recipe_kinds, regeneration_types
 from indexing.models import Index, IndexBuild, Regeneration
-from indexing.regeneration.scope import artifacts_of
+from indexing.regeneration.scope import find_regenerated_artifacts
 
-ALL = "all"  # in place of a type
-SYNONYMS = {"source": "chunk"}  # sources are embedded by their chunks
-MAX_ARTIFACTS = 10_000  # named one by one
+ALL_TYPES = "all"  # in place of a type
+TYPE_ALIASES = {"source": "chunk"}  # sources are embedded by their chunks
+MAX_NAMED_ARTIFACTS = 10_000  # named one by one
 
 
 def begin_regeneration(
@@ -26,8 +26,8 @@ def begin_regeneration(
     limit: int | None = None,
     offset: int = 0,
 ) -> Regeneration:
-    """Ask for nodes of these types (or of all) to be made and embedded anew, in every build that
-    receives; of every index where none is named.
+    """Create a regeneration for nodes of these types (or all) in every build that is not retired;
+    of all indexes if ``index`` is None.
 
     Raises:
         UnknownIndex: there is no such index.
@@ -37,45 +37,53 @@ def begin_regeneration(
     if index is not None and not Index.objects.filter(pk=index).exists():
         names = Index.objects.values_list("name", flat=True)
         raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)
-    named = None if artifact_ids is None else sorted(str(each) for each in set(artifact_ids))
-    if named is not None and len(named) > MAX_ARTIFACTS:
+    named_ids = None if artifact_ids is None else sorted(str(each) for each in set(artifact_ids))
+    if named_ids is not None and len(named_ids) > MAX_NAMED_ARTIFACTS:
         raise InvalidInput(
-            f"These are {len(named):,} artifacts; up to {MAX_ARTIFACTS:,} can be named.",
+            f"These are {len(named_ids):,} artifacts; up to {MAX_NAMED_ARTIFACTS:,} can be named.",
             fix="Regenerate their index.",
         )
     regeneration = Regeneration(
         index_id=index,
         types=_clean_types(types, index),
-        artifact_ids=named,
+        artifact_ids=named_ids,
         is_for_missing=is_for_missing,
         is_for_stale=is_for_stale,
         limit=limit,
         offset=offset,
     )
-    count = len(named) if named is not None else artifacts_of(regeneration).count()
-    left = max(0, count - offset)
-    regeneration.total_count = left if limit is None else min(limit, left)
+    count = (
+        len(named_ids)
+        if named_ids is not None
+        else find_regenerated_artifacts(regeneration).count()
+    )
+    remaining_count = max(0, count - offset)
+    regeneration.total_count = remaining_count if limit is None else min(limit, remaining_count)
     regeneration.save()
     return regeneration
 
 
 def _clean_types(types: Collection[str], index: str | None) -> list[str]:
     known = regeneration_types()
-    types = [SYNONYMS.get(each, each) for each in types]
+    types = [TYPE_ALIASES.get(each, each) for each in types]
     for each in types:
-        if each not in known and each != ALL:
+        if each not in known and each != ALL_TYPES:
             raise InvalidInput(
-                f"There is no type {each!r} to regenerate.", field="type", allowed=[ALL, *known]
+                f"There is no type {each!r} to regenerate.",
+                field="type",
+                allowed=[ALL_TYPES, *known],
             )
-    wanted = known if ALL in types else sorted(set(types))
-    if index is None or ALL in types:
+    wanted = known if ALL_TYPES in types else sorted(set(types))
+    if index is None or ALL_TYPES in types:
         return wanted
-    builds = IndexBuild.objects.receiving().filter(index=index)
-    there = {kind.regenerated_as for build in builds for kind in recipe_kinds(build)}
+    builds = IndexBuild.objects.not_retired().filter(index=index)
+    available_types = {kind.regenerated_as for build in builds for kind in recipe_kinds(build)}
     for each in wanted:
-        if each not in there:
+        if each not in available_types:
             raise InvalidInput(
-                f"{index} has no nodes of type {each!r}.", field="type", allowed=[ALL, *there]
+                f"{index} has no nodes of type {each!r}.",
+                field="type",
+                allowed=[ALL_TYPES, *available_types],
             )
     return wanted
 
@@ -92,8 +100,8 @@ def get_regeneration(regeneration_id: UUID) -> Regeneration:
 
 
 def cancel_regeneration(regeneration: Regeneration) -> None:
-    """Make nothing more due for it; what is due already is synced all the same. One that is
-    over stays as it is."""
+    """Stop a regeneration; nodes that it set pending are synced all the same. A finished one stays
+    as it is."""
     running = Regeneration.objects.running().filter(pk=regeneration.pk)
     running.update(state=Regeneration.State.CANCELLED, finished_at=timezone.now())
     regeneration.refresh_from_db()

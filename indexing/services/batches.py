@@ -1,4 +1,4 @@
-"""How much is written at once."""
+"""Splits sequences into batches small enough for one SQL statement."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar

@@ -7,11 +7,11 @@ from indexing import tasks
 from indexing.exceptions import EmbeddingUnavailable
 from indexing.models import Node, Regeneration
 from indexing.regeneration import (
-    Due,
+    DueWork,
     begin_regeneration,
     claim_regeneration,
     job,
-    regenerate_slice,
+    regenerate_next_artifacts,
     scope,
 )
 from indexing.tasks import RegenerationWorker
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def wakes(monkeypatch):
-    return record_enqueued(monkeypatch, tasks.sync)
+    return record_enqueued(monkeypatch, tasks.sync_nodes)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ class TestRegenerationWorker:
         count = work_off(RegenerationWorker(), row)
 
         assert count == 1
-        assert (row.state, row.made_count) == ("done", 3)
+        assert (row.state, row.due_artifact_count) == ("done", 3)
         assert wakes == [("sync", {"build_id": build.pk})]
 
     def test_comes_to_an_end_by_being_asked_for_what_it_hands_back(
@@ -63,7 +63,7 @@ class TestRegenerationWorker:
         count = work_off(RegenerationWorker(), row)
 
         assert count == 4  # an artifact each, and to find that there is no other
-        assert (row.state, row.done_count, row.node_count) == ("done", 3, 3)
+        assert (row.state, row.done_count, row.due_node_count) == ("done", 3, 3)
 
     def test_names_the_next_once_one_is_over(self, three, build, wakes):
         first, second = begin_regeneration(["chunk"], limit=1), begin_regeneration(["chunk"])
@@ -80,7 +80,9 @@ class TestRegenerationWorker:
             late.join()
             return False
 
-        monkeypatch.setattr(tasks, "regenerate_slice", lambda *args, **kw: look_meanwhile())
+        monkeypatch.setattr(
+            tasks, "regenerate_next_artifacts", lambda *args, **kw: look_meanwhile()
+        )
         turn.run(row.pk)
 
         assert others == [[]]
@@ -147,10 +149,10 @@ class TestRegenerationWorker:
 class TestReconcile:
     def test_finishes_what_was_abandoned_half_way(self, three, build, embedder, monkeypatch):
         """A worker dies with it, and no one lets go of its lease."""
-        monkeypatch.setattr(scope, "SLICE", 1)
+        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", 1)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
-        regenerate_slice(claimed, Due())
+        regenerate_next_artifacts(claimed, DueWork())
         embedder.embedded.clear()
 
         tasks.reconcile_indexes()
@@ -160,7 +162,7 @@ class TestReconcile:
         tasks.reconcile_indexes()
 
         row.refresh_from_db()
-        assert (row.state, row.done_count, row.node_count) == ("done", 3, 3)
+        assert (row.state, row.done_count, row.due_node_count) == ("done", 3, 3)
         assert len(embedder.embedded) == 3
         assert not Node.objects.exclude(state="synced").exists()
 
