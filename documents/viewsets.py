@@ -179,7 +179,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         return Response(_load_and_render(_parse_artifact_id(artifact_id)))
 
     @extend_schema(
-        operation_id="relabel_artifact",
+        operation_id="update_artifact",
         parameters=[ARTIFACT_ID],
         request=ArtifactUpdateSerializer,
         responses={200: ArtifactSerializer, 400: ErrorSerializer, 404: ErrorSerializer},

@@ -86,7 +86,7 @@ def decide_promotion(
 def _builds_to_promote() -> Any:
     states = [IndexBuild.State.BUILDING, IndexBuild.State.STANDBY]
     return IndexBuild.objects.filter(
-        Q(promotion=Promotion.FORCED) | Q(promotion=Promotion.WHEN_WHOLE, paused_at=None),
+        Q(promotion=Promotion.FORCED) | Q(promotion=Promotion.WHEN_COMPLETE, paused_at=None),
         state__in=states,
     ).select_related("index__live_build")
 

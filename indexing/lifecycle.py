@@ -119,7 +119,7 @@ def request_promotion(build: IndexBuild, *, is_forced: bool = False) -> None:
         BuildNotThere: it is live, or was given up.
     """
     requested_promotion = (
-        IndexBuild.Promotion.FORCED if is_forced else IndexBuild.Promotion.WHEN_WHOLE
+        IndexBuild.Promotion.FORCED if is_forced else IndexBuild.Promotion.WHEN_COMPLETE
     )
     if not _filter_not_live(build).update(promotion=requested_promotion, comparison=None):
         _require_not_live(build)

@@ -87,7 +87,7 @@ class IndexBuild(models.Model):
 
     class Promotion(models.TextChoices):
         MANUAL = "manual"
-        WHEN_WHOLE = "when_whole"  # if nothing is significantly lost by it
+        WHEN_COMPLETE = "when_complete"  # if nothing is significantly lost by it
         FORCED = "forced"  # whatever is lost by it
 
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="builds")
@@ -104,7 +104,7 @@ class IndexBuild(models.Model):
     audit_cursor = models.UUIDField(
         null=True, editable=False, help_text="Artifact up to which the last audit came."
     )
-    promotion = models.CharField(max_length=10, choices=Promotion, default=Promotion.MANUAL)
+    promotion = models.CharField(max_length=13, choices=Promotion, default=Promotion.MANUAL)
     comparison = models.JSONField(
         null=True, editable=False, help_text="What was measured against the live build, and when."
     )

@@ -88,7 +88,9 @@ class BuildViewSet(viewsets.ViewSet):
         202: it is being built. 200: nothing stored changes, and searches follow it already.
         """
         given = _checked(ApplySerializer, request.data or {})
-        asked = IndexBuild.Promotion.WHEN_WHOLE if given["promote"] else IndexBuild.Promotion.MANUAL
+        asked = (
+            IndexBuild.Promotion.WHEN_COMPLETE if given["promote"] else IndexBuild.Promotion.MANUAL
+        )
         build = lifecycle.apply_spec(
             index,
             promotion=asked,

@@ -68,7 +68,7 @@ def option(command: list[str], name: str) -> str | None:
 
 def read_by_settings() -> set[str]:
     """Every variable the settings of the production form ask the environment for."""
-    asking = {"os.environ.get", "_required", "_is_on"}
+    asking = {"os.environ.get", "_require_env", "_read_flag"}
     calls = [
         node
         for path in READERS

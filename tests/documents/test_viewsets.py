@@ -664,7 +664,7 @@ class TestDestroy:
         def remove_points(artifact_id: uuid.UUID, index: str) -> dict[str, int]:
             raise Away
 
-        monkeypatch.setattr(get_catalog(), "remove_points", remove_points)
+        monkeypatch.setattr(get_catalog(), "remove_artifact_points", remove_points)
         artifact_id = give(api).json()["id"]
 
         answer = api.delete(one(artifact_id))

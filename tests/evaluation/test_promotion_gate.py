@@ -114,7 +114,7 @@ class TestPromoteAsked:
     def test_promotes_the_first_build_of_an_index(self, live):
         live.index.live_build = None
         live.index.save()
-        IndexBuild.objects.filter(pk=live.pk).update(state="building", promotion="when_whole")
+        IndexBuild.objects.filter(pk=live.pk).update(state="building", promotion="when_complete")
 
         assert decide_promotion(live)
 
@@ -127,7 +127,7 @@ class TestPromoteAsked:
         assert not decide_promotion(beside)
 
         assert (now_live(), measuring.count) == (live, 0)
-        assert again(beside).promotion == Promotion.WHEN_WHOLE
+        assert again(beside).promotion == Promotion.WHEN_COMPLETE
 
     def test_leaves_builds_alone_that_no_one_asked_for(self, live):
         beside = begin(live)
@@ -266,7 +266,7 @@ class TestWhatHappensMeanwhile:
         assert not decide_promotion(beside)
 
         assert now_live() == third
-        assert again(beside).promotion == Promotion.WHEN_WHOLE
+        assert again(beside).promotion == Promotion.WHEN_COMPLETE
         assert again(beside).comparison is None
 
     def test_a_document_that_comes_in_is_waited_for_and_nothing_measured_anew(
@@ -276,7 +276,7 @@ class TestWhatHappensMeanwhile:
         measuring = Measuring(monkeypatch, lambda: sync(live, give("New.", title="Late")))
 
         assert not decide_promotion(beside)
-        assert again(beside).promotion == Promotion.WHEN_WHOLE
+        assert again(beside).promotion == Promotion.WHEN_COMPLETE
 
         sync(beside, *Artifact.objects.all())
         assert decide_promotion(beside)

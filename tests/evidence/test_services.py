@@ -125,7 +125,7 @@ class TestAddEvidence:
             Artifact.objects.filter(pk=known.pk).delete()
             return twin
 
-        monkeypatch.setattr(DuplicateFinder, "find_twin", delete_meanwhile)
+        monkeypatch.setattr(DuplicateFinder, "find_near_duplicate", delete_meanwhile)
 
         assert verdicts(EvidenceInput("https://other.example/b", NEAR)) == [EvidenceVerdict.ADDED]
 

@@ -32,7 +32,7 @@ EMBEDDING_SECONDS = float(os.environ.get("STRATA_FAULT_EMBEDDING_SECONDS", 0))  
 # Step -> the statement that makes it, where no function is exactly that step.
 STATEMENTS = {
     "sync": re.compile(r'UPDATE "indexing_node" SET .*"synced_at" = '),
-    "delete": re.compile(r'UPDATE "indexing_node" SET "state" = %s WHERE'),
+    "mark_deleting": re.compile(r'UPDATE "indexing_node" SET "state" = %s WHERE'),
     "rows": re.compile(r'DELETE FROM "indexing_node"'),
 }
 
@@ -71,7 +71,7 @@ def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
     def execute(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         step = next((step for step, made in STATEMENTS.items() if made.match(sql)), None)
-        if step is None or (step == "delete" and params[0] != "deleting"):
+        if step is None or (step == "mark_deleting" and params[0] != "deleting"):
             return execute(sql, params, many, context)
         return trapped(step, execute)(sql, params, many, context)
 
@@ -107,7 +107,7 @@ def set_traps() -> None:
         ("payloads", EmbeddedStore, "replace_payloads"),
         ("delete", EmbeddedStore, "delete"),
         ("drop", EmbeddedStore, "drop_collection"),
-        ("begin", lifecycle, "begin_build"),
+        ("begin", lifecycle, "apply_spec"),
         ("promote", promotion_gate, "promote_build"),
         ("commit", BaseDatabaseWrapper, "_commit"),
     ]

@@ -9,7 +9,7 @@ from tests.faults.counts import IS_LONG, note, times
 from tests.faults.owner import Owner
 
 STEPS = [
-    "parse", "pages", "plan", "claim", "embed", "upsert", "payloads", "sync", "delete", "delete",
+    "parse", "pages", "plan", "claim", "embed", "upsert", "payloads", "sync", "mark_deleting", "delete",
     "rows",
 ]  # fmt: skip
 MOMENTS = ["before", "after"]

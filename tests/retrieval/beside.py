@@ -42,7 +42,7 @@ def begin(live: IndexBuild, *, is_synced: bool = True, **recipe: Any) -> IndexBu
         number=live.index.next_build_number(),
         recipe=spec.model_dump(mode="json"),
         fingerprint=spec.fingerprint,
-        promotion=IndexBuild.Promotion.WHEN_WHOLE,
+        promotion=IndexBuild.Promotion.WHEN_COMPLETE,
     )
     if is_synced:
         sync(build, *Artifact.objects.filter(index=live.index_id))

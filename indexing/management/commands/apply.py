@@ -41,7 +41,7 @@ class Command(PreparedCommand):
         for name, limit in (("--max-calls", max_calls), ("--max-minutes", max_minutes)):
             if limit is not None and limit < 1:
                 raise CommandError(f"{name} takes a number from 1.")
-        asked = IndexBuild.Promotion.WHEN_WHOLE if promote else IndexBuild.Promotion.MANUAL
+        asked = IndexBuild.Promotion.WHEN_COMPLETE if promote else IndexBuild.Promotion.MANUAL
         with ensure_workers():
             build = apply_spec(index, promotion=asked, max_calls=max_calls, max_minutes=max_minutes)
             if build.state == IndexBuild.State.LIVE:

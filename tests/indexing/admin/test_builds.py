@@ -120,7 +120,7 @@ class TestPromote:
         said = act(admin_client, BUILDS, "promote", beside)
 
         assert said.startswith(f"{beside} is promoted once it is whole")
-        assert again(beside).promotion == "when_whole"
+        assert again(beside).promotion == "when_complete"
 
     def test_says_why_not(self, build, admin_client):
         said = act(admin_client, BUILDS, "promote", build)
@@ -132,7 +132,7 @@ class TestPromote:
         said = act(admin_client, BUILDS, "promote", build, beside)
 
         assert said.startswith(f"{beside} is promoted")
-        assert again(beside).promotion == "when_whole"
+        assert again(beside).promotion == "when_complete"
 
 
 class TestForcePromotion:
@@ -225,7 +225,7 @@ class TestRollBack:
 
         assert said == f"{build} answers again."
         assert IndexBuild.objects.live().get(index="plain") == build
-        assert wakes == [("tidy_store", {})]
+        assert wakes == [("reconcile_store", {})]
 
     def test_says_when_there_is_none(self, build, admin_client):
         said = act(admin_client, "indexing_index", "roll_back", build.index)

@@ -74,7 +74,7 @@ class TestBuildViewSet:
         assert answer.status_code == 202
         body = answer.json()
         assert (body["number"], body["state"]) == (build.number + 1, "building")
-        assert (body["promotion"], body["max_calls"]) == ("when_whole", 5)
+        assert (body["promotion"], body["max_calls"]) == ("when_complete", 5)
 
     def test_takes_over_what_costs_nothing(self, client, specs, build):
         specs("title: Other words\n")
@@ -97,7 +97,7 @@ class TestBuildViewSet:
 
         assert client.get(url("builds", begun.number)).json()["artifacts_missing"] == 1
 
-    @pytest.mark.parametrize(("force", "asked"), [(False, "when_whole"), (True, "forced")])
+    @pytest.mark.parametrize(("force", "asked"), [(False, "when_complete"), (True, "forced")])
     def test_asks_for_promotion(self, client, beside, force, asked):
         answer = client.post(
             url("builds", beside.number, "promote"), {"force": force}, format="json"
