@@ -40,9 +40,9 @@ def measure_survey(concept_count: int) -> None:
 
 def fill(count: int) -> None:
     from indexing.models import IndexBuild
-    from indexing.services import ensure_collection, sync_indexes
+    from indexing.services import ensure_collection, load_specs
 
-    sync_indexes()
+    load_specs()
     build = IndexBuild.objects.live().get(index=INDEX)
     ensure_collection(build, "concept")
     vectors = draw_vectors(count, build.spec.embedding.dimension)

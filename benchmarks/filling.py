@@ -43,9 +43,9 @@ def fill(node_count: int, index: str = "plain") -> int:
     from documents.services import TextContent, add_artifact
     from indexing import embedding
     from indexing.models import IndexBuild, Node
-    from indexing.services import plan_nodes, sync_indexes, sync_nodes
+    from indexing.services import load_specs, plan_nodes, sync_nodes
 
-    sync_indexes()
+    load_specs()
     build = IndexBuild.objects.live().get(index=index)
     embedder: Any = RandomEmbedder(build.spec.embedding.dimension)
     embedding.get_embedder = lambda spec: embedder

@@ -10,7 +10,7 @@ import pytest
 
 from indexing import embedding
 from indexing.models import IndexBuild
-from indexing.services import sync_indexes
+from indexing.services import load_specs
 from indexing.spec import EmbeddingSpec
 from indexing.stores import CollectionSchema, VectorStore, close_store, get_store
 from tests.hashing import HashingEmbedder
@@ -83,7 +83,7 @@ def _collections_made(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 @pytest.fixture
 def build(db, store, embedder) -> IndexBuild:
     """The live build of the plain index, empty."""
-    sync_indexes()
+    load_specs()
     return IndexBuild.objects.live().get(index="plain")
 
 

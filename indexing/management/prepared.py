@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from core.exceptions import StrataError
-from indexing.services import sync_indexes
+from indexing.services import load_specs
 
 
 class PreparedCommand(BaseCommand):
@@ -47,4 +47,4 @@ def prepare_database() -> list[str]:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             call_command("migrate", verbosity=0)
-    return sync_indexes()
+    return load_specs()

@@ -5,7 +5,7 @@ machine, and what it leaves undone the rows still say. Nothing here enqueues.
 """
 
 from indexing.services.auditing import audit_documents, orphaned_artifacts
-from indexing.services.loading import sync_indexes
+from indexing.services.loading import load_specs
 from indexing.services.planning import draft_nodes, plan_nodes
 from indexing.services.resets import reembed_nodes, retry_failed_nodes
 from indexing.services.syncing import (
@@ -28,6 +28,7 @@ __all__ = [
     "draft_nodes",
     "ensure_collection",
     "fail_exhausted_nodes",
+    "load_specs",
     "orphaned_artifacts",
     "plan_nodes",
     "reembed_nodes",
@@ -35,6 +36,5 @@ __all__ = [
     "release_leases",
     "retry_failed_nodes",
     "set_build_problem",
-    "sync_indexes",
     "sync_nodes",
 ]

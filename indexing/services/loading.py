@@ -10,7 +10,7 @@ from indexing.models import Index, IndexBuild
 from indexing.spec.loaded import get_specs
 
 
-def sync_indexes() -> list[str]:
+def load_specs() -> list[str]:
     """Create or update an index for every spec; return notes for the operator.
 
     A changed recipe replaces the live build of an empty index; if the index has documents, the

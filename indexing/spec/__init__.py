@@ -6,7 +6,7 @@ nodes, payloads) and leaves out what can change at no cost (titles, search setti
 
 from indexing.spec.index import IndexSpec
 from indexing.spec.kinds import COLLECTIONS, DENSE_KINDS
-from indexing.spec.reading import load_specs, parse_spec
+from indexing.spec.reading import parse_spec, read_specs
 from indexing.spec.sections import (
     LANGUAGES,
     MORGAN,
@@ -46,6 +46,6 @@ __all__ = [
     "Strategy",
     "ToolSpec",
     "ValueSpec",
-    "load_specs",
     "parse_spec",
+    "read_specs",
 ]

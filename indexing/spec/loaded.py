@@ -6,7 +6,7 @@ from pathlib import Path
 from django.conf import settings
 
 from core.exceptions import UnknownIndex
-from indexing.spec import IndexSpec, load_specs, parse_spec
+from indexing.spec import IndexSpec, parse_spec, read_specs
 
 
 def get_specs() -> dict[str, IndexSpec]:
@@ -39,4 +39,4 @@ def read_spec(name: str) -> IndexSpec:
 
 @lru_cache
 def _load(folder: Path) -> dict[str, IndexSpec]:
-    return load_specs(folder)
+    return read_specs(folder)

@@ -49,7 +49,7 @@ def parse_spec(name: str, text: str) -> IndexSpec:
         raise InvalidSpec(f"{name}.yaml: {_explain(error)}") from None
 
 
-def load_specs(folder: Path) -> dict[str, IndexSpec]:
+def read_specs(folder: Path) -> dict[str, IndexSpec]:
     """Every spec of a folder by name.
 
     Raises:

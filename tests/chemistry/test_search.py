@@ -3,7 +3,7 @@
 import pytest
 
 from documents.models import Artifact
-from indexing.services import sync_indexes
+from indexing.services import load_specs
 from indexing.verification import verify_build
 from tests.chemistry.conftest import ASPIRIN, MOLECULES
 
@@ -127,7 +127,7 @@ class TestRefusals:
         ],
     )
     def test_names_the_field(self, search, parameters, field):
-        sync_indexes()
+        load_specs()
 
         response = search(**parameters)
 
@@ -135,7 +135,7 @@ class TestRefusals:
         assert response.json()["field"] == field
 
     def test_an_index_without_structures_says_which_have_some(self, search):
-        sync_indexes()
+        load_specs()
 
         answer = search(index="plain").json()
 

@@ -6,7 +6,7 @@ from rest_framework.test import APIClient
 from concepts import tasks as concept_tasks
 from concepts.services import create_concept
 from indexing.models import IndexBuild
-from indexing.services import plan_nodes, sync_indexes, sync_nodes
+from indexing.services import load_specs, plan_nodes, sync_nodes
 from tests.clients import client_with_key
 
 INDEX = "knowledge"
@@ -15,7 +15,7 @@ INDEX = "knowledge"
 @pytest.fixture
 def knowledge(db, store, embedder) -> IndexBuild:
     """The live build of the index, empty."""
-    sync_indexes()
+    load_specs()
     return IndexBuild.objects.live().get(index=INDEX)
 
 

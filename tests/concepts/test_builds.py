@@ -5,7 +5,7 @@ import pytest
 from concepts import services
 from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import IndexBuild
-from indexing.services import plan_nodes, sync_indexes, sync_nodes
+from indexing.services import load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec
 from indexing.stores import get_store
 from indexing.verification import verify_build
@@ -44,7 +44,7 @@ class TestASecondBuild:
 class TestTheRealModel:
     @pytest.fixture
     def graph(self, db, store):
-        sync_indexes()
+        load_specs()
         build = IndexBuild.objects.live().get(index=INDEX)
         concepts = [
             services.create_concept(INDEX, label, description=about)

@@ -308,7 +308,9 @@ class TestExtractionAdmin:
         give(passage(model, [CLOVER]), index=INDEX)
         extract(knowledge)
 
-        said = act(admin_client, "concepts_extraction", "requeue_extractions", Extraction.objects.get())
+        said = act(
+            admin_client, "concepts_extraction", "requeue_extractions", Extraction.objects.get()
+        )
 
         assert said == "1 sources queued."
         assert Extraction.objects.get().state == "due"

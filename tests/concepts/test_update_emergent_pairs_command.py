@@ -7,7 +7,7 @@ from concepts.management.commands import update_emergent_pairs
 from concepts.models import EmergentPair
 from concepts.services import create_concept
 from indexing.models import IndexBuild
-from indexing.services import plan_nodes, sync_indexes, sync_nodes
+from indexing.services import load_specs, plan_nodes, sync_nodes
 from indexing.stores import get_store
 
 WORDS = "alpha beta gamma delta epsilon zeta eta"
@@ -19,7 +19,7 @@ def concepts(db, store, embedder, monkeypatch):
     monkeypatch.setattr(update_emergent_pairs, "exclusive_store_access", nullcontext)
     # It lasts as long as its process.
     monkeypatch.setattr("indexing.stores.embedded.map_files_once", lambda: None)
-    sync_indexes()
+    load_specs()
     build = IndexBuild.objects.live().get(index="knowledge")
     for last in ("theta", "iota"):
         plan_nodes(create_concept("knowledge", f"{WORDS} {last}").pk, build)

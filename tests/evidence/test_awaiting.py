@@ -10,7 +10,7 @@ import pytest
 from evidence.search import afind_similar_evidence
 from evidence.services import EvidenceInput, EvidenceVerdict, aadd_evidence
 from indexing import embedding
-from indexing.services import sync_indexes
+from indexing.services import load_specs
 from indexing.spec import EmbeddingSpec
 from retrieval.search import SearchRequest, asearch_chunks
 
@@ -53,7 +53,7 @@ def test_embedding_leaves_the_loop_free():
 
 @pytest.mark.django_db(transaction=True)
 def test_adding_and_searching_leave_the_loop_free(store):
-    sync_indexes()
+    load_specs()
     items = [EvidenceInput(f"https://one.example/{n}", text) for n, text in enumerate(texts(16))]
     decisions = []
 

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact
-from indexing.services import sync_indexes
+from indexing.services import load_specs
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.factories import sync
@@ -150,7 +150,7 @@ class TestRefusals:
         ],
     )
     def test_names_the_field(self, search, parameters, field):
-        sync_indexes()
+        load_specs()
 
         response = search(**parameters)
 
@@ -158,7 +158,7 @@ class TestRefusals:
         assert response.json()["field"] == field
 
     def test_an_index_without_images_says_which_have_some(self, search):
-        sync_indexes()
+        load_specs()
 
         answer = search(index="plain").json()
 

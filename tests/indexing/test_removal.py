@@ -14,7 +14,7 @@ from indexing import lifecycle, removal
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
 from indexing.removal import continue_removals, remove_index
-from indexing.services import sync_indexes
+from indexing.services import load_specs
 from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,7 +98,7 @@ class TestRemoveIndex:
             with pytest.raises(KeyboardInterrupt):
                 remove_index("plain")
         left = Artifact.objects.count()
-        sync_indexes()
+        load_specs()
         is_back = IndexBuild.objects.live().filter(index="plain").exists()
 
         continue_removals()
@@ -128,7 +128,7 @@ class TestSyncIndexes:
     def test_brings_it_back_empty_under_a_number_of_its_own(self, filled):
         remove_index("plain")
 
-        sync_indexes()
+        load_specs()
 
         live = IndexBuild.objects.live().get(index="plain")
         assert live.number == 3

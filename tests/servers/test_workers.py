@@ -9,7 +9,7 @@ from django.db import connection
 
 from access.models import ApiKey
 from indexing.models import IndexBuild, Node
-from indexing.services import sync_indexes
+from indexing.services import load_specs
 from indexing.stores.qdrant import QdrantStore
 from tests.servers.conftest import REDIS_URL
 from tests.servers.production import Production, kill_group
@@ -30,7 +30,7 @@ def production(
     request, transactional_db, broker: redis.Redis, qdrant_url, tmp_path
 ) -> Iterator[Production]:
     """With the settings that the test gives; without any it has the real model."""
-    sync_indexes()
+    load_specs()
     database_url = "postgresql://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}"
     production = Production(
         tmp_path,

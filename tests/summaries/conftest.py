@@ -8,7 +8,7 @@ import pytest
 
 from core.exceptions import StrataError
 from indexing.models import IndexBuild, Node
-from indexing.services import plan_nodes, sync_indexes, sync_nodes
+from indexing.services import load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, loaded
 from summaries import services
 from summaries.models import Annotation, Summary
@@ -88,7 +88,7 @@ def wide(db, store, embedder, settings, tmp_path: Path) -> Iterator[IndexBuild]:
     (folder / "wide.yaml").write_text(SPEC)
     settings.STRATA_SPECS_DIR = folder
     loaded._load.cache_clear()
-    sync_indexes()
+    load_specs()
     yield IndexBuild.objects.live().get(index="wide")
     loaded._load.cache_clear()
 

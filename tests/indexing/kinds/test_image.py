@@ -17,7 +17,7 @@ from indexing.estimates import estimate_build
 from indexing.exceptions import InvalidSpec
 from indexing.kinds.registry import unplanned_artifacts
 from indexing.models import Node
-from indexing.services import plan_nodes, sync_indexes, sync_nodes
+from indexing.services import load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, parse_spec
 from indexing.stores import get_store
 from indexing.verification import verify_build
@@ -196,7 +196,7 @@ class TestLedger:
 
 class TestRefusals:
     def test_another_index_takes_no_pictures(self, gallery, hang):
-        sync_indexes()
+        load_specs()
 
         artifact = hang(draw(), build=gallery.__class__.objects.live().get(index="plain"))
 
