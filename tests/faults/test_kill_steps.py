@@ -9,8 +9,8 @@ from tests.faults.counts import IS_LONG, note, times
 from tests.faults.owner import Owner
 
 STEPS = [
-    "parse", "pages", "plan", "claim", "embed", "upsert", "payloads", "sync", "mark_deleting", "delete",
-    "rows",
+    "parse", "pages", "plan", "claim", "embed", "upsert", "payloads", "sync",
+    "mark_deleting", "delete", "rows",
 ]  # fmt: skip
 MOMENTS = ["before", "after"]
 COMMITS = 8  # of one round, each a moment of its own
