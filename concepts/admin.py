@@ -132,9 +132,9 @@ class _EntityAdmin(Listed):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Through the services, which give it its artifact and note the change."""
         if change:
-            self.edit(obj.pk, **form.values())
+            self.edit(obj.pk, **form.service_arguments())
         else:
-            obj.pk = self.create(form.cleaned_data["index"], **form.values()).pk
+            obj.pk = self.create(form.cleaned_data["index"], **form.service_arguments()).pk
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         self.remove(obj.pk)

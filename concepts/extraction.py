@@ -44,8 +44,8 @@ from indexing.models import IndexBuild, lease_expiry
 from indexing.spec import IndexSpec
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries import llm
-from summaries.services import LEASE_SECONDS, SUSPECT_ATTEMPTS, spend
-from summaries.writers import batch_size
+from summaries.services import ATTEMPTS_BEFORE_ISOLATION, LEASE_SECONDS, add_cost_to_build
+from summaries.writers import get_claim_batch_size
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
             for pk, row in claim.rows.items()
         }
         for outcome in get_extractor().extract(inputs, build.spec):
-            spend(build, outcome.cost)
+            add_cost_to_build(build, outcome.cost)
             call_count += outcome.cost.call_count
             error = outcome.error
             if error is not None and (error.is_retryable or error.is_about_setup):
@@ -185,7 +185,7 @@ def _claim_batch(build: IndexBuild) -> _SourceClaim:
         rows = _claimable_extractions(build).order_by("pk")
         if connection.features.has_select_for_update_skip_locked:
             rows = rows.select_for_update(skip_locked=True, of=("self",))
-        fresh = rows.filter(attempts__lt=SUSPECT_ATTEMPTS)[: batch_size()]
+        fresh = rows.filter(attempts__lt=ATTEMPTS_BEFORE_ISOLATION)[: get_claim_batch_size()]
         ids = list(fresh.values_list("pk", flat=True))
         if not ids:
             retried_rows = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]

@@ -14,11 +14,11 @@ from pydantic import BaseModel, Field
 from core.exceptions import StrataError
 from indexing.spec import IndexSpec
 from summaries import llm
-from summaries.extractive.languages import guess_language, is_unspaced
+from summaries.extractive.languages import guess_language, is_in_unspaced_script
 from summaries.extractive.phrases import find_key_phrases
-from summaries.extractive.sentences import quotable_sentences
+from summaries.extractive.sentences import find_quotable_sentences
 from summaries.prompts import render_prompt
-from summaries.writers import EXTRACTIVE, Cost, LanguageModelWriter
+from summaries.writers import EXTRACTIVE_MODEL_NAME, LanguageModelCost, LanguageModelWriter
 
 MIN_PHRASE_CHARS = 4
 QUOTES_PER_CONCEPT = 3
@@ -62,7 +62,7 @@ class ExtractionOutcome:
     key: Any
     findings: ExtractionResult | None
     error: StrataError | None = None
-    cost: Cost = field(default_factory=Cost)
+    cost: LanguageModelCost = field(default_factory=LanguageModelCost)
 
 
 class ConceptExtractor(Protocol):
@@ -85,14 +85,14 @@ class KeyPhraseExtractor:
         assert spec.concepts is not None
         for key, source_input in inputs.items():
             concepts = extract_key_phrases(source_input.text, count=spec.concepts.per_source)
-            yield ExtractionOutcome(key, ExtractionResult(concepts, [], EXTRACTIVE))
+            yield ExtractionOutcome(key, ExtractionResult(concepts, [], EXTRACTIVE_MODEL_NAME))
 
 
 def extract_key_phrases(text: str, *, count: int) -> list[ExtractedConcept]:
     """The text's ``count`` most telling phrases, each with the first sentences that hold it."""
-    if is_unspaced(text):
+    if is_in_unspaced_script(text):
         return []
-    sentences = [sentence.text for sentence in quotable_sentences(text)]
+    sentences = [sentence.text for sentence in find_quotable_sentences(text)]
     language = guess_language(text, "en")
     found: list[ExtractedConcept] = []
     for phrase in find_key_phrases(sentences, language=language, count=2 * count):
@@ -144,7 +144,7 @@ class LanguageModelExtractor:
         bypass_keys = {
             key for key, source_input in inputs.items() if source_input.is_cache_bypassed
         }
-        asked = LanguageModelWriter().ask(prompts, ExtractionResponse, bypass_keys)
+        asked = LanguageModelWriter().complete_prompts(prompts, ExtractionResponse, bypass_keys)
         for key, answer, error, cost in asked:
             findings = None
             if answer is not None:

@@ -17,7 +17,7 @@ from indexing.stores.base import Payload
 class _EntityKind(UnwrittenKind):
     name: str
     model: type[Entity]
-    regenerated_as: str
+    regeneration_type: str
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         entity = self.model._default_manager.filter(artifact=artifact).first()
@@ -70,7 +70,7 @@ class _EntityKind(UnwrittenKind):
 class ConceptKind(_EntityKind):
     name = "concept"
     model = Concept
-    regenerated_as = "concept"
+    regeneration_type = "concept"
 
     def describe(self, entity: Concept) -> dict[str, Any]:
         return {
@@ -83,7 +83,7 @@ class ConceptKind(_EntityKind):
 class RelationshipTypeKind(_EntityKind):
     name = "relationship_type"
     model = RelationshipType
-    regenerated_as = "vocabulary"
+    regeneration_type = "vocabulary"
 
     def describe(self, entity: RelationshipType) -> dict[str, Any]:
         return {

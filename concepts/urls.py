@@ -21,7 +21,7 @@ ROUTES: list[tuple[str, type[ViewSet], dict[str, Any]]] = [
     (
         "concepts/<uuid:concept_id>/instances/",
         ConceptViewSet,
-        {"get": "instances", "post": "quote"},
+        {"get": "instances", "post": "add_instance"},
     ),
     ("instances/<uuid:instance_id>/", InstanceViewSet, {"delete": "destroy"}),
     ("indexes/<str:index>/relationship-types/", RelationshipTypeViewSet, LIST_ACTIONS),

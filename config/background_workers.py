@@ -3,12 +3,12 @@
 from concepts.tasks import extraction_worker, pairing_worker
 from evaluation.tasks import evaluation_worker, promotion_worker
 from indexing.tasks import regeneration_worker, sync_worker
-from summaries.tasks import writing
+from summaries.tasks import writing_worker
 from webhooks.tasks import delivery_worker
 
 BACKGROUND_WORKERS = (
     sync_worker,
-    writing,
+    writing_worker,
     delivery_worker,
     promotion_worker,
     regeneration_worker,

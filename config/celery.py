@@ -24,7 +24,7 @@ app.conf.task_queues = {name: {"exchange": name, "routing_key": name} for name i
 app.conf.task_default_queue = "documents"
 app.conf.task_routes = {
     "indexing.tasks.sync_nodes": {"queue": "indexing"},
-    "summaries.tasks.write": {"queue": "llm"},
+    "summaries.tasks.write_due_texts": {"queue": "llm"},
     "concepts.tasks.extract_concepts": {"queue": "llm"},
     "webhooks.tasks.send_due_deliveries": {"queue": "webhooks"},
     "concepts.tasks.update_emergent_pairs": {"queue": "indexing"},
@@ -35,7 +35,7 @@ app.conf.task_routes = {
 PERIODIC_TASKS = {  # seconds between two
     "documents.tasks.reconcile_documents": 60.0,
     "indexing.tasks.reconcile_indexes": 60.0,
-    "summaries.tasks.reconcile_writing": 60.0,
+    "summaries.tasks.reconcile_written_texts": 60.0,
     "concepts.tasks.reconcile_concepts": 60.0,
     "webhooks.tasks.reconcile_deliveries": 60.0,
     "evaluation.tasks.promote_builds": 10.0,  # where nothing is asked for it costs one query

@@ -26,7 +26,7 @@ from retrieval.search import (
     search_questions,
     search_summaries,
 )
-from summaries.models import Annotation, Writing
+from summaries.models import Annotation, WrittenText
 
 GOLDEN_SOURCE = "golden_queries"
 HYPOTHETICAL_SOURCE = "hypothetical_questions"
@@ -213,7 +213,7 @@ def _sample_hypothetical_queries(live: IndexBuild) -> _ComparisonQueries | None:
     the first ids in order are a random sample.
     """
     written = (
-        Annotation.objects.filter(build=live, state=Writing.State.WRITTEN)
+        Annotation.objects.filter(build=live, state=WrittenText.State.WRITTEN)
         .exclude(questions=[])
         .order_by("chunk_id")
         .values_list("chunk_id", "artifact_id", "questions")[:MAX_HYPOTHETICAL_QUERIES]

@@ -15,7 +15,7 @@ from evaluation.build_comparison import compare_builds
 from indexing.exceptions import BuildUnfinished
 from indexing.lifecycle import find_failed_artifacts, find_incomplete_artifacts, promote_build
 from indexing.models import Index, IndexBuild
-from summaries.models import Annotation, Summary, Writing
+from summaries.models import Annotation, Summary, WrittenText
 
 Promotion = IndexBuild.Promotion
 PROMOTED_PREFIX = "promoted"
@@ -97,7 +97,9 @@ def _count_newly_failed_artifacts(build: IndexBuild) -> int:
     artifacts = Artifact.objects.filter(index=build.index_id)
     failed = Q(pk__in=find_failed_artifacts(build).values("pk"))
     for model in (Summary, Annotation):
-        rows = model._default_manager.filter(artifact=OuterRef("pk"), state=Writing.State.FAILED)
+        rows = model._default_manager.filter(
+            artifact=OuterRef("pk"), state=WrittenText.State.FAILED
+        )
         live = rows.filter(build=build.index.live_build_id)
         failed |= Q(Exists(rows.filter(build=build))) & ~Q(Exists(live))
     return artifacts.filter(failed).count()

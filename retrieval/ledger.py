@@ -123,7 +123,7 @@ def read_summaries(build_ids: Collection[int], point_ids: Collection[UUID]) -> l
         "CASE WHEN n.kind = 'artifact_summary' THEN EXISTS ("
         "SELECT 1 FROM {page} q WHERE q.artifact_id = n.artifact_id AND NOT EXISTS ("
         "SELECT 1 FROM {summary} c WHERE c.build_id = n.build_id AND c.page_id = q.id "
-        "AND c.written_hash = q.content_hash) AND q.text <> '') ELSE 1 = 0 END "
+        "AND c.written_input_hash = q.content_hash) AND q.text <> '') ELSE 1 = 0 END "
         "FROM {node} n "
         "JOIN {artifact} a ON a.id = n.artifact_id "
         "LEFT JOIN {page} p ON p.id = n.page_id AND n.kind = 'page_summary' "

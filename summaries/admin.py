@@ -1,4 +1,4 @@
-"""What is written about documents in the admin: to look at, to edit, to have written again."""
+"""Admin pages for summaries and chunk annotations: view them, edit them, have them rewritten."""
 
 import json
 from typing import Any
@@ -29,50 +29,50 @@ from indexing.admin.indexes import ERROR_CHARS, IndexOfBuildFilter, enqueue_sync
 from indexing.models import IndexBuild, Node
 from indexing.spec.loaded import get_specs
 from summaries import services, tasks
-from summaries.models import Annotation, Summary, Writing
+from summaries.models import Annotation, Summary, WrittenText
 from summaries.serializers import MAX_SUMMARY_CHARS
-from summaries.writers import BY_HAND, EXTRACTIVE
+from summaries.writers import BY_HAND_MODEL_NAME, EXTRACTIVE_MODEL_NAME
 
 MAX_QUESTIONS = 20  # as many as a spec may ask for
 MAX_QUESTION_CHARS = 500
-LINE_CHARS = 120  # of a summary, in a list
+SUMMARY_PREVIEW_CHARS = 120  # of a summary, in a list
 
 
 # --- Queueing --------------------------------------------------------------------------------
 
 
-def enqueue_writing() -> None:
-    """Once this is committed, have it written for the builds that something is due for."""
+def enqueue_writing_of_due_builds() -> None:
+    """On commit, enqueue the writing task for every build that has due texts."""
     due = [
-        Exists(model._default_manager.filter(build=OuterRef("pk"), state=Writing.State.DUE))
-        for model in services.KINDS_OF
+        Exists(model._default_manager.filter(build=OuterRef("pk"), state=WrittenText.State.DUE))
+        for model in services.KINDS_BY_MODEL
     ]
     builds = IndexBuild.objects.not_retired().filter(due[0] | due[1])
     for build_id in builds.values_list("pk", flat=True):
-        enqueue_on_commit(tasks.write, build_id=build_id)
+        enqueue_on_commit(tasks.write_due_texts, build_id=build_id)
 
 
-def write_again(rows: QuerySet[Any]) -> int:
-    count = services.write_again(
+def rewrite_and_enqueue(rows: QuerySet[Any]) -> int:
+    count = services.request_rewrite(
         rows.filter(build__in=IndexBuild.objects.not_retired().values("pk"))
     )
-    enqueue_writing()
+    enqueue_writing_of_due_builds()
     return count
 
 
-def say_summaries(model_admin: Listed, request: HttpRequest, count: int) -> None:
+def show_summaries_queued(model_admin: Listed, request: HttpRequest, count: int) -> None:
     message = ngettext("%d summary queued.", "%d summaries queued.", count) % count
     model_admin.message_user(request, message, messages.SUCCESS)
 
 
-def say_chunks(model_admin: Listed, request: HttpRequest, count: int) -> None:
+def show_chunks_queued(model_admin: Listed, request: HttpRequest, count: int) -> None:
     message = ngettext("%d chunk queued.", "%d chunks queued.", count) % count
     model_admin.message_user(request, message, messages.SUCCESS)
 
 
 # --- Artifacts and pages ---------------------------------------------------------------------
 
-# Rows written by hand are spared here: whoever wants to lose those selects them themselves.
+# Texts by hand are kept here: to have those rewritten, select them in their own list.
 
 
 @admin.action(description="Summarise again, but for what is by hand", permissions=["queue"])
@@ -80,34 +80,34 @@ def summarise_artifacts_again(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
     summaries = Summary.objects.filter(artifact__in=selected(queryset), is_by_hand=False)
-    say_summaries(model_admin, request, write_again(summaries))
+    show_summaries_queued(model_admin, request, rewrite_and_enqueue(summaries))
 
 
 @admin.action(description="Ask questions again, but for what is by hand", permissions=["queue"])
-def ask_artifacts_again(
+def rewrite_artifact_questions(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
     chunks = Annotation.objects.filter(artifact__in=selected(queryset), is_by_hand=False)
-    say_chunks(model_admin, request, write_again(chunks))
+    show_chunks_queued(model_admin, request, rewrite_and_enqueue(chunks))
 
 
 @admin.action(description="Retry failed", permissions=["queue"])
-def retry_artifacts(
+def retry_failed_artifacts(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
-    """Whatever of these artifacts failed: reading them, writing about them, embedding."""
+    """Retry all failed work of these artifacts: parsing, writing and embedding."""
     artifacts = selected(queryset)
     with transaction.atomic():
         nodes = indexing.retry_failed_nodes(Node.objects.filter(artifact__in=artifacts))
         texts = sum(
-            services.retry_failed(model._default_manager.filter(artifact__in=artifacts))
-            for model in services.KINDS_OF
+            services.retry_failed_texts(model._default_manager.filter(artifact__in=artifacts))
+            for model in services.KINDS_BY_MODEL
         )
         files = retry_parsing(artifacts)  # last: the list may be of those that failed
         if files:
             enqueue_on_commit(reconcile_documents)
         enqueue_syncing()
-        enqueue_writing()
+        enqueue_writing_of_due_builds()
     counts = [
         ngettext("%d file", "%d files", files) % files,
         ngettext("%d text", "%d texts", texts) % texts,
@@ -122,10 +122,12 @@ def summarise_pages_again(
     model_admin: Listed, request: HttpRequest, queryset: QuerySet[Page]
 ) -> None:
     summaries = Summary.objects.filter(page__in=selected(queryset), is_by_hand=False)
-    say_summaries(model_admin, request, write_again(summaries))
+    show_summaries_queued(model_admin, request, rewrite_and_enqueue(summaries))
 
 
-offer_actions(Artifact, summarise_artifacts_again, ask_artifacts_again, retry_artifacts)
+offer_actions(
+    Artifact, summarise_artifacts_again, rewrite_artifact_questions, retry_failed_artifacts
+)
 offer_actions(Page, summarise_pages_again)
 
 
@@ -133,35 +135,44 @@ offer_actions(Page, summarise_pages_again)
 
 
 class ModelNameFilter(admin.SimpleListFilter):
-    """By who wrote it: those known now, and all others, for to list those would read all rows."""
+    """Filter by model name: the names in use now, and one choice for all others, because listing
+    those would read every row."""
 
     title = "written by"
     parameter_name = "model_name"
     OTHERS = "-"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [*((name, name) for name in self._known()), (self.OTHERS, "another model")]
+        return [
+            *((name, name) for name in self._known_model_names()),
+            (self.OTHERS, "another model"),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         name = self.value()
         if name is None:
             return queryset
         if name == self.OTHERS:
-            return queryset.exclude(model_name__in=["", *self._known()])
+            return queryset.exclude(model_name__in=["", *self._known_model_names()])
         return queryset.filter(model_name=name)
 
-    def _known(self) -> list[str]:
-        asked = [
-            about.model
+    def _known_model_names(self) -> list[str]:
+        spec_model_names = [
+            section.model
             for spec in get_specs().values()
-            for about in (spec.page_summaries, spec.artifact_summaries, spec.questions)
-            if about is not None
+            for section in (spec.page_summaries, spec.artifact_summaries, spec.questions)
+            if section is not None
         ]
-        names = [EXTRACTIVE, BY_HAND, settings.STRATA_LLM_MODEL, *sorted(asked)]
+        names = [
+            EXTRACTIVE_MODEL_NAME,
+            BY_HAND_MODEL_NAME,
+            settings.STRATA_LLM_MODEL,
+            *sorted(spec_model_names),
+        ]
         return [name for name in dict.fromkeys(names) if name]
 
 
-class EntityFilter(admin.SimpleListFilter):
+class SummaryKindFilter(admin.SimpleListFilter):
     title = "kind"
     parameter_name = "kind"
 
@@ -174,8 +185,8 @@ class EntityFilter(admin.SimpleListFilter):
         return queryset.filter(page__isnull=self.value() == "artifact")
 
 
-class ProseField(forms.CharField):
-    """Text from a browser, as texts are kept here: clean, and one character a line's end."""
+class CleanTextField(forms.CharField):
+    """A text field that cleans its text and converts line ends to ``\\n``."""
 
     widget = AdminTextareaWidget
 
@@ -184,16 +195,16 @@ class ProseField(forms.CharField):
 
 
 class SummaryForm(forms.ModelForm):
-    text = ProseField(
+    text = CleanTextField(
         max_length=MAX_SUMMARY_CHARS,
         help_text="A text changed here is taken over as it is, and embedded again.",
     )
 
 
 class AnnotationForm(forms.ModelForm):
-    questions = ProseField(required=False, help_text="One a line.")
-    summary = ProseField(required=False, max_length=1_000, help_text="In one line.")
-    fields = ProseField(  # type: ignore[assignment]  # Django takes it out of the class
+    questions = CleanTextField(required=False, help_text="One a line.")
+    summary = CleanTextField(required=False, max_length=1_000, help_text="In one line.")
+    fields = CleanTextField(  # type: ignore[assignment]  # Django takes it out of the class
         required=False, help_text="A JSON object of fields that the index's spec declares."
     )
 
@@ -217,7 +228,7 @@ class AnnotationForm(forms.ModelForm):
     def clean_fields(self) -> dict[str, Any]:
         try:
             fields = MetadataTextField().run_validation(self.cleaned_data["fields"])
-            return services.clean_fields(self.instance.build, fields)
+            return services.clean_chunk_fields(self.instance.build, fields)
         except InvalidJSON as error:
             raise forms.ValidationError([str(each) for each in error.detail]) from None
         except InvalidInput as error:
@@ -225,8 +236,8 @@ class AnnotationForm(forms.ModelForm):
             raise forms.ValidationError(f"{error}{allowed}") from None
 
 
-class WritingAdmin(Listed):
-    """Rows a writer writes, or whoever edits them here."""
+class WrittenTextAdmin(Listed):
+    """Base class for rows that a writer writes and people may edit."""
 
     list_select_related = ["artifact", "page", "build"]
     long_fields = [
@@ -257,16 +268,16 @@ class WritingAdmin(Listed):
 
 
 @admin.register(Summary)
-class SummaryAdmin(WritingAdmin):
+class SummaryAdmin(WrittenTextAdmin):
     form = SummaryForm
     editable = ("text",)
     list_display = [
         "artifact", "page", "build", "state", "model_name", "is_by_hand", "error", "written_at",
     ]  # fmt: skip
-    list_filter = ["state", IndexOfBuildFilter, EntityFilter, ModelNameFilter, "is_by_hand"]
+    list_filter = ["state", IndexOfBuildFilter, SummaryKindFilter, ModelNameFilter, "is_by_hand"]
     search_fields = ["artifact__title"]
     search_help_text = "Title, or the id of the artifact or the page."
-    long_fields = [*WritingAdmin.long_fields, "text", "citations"]
+    long_fields = [*WrittenTextAdmin.long_fields, "text", "citations"]
     id_fields = ["artifact", "page"]
     actions = ["summarise_again"]
 
@@ -274,16 +285,16 @@ class SummaryAdmin(WritingAdmin):
         self, request: HttpRequest, obj: Summary, form: forms.ModelForm, change: bool
     ) -> None:
         if form.changed_data:
-            services.take_summary(obj.artifact_id, obj.page_id, form.cleaned_data["text"])
+            services.edit_summary(obj.artifact_id, obj.page_id, form.cleaned_data["text"])
 
     @admin.action(description="Summarise again", permissions=["queue"])
     def summarise_again(self, request: HttpRequest, queryset: QuerySet[Summary]) -> None:
-        say_summaries(self, request, write_again(selected(queryset)))
+        show_summaries_queued(self, request, rewrite_and_enqueue(selected(queryset)))
 
 
 @admin.register(Annotation)
-class AnnotationAdmin(WritingAdmin):
-    """Chunks, with what is asked of them and said about them."""
+class AnnotationAdmin(WrittenTextAdmin):
+    """Chunks with their questions, summary and fields."""
 
     form = AnnotationForm
     editable = ("questions", "summary", "fields")
@@ -294,12 +305,12 @@ class AnnotationAdmin(WritingAdmin):
     list_filter = ["state", IndexOfBuildFilter, ModelNameFilter, "is_by_hand"]
     search_fields = ["artifact__title", "heading"]
     search_help_text = "Title, heading, or the id of the chunk, its artifact, page or source."
-    long_fields = [*WritingAdmin.long_fields, "text", "questions", "summary", "fields"]
+    long_fields = [*WrittenTextAdmin.long_fields, "text", "questions", "summary", "fields"]
     id_fields = ["artifact", "page", "source"]
-    actions = ["ask_again"]
+    actions = ["rewrite_questions"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Annotation]:
-        return super().get_queryset(request).annotate(line=Left("summary", LINE_CHARS))
+        return super().get_queryset(request).annotate(line=Left("summary", SUMMARY_PREVIEW_CHARS))
 
     def has_id(self, wanted: UUID) -> Q:
         builds = [*IndexBuild.objects.values_list("pk", flat=True)]
@@ -315,13 +326,13 @@ class AnnotationAdmin(WritingAdmin):
         self, request: HttpRequest, obj: Annotation, form: forms.ModelForm, change: bool
     ) -> None:
         if form.changed_data:
-            said = {name: form.cleaned_data[name] for name in self.editable}
-            services.take_annotation(obj.pk, **said)
+            form_values = {name: form.cleaned_data[name] for name in self.editable}
+            services.edit_annotation(obj.pk, **form_values)
 
     @admin.display(description="summary")
     def line(self, row: Any) -> str:
         return row.line
 
     @admin.action(description="Ask again", permissions=["queue"])
-    def ask_again(self, request: HttpRequest, queryset: QuerySet[Annotation]) -> None:
-        say_chunks(self, request, write_again(selected(queryset)))
+    def rewrite_questions(self, request: HttpRequest, queryset: QuerySet[Annotation]) -> None:
+        show_chunks_queued(self, request, rewrite_and_enqueue(selected(queryset)))

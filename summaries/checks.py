@@ -1,4 +1,4 @@
-"""System checks of what people write for summaries: prompts named by specs, settings."""
+"""System checks of the prompts that specs name and of the language model settings."""
 
 from typing import Any
 
@@ -7,28 +7,28 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from indexing.exceptions import InvalidSpec
 from indexing.spec.loaded import get_specs
-from summaries.prompts import read_template
+from summaries.prompts import read_prompt_template
 
 
 @register
 def check_prompts(**kwargs: Any) -> list[CheckMessage]:
-    """Every prompt a spec names is there, and is one."""
+    """Check that every prompt named by a spec exists and is a valid template."""
     try:
         specs = get_specs()
     except (InvalidSpec, OSError, UnicodeDecodeError):
         return []  # indexing's check says so
     messages: list[CheckMessage] = []
     for spec in specs.values():
-        for about in (
+        for section in (
             spec.page_summaries,
             spec.artifact_summaries,
             spec.questions,
             spec.concepts,
         ):
-            if about is None:
+            if section is None:
                 continue
             try:
-                read_template(about.prompt)
+                read_prompt_template(section.prompt)
             except (InvalidSpec, UnicodeDecodeError) as error:
                 hint = ", ".join(getattr(error, "allowed", None) or []) or None
                 messages.append(
@@ -38,8 +38,8 @@ def check_prompts(**kwargs: Any) -> list[CheckMessage]:
 
 
 @register
-def check_language_model(**kwargs: Any) -> list[CheckMessage]:
-    """Half a configuration would leave everything to the extractive rules, unnoticed."""
+def check_language_model_settings(**kwargs: Any) -> list[CheckMessage]:
+    """Warn if only one of the two settings is set: the extractive rules would write silently."""
     if bool(settings.STRATA_LLM_BASE_URL) == bool(settings.STRATA_LLM_MODEL):
         return []
     return [

@@ -1,5 +1,5 @@
-"""What writing about a document would take in a build that is not begun: nothing is asked of
-anyone, and nothing is written."""
+"""Estimate the nodes and language model calls of a document's summaries and questions in a build
+that does not exist yet. Calls no language model and writes nothing."""
 
 import uuid
 from collections.abc import Sequence
@@ -11,83 +11,94 @@ from documents.models import Artifact, Page
 from indexing.estimates import NodeEstimate
 from indexing.models import IndexBuild, Node
 from summaries import llm
-from summaries.kinds import fill_context
-from summaries.models import Summary, Writing
+from summaries.kinds import set_context_and_token_count
+from summaries.models import Summary, WrittenText
 from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
 from summaries.services import draft_annotations, hash_inputs
-from summaries.writers import AnnotationInput, Cost, DraftOutcome, LanguageModelWriter, SummaryInput
+from summaries.writers import (
+    AnnotationInput,
+    DraftOutcome,
+    LanguageModelCost,
+    LanguageModelWriter,
+    SummaryInput,
+)
 
-SENTENCE_TOKENS = 25
-QUESTION_TOKENS = 14
+TOKENS_PER_SENTENCE = 25
+TOKENS_PER_QUESTION = 14
 
 
 @dataclass(slots=True)
-class _Texts:
-    """Summaries by page, None where the text is yet to be written."""
+class _PageTexts:
+    """Page summaries by page (None: not written yet), and the cost of writing those missing."""
 
-    of_pages: dict[Page, str | None] = field(default_factory=dict)
-    cost: Cost = field(default_factory=Cost)
+    text_by_page: dict[Page, str | None] = field(default_factory=dict)
+    cost: LanguageModelCost = field(default_factory=LanguageModelCost)
 
 
 def estimate_page_summaries(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
-    about = build.spec.page_summaries
-    assert about is not None
-    texts = _page_texts(artifact, build)
+    summary_spec = build.spec.page_summaries
+    assert summary_spec is not None
+    texts = _estimate_page_texts(artifact, build)
     nodes = [
         Node(build=build, kind="page_summary", point_id=page.pk, artifact=artifact, text=text)
-        for page, text in texts.of_pages.items()
+        for page, text in texts.text_by_page.items()
         if text
     ]
-    unwritten = [page for page, text in texts.of_pages.items() if text is None]
-    return _estimate_of(
-        fill_context(nodes, artifact.title, build),
+    unwritten = [page for page, text in texts.text_by_page.items() if text is None]
+    return _make_node_estimate(
+        set_context_and_token_count(nodes, artifact.title, build),
         texts.cost,
         len(unwritten),
-        len(unwritten) * about.sentences * SENTENCE_TOKENS,
+        len(unwritten) * summary_spec.sentences * TOKENS_PER_SENTENCE,
     )
 
 
 def estimate_artifact_summary(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
-    about = build.spec.artifact_summaries
-    assert about is not None
-    pages = list(_page_texts(artifact, build).of_pages.values())
-    if not pages:
+    summary_spec = build.spec.artifact_summaries
+    assert summary_spec is not None
+    page_texts = list(_estimate_page_texts(artifact, build).text_by_page.values())
+    if not page_texts:
         return NodeEstimate([])
-    cost, text = Cost(), None
+    cost, text = LanguageModelCost(), None
     row = Summary(build=build, artifact=artifact)
-    known = [page for page in pages if page is not None]
-    if len(known) == len(pages):
-        row.input_hash = hash_inputs(known)
+    written_texts = [page for page in page_texts if page is not None]
+    if len(written_texts) == len(page_texts):
+        row.input_hash = hash_inputs(written_texts)
     if reuse_artifact_summary(build, row):
         text = row.text
-    elif len(pages) == 1:
-        text = pages[0]  # it says it all
+    elif len(page_texts) == 1:
+        text = page_texts[0]  # the summary of a single page serves as the artifact's
     elif llm.is_configured():
-        inputs = {0: SummaryInput([page or "" for page in pages], False)}
-        [outcome] = LanguageModelWriter(asks=False).summarise(inputs, build.spec)
-        cost, text = outcome.cost, _said(outcome) if len(known) == len(pages) else None
+        inputs = {0: SummaryInput([page or "" for page in page_texts], False)}
+        [outcome] = LanguageModelWriter(may_call_model=False).summarise(inputs, build.spec)
+        cost, text = (
+            outcome.cost,
+            _get_draft_text(outcome) if len(written_texts) == len(page_texts) else None,
+        )
     if text is None:
-        return _estimate_of([], cost, 1, about.sentences * SENTENCE_TOKENS)
+        return _make_node_estimate([], cost, 1, summary_spec.sentences * TOKENS_PER_SENTENCE)
     node = Node(
         build=build, kind="artifact_summary", point_id=artifact.pk, artifact=artifact, text=text
     )
-    return _estimate_of(fill_context([node], artifact.title, build), cost)
+    return _make_node_estimate(set_context_and_token_count([node], artifact.title, build), cost)
 
 
 def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
-    about = build.spec.questions
-    assert about is not None
+    question_spec = build.spec.questions
+    assert question_spec is not None
     rows = draft_annotations(artifact, build)
     reuse_annotations(build, rows)
-    questions = {row.chunk_id: row.questions for row in rows if row.state == Writing.State.WRITTEN}
-    due = {row.chunk_id: row for row in rows if row.state == Writing.State.DUE}
-    cost = Cost()
+    questions = {
+        row.chunk_id: row.questions for row in rows if row.state == WrittenText.State.WRITTEN
+    }
+    due = {row.chunk_id: row for row in rows if row.state == WrittenText.State.DUE}
+    cost = LanguageModelCost()
     if due and llm.is_configured():
         inputs = {
             key: AnnotationInput(row.text, row.heading, artifact.title) for key, row in due.items()
         }
-        for outcome in LanguageModelWriter(asks=False).annotate(inputs, build.spec):
-            _add(cost, outcome.cost)
+        for outcome in LanguageModelWriter(may_call_model=False).annotate(inputs, build.spec):
+            _add_cost(cost, outcome.cost)
             draft: Any = outcome.draft
             if draft is not None:
                 questions[outcome.key] = draft.questions
@@ -99,48 +110,54 @@ def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
             artifact=artifact,
             text=question,
         )
-        for chunk_id, asked in questions.items()
-        for question in dict.fromkeys(asked)
+        for chunk_id, chunk_questions in questions.items()
+        for question in dict.fromkeys(chunk_questions)
     ]
-    unwritten = (len(rows) - len(questions)) * about.count
-    return _estimate_of(
-        fill_context(nodes, "", build), cost, unwritten, unwritten * QUESTION_TOKENS
+    unwritten = (len(rows) - len(questions)) * question_spec.count
+    return _make_node_estimate(
+        set_context_and_token_count(nodes, "", build),
+        cost,
+        unwritten,
+        unwritten * TOKENS_PER_QUESTION,
     )
 
 
-def _page_texts(artifact: Artifact, build: IndexBuild) -> _Texts:
+def _estimate_page_texts(artifact: Artifact, build: IndexBuild) -> _PageTexts:
     pages = {page.pk: page for page in artifact.pages.all() if page.text.strip()}
     rows = [
         Summary(build=build, artifact=artifact, page=page, input_hash=hash_text(page.text))
         for page in pages.values()
     ]
     reuse_page_summaries(build, rows)
-    texts = _Texts()
+    texts = _PageTexts()
     inputs: dict[uuid.UUID, SummaryInput] = {}
     for page, row in zip(pages.values(), rows, strict=True):
-        is_reused = row.state == Writing.State.WRITTEN
-        texts.of_pages[page] = row.text if is_reused else None
+        is_reused = row.state == WrittenText.State.WRITTEN
+        texts.text_by_page[page] = row.text if is_reused else None
         if not is_reused:
             inputs[page.pk] = SummaryInput([page.text], True)
     if inputs and llm.is_configured():
-        for outcome in LanguageModelWriter(asks=False).summarise(inputs, build.spec):
-            _add(texts.cost, outcome.cost)
-            texts.of_pages[pages[outcome.key]] = _said(outcome)
+        for outcome in LanguageModelWriter(may_call_model=False).summarise(inputs, build.spec):
+            _add_cost(texts.cost, outcome.cost)
+            texts.text_by_page[pages[outcome.key]] = _get_draft_text(outcome)
     return texts
 
 
-def _said(outcome: DraftOutcome[Any]) -> str | None:
+def _get_draft_text(outcome: DraftOutcome[Any]) -> str | None:
     draft: Any = outcome.draft
     return None if draft is None else str(draft.text)
 
 
-def _add(total: Cost, cost: Cost) -> None:
-    for name in Cost.__slots__:
+def _add_cost(total: LanguageModelCost, cost: LanguageModelCost) -> None:
+    for name in LanguageModelCost.__slots__:
         setattr(total, name, getattr(total, name) + getattr(cost, name))
 
 
-def _estimate_of(
-    nodes: Sequence[Node], cost: Cost, unwritten_count: int = 0, unwritten_tokens: int = 0
+def _make_node_estimate(
+    nodes: Sequence[Node],
+    cost: LanguageModelCost,
+    unwritten_count: int = 0,
+    unwritten_tokens: int = 0,
 ) -> NodeEstimate:
     return NodeEstimate(
         list(nodes),

@@ -1,10 +1,10 @@
-"""Conditions met while a language model is asked to write."""
+"""Errors of language model calls."""
 
 from core.exceptions import StrataError
 
 
 class LanguageModelError(StrataError):
-    """The language model gave nothing that can be used."""
+    """The language model returned nothing usable."""
 
     code = "language_model_error"
 
@@ -18,7 +18,7 @@ class LanguageModelError(StrataError):
         completion_tokens: int = 0,
     ) -> None:
         super().__init__(detail, fix=fix)
-        # What was spent before it failed: it is paid for all the same.
+        # Calls and tokens used before the failure: they are billed too.
         self.call_count = call_count
         self.prompt_tokens = prompt_tokens
         self.completion_tokens = completion_tokens
@@ -47,12 +47,12 @@ class LanguageModelUnavailable(LanguageModelError):
 
 
 class LanguageModelRefused(LanguageModelError):
-    """The language model refuses this text; trying again will not help."""
+    """The language model refused this text; a retry will not help."""
 
     code = "language_model_refused"
 
 
 class InvalidCompletion(LanguageModelError):
-    """The language model's answer does not have the form asked for, or was cut off."""
+    """The language model's response does not match the schema, or was truncated."""
 
     code = "invalid_completion"

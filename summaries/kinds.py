@@ -1,4 +1,4 @@
-"""The kinds ``page_summary``, ``artifact_summary`` and ``question``: nodes of what was written."""
+"""The node kinds ``page_summary``, ``artifact_summary`` and ``question``."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -18,21 +18,21 @@ from indexing.kinds.registry import Condition
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores.base import Payload
-from summaries.models import EMPTY, Annotation, Summary, Writing, due_values
+from summaries.models import EMPTY_TEXT_HASH, Annotation, Summary, WrittenText, due_field_values
 
 
 class _SummaryKind:
-    """What summaries of pages and of artifacts have in common."""
+    """Base class of the two summary kinds."""
 
     name: str
     is_of_page: bool
     payload_fields: Mapping[str, str] = {"type": "keyword", "entity_id": "keyword"}
-    regenerated_as = "summary"
+    regeneration_type = "summary"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         summaries = Summary.objects.filter(
             build=build, artifact=artifact, page__isnull=not self.is_of_page
-        ).with_text()
+        ).not_empty()
         nodes = [
             Node(
                 build=build,
@@ -42,19 +42,19 @@ class _SummaryKind:
                 page=summary.page,
                 text=summary.text,
                 text_hash=summary.text_hash,
-                source_hash=summary.written_hash,
+                source_hash=summary.written_input_hash,
                 details={"model_name": summary.model_name},
             )
             for summary in summaries.select_related("page")
             .defer("page__text")
             .order_by("page__index")
         ]
-        return fill_context(nodes, artifact.title, build)
+        return set_context_and_token_count(nodes, artifact.title, build)
 
-    def made_from(self, artifact: UUID, build: IndexBuild) -> object:
+    def get_input_version(self, artifact: UUID, build: IndexBuild) -> object:
         mine = Summary.objects.filter(page__isnull=not self.is_of_page, build=build)
-        values = mine.filter(artifact=artifact).with_text()
-        return set(values.values_list("pk", "text_hash", "written_hash", "model_name"))
+        values = mine.filter(artifact=artifact).not_empty()
+        return set(values.values_list("pk", "text_hash", "written_input_hash", "model_name"))
 
     def payload(self, node: Node) -> Payload:
         artifact, page = node.artifact, node.page
@@ -79,42 +79,42 @@ class _SummaryKind:
         }
 
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
-        """Of summaries of either kind: told apart, a database without statistics would look
-        through all pages of the build for each artifact."""
-        mirrored = Node.objects.filter(
+        """Matches summaries of both kinds: with a condition for each kind, a database without
+        statistics would scan all pages of the build for each artifact."""
+        planned = Node.objects.filter(
             build=OuterRef("build"),
             point_id=Coalesce(OuterRef("page"), OuterRef("artifact")),
             text_hash=OuterRef("text_hash"),
-            source_hash=OuterRef("written_hash"),
+            source_hash=OuterRef("written_input_hash"),
             attributes_hash=OuterRef("artifact__attributes_hash"),
         ).exclude(state=Node.State.DELETING)
-        written = Summary.objects.filter(build__in=builds, artifact=OuterRef("pk")).with_text()
-        return Exists(written.filter(~Exists(mirrored)))
+        written = Summary.objects.filter(build__in=builds, artifact=OuterRef("pk")).not_empty()
+        return Exists(written.filter(~Exists(planned)))
 
-    def is_refused(self, builds: Sequence[int]) -> Condition:
+    def has_failed_input(self, builds: Sequence[int]) -> Condition:
         mine = Summary.objects.filter(page__isnull=not self.is_of_page, build__in=builds)
-        return Exists(mine.filter(artifact=OuterRef("pk"), state=Writing.State.FAILED))
+        return Exists(mine.filter(artifact=OuterRef("pk"), state=WrittenText.State.FAILED))
 
-    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
         mine = Summary.objects.filter(page__isnull=not self.is_of_page, build=build)
-        # Written by no one is what says nothing, of an empty page.
-        told = mine.exclude(state=Writing.State.WRITTEN, model_name="")
-        return _make_due(told.filter(artifact=artifact), only_refused)
+        # The summary of a blank page is empty and has no model name.
+        not_blank = mine.exclude(state=WrittenText.State.WRITTEN, model_name="")
+        return _make_rows_due(not_blank.filter(artifact=artifact), only_failed)
 
 
 class PageSummaryKind(_SummaryKind):
     name = "page_summary"
     is_of_page = True
 
-    def is_awaited(self, builds: Sequence[int]) -> Condition:
+    def has_unwritten_input(self, builds: Sequence[int]) -> Condition:
         due = Summary.objects.filter(
-            build__in=builds, artifact=OuterRef("pk"), state=Writing.State.DUE
+            build__in=builds, artifact=OuterRef("pk"), state=WrittenText.State.DUE
         )
         known = Summary.objects.filter(
             build__in=builds, page=OuterRef("pk"), input_hash=OuterRef("content_hash")
         )
         pages = Page.objects.filter(~Exists(known), artifact=OuterRef("pk"))
-        unknown = pages.exclude(content_hash=EMPTY)
+        unknown = pages.exclude(content_hash=EMPTY_TEXT_HASH)
         return Q(Exists(due)) | Q(Exists(unknown))
 
 
@@ -131,21 +131,21 @@ class ArtifactSummaryKind(_SummaryKind):
             node.details["page_count"] = artifact.pages.count()
         return nodes
 
-    def is_awaited(self, builds: Sequence[int]) -> Condition:
+    def has_unwritten_input(self, builds: Sequence[int]) -> Condition:
         mine = Summary.objects.of_artifacts().filter(build__in=builds, artifact=OuterRef("pk"))
-        return Exists(mine.filter(state=Writing.State.DUE))
+        return Exists(mine.filter(state=WrittenText.State.DUE))
 
 
 class QuestionKind:
     name = "question"
     payload_fields: Mapping[str, str] = {"chunk_id": "keyword"}
-    regenerated_as = "question"
+    regeneration_type = "question"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
-        """One node for each question; its offsets are those of the chunk that answers it."""
+        """Make one node for each question, with the offsets of the chunk that answers it."""
         annotations = (
             Annotation.objects.filter(build=build, artifact=artifact)
-            .exclude(written_hash="")
+            .exclude(written_input_hash="")
             .select_related("page", "source")
             .defer("page__text", "source__text")
             .order_by("source__ordinal", "strategy", "chunk_index")
@@ -169,7 +169,9 @@ class QuestionKind:
                     "chunk_id": str(annotation.chunk_id),
                     "chunk_text": annotation.text,
                     "summary": annotation.summary,
-                    "fields": merge_fields(build.spec, artifact.metadata, annotation.fields),
+                    "fields": merge_metadata_fields(
+                        build.spec, artifact.metadata, annotation.fields
+                    ),
                     "model_name": annotation.model_name,
                     "annotation_hash": annotation.output_hash,
                 },
@@ -177,12 +179,12 @@ class QuestionKind:
             for annotation in annotations
             for question in dict.fromkeys(annotation.questions)
         ]
-        return fill_context(nodes, "", build)
+        return set_context_and_token_count(nodes, "", build)
 
-    def made_from(self, artifact: UUID, build: IndexBuild) -> object:
+    def get_input_version(self, artifact: UUID, build: IndexBuild) -> object:
         written = Annotation.objects.filter(build=build, artifact=artifact)
         return set(
-            written.exclude(written_hash="").values_list(
+            written.exclude(written_input_hash="").values_list(
                 "chunk_id", "source", "source_hash", "strategy", "chunk_index", "start_offset",
                 "end_offset", "output_hash",
             )
@@ -209,7 +211,7 @@ class QuestionKind:
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
         written = (
             Annotation.objects.filter(build__in=builds, artifact=OuterRef("pk"))
-            .exclude(written_hash="")
+            .exclude(written_input_hash="")
             .exclude(questions=[])
         )
         nodes = Node.objects.filter(
@@ -221,14 +223,14 @@ class QuestionKind:
             source_hash=OuterRef("source_hash"),
             attributes_hash=OuterRef("artifact__attributes_hash"),
         ).exclude(state=Node.State.DELETING)
-        mirrored = nodes.annotate(
+        planned = nodes.annotate(
             annotation_hash=KeyTextTransform("annotation_hash", "details")
         ).filter(annotation_hash=OuterRef("output_hash"))
-        return Exists(written.filter(~Exists(mirrored)))
+        return Exists(written.filter(~Exists(planned)))
 
-    def is_awaited(self, builds: Sequence[int]) -> Condition:
+    def has_unwritten_input(self, builds: Sequence[int]) -> Condition:
         due = Annotation.objects.filter(
-            build__in=builds, artifact=OuterRef("pk"), state=Writing.State.DUE
+            build__in=builds, artifact=OuterRef("pk"), state=WrittenText.State.DUE
         )
         cut = Annotation.objects.filter(
             build__in=builds, source=OuterRef("pk"), source_hash=OuterRef("content_hash")
@@ -236,22 +238,24 @@ class QuestionKind:
         uncut = Source.objects.filter(~Exists(cut), artifact=OuterRef("pk"))
         return Q(Exists(due)) | Q(Exists(uncut))
 
-    def is_refused(self, builds: Sequence[int]) -> Condition:
+    def has_failed_input(self, builds: Sequence[int]) -> Condition:
         mine = Annotation.objects.filter(build__in=builds, artifact=OuterRef("pk"))
-        return Exists(mine.filter(state=Writing.State.FAILED))
+        return Exists(mine.filter(state=WrittenText.State.FAILED))
 
-    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
-        return _make_due(Annotation.objects.filter(build=build, artifact=artifact), only_refused)
-
-
-def _make_due(rows: QuerySet[Any], only_refused: bool) -> int:
-    if only_refused:
-        return rows.filter(state=Writing.State.FAILED).update(**due_values())
-    return rows.filter(is_by_hand=False).update(**due_values(is_cache_bypassed=True))
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
+        return _make_rows_due(
+            Annotation.objects.filter(build=build, artifact=artifact), only_failed
+        )
 
 
-def fill_context(nodes: list[Node], title: str, build: IndexBuild) -> list[Node]:
-    """Set what is embedded in front of these nodes, and how many tokens they take together."""
+def _make_rows_due(rows: QuerySet[Any], only_failed: bool) -> int:
+    if only_failed:
+        return rows.filter(state=WrittenText.State.FAILED).update(**due_field_values())
+    return rows.filter(is_by_hand=False).update(**due_field_values(is_cache_bypassed=True))
+
+
+def set_context_and_token_count(nodes: list[Node], title: str, build: IndexBuild) -> list[Node]:
+    """Set each node's context (the text embedded before its own) and its token count."""
     embedder = embedding.get_embedder(build.spec.embedding)
     context = (
         fit_context(title, build.spec.embedding.window, embedder.count_tokens) if title else ""
@@ -262,17 +266,17 @@ def fill_context(nodes: list[Node], title: str, build: IndexBuild) -> list[Node]
     return nodes
 
 
-def merge_fields(
-    spec: IndexSpec, given: Mapping[str, Any], found: Mapping[str, Any]
+def merge_metadata_fields(
+    spec: IndexSpec, owner_fields: Mapping[str, Any], extracted_fields: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The declared fields of a chunk: what was found in it, under what its document's owner
-    gave. Many-valued fields hold both."""
+    """Merge a chunk's declared fields: the owner's value takes precedence over the one found in
+    the text. Many-valued fields hold both."""
     fields: dict[str, Any] = {}
     for name, field in spec.metadata.items():
         if field.many:
-            values = dict.fromkeys([*given.get(name, []), *found.get(name, [])])
+            values = dict.fromkeys([*owner_fields.get(name, []), *extracted_fields.get(name, [])])
             if values:
                 fields[name] = list(values)
-        elif name in given or name in found:
-            fields[name] = given.get(name, found.get(name))
+        elif name in owner_fields or name in extracted_fields:
+            fields[name] = owner_fields.get(name, extracted_fields.get(name))
     return fields

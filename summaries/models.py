@@ -1,6 +1,6 @@
-"""What is written about documents: summaries, and the questions a chunk answers.
+"""Models of the texts written about documents: summaries, and the questions each chunk answers.
 
-A row is due until it is written; like the ledger's rows, it is its own place in the queue.
+The rows are the work queue, as in the ledger: a row is due until its text is written.
 """
 
 from collections.abc import Collection
@@ -14,11 +14,11 @@ from core.text import hash_text
 from documents.models import Artifact, Page, Source
 from indexing.models import IndexBuild
 
-EMPTY = hash_text("")  # told by its hash, a text need not be read to be known as empty
+EMPTY_TEXT_HASH = hash_text("")  # lets a query find empty texts without reading them
 
 
-class Writing(models.Model):
-    """Something a writer (a language model, or rules) owes a build."""
+class WrittenText(models.Model):
+    """A text that a writer (a language model or rules) or a person writes for one build."""
 
     class State(models.TextChoices):
         DUE = "due"
@@ -30,13 +30,13 @@ class Writing(models.Model):
     input_hash = models.CharField(
         max_length=64, help_text="SHA-256 of what it is to be written from."
     )
-    written_hash = models.CharField(
+    written_input_hash = models.CharField(
         max_length=64, blank=True, help_text="The input it was last written from."
     )
     model_name = models.CharField(max_length=200, blank=True)
     is_by_hand = models.BooleanField(default=False)
     is_cache_bypassed = models.BooleanField(
-        default=False, editable=False, help_text="A kept answer will not do."
+        default=False, editable=False, help_text="Do not reuse a stored completion."
     )
     state = models.CharField(max_length=7, choices=State, default=State.DUE)
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -51,15 +51,15 @@ class Writing(models.Model):
 
     @property
     def is_current(self) -> bool:
-        """Whether it is written, and from what is there now."""
-        return bool(self.written_hash) and self.written_hash == self.input_hash
+        """Whether the text is written, and from the current input."""
+        return bool(self.written_input_hash) and self.written_input_hash == self.input_hash
 
 
-def due_values(*, is_cache_bypassed: bool = False) -> dict[str, Any]:
-    """What makes rows due, whoever is at them; asked anew, they lose what is by hand and no kept
-    answer will do."""
+def due_field_values(*, is_cache_bypassed: bool = False) -> dict[str, Any]:
+    """Field values that make rows due and take them from any worker that holds them. With
+    ``is_cache_bypassed``, texts by hand are lost and stored completions are not reused."""
     values = {
-        "state": Writing.State.DUE, "attempts": 0, "last_error": "", "lease_token": None,
+        "state": WrittenText.State.DUE, "attempts": 0, "last_error": "", "lease_token": None,
         "leased_until": None,
     }  # fmt: skip
     return (
@@ -74,20 +74,24 @@ class SummaryQuerySet(models.QuerySet["Summary"]):
     def of_artifacts(self) -> "SummaryQuerySet":
         return self.filter(page__isnull=True)
 
-    def with_text(self) -> "SummaryQuerySet":
-        """Those that say something."""
-        return self.exclude(text_hash__in=["", EMPTY])
+    def not_empty(self) -> "SummaryQuerySet":
+        """Summaries whose text is not empty."""
+        return self.exclude(text_hash__in=["", EMPTY_TEXT_HASH])
 
-    def outdated_artifacts(self, artifact_ids: Collection[UUID]) -> set[UUID]:
-        """Of these artifacts, those with a page whose summary is not of its text as it is now,
-        in any build of this query."""
-        current = self.filter(page=OuterRef("pk"), written_hash=OuterRef("content_hash"))
+    def artifact_ids_with_outdated_page_summaries(
+        self, artifact_ids: Collection[UUID]
+    ) -> set[UUID]:
+        """The ids of those artifacts that have a page whose summary, in every build of this query,
+        is missing or was written from an older text."""
+        current = self.filter(page=OuterRef("pk"), written_input_hash=OuterRef("content_hash"))
         pages = Page.objects.filter(~Exists(current), artifact__in=artifact_ids)
-        return set(pages.exclude(content_hash=EMPTY).values_list("artifact_id", flat=True))
+        return set(
+            pages.exclude(content_hash=EMPTY_TEXT_HASH).values_list("artifact_id", flat=True)
+        )
 
 
-class Summary(Writing):
-    """Of a page, or (without one) of the artifact, from the summaries of its pages.
+class Summary(WrittenText):
+    """The summary of a page; or, without a page, of an artifact, written from its page summaries.
 
     A page's input is its text, so ``input_hash`` is the page's ``content_hash``.
     """
@@ -131,7 +135,7 @@ class Summary(Writing):
 
     @property
     def entity_id(self) -> UUID:
-        """Of what is summarised, and of the point that holds it."""
+        """The id of the page or artifact summarised, and of the point that holds the summary."""
         return self.page_id or self.artifact_id
 
     @property
@@ -139,7 +143,7 @@ class Summary(Writing):
         return "page_summary" if self.page_id else "artifact_summary"
 
 
-class Annotation(Writing):
+class Annotation(WrittenText):
     """A chunk, with the questions it answers, its one-line summary and its declared fields."""
 
     chunk_id = models.UUIDField(help_text="The point id the chunk has, or would have.")
@@ -156,7 +160,7 @@ class Annotation(Writing):
     summary = models.CharField(max_length=1_000, blank=True)
     fields = models.JSONField(default=dict, blank=True)
     output_hash = models.CharField(max_length=64, blank=True, editable=False)
-    dropped_count = models.PositiveIntegerField(
+    dropped_value_count = models.PositiveIntegerField(
         default=0, help_text="Values outside their closed lists that the writer gave."
     )
 
@@ -179,7 +183,7 @@ class Annotation(Writing):
 
 
 class StoredCompletion(models.Model):
-    """What a language model once answered, kept so that the same is never paid for twice."""
+    """A cached completion of a language model, so that no call is paid for twice."""
 
     key = models.CharField(
         max_length=64, primary_key=True, help_text="SHA-256 of input, prompt, schema and model."
@@ -192,8 +196,8 @@ class StoredCompletion(models.Model):
         return self.key
 
 
-class Spending(models.Model):
-    """What the writing of one build has cost so far."""
+class BuildLanguageModelCost(models.Model):
+    """The total cost of one build's language model calls so far."""
 
     build = models.OneToOneField(
         IndexBuild, on_delete=models.CASCADE, primary_key=True, related_name="spending"

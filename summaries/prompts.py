@@ -1,7 +1,7 @@
-"""What language models are asked: templates in ``templates/prompts/``, each with a fingerprint.
+"""Read and render prompt templates from ``templates/prompts/``.
 
-A file holds what the model is told once, a line ``=== user ===``, and what is sent with each
-text. The text itself is data: it goes in between two lines that cannot occur in it.
+A file holds the system prompt, a line ``=== user ===``, and the user prompt. The text is
+untrusted data: it is put between two fence lines that cannot occur in it.
 """
 
 import hashlib
@@ -15,22 +15,23 @@ from django.template import Context, Engine, TemplateSyntaxError
 from core.text import hash_text
 from indexing.exceptions import InvalidSpec
 
-PARTING = "=== user ===\n"
+USER_PART_MARKER = "=== user ===\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """``fingerprint``: SHA-256 of the template, whatever stands in its places."""
+    """A rendered prompt. ``fingerprint``: SHA-256 of its template, before rendering."""
 
     system: str
     user: str
     fingerprint: str
 
 
-def read_template(name: str) -> str:
-    """
+def read_prompt_template(name: str) -> str:
+    """Read a prompt template and check its syntax.
+
     Raises:
-        InvalidSpec: there is no such prompt, or it cannot be read as one.
+        InvalidSpec: there is no such prompt, or it is not a valid template.
     """
     folder = Path(settings.STRATA_PROMPTS_DIR)
     try:
@@ -40,8 +41,8 @@ def read_template(name: str) -> str:
             f"There is no prompt {name!r} in {folder}.",
             allowed=[path.stem for path in folder.glob("*.txt")],
         ) from None
-    if text.count(PARTING) != 1:
-        raise InvalidSpec(f"The prompt {name!r} needs one line {PARTING.strip()!r}.")
+    if text.count(USER_PART_MARKER) != 1:
+        raise InvalidSpec(f"The prompt {name!r} needs one line {USER_PART_MARKER.strip()!r}.")
     try:
         Engine(autoescape=False).from_string(text)
     except TemplateSyntaxError as error:
@@ -50,17 +51,17 @@ def read_template(name: str) -> str:
 
 
 def render_prompt(name: str, text: str, **values: Any) -> Prompt:
-    """The prompt about one text.
+    """Render the prompt for one text.
 
     Raises:
-        InvalidSpec: as ``read_template``.
+        InvalidSpec: as ``read_prompt_template``.
     """
-    template = read_template(name)
-    # Named after the text, so that a text cannot hold its own fence; and the same each time.
+    template = read_prompt_template(name)
+    # A hash of the text: the text cannot contain it, and it is the same each time.
     fence = f"--- {hash_text(text)[:24]} ---"
     context = Context({**values, "text": text, "fence": fence}, autoescape=False)
     system, user = (
         Engine(autoescape=False).from_string(part).render(context).strip()
-        for part in template.split(PARTING)
+        for part in template.split(USER_PART_MARKER)
     )
     return Prompt(system, user, hashlib.sha256(template.encode()).hexdigest())

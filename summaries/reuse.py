@@ -1,4 +1,4 @@
-"""What another build of the index has written already, and a new one need not write again."""
+"""Copy texts that another build of the index already has into a new build."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,67 +8,77 @@ from django.db.models import F, Q
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from summaries import llm
-from summaries.models import Annotation, Summary, Writing
-from summaries.writers import EXTRACTIVE
+from summaries.models import Annotation, Summary, WrittenText
+from summaries.writers import EXTRACTIVE_MODEL_NAME
 
-_REUSED = ["state", "written_hash", "model_name", "is_by_hand", "written_at"]
-_REUSED_OF_SUMMARIES = [*_REUSED, "text", "text_hash", "citations"]
-_REUSED_OF_ANNOTATIONS = [
-    *_REUSED, "questions", "summary", "fields", "output_hash", "dropped_count",
+_REUSED_FIELDS = ["state", "written_input_hash", "model_name", "is_by_hand", "written_at"]
+_REUSED_SUMMARY_FIELDS = [*_REUSED_FIELDS, "text", "text_hash", "citations"]
+_REUSED_ANNOTATION_FIELDS = [
+    *_REUSED_FIELDS, "questions", "summary", "fields", "output_hash", "dropped_value_count",
 ]  # fmt: skip
 
 
 def reuse_page_summaries(build: IndexBuild, rows: Sequence[Summary]) -> None:
-    """Fill those of these new rows that another build can fill.
+    """Copy the texts of another build's page summaries into these new rows, where possible.
 
-    What was written by hand goes along whatever the recipe; what rules wrote, where the text
-    and the recipe are the same. What a language model answered is kept by itself.
+    Texts by hand are copied whatever the recipe; texts that rules wrote, only if input and
+    recipe are equal. Language model completions are reused through ``StoredCompletion`` instead.
     """
     found = Summary.objects.of_pages().filter(page__in=[row.page_id for row in rows])
-    by_page = {each.page_id: each for each in _written(build, found, "page_summaries")}
+    by_page = {each.page_id: each for each in _find_reusable_rows(build, found, "page_summaries")}
     for row in rows:
-        _fill(row, by_page.get(row.page_id), _REUSED_OF_SUMMARIES)
+        _copy_fields(row, by_page.get(row.page_id), _REUSED_SUMMARY_FIELDS)
 
 
 def reuse_artifact_summary(build: IndexBuild, row: Summary) -> bool:
-    """Fill this new row if another build can; whether it could."""
+    """Copy another build's artifact summary into this new row; return whether one was found."""
     found = Summary.objects.of_artifacts().filter(artifact=row.artifact_id)
-    for written in _written(build, found, "artifact_summaries"):
-        if _fill(row, written, _REUSED_OF_SUMMARIES):
+    for written in _find_reusable_rows(build, found, "artifact_summaries"):
+        if _copy_fields(row, written, _REUSED_SUMMARY_FIELDS):
             return True
     return False
 
 
 def reuse_annotations(build: IndexBuild, rows: Sequence[Annotation]) -> None:
-    """``reuse_page_summaries`` for the questions of chunks that are cut as they were."""
+    """Like ``reuse_page_summaries``, for the annotations of chunks with the same chunk id."""
     found = Annotation.objects.filter(chunk_id__in=[row.chunk_id for row in rows])
-    by_chunk = {each.chunk_id: each for each in _written(build, found, "questions")}
+    by_chunk = {each.chunk_id: each for each in _find_reusable_rows(build, found, "questions")}
     for row in rows:
-        _fill(row, by_chunk.get(row.chunk_id), _REUSED_OF_ANNOTATIONS)
+        _copy_fields(row, by_chunk.get(row.chunk_id), _REUSED_ANNOTATION_FIELDS)
 
 
-def _written(build: IndexBuild, found: Any, section: str) -> Any:
-    """By hand last, so that it wins where several builds have written."""
-    others = IndexBuild.objects.not_retired().filter(index=build.index_id).exclude(pk=build.pk)
-    recipe = _recipe(build.spec, section)
-    alike = [other.pk for other in others if _recipe(other.spec, section) == recipe]
-    by_rules = Q(build__in=alike, model_name=EXTRACTIVE, written_hash=F("input_hash"))
-    by_hand = Q(build__in=[other.pk for other in others], is_by_hand=True)
-    return found.filter(
+def _find_reusable_rows(build: IndexBuild, candidates: Any, section: str) -> Any:
+    """Rows to copy from, those by hand last, so that they win if several builds have one."""
+    other_builds = (
+        IndexBuild.objects.not_retired().filter(index=build.index_id).exclude(pk=build.pk)
+    )
+    recipe = _extractive_recipe(build.spec, section)
+    same_recipe_build_ids = [
+        other.pk for other in other_builds if _extractive_recipe(other.spec, section) == recipe
+    ]
+    by_rules = Q(
+        build__in=same_recipe_build_ids,
+        model_name=EXTRACTIVE_MODEL_NAME,
+        written_input_hash=F("input_hash"),
+    )
+    by_hand = Q(build__in=[other.pk for other in other_builds], is_by_hand=True)
+    return candidates.filter(
         by_hand if llm.is_configured() else by_hand | by_rules,
-        state=Writing.State.WRITTEN,
+        state=WrittenText.State.WRITTEN,
         is_cache_bypassed=False,
     ).order_by("is_by_hand", "build__number")
 
 
-def _recipe(spec: IndexSpec, section: str) -> Mapping[str, Any]:
-    """All that decides what rules write: they summarise by the nearness of sentences."""
+def _extractive_recipe(spec: IndexSpec, section: str) -> Mapping[str, Any]:
+    """The spec sections that decide what the rules write. Summaries depend on the embedding."""
     return spec.model_dump(include={section, "metadata" if section == "questions" else "embedding"})
 
 
-def _fill(row: Any, written: Any | None, fields: Sequence[str]) -> bool:
-    if written is None or not (written.is_by_hand or written.written_hash == row.input_hash):
+def _copy_fields(row: Any, source_row: Any | None, fields: Sequence[str]) -> bool:
+    if source_row is None or not (
+        source_row.is_by_hand or source_row.written_input_hash == row.input_hash
+    ):
         return False
     for field in fields:
-        setattr(row, field, getattr(written, field))
+        setattr(row, field, getattr(source_row, field))
     return True

@@ -1,4 +1,4 @@
-"""Summaries over HTTP."""
+"""Serializers of summaries for the REST API."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from summaries.models import Summary
 MAX_SUMMARY_CHARS = 10_000
 
 
-class SummaryCandidateSerializer(StrictSerializer):
+class SummaryPatchSerializer(StrictSerializer):
     text = StringField(
         allow_null=True,
         max_length=MAX_SUMMARY_CHARS,
@@ -20,7 +20,7 @@ class SummaryCandidateSerializer(StrictSerializer):
 
 
 class SummarySerializer(serializers.Serializer):
-    """What is written about a page or an artifact in the index's newest build."""
+    """The summary of a page or an artifact in the index's newest build."""
 
     entity_id = serializers.UUIDField()
     type = serializers.ChoiceField(choices=["page_summary", "artifact_summary"])
@@ -36,7 +36,7 @@ class SummarySerializer(serializers.Serializer):
     citations = serializers.ListField(child=serializers.DictField())
 
 
-def render_summary(summary: Summary) -> dict[str, Any]:
+def render_stored_summary(summary: Summary) -> dict[str, Any]:
     return {
         "entity_id": str(summary.entity_id),
         "type": summary.kind,

@@ -1,4 +1,4 @@
-"""Celery entry points for what is written about documents: ids in, service calls, nothing out.
+"""Celery tasks that plan and write summaries and questions: ids in, service calls, nothing out.
 
 Every task may run twice, late, or after what it names is gone.
 """
@@ -20,60 +20,63 @@ from summaries import services
 logger = logging.getLogger(__name__)
 
 
-def _write(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
-    written = services.Written()
+def _write_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
+    result = services.WriteBatchResult()
     try:
-        services.write_due(build, written, should_stop=should_stop)
+        services.write_due_texts(build, result, should_stop=should_stop)
     finally:  # what was written before an outage counts
-        for artifact_id, kinds in written.touched.items():
+        for artifact_id, kinds in result.kinds_by_artifact.items():
             plan_nodes.delay(artifact_id=str(artifact_id), kinds=sorted(kinds))
-    return written.row_count
+    return result.row_count
 
 
-def _plan(artifact_id: UUID, build: IndexBuild) -> bool:
+def _plan_or_log(artifact_id: UUID, build: IndexBuild) -> bool:
     try:
-        services.plan_writing(artifact_id, build)
+        services.plan_written_texts(artifact_id, build)
     except StrataError as error:
-        # The reconciliation asks for it again; the other builds have their turn meanwhile.
+        # The reconciliation enqueues it again; meanwhile the other builds are planned.
         logger.warning("Planning to write about %s waits: %s", artifact_id, error)
         set_build_problem(build, error, field="writing_problem")
         return False
     return True
 
 
-writing = BuildWorker(_write, partial(set_build_problem, field="writing_problem"))
-planning = PlanWorker(
-    services.unplanned_artifacts, _plan, writing, lambda build_id: write.delay(build_id=build_id)
+writing_worker = BuildWorker(_write_batch, partial(set_build_problem, field="writing_problem"))
+text_plan_worker = PlanWorker(
+    services.artifacts_without_planned_texts,
+    _plan_or_log,
+    writing_worker,
+    lambda build_id: write_due_texts.delay(build_id=build_id),
 )
 
 
 @shared_task
-def plan_writing(*, artifact_id: str) -> None:
-    """Work out what is owed about one artifact, in every build that it concerns."""
+def plan_written_texts(*, artifact_id: str) -> None:
+    """Plan the summaries and questions of one artifact, in every build it affects."""
     for build in IndexBuild.objects.affected_by_artifact(UUID(artifact_id)).not_paused():
-        if _plan(UUID(artifact_id), build) and services.has_writable(build):
-            write.delay(build_id=build.pk)
+        if _plan_or_log(UUID(artifact_id), build) and services.has_claimable_texts(build):
+            write_due_texts.delay(build_id=build.pk)
 
 
 @shared_task
-def plan_build_writing(*, build_id: int) -> None:
-    """Work out what is owed about the artifacts of one build of which that is not known yet."""
-    for left_id in planning.run(build_id):
-        plan_build_writing.delay(build_id=left_id)
+def plan_build_written_texts(*, build_id: int) -> None:
+    """Plan the texts of a build's unplanned artifacts; enqueue itself if work is left."""
+    for unfinished_build_id in text_plan_worker.run(build_id):
+        plan_build_written_texts.delay(build_id=unfinished_build_id)
 
 
 @shared_task
-def write(*, build_id: int) -> None:
-    """Write for a build, and come again where that takes longer than a round."""
-    for left_id in writing.run(build_id):
-        write.delay(build_id=left_id)
+def write_due_texts(*, build_id: int) -> None:
+    """Write a build's due texts; enqueue itself if work is left."""
+    for unfinished_build_id in writing_worker.run(build_id):
+        write_due_texts.delay(build_id=unfinished_build_id)
 
 
 @shared_task
-def reconcile_writing() -> None:
-    """Wake whatever the rows say is not written: lost messages, outages, dead workers."""
+def reconcile_written_texts() -> None:
+    """Enqueue the work that no signal announced: after lost messages, outages, dead workers."""
     for build in IndexBuild.objects.not_paused():
-        if services.has_writable(build):
-            write.delay(build_id=build.pk)
-        if services.unplanned_artifacts(build).exists():
-            plan_build_writing.delay(build_id=build.pk)
+        if services.has_claimable_texts(build):
+            write_due_texts.delay(build_id=build.pk)
+        if services.artifacts_without_planned_texts(build).exists():
+            plan_build_written_texts.delay(build_id=build.pk)

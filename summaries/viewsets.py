@@ -1,4 +1,4 @@
-"""Reading a summary, and writing one by hand."""
+"""API views that read a summary and edit it by hand."""
 
 from uuid import UUID
 
@@ -12,62 +12,62 @@ from core.serializers import ErrorSerializer
 from documents.exceptions import UnknownArtifact
 from documents.models import Page
 from summaries.models import Summary
-from summaries.serializers import (
-    SummaryCandidateSerializer,
-    SummarySerializer,
-    render_summary,
-)
-from summaries.services import take_summary
+from summaries.serializers import SummaryPatchSerializer, SummarySerializer, render_stored_summary
+from summaries.services import edit_summary
 
-ANSWERS = {200: SummarySerializer, 400: ErrorSerializer, 404: ErrorSerializer}
+SUMMARY_RESPONSES = {200: SummarySerializer, 400: ErrorSerializer, 404: ErrorSerializer}
 
 
 class PageSummaryView(APIView):
     """The summary of a page."""
 
-    @extend_schema(operation_id="read_page_summary", responses=ANSWERS)
+    @extend_schema(operation_id="read_page_summary", responses=SUMMARY_RESPONSES)
     def get(self, request: Request, page_id: UUID) -> Response:
         """Read a page's summary."""
-        return _read(Summary.objects.filter(page=page_id).order_by("-build__number").first())
+        return _render_or_404(
+            Summary.objects.filter(page=page_id).order_by("-build__number").first()
+        )
 
     @extend_schema(
-        operation_id="write_page_summary", request=SummaryCandidateSerializer, responses=ANSWERS
+        operation_id="write_page_summary",
+        request=SummaryPatchSerializer,
+        responses=SUMMARY_RESPONSES,
     )
     def patch(self, request: Request, page_id: UUID) -> Response:
         """Write a page's summary by hand; it is embedded again, and the artifact's made due."""
         page = Page.objects.filter(pk=page_id).only("artifact_id").first()
         if page is None:
             raise UnknownArtifact("There is no page with this id.", field="id")
-        return _take(request, page.artifact_id, page_id)
+        return _save_edit(request, page.artifact_id, page_id)
 
 
 class ArtifactSummaryView(APIView):
     """The summary of an artifact."""
 
-    @extend_schema(operation_id="read_artifact_summary", responses=ANSWERS)
+    @extend_schema(operation_id="read_artifact_summary", responses=SUMMARY_RESPONSES)
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Read an artifact's summary."""
         summaries = Summary.objects.of_artifacts().filter(artifact=artifact_id)
-        return _read(summaries.order_by("-build__number").first())
+        return _render_or_404(summaries.order_by("-build__number").first())
 
     @extend_schema(
         operation_id="write_artifact_summary",
-        request=SummaryCandidateSerializer,
-        responses=ANSWERS,
+        request=SummaryPatchSerializer,
+        responses=SUMMARY_RESPONSES,
     )
     def patch(self, request: Request, artifact_id: UUID) -> Response:
         """Write an artifact's summary by hand; it is embedded again."""
-        return _take(request, artifact_id, None)
+        return _save_edit(request, artifact_id, None)
 
 
-def _read(summary: Summary | None) -> Response:
+def _render_or_404(summary: Summary | None) -> Response:
     if summary is None:
         raise Http404
-    return Response(render_summary(summary))
+    return Response(render_stored_summary(summary))
 
 
-def _take(request: Request, artifact_id: UUID, page_id: UUID | None) -> Response:
-    serializer = SummaryCandidateSerializer(data=request.data)
+def _save_edit(request: Request, artifact_id: UUID, page_id: UUID | None) -> Response:
+    serializer = SummaryPatchSerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
-    [*_, newest] = take_summary(artifact_id, page_id, serializer.validated_data["text"])
-    return Response(render_summary(newest))
+    [*_, newest] = edit_summary(artifact_id, page_id, serializer.validated_data["text"])
+    return Response(render_stored_summary(newest))

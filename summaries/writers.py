@@ -1,7 +1,7 @@
-"""Who writes: a language model where one is configured, else rules.
+"""Writers of summaries and questions: a language model if one is configured, else rules.
 
-Writers know neither rows nor leases. They are handed inputs and give drafts, in whatever order
-they are done.
+Writers know neither database rows nor leases. They take inputs and yield drafts, in the order
+in which they finish.
 """
 
 import hashlib
@@ -23,21 +23,21 @@ from summaries.exceptions import LanguageModelError
 from summaries.models import StoredCompletion
 from summaries.prompts import Prompt, render_prompt
 
-EXTRACTIVE = "extractive"  # the model's name where rules wrote
-BY_HAND = "by hand"
+EXTRACTIVE_MODEL_NAME = "extractive"  # model_name of texts that rules wrote
+BY_HAND_MODEL_NAME = "by hand"
 
-ANSWER_TOKENS = 150  # a few sentences, or a few questions
+ESTIMATED_COMPLETION_TOKENS = 150  # a few sentences, or a few questions
 
 Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryInput:
-    """A page's text alone, or the summaries of an artifact's pages."""
+    """What to summarise: the text of one page, or the summaries of an artifact's pages."""
 
     texts: Sequence[str]
     is_of_page: bool
-    is_cache_bypassed: bool = False  # a kept answer will not do
+    is_cache_bypassed: bool = False  # do not reuse a stored completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class AnnotationInput:
 
 @dataclass(frozen=True, slots=True)
 class SummaryDraft:
-    """``citations``: per sentence taken over as it is, the text it comes from (0-based) and its
-    first and one past its last character there."""
+    """A written summary. ``citations``: for each sentence quoted from the input, the number of its
+    text (from 0), and the offsets of its first and one past its last character there."""
 
     text: str
     model_name: str
@@ -60,18 +60,18 @@ class SummaryDraft:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationDraft:
-    """``dropped_count``: values that were outside their closed lists."""
+    """A written annotation. ``dropped_value_count``: values outside their closed lists."""
 
     questions: list[str]
     summary: str
     fields: dict[str, Any]
     model_name: str
-    dropped_count: int = 0
+    dropped_value_count: int = 0
 
 
 @dataclass(slots=True)
-class Cost:
-    """What came of it for the build's account."""
+class LanguageModelCost:
+    """Language model calls and tokens of one outcome, added to the build's total."""
 
     call_count: int = 0
     reused_count: int = 0
@@ -85,7 +85,7 @@ class DraftOutcome(Generic[Key]):
     key: Key
     draft: SummaryDraft | AnnotationDraft | None
     error: StrataError | None = None
-    cost: Cost = field(default_factory=Cost)
+    cost: LanguageModelCost = field(default_factory=LanguageModelCost)
 
 
 class Writer(Protocol):
@@ -102,8 +102,8 @@ def get_writer() -> Writer:
     return LanguageModelWriter() if llm.is_configured() else ExtractiveWriter()
 
 
-def batch_size() -> int:
-    """Inputs to claim at once: enough for one round of calls, or of the embedding model."""
+def get_claim_batch_size() -> int:
+    """The number of inputs to claim at once: four per parallel call, or one embedding batch."""
     return settings.STRATA_LLM_CONCURRENCY * 4 if llm.is_configured() else 64
 
 
@@ -111,7 +111,7 @@ def batch_size() -> int:
 
 
 class ExtractiveWriter:
-    """Sentences and phrases of the text itself: nothing is invented, no one is asked."""
+    """Writes by rules: selects sentences and phrases of the text, and calls no language model."""
 
     def summarise(
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
@@ -122,15 +122,15 @@ class ExtractiveWriter:
             if not keys:
                 continue
             texts = ["\n\n".join(inputs[key].texts) for key in keys]
-            count = _sentences(spec, is_of_page=is_of_page)
-            chosen = extractive.summarise_many(texts, sentences=count, embed=embed)
+            count = _sentence_count(spec, is_of_page=is_of_page)
+            chosen = extractive.summarise_texts(texts, sentence_count=count, embed=embed)
             for key, sentences in zip(keys, chosen, strict=True):
                 yield DraftOutcome(
                     key,
                     SummaryDraft(
                         text=" ".join(sentence.text for sentence in sentences),
-                        model_name=EXTRACTIVE,
-                        citations=_cite(inputs[key].texts, sentences),
+                        model_name=EXTRACTIVE_MODEL_NAME,
+                        citations=_map_citations_to_texts(inputs[key].texts, sentences),
                     ),
                 )
 
@@ -148,17 +148,17 @@ class ExtractiveWriter:
                         title=given.title,
                         count=spec.questions.count,
                     ),
-                    summary=extractive.name_line(given.text, heading=given.heading),
-                    fields=extractive.match_values(given.text, spec.metadata),
-                    model_name=EXTRACTIVE,
+                    summary=extractive.summarise_in_one_line(given.text, heading=given.heading),
+                    fields=extractive.match_field_values(given.text, spec.metadata),
+                    model_name=EXTRACTIVE_MODEL_NAME,
                 ),
             )
 
 
-def _cite(
-    texts: Sequence[str], sentences: Sequence[extractive.CitedSentence]
+def _map_citations_to_texts(
+    texts: Sequence[str], sentences: Sequence[extractive.LocatedSentence]
 ) -> list[tuple[int, int, int]]:
-    """Places in the joined texts as places in each."""
+    """Convert offsets in the joined texts to a text number and offsets in that text."""
     citations, starts, position = [], [], 0
     for text in texts:
         starts.append(position)
@@ -172,19 +172,20 @@ def _cite(
 # --- Language models -------------------------------------------------------------------------
 
 
-class SummaryAnswer(BaseModel):
+class SummaryResponse(BaseModel):
     summary: str = Field(min_length=1)
 
 
 class LanguageModelWriter:
-    """One call an input, as many at a time as the settings allow. What was answered before is
-    taken from there.
+    """Makes one language model call per input, in parallel as far as the settings allow. Stored
+    completions are reused.
 
-    One that does not ask gives only that, and for each other input what a call would cost.
+    With ``may_call_model=False`` it makes no call: it yields the stored completions, and for
+    each other input an estimate of the call's cost.
     """
 
-    def __init__(self, *, asks: bool = True) -> None:
-        self._asks = asks
+    def __init__(self, *, may_call_model: bool = True) -> None:
+        self._may_call_model = may_call_model
 
     def summarise(
         self, inputs: Mapping[Key, SummaryInput], spec: IndexSpec
@@ -193,9 +194,11 @@ class LanguageModelWriter:
         for key, given in inputs.items():
             about = spec.page_summaries if given.is_of_page else spec.artifact_summaries
             assert about is not None
-            text = fit_texts(given.texts, settings.STRATA_LLM_CONTEXT_CHARS)
+            text = join_texts_within_limit(given.texts, settings.STRATA_LLM_CONTEXT_CHARS)
             prompts[key] = render_prompt(about.prompt, text, sentences=about.sentences), about.model
-        for key, answer, error, cost in self.ask(prompts, SummaryAnswer, _asked_anew(inputs)):
+        for key, answer, error, cost in self.complete_prompts(
+            prompts, SummaryResponse, _keys_bypassing_cache(inputs)
+        ):
             draft = None
             if answer is not None:
                 said: Any = answer.value
@@ -221,86 +224,91 @@ class LanguageModelWriter:
             )
             for key, given in inputs.items()
         }
-        for key, answer, error, cost in self.ask(
-            prompts, annotation_schema(fields), _asked_anew(inputs)
+        for key, answer, error, cost in self.complete_prompts(
+            prompts, make_annotation_schema(fields), _keys_bypassing_cache(inputs)
         ):
             draft = None
             if answer is not None:
-                draft = read_annotation(answer.value, answer.model_name, fields, about.count)
+                draft = parse_annotation(answer.value, answer.model_name, fields, about.count)
             yield DraftOutcome(key, draft, error, cost)
 
-    def ask(
+    def complete_prompts(
         self,
         prompts: Mapping[Key, tuple[Prompt, str]],
         schema: type[BaseModel],
-        asked_anew: set[Key],
-    ) -> Iterator[tuple[Key, "Answered | None", StrataError | None, Cost]]:
-        """An answer or the error for each prompt. An outage ends it once what was under way is
-        in: the prompts left get neither."""
-        kept_keys = {
-            key: _answer_key(prompt, schema, llm.get_language_model(model).name)
+        bypass_keys: set[Key],
+    ) -> Iterator[tuple[Key, "CompletionValue | None", StrataError | None, LanguageModelCost]]:
+        """Yield the completion or the error of each prompt. After an outage no further call is
+        made: running calls finish, and the remaining prompts yield nothing."""
+        completion_keys = {
+            key: _completion_key(prompt, schema, llm.get_language_model(model).name)
             for key, (prompt, model) in prompts.items()
         }
-        kept = StoredCompletion.objects.in_bulk(set(kept_keys.values()))
-        wanted: dict[str, list[Key]] = {}
-        for key, kept_key in kept_keys.items():
-            if kept_key in kept and key not in asked_anew:
-                answer = kept[kept_key]
+        stored_completions = StoredCompletion.objects.in_bulk(set(completion_keys.values()))
+        keys_to_call: dict[str, list[Key]] = {}
+        for key, completion_key in completion_keys.items():
+            if completion_key in stored_completions and key not in bypass_keys:
+                answer = stored_completions[completion_key]
                 value = schema.model_validate(answer.content)
-                yield key, Answered(value, answer.model_name), None, Cost(reused_count=1)
+                yield (
+                    key,
+                    CompletionValue(value, answer.model_name),
+                    None,
+                    LanguageModelCost(reused_count=1),
+                )
             else:
-                wanted.setdefault(kept_key, []).append(key)
-        if not self._asks:
-            for key in (keys[0] for keys in wanted.values()):
-                yield key, None, None, _estimate(prompts[key][0])
+                keys_to_call.setdefault(completion_key, []).append(key)
+        if not self._may_call_model:
+            for key in (keys[0] for keys in keys_to_call.values()):
+                yield key, None, None, _estimate_call_cost(prompts[key][0])
             return
-        # A call begins once an earlier answer is kept: a kill loses only what is under way.
-        waiting = deque(wanted)
-        under_way: dict[Future[llm.Completion[Any]], str] = {}
+        # Each completion is stored before the next call starts: a kill loses only running calls.
+        queued = deque(keys_to_call)
+        running: dict[Future[llm.Completion[Any]], str] = {}
         pool = ThreadPoolExecutor(settings.STRATA_LLM_CONCURRENCY)
         try:
-            while waiting or under_way:
-                while waiting and len(under_way) < settings.STRATA_LLM_CONCURRENCY:
-                    kept_key = waiting.popleft()
-                    prompt, model = prompts[wanted[kept_key][0]]
+            while queued or running:
+                while queued and len(running) < settings.STRATA_LLM_CONCURRENCY:
+                    completion_key = queued.popleft()
+                    prompt, model = prompts[keys_to_call[completion_key][0]]
                     complete = llm.get_language_model(model).complete
                     call = pool.submit(complete, prompt.system, prompt.user, schema)
-                    under_way[call] = kept_key
-                done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                    running[call] = completion_key
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for call in done:
-                    kept_key = under_way.pop(call)
-                    first, *others = wanted[kept_key]
+                    completion_key = running.pop(call)
+                    first, *duplicate_keys = keys_to_call[completion_key]
                     try:
                         completion = call.result()
                     except LanguageModelError as error:
                         if error.is_retryable or error.is_about_setup:
-                            waiting.clear()
+                            queued.clear()
                         yield first, None, error, _cost_of_failure(error)
-                        for key in others:
-                            yield key, None, error, Cost()
+                        for key in duplicate_keys:
+                            yield key, None, error, LanguageModelCost()
                         continue
                     StoredCompletion.objects.update_or_create(
-                        key=kept_key,
+                        key=completion_key,
                         defaults={
                             "model_name": completion.model_name,
                             "content": completion.value.model_dump(mode="json"),
                         },
                     )
-                    cost = Cost(
+                    cost = LanguageModelCost(
                         call_count=completion.call_count,
                         prompt_tokens=completion.prompt_tokens,
                         completion_tokens=completion.completion_tokens,
                     )
-                    answered = Answered(completion.value, completion.model_name)
+                    answered = CompletionValue(completion.value, completion.model_name)
                     yield first, answered, None, cost
-                    for key in others:
-                        yield key, answered, None, Cost(reused_count=1)
-        finally:  # told to stop, what has not been sent stays unsent
+                    for key in duplicate_keys:
+                        yield key, answered, None, LanguageModelCost(reused_count=1)
+        finally:  # if the caller stops early, queued calls are not sent
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _cost_of_failure(error: LanguageModelError) -> Cost:
-    return Cost(
+def _cost_of_failure(error: LanguageModelError) -> LanguageModelCost:
+    return LanguageModelCost(
         call_count=error.call_count,
         failure_count=1,
         prompt_tokens=error.prompt_tokens,
@@ -308,79 +316,92 @@ def _cost_of_failure(error: LanguageModelError) -> Cost:
     )
 
 
-def _estimate(prompt: Prompt) -> Cost:
-    """What a call would cost, by the rule of thumb of four characters a token."""
-    asked = len(prompt.system) + len(prompt.user)
-    return Cost(call_count=1, prompt_tokens=asked // 4, completion_tokens=ANSWER_TOKENS)
+def _estimate_call_cost(prompt: Prompt) -> LanguageModelCost:
+    """Estimate the cost of a call, assuming four characters per token."""
+    prompt_chars = len(prompt.system) + len(prompt.user)
+    return LanguageModelCost(
+        call_count=1, prompt_tokens=prompt_chars // 4, completion_tokens=ESTIMATED_COMPLETION_TOKENS
+    )
 
 
-def _asked_anew(inputs: Mapping[Key, Any]) -> set[Key]:
+def _keys_bypassing_cache(inputs: Mapping[Key, Any]) -> set[Key]:
     return {key for key, given in inputs.items() if given.is_cache_bypassed}
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CompletionValue:
     value: BaseModel
     model_name: str
 
 
-def annotation_schema(fields: Mapping[str, FieldSpec]) -> type[BaseModel]:
-    """Questions, summary and a value or list of values for each field, with closed lists as
-    enumerations: what is outside them all the same is dropped later, and counted."""
-    members: dict[str, Any] = {
+def make_annotation_schema(fields: Mapping[str, FieldSpec]) -> type[BaseModel]:
+    """Make the response schema: questions, summary, and a value or list of values per field.
+
+    Closed lists become enumerations; ``parse_annotation`` drops and counts values outside them.
+    """
+    field_definitions: dict[str, Any] = {
         "questions": (list[str], Field(min_length=1)),
         "summary": (str, ...),
     }
-    for name, about in fields.items():
-        one: dict[str, Any] = {"type": "string"}
-        if about.closed_values is not None:
-            one["enum"] = list(about.closed_values)
+    for name, field_spec in fields.items():
+        value_schema: dict[str, Any] = {"type": "string"}
+        if field_spec.closed_values is not None:
+            value_schema["enum"] = list(field_spec.closed_values)
         extra: dict[str, Any]
-        if about.many:
-            extra = {"items": one}
-            members[name] = (list[str], Field(default_factory=list, json_schema_extra=extra))
+        if field_spec.many:
+            extra = {"items": value_schema}
+            field_definitions[name] = (
+                list[str],
+                Field(default_factory=list, json_schema_extra=extra),
+            )
         else:
-            extra = {"anyOf": [one, {"type": "null"}]}
-            members[name] = (str | None, Field(default=None, json_schema_extra=extra))
-    return create_model("ChunkAnnotation", **members)
+            extra = {"anyOf": [value_schema, {"type": "null"}]}
+            field_definitions[name] = (str | None, Field(default=None, json_schema_extra=extra))
+    return create_model("ChunkAnnotation", **field_definitions)
 
 
-def read_annotation(
+def parse_annotation(
     value: Any, model_name: str, fields: Mapping[str, FieldSpec], count: int
 ) -> AnnotationDraft:
-    """What an answer says, within what was declared."""
+    """Make a draft from a response, without values the spec does not allow."""
     questions = [question.strip()[:500] for question in value.questions]
     found: dict[str, Any] = {}
-    dropped = 0
-    for name, about in fields.items():
-        given = getattr(value, name)
-        said = given if about.many else [] if given is None else [given]
-        kept = []
-        for each in said:
-            each = each.strip().lower() if about.lowercase else each.strip()
-            if about.closed_values is not None and each not in about.closed_values:
-                dropped += 1
-            elif each and len(each) <= 200 and each not in kept:
-                kept.append(each)
-        if kept:
-            found[name] = kept if about.many else kept[0]
+    dropped_value_count = 0
+    for name, field_spec in fields.items():
+        response_value = getattr(value, name)
+        response_values = (
+            response_value
+            if field_spec.many
+            else []
+            if response_value is None
+            else [response_value]
+        )
+        valid_values = []
+        for each in response_values:
+            each = each.strip().lower() if field_spec.lowercase else each.strip()
+            if field_spec.closed_values is not None and each not in field_spec.closed_values:
+                dropped_value_count += 1
+            elif each and len(each) <= 200 and each not in valid_values:
+                valid_values.append(each)
+        if valid_values:
+            found[name] = valid_values if field_spec.many else valid_values[0]
     return AnnotationDraft(
         questions=list(dict.fromkeys(question for question in questions if question))[:count],
         summary=" ".join(value.summary.split())[:1_000],
         fields=found,
         model_name=model_name,
-        dropped_count=dropped,
+        dropped_value_count=dropped_value_count,
     )
 
 
-def fit_texts(texts: Sequence[str], limit: int) -> str:
-    """The texts with a blank line between, each cut to its share of ``limit`` characters."""
+def join_texts_within_limit(texts: Sequence[str], limit: int) -> str:
+    """Join texts with blank lines, each truncated to its share of ``limit`` characters."""
     if sum(len(text) + 2 for text in texts) - 2 <= limit:
         return "\n\n".join(texts)
-    while len(texts) > max(1, limit // 100):  # a share below a sentence says nothing
+    while len(texts) > max(1, limit // 100):  # halve them: keep a sentence of each
         texts = texts[::2]
     room = limit - 2 * (len(texts) - 1)
-    # What the short ones leave goes to the long ones.
+    # Long texts get the characters that short texts do not use.
     share, lengths = room, sorted(len(text) for text in texts)
     for number, length in enumerate(lengths):
         share = (room - sum(lengths[:number])) // (len(lengths) - number)
@@ -389,14 +410,14 @@ def fit_texts(texts: Sequence[str], limit: int) -> str:
     return "\n\n".join(text[:share] for text in texts)
 
 
-def _answer_key(prompt: Prompt, schema: type[BaseModel], model_name: str) -> str:
-    asked = [
+def _completion_key(prompt: Prompt, schema: type[BaseModel], model_name: str) -> str:
+    call_inputs = [
         prompt.fingerprint, prompt.system, prompt.user, schema.model_json_schema(), model_name,
     ]  # fmt: skip
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(call_inputs, sort_keys=True).encode()).hexdigest()
 
 
-def _sentences(spec: IndexSpec, *, is_of_page: bool) -> int:
+def _sentence_count(spec: IndexSpec, *, is_of_page: bool) -> int:
     about = spec.page_summaries if is_of_page else spec.artifact_summaries
     assert about is not None
     return about.sentences

@@ -10,7 +10,7 @@ from documents.models import Artifact
 from indexing.kinds.chunk import ChunkKind
 from indexing.models import Index, IndexBuild
 from indexing.spec import IndexSpec
-from summaries.models import Annotation, Summary, Writing
+from summaries.models import Annotation, Summary, WrittenText
 from tests.factories import sync
 
 WRITER = "a hand in the tests"
@@ -109,8 +109,8 @@ def write_all(build: IndexBuild, *artifacts: Artifact, **asked: Any) -> None:
 def _written(input_hash: str) -> dict[str, Any]:
     return {
         "input_hash": input_hash,
-        "written_hash": input_hash,
+        "written_input_hash": input_hash,
         "model_name": WRITER,
-        "state": Writing.State.WRITTEN,
+        "state": WrittenText.State.WRITTEN,
         "written_at": timezone.now(),
     }

@@ -58,15 +58,15 @@ def _write_summaries_and_questions(build: IndexBuild) -> None:
     """Write the due summaries and questions, and plan their nodes."""
     artifacts = awaited_artifacts(build).values_list("pk", flat=True)
     for artifact_id in list(artifacts):
-        writing.plan_writing(artifact_id, build)
+        writing.plan_written_texts(artifact_id, build)
     touched: dict[UUID, set[str]] = {}
-    with progress_bar("Writing", writing.due_count(build)) as advance:
+    with progress_bar("Writing", writing.count_due_texts(build)) as advance:
         while True:
-            written = writing.Written()
-            writing.write_due(build, written)
+            written = writing.WriteBatchResult()
+            writing.write_due_texts(build, written)
             if not written.row_count:
                 break
-            for artifact_id, kinds in written.touched.items():
+            for artifact_id, kinds in written.kinds_by_artifact.items():
                 touched.setdefault(artifact_id, set()).update(kinds)
             advance(written.row_count)
     for artifact_id, kinds in touched.items():

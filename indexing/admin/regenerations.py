@@ -86,7 +86,7 @@ def regenerate_nodes(model_admin: Listed, request: HttpRequest, queryset: QueryS
     """No node alone: a document's chunks are cut together."""
     artifacts: dict[str, set[UUID]] = {}
     for kind, artifact_id in selected(queryset).values_list("kind", "artifact_id").distinct():
-        artifacts.setdefault(get_kind(kind).regenerated_as, set()).add(artifact_id)
+        artifacts.setdefault(get_kind(kind).regeneration_type, set()).add(artifact_id)
     asked: list[Asked] = [([each], {"artifact_ids": ids}) for each, ids in artifacts.items()]
     _begin(model_admin, request, asked)
 

@@ -20,7 +20,7 @@ from indexing.stores.base import Payload
 
 class ChunkKind(UnwrittenKind):
     name = "chunk"
-    regenerated_as = "chunk"
+    regeneration_type = "chunk"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         return draft_chunks(artifact, artifact.sources.all(), build)

@@ -18,7 +18,7 @@ from indexing.stores.base import Payload
 
 class CompoundKind(UnwrittenKind):
     name = "compound"
-    regenerated_as = "compound"
+    regeneration_type = "compound"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         assert build.spec.compounds is not None

@@ -20,7 +20,7 @@ class ImageKind(UnwrittenKind):
     is a part of: another revision is another text, and another title is not."""
 
     name = "image"
-    regenerated_as = "image"
+    regeneration_type = "image"
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         if not artifact.has_file or artifact.media_type not in IMAGE_TYPES:

@@ -18,15 +18,15 @@ Condition = Exists | Q
 class NodeKind(Protocol):
     name: str
     payload_fields: Mapping[str, str]  # of its own that are indexed beside the spec's, with types
-    regenerated_as: str  # the type by which people ask for its nodes to be made anew
+    regeneration_type: str  # the type by which people ask for its nodes to be made anew
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list[Node]:
         """Every node of this kind the artifact must have in ``build`` now: unsaved, with its
         build, artifact, page and source set, its place, texts, hashes and token count."""
 
-    def made_from(self, artifact: UUID, build: IndexBuild) -> object:
-        """What its nodes are made from beside the artifact and its sources: as long as it is
-        equal, and those are the same, so is every draft."""
+    def get_input_version(self, artifact: UUID, build: IndexBuild) -> object:
+        """A version token of what its nodes are made from beside the artifact and its sources:
+        while all of these are equal, so are the drafts."""
 
     def payload(self, node: Node) -> Payload:
         """What is stored beside the vectors: enough to show a hit without the database.
@@ -39,15 +39,15 @@ class NodeKind(Protocol):
         """Of artifacts (``OuterRef("pk")``): the ledgers of these builds lack a node of this
         kind that could be drafted now, or hold it as it was under another title or text."""
 
-    def is_awaited(self, builds: Sequence[int]) -> Condition:
+    def has_unwritten_input(self, builds: Sequence[int]) -> Condition:
         """Of artifacts: what nodes of this kind are made from has not been written yet."""
 
-    def is_refused(self, builds: Sequence[int]) -> Condition:
+    def has_failed_input(self, builds: Sequence[int]) -> Condition:
         """Of artifacts: what nodes of this kind are made from could not be written."""
 
-    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
         """Have what nodes of this kind are made from written anew, but for what is by hand; how
-        many texts that makes due. ``only_refused``: those alone that could not be written."""
+        many texts that makes due. ``only_failed``: those alone that could not be written."""
 
 
 NEVER = Q(pk__in=[])
@@ -59,16 +59,16 @@ class UnwrittenKind:
 
     payload_fields: Mapping[str, str] = {}
 
-    def made_from(self, artifact: UUID, build: IndexBuild) -> object:
+    def get_input_version(self, artifact: UUID, build: IndexBuild) -> object:
         return None
 
-    def is_awaited(self, builds: Sequence[int]) -> Condition:
+    def has_unwritten_input(self, builds: Sequence[int]) -> Condition:
         return NEVER
 
-    def is_refused(self, builds: Sequence[int]) -> Condition:
+    def has_failed_input(self, builds: Sequence[int]) -> Condition:
         return NEVER
 
-    def write_again(self, artifact: UUID, build: IndexBuild, *, only_refused: bool) -> int:
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
         return 0
 
 
@@ -85,7 +85,7 @@ def get_kind(name: str) -> NodeKind:
 
 def regeneration_types() -> list[str]:
     """What people can have made anew."""
-    return sorted({kind.regenerated_as for kind in _kinds.values()})
+    return sorted({kind.regeneration_type for kind in _kinds.values()})
 
 
 def recipe_kinds(build: IndexBuild) -> list[NodeKind]:
@@ -110,7 +110,7 @@ def unplanned_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
 def awaited_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
     """Parsed artifacts of which summaries or questions are still to be written."""
     return _parsed(build).filter(
-        _any([kind.is_awaited([build.pk]) for kind in recipe_kinds(build)])
+        _any([kind.has_unwritten_input([build.pk]) for kind in recipe_kinds(build)])
     )
 
 
@@ -123,7 +123,7 @@ def is_unfinished(builds: Sequence[IndexBuild]) -> Condition:
     for kinds, group in alike.items():
         ids, indexes = [build.pk for build in group], [build.index_id for build in group]
         misses = [_kinds[name].is_unplanned(ids) for name in kinds]
-        misses += [_kinds[name].is_awaited(ids) for name in kinds]
+        misses += [_kinds[name].has_unwritten_input(ids) for name in kinds]
         conditions.append(Q(index__in=indexes) & _any(misses))
     return _any(conditions)
 
@@ -132,7 +132,7 @@ def is_unfinished_in(build_id: int, kinds: Sequence[str]) -> Condition:
     """Of parsed artifacts of the build's index: they miss nodes of these kinds in it."""
     wanted = [_kinds[name] for name in kinds]
     misses = [kind.is_unplanned([build_id]) for kind in wanted]
-    return _any(misses + [kind.is_awaited([build_id]) for kind in wanted])
+    return _any(misses + [kind.has_unwritten_input([build_id]) for kind in wanted])
 
 
 def _parsed(build: IndexBuild) -> QuerySet[Artifact]:

@@ -149,7 +149,7 @@ def _regenerate_artifact(
                     reembed_nodes(nodes.filter(pk__in=part, state=Node.State.SYNCED))
             if not is_partial or regeneration.is_for_missing:
                 for kind in kinds:
-                    text_count += kind.write_again(artifact_id, build, only_refused=is_partial)
+                    text_count += kind.rewrite_inputs(artifact_id, build, only_failed=is_partial)
             if pending := nodes.filter(NOT_SYNCED, state=Node.State.PENDING).count():
                 node_count += pending
                 builds.add(build.pk)

@@ -79,8 +79,8 @@ def get_regeneration_progress(regeneration: Regeneration) -> RegenerationProgres
             failed += nodes.filter(state=Node.State.FAILED).count()
     if regeneration.due_text_count:
         artifacts = find_regenerated_artifacts(regeneration).filter(gone_through("pk"))
-        awaited = artifacts.filter(_any_kind_condition(builds, "is_awaited")).count()
-        refused = artifacts.filter(_any_kind_condition(builds, "is_refused")).count()
+        awaited = artifacts.filter(_any_kind_condition(builds, "has_unwritten_input")).count()
+        refused = artifacts.filter(_any_kind_condition(builds, "has_failed_input")).count()
     rate = eta = None
     if regeneration.done_count:
         until = regeneration.finished_at or timezone.now()

@@ -77,7 +77,7 @@ def _clean_types(types: Collection[str], index: str | None) -> list[str]:
     if index is None or ALL_TYPES in types:
         return wanted
     builds = IndexBuild.objects.not_retired().filter(index=index)
-    available_types = {kind.regenerated_as for build in builds for kind in recipe_kinds(build)}
+    available_types = {kind.regeneration_type for build in builds for kind in recipe_kinds(build)}
     for each in wanted:
         if each not in available_types:
             raise InvalidInput(

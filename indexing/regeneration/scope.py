@@ -77,7 +77,7 @@ class Scope:
         failed = nodes.filter(NOT_SYNCED, artifact=OuterRef("pk"), state=Node.State.FAILED)
         is_incomplete = Q(Exists(failed))
         for kind in kinds:
-            is_incomplete |= Q(kind.is_unplanned([build.pk])) | Q(kind.is_refused([build.pk]))
+            is_incomplete |= Q(kind.is_unplanned([build.pk])) | Q(kind.has_failed_input([build.pk]))
         self.artifact_ids |= set(artifacts.filter(is_incomplete).values_list("pk", flat=True))
         for artifact_id, node_id in _find_nodes_without_points(
             build, nodes.filter(artifact__in=artifacts.values("pk"), state=Node.State.SYNCED)
@@ -106,7 +106,7 @@ def find_builds_and_kinds(
     if regeneration.index_id is not None:
         builds = builds.filter(index=regeneration.index_id)
     for build in builds:
-        kinds = [k for k in recipe_kinds(build) if k.regenerated_as in regeneration.types]
+        kinds = [k for k in recipe_kinds(build) if k.regeneration_type in regeneration.types]
         if kinds:
             yield build, kinds
 

@@ -101,7 +101,10 @@ def _read_kind_inputs(
     artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None
 ) -> dict[str, object]:
     """Per kind, the version of its extra inputs, beside the artifact and its sources."""
-    return {kind.name: kind.made_from(artifact_id, build) for kind in _planned_kinds(build, kinds)}
+    return {
+        kind.name: kind.get_input_version(artifact_id, build)
+        for kind in _planned_kinds(build, kinds)
+    }
 
 
 def _planned_kinds(build: IndexBuild, kinds: Collection[str] | None) -> list[NodeKind]:

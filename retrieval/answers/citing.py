@@ -8,7 +8,7 @@ from typing import Final
 from indexing.chunking.sentences import find_sentences
 from retrieval.passages import AnswerContext, Citation
 from retrieval.questions.words import fold_words
-from summaries.extractive.sentences import CitedSentence, quotable_sentences
+from summaries.extractive.sentences import LocatedSentence, find_quotable_sentences
 
 _MARK: Final = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")  # [1], [1, 2]
 _LEADING_MARKS: Final = re.compile(rf"\s*(?:{_MARK.pattern}\s*)+")
@@ -43,7 +43,7 @@ def cite(answer: str, contexts: Sequence[AnswerContext]) -> Cited:
 
 
 def make_citation(
-    context: AnswerContext, sentence: CitedSentence, answer_start: int, answer_end: int
+    context: AnswerContext, sentence: LocatedSentence, answer_start: int, answer_end: int
 ) -> Citation:
     payload: Mapping[str, object] = context.passage.hit.payload
     offset = context.passage.hit.payload["start_offset"]
@@ -79,7 +79,7 @@ def _marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
         yield start, end, list(dict.fromkeys(numbers))
 
 
-def _most_like(said: str, context: AnswerContext) -> CitedSentence:
+def _most_like(said: str, context: AnswerContext) -> LocatedSentence:
     """The context's sentence that shares most words with what was said, by the Dice
     coefficient; the first of equals; the whole text where it has no sentences.
 
@@ -89,9 +89,9 @@ def _most_like(said: str, context: AnswerContext) -> CitedSentence:
     """
     words = set(fold_words(said))
 
-    def likeness(sentence: CitedSentence) -> float:
+    def likeness(sentence: LocatedSentence) -> float:
         others = set(fold_words(sentence.text))
         return 2 * len(words & others) / max(len(words) + len(others), 1)
 
-    whole = CitedSentence(context.text, 0, len(context.text))
-    return max(quotable_sentences(context.text), key=likeness, default=whole)
+    whole = LocatedSentence(context.text, 0, len(context.text))
+    return max(find_quotable_sentences(context.text), key=likeness, default=whole)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from retrieval.passages import AnswerContext
 from retrieval.questions.words import fold_words
-from summaries.extractive.centrality import choose_by_relevance
-from summaries.extractive.languages import guess_language, stop_words
-from summaries.extractive.sentences import CitedSentence, quotable_sentences
+from summaries.extractive.centrality import choose_by_marginal_relevance
+from summaries.extractive.languages import guess_language, load_stop_words
+from summaries.extractive.sentences import LocatedSentence, find_quotable_sentences
 
 # A query and texts -> their vectors, of unit length.
 Embed = Callable[[str, Sequence[str]], tuple[NDArray[np.float32], NDArray[np.float32]]]
@@ -26,7 +26,7 @@ class Quotation:
     """A sentence of a context, and where it stands in the context's text."""
 
     context: AnswerContext
-    sentence: CitedSentence
+    sentence: LocatedSentence
 
 
 def quote(
@@ -35,15 +35,15 @@ def quote(
     """The sentences that answer a query best, ``sentences`` at most, no two alike, in the order
     of the contexts and as they stand there.
 
-    A sentence's relevance is its cosine to the query, and ``WORDS_WEIGHT`` times the share of
-    the query's words that it holds. Of many sentences those of the best contexts that share most
-    words are looked at. How they are chosen, and from where that is: ``choose_by_relevance``.
+    A sentence's relevance is its cosine to the query, and ``WORDS_WEIGHT`` times the share of the
+    query's words that it holds. Of many sentences those of the best contexts that share most words
+    are looked at. How they are chosen, and from where that is: ``choose_by_marginal_relevance``.
     """
     words = _content_words(query)
     candidates = [
         (context, sentence, _share_of(words, sentence.text))
         for context in contexts
-        for sentence in quotable_sentences(context.text)
+        for sentence in find_quotable_sentences(context.text)
     ]
     # Sorting is stable: among equals, those of the better contexts stay in front.
     candidates = sorted(candidates, key=lambda each: -each[2])[:MAX_EMBEDDED]
@@ -52,7 +52,7 @@ def quote(
     asked, vectors = embed(query, [sentence.text for _, sentence, _ in candidates])
     shares = np.array([share for *_, share in candidates], dtype=np.float32)
     relevance = vectors @ asked + WORDS_WEIGHT * shares
-    rows = choose_by_relevance(vectors, relevance, sentences)
+    rows = choose_by_marginal_relevance(vectors, relevance, sentences)
     best = float(relevance.max())
     chosen = [candidates[row] for row in rows if relevance[row] >= LEAST_SHARE * best]
     chosen.sort(key=lambda each: (each[0].number, each[1].start))
@@ -61,7 +61,7 @@ def quote(
 
 def _content_words(query: str) -> frozenset[str]:
     words = frozenset(fold_words(query))
-    return (words - stop_words(guess_language(query, "en"))) or words
+    return (words - load_stop_words(guess_language(query, "en"))) or words
 
 
 def _share_of(words: frozenset[str], sentence: str) -> float:

@@ -17,7 +17,7 @@ from retrieval.answers.continuing import Continuation
 from retrieval.answers.quoting import Embed, quote
 from retrieval.passages import Answer, AnswerContext, Citation
 from summaries import llm
-from summaries.prompts import Prompt, read_template, render_prompt
+from summaries.prompts import Prompt, read_prompt_template, render_prompt
 
 EXTRACTIVE_MODEL_NAME: Final = "extractive"
 
@@ -50,7 +50,7 @@ class AnswerSynthesiser:
             raise InvalidInput("sentences lies between 1 and 20.", field="sentences")
         if max_tokens < 1:
             raise InvalidInput("max_tokens is at least 1.", field="max_tokens")
-        read_template(prompt)  # that it is there
+        read_prompt_template(prompt)  # that it is there
         self.sentences = sentences
         self.uses_model = uses_model
         self.model = model

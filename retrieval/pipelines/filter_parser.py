@@ -25,7 +25,7 @@ from retrieval.questions.values import (
 from retrieval.search.targets import Target, find_builds, make_targets, read_spec
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
-from summaries.prompts import read_template
+from summaries.prompts import read_prompt_template
 
 
 @component
@@ -57,7 +57,7 @@ class FilterParser:
     ) -> None:
         if not 0 <= min_similarity <= 1:
             raise InvalidInput("min_similarity lies between 0 and 1.", field="min_similarity")
-        read_template(prompt)  # that it is there
+        read_prompt_template(prompt)  # that it is there
         self.min_similarity = min_similarity
         self.uses_model = uses_model
         self.model = model

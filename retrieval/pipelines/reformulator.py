@@ -19,7 +19,7 @@ from retrieval.search import MAX_QUERIES
 from retrieval.search.targets import Target, find_builds, make_targets, read_spec
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
-from summaries.prompts import read_template
+from summaries.prompts import read_prompt_template
 
 MAX_MODEL_QUERY_CHARS: Final = 2_000  # of a question that a language model is shown
 
@@ -47,7 +47,7 @@ class Reformulator:
     ) -> None:
         if not 1 <= count <= MAX_QUERIES:
             raise InvalidInput(f"count lies between 1 and {MAX_QUERIES}.", field="count")
-        read_template(prompt)  # that it is there
+        read_prompt_template(prompt)  # that it is there
         self.count = count
         self.uses_model = uses_model
         self.uses_titles = uses_titles

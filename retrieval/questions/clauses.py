@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from retrieval.questions.words import Span, fold_words, mask_spans, split_word_set
-from summaries.extractive.languages import stop_words
+from summaries.extractive.languages import load_stop_words
 
 RequestFilter = Mapping[str, Any]  # as callers of the API write it
 
@@ -126,7 +126,7 @@ def extract_topic(question: str, spans: Collection[Span]) -> str:
 
 def _has_topic(text: str) -> bool:
     words = [word for word in fold_words(text) if not re.fullmatch(DOCUMENT_WORDS_PATTERN, word)]
-    return any(word not in stop_words("en") and word not in _REQUEST_WORDS for word in words)
+    return any(word not in load_stop_words("en") and word not in _REQUEST_WORDS for word in words)
 
 
 _REQUEST_WORDS: Final = split_word_set(

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from indexing.spec import IndexSpec
 from retrieval.questions.words import fold_words, split_word_set
-from summaries.extractive.languages import guess_language, stop_words
+from summaries.extractive.languages import guess_language, load_stop_words
 from summaries.llm import get_language_model
 from summaries.prompts import render_prompt
 
@@ -58,7 +58,7 @@ def is_question(query: str) -> bool:
 def extract_keywords(query: str) -> str:
     """All words of a question that are no stop words, in order. None is dropped: fewer words
     find less."""
-    stops = stop_words(guess_language(query, "en"))
+    stops = load_stop_words(guess_language(query, "en"))
     return " ".join(word for word in _WORD.findall(query) if word.lower() not in stops)
 
 

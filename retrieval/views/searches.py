@@ -53,7 +53,7 @@ from retrieval.serializers.schema import (
     ToolListSerializer,
 )
 from retrieval.tools import list_tools
-from summaries.tasks import plan_writing
+from summaries.tasks import plan_written_texts
 
 logger = logging.getLogger(__name__)
 
@@ -234,7 +234,7 @@ def enqueue_planning(artifact_ids: Iterable[UUID]) -> None:
         if not cache.add(f"planning-{artifact_id}", True, settings.STRATA_RECONCILE_SECONDS):
             continue
         try:
-            for plan in (plan_nodes, plan_writing):
+            for plan in (plan_nodes, plan_written_texts):
                 plan.apply_async(kwargs={"artifact_id": str(artifact_id)})
         except OperationalError:
             logger.warning("The broker is away; stale artifacts wait for the reconciliation")

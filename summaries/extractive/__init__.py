@@ -1,24 +1,24 @@
-"""What is written where no language model is: a text's own sentences, phrases and values.
+"""Rules that write summaries, questions and field values without a language model.
 
-Nothing is invented and nobody is asked: the same text gives the same answer. No model, table or
-queue is known here; sentences are embedded by a function the caller hands in.
+They select sentences, phrases and values of the text itself, and are deterministic. They use no
+database; the caller passes the function that embeds sentences.
 
     sentences -> centrality -> summarising          languages -> phrases -> questions
               -> lines                              values
 """
 
-from summaries.extractive.lines import name_line
+from summaries.extractive.one_line_summary import summarise_in_one_line
 from summaries.extractive.questions import propose_questions
-from summaries.extractive.sentences import CitedSentence
-from summaries.extractive.summarising import Embed, summarise_many, summarise_text
-from summaries.extractive.values import match_values
+from summaries.extractive.sentences import LocatedSentence
+from summaries.extractive.summarising import EmbedFunction, summarise_text, summarise_texts
+from summaries.extractive.values import match_field_values
 
 __all__ = [
-    "CitedSentence",
-    "Embed",
-    "match_values",
-    "name_line",
+    "EmbedFunction",
+    "LocatedSentence",
+    "match_field_values",
     "propose_questions",
-    "summarise_many",
+    "summarise_in_one_line",
     "summarise_text",
+    "summarise_texts",
 ]

@@ -1,17 +1,18 @@
-"""Choosing the vectors that stand for all of them, without repetition."""
+"""Choose representative vectors without duplicates: centroid relevance and MMR."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 RELEVANCE_WEIGHT = 0.7  # lambda of maximal marginal relevance: 1 heeds relevance alone
-SAME = 0.95  # from this cosine on, two sentences say the same
+DUPLICATE_COSINE = 0.95  # from this cosine on, two sentences say the same
 
 
-def choose_central(vectors: NDArray[np.float32], count: int) -> list[int]:
-    """Rows of at most ``count`` unit vectors, best first, no two of them ``SAME``.
+def choose_by_centroid(vectors: NDArray[np.float32], count: int) -> list[int]:
+    """Return the row numbers of at most ``count`` unit vectors, best first, without duplicates
+    (a cosine of ``DUPLICATE_COSINE`` or more).
 
-    The relevance of a row is its cosine with the mean of all rows; how rows are chosen by it:
-    ``choose_by_relevance``.
+    The relevance of a row is its cosine with the mean of all rows; rows are chosen by it with
+    ``choose_by_marginal_relevance``.
 
     Source:
         Rossiello, Basile and Semeraro, "Centroid-based Text Summarization through
@@ -23,15 +24,15 @@ def choose_central(vectors: NDArray[np.float32], count: int) -> list[int]:
         return []
     centroid = vectors.mean(axis=0)
     relevance = vectors @ (centroid / max(float(np.linalg.norm(centroid)), 1e-12))
-    return choose_by_relevance(vectors, relevance, count)
+    return choose_by_marginal_relevance(vectors, relevance, count)
 
 
-def choose_by_relevance(
+def choose_by_marginal_relevance(
     vectors: NDArray[np.float32], relevance: NDArray[np.float32], count: int
 ) -> list[int]:
-    """Rows of at most ``count`` unit vectors, best first, no two of them ``SAME``.
+    """Return the row numbers of at most ``count`` unit vectors, best first, without duplicates.
 
-    Each step takes the row with the highest
+    Each step chooses the row with the highest
     ``weight * relevance - (1 - weight) * (highest cosine with a row taken before)``; of equals
     the earlier one.
 
@@ -40,16 +41,16 @@ def choose_by_relevance(
     """
     # Rounded: in another batch a model gives the same text a vector that differs in the last bits.
     relevance = np.round(relevance, 5)
-    nearest = np.full(len(vectors), -1.0)  # highest cosine with a row taken
+    max_cosine = np.full(len(vectors), -1.0)  # highest cosine with a row taken
     chosen: list[int] = []
     while len(chosen) < count:
-        repetition = np.maximum(nearest, 0) if chosen else 0
+        repetition = np.maximum(max_cosine, 0) if chosen else 0
         gain = RELEVANCE_WEIGHT * relevance - (1 - RELEVANCE_WEIGHT) * repetition
-        gain = np.where(nearest >= SAME, -np.inf, gain)
+        gain = np.where(max_cosine >= DUPLICATE_COSINE, -np.inf, gain)
         best = int(np.argmax(gain))
         if gain[best] == -np.inf:
             break
         chosen.append(best)
-        nearest = np.maximum(nearest, np.round(vectors @ vectors[best], 5))
-        nearest[best] = 1.0
+        max_cosine = np.maximum(max_cosine, np.round(vectors @ vectors[best], 5))
+        max_cosine[best] = 1.0
     return chosen

@@ -1,14 +1,14 @@
-"""Which language a text is in, as far as its commonest words tell."""
+"""Guess the language of a text from its stop words."""
 
 from collections import Counter
 from functools import lru_cache
 
 import regex  # for scripts and Unicode properties, which re lacks
 
-from summaries.extractive.sentences import UNSPACED
+from summaries.extractive.sentences import UNSPACED_SCRIPTS
 
 # Code (ISO 639-1) -> the list of stop words; languages with spaces between words.
-LANGUAGES = {
+STOP_WORD_LANGUAGES = {
     "ar": "arabic", "bg": "bulgarian", "ca": "catalan", "cs": "czech", "da": "danish",
     "de": "german", "el": "greek", "en": "english", "es": "spanish", "fa": "persian",
     "fi": "finnish", "fr": "french", "he": "hebrew", "hi": "hindi", "hu": "hungarian",
@@ -18,55 +18,56 @@ LANGUAGES = {
 }  # fmt: skip
 
 MIN_STOP_WORDS = 4  # in another language than the expected one, before it is believed
-LEAD = 1.5  # times as many as in the expected language
-MAX_CHARS = 2_000  # of a text that are looked at
+MIN_LEAD_RATIO = 1.5  # times as many as in the expected language
+MAX_CHARS_SAMPLED = 2_000  # of a text that are looked at
 
 _WORD = regex.compile(r"[\p{L}\p{M}]++")
 _LETTER = regex.compile(r"\p{L}")
-_UNSPACED_LETTER = regex.compile(rf"[[\p{{L}}]&&[{UNSPACED}]]", regex.VERSION1)
+_UNSPACED_LETTER = regex.compile(rf"[[\p{{L}}]&&[{UNSPACED_SCRIPTS}]]", regex.VERSION1)
 
 
 def guess_language(text: str, expected: str) -> str:
-    """The language most of its stop words are from; ``expected`` unless another is well ahead.
+    """Return the language with the most stop words in the text, or ``expected`` unless another is
+    well ahead.
 
     Source:
         Counting function words: Grefenstette, "Comparing two language identification schemes",
         JADT 1995.
     """
-    words = Counter(_WORD.findall(text[:MAX_CHARS].lower()))
+    words = Counter(_WORD.findall(text[:MAX_CHARS_SAMPLED].lower()))
     hits: Counter[str] = Counter()
     for word, count in words.items():
-        for language in _languages_of_words().get(word, ()):
+        for language in _languages_by_stop_word().get(word, ()):
             hits[language] += count
     if not hits:
         return expected
     best = max(hits, key=hits.__getitem__)
-    if hits[best] >= MIN_STOP_WORDS and hits[best] >= LEAD * hits[expected]:
+    if hits[best] >= MIN_STOP_WORDS and hits[best] >= MIN_LEAD_RATIO * hits[expected]:
         return best
     return expected
 
 
-def is_unspaced(text: str) -> bool:
-    """Whether most of its letters are of scripts that put no space between words."""
-    start = text[:MAX_CHARS]
+def is_in_unspaced_script(text: str) -> bool:
+    """Whether most letters of a text are of scripts that put no space between words."""
+    start = text[:MAX_CHARS_SAMPLED]
     return 2 * len(_UNSPACED_LETTER.findall(start)) > len(_LETTER.findall(start))
 
 
 @lru_cache(maxsize=1)
-def _languages_of_words() -> dict[str, tuple[str, ...]]:
+def _languages_by_stop_word() -> dict[str, tuple[str, ...]]:
 
     languages: dict[str, list[str]] = {}
-    for language in LANGUAGES:
-        for word in stop_words(language):
+    for language in STOP_WORD_LANGUAGES:
+        for word in load_stop_words(language):
             languages.setdefault(word, []).append(language)
     return {word: tuple(those) for word, those in languages.items()}
 
 
 @lru_cache(maxsize=64)
-def stop_words(language: str) -> frozenset[str]:
-    """In small letters; none for a language that is not known."""
-    if language not in LANGUAGES:
+def load_stop_words(language: str) -> frozenset[str]:
+    """The stop words of a language in lower case; empty for an unknown language."""
+    if language not in STOP_WORD_LANGUAGES:
         return frozenset()
     from stop_words import get_stop_words
 
-    return frozenset(word.lower() for word in get_stop_words(LANGUAGES[language])) - {""}
+    return frozenset(word.lower() for word in get_stop_words(STOP_WORD_LANGUAGES[language])) - {""}

@@ -1,21 +1,21 @@
-"""Key phrases of a text, by RAKE."""
+"""Extract the key phrases of a text with RAKE (rapid automatic keyword extraction)."""
 
 import regex  # for Unicode properties, which re lacks
 
 from core.import_lock import importing
-from summaries.extractive.languages import stop_words
+from summaries.extractive.languages import load_stop_words
 
-MAX_WORDS = 4  # of a phrase
-MAX_CHARS = 4_000  # of a text that are read: the time it takes grows with it
-PARTING = "."  # stands for whatever is no word: a phrase ends there
+MAX_PHRASE_WORDS = 4  # of a phrase
+MAX_CHARS_READ = 4_000  # of a text that are read: the time it takes grows with it
+PHRASE_DELIMITER = "."  # stands for whatever is no word: a phrase ends there
 
 _WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*(?:['’_+./-][\p{L}\p{N}\p{M}]+)*|\S")
 _NUMBER = regex.compile(r"[\p{N}\W]+")
 
 
 def find_key_phrases(sentences: list[str], *, language: str, count: int) -> list[str]:
-    """At most ``count`` phrases of one to four words, as they stand there, the most telling
-    first.
+    """Return at most ``count`` phrases of one to four words, spelt as in the text, the highest
+    RAKE score first.
 
     Source:
         Rose, Engel, Cramer and Cowley, "Automatic keyword extraction from individual documents",
@@ -26,15 +26,18 @@ def find_key_phrases(sentences: list[str], *, language: str, count: int) -> list
 
     read, length = [], 0
     for sentence in sentences:
-        if length >= MAX_CHARS:
+        if length >= MAX_CHARS_READ:
             break
-        read.append(sentence[: MAX_CHARS - length])
+        read.append(sentence[: MAX_CHARS_READ - length])
         length += len(sentence)
     rake = Rake(  # keeps what it read: one for each text
-        stopwords={PARTING, *stop_words(language)},  # none at all, and nltk looks for its own
-        punctuations={PARTING},
+        stopwords={
+            PHRASE_DELIMITER,
+            *load_stop_words(language),
+        },  # none at all, and nltk looks for its own
+        punctuations={PHRASE_DELIMITER},
         word_tokenizer=_split_words,
-        max_length=MAX_WORDS,
+        max_length=MAX_PHRASE_WORDS,
         include_repeated_phrases=False,
     )
     rake.extract_keywords_from_sentences(read)
@@ -47,6 +50,6 @@ def find_key_phrases(sentences: list[str], *, language: str, count: int) -> list
 
 
 def _split_words(sentence: str) -> list[str]:
-    """Words, numbers within them included; what is no word or a bare number parts phrases."""
+    """Split a sentence into words; replace punctuation and bare numbers by the delimiter."""
     words = _WORD.findall(sentence)
-    return [PARTING if _NUMBER.fullmatch(word) else word for word in words]
+    return [PHRASE_DELIMITER if _NUMBER.fullmatch(word) else word for word in words]

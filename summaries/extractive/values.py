@@ -1,4 +1,4 @@
-"""Values of declared fields that a text speaks of, by the words it says them in."""
+"""Find the values of declared fields that a text mentions, directly or by a synonym."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -8,43 +8,44 @@ from typing import NamedTuple
 import regex  # for scripts and Unicode properties, which re lacks
 
 from indexing.spec import FieldSpec
-from summaries.extractive.sentences import UNSPACED
+from summaries.extractive.sentences import UNSPACED_SCRIPTS
 
-Words = tuple[str, ...]
+WordSequence = tuple[str, ...]
 
 # A word; a letter alone where no spaces part words, so that a value is found inside of others;
 # any other mark, which keeps the words on its sides apart. Spaces, hyphens and underscores do not,
 # a blank line does.
 _TOKEN = regex.compile(
-    rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]]++ | [{UNSPACED}] | \n[^\S\n]*+\n | [^\s\-‐‑_]",
+    rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED_SCRIPTS}]]++ | [{UNSPACED_SCRIPTS}]"
+    r" | \n[^\S\n]*+\n | [^\s\-‐‑_]",
     regex.VERSION1 | regex.VERBOSE,
 )
 _SINGULAR = regex.compile(r"(?:\p{L}{3,}(?:[sxz]|[cs]h)(?=es$)|\p{L}{3,}[^\W\dsui](?=s$))")
-MIN_PLURAL = 3  # letters of a word that may take an -s
+MIN_PLURAL_LETTERS = 3  # letters of a word that may take an -s
 
 
-class _Field(NamedTuple):
+class _DeclaredField(NamedTuple):
     name: str
     many: bool
     lowercase: bool
     values: tuple[tuple[str, tuple[str, ...]], ...]  # each with its synonyms
 
 
-class _Phrases(NamedTuple):
-    values: Mapping[Words, tuple[str, ...]]  # those a wording stands for
+class _WordingIndex(NamedTuple):
+    values: Mapping[WordSequence, tuple[str, ...]]  # those a wording stands for
     lengths: Mapping[str, tuple[int, ...]]  # first word -> lengths of the wordings, longest first
 
 
-def match_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, str | list[str]]:
-    """The declared values a text names, itself or by a synonym, in any case.
+def match_field_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, str | list[str]]:
+    """Return the declared values that a text mentions, directly or by a synonym, in any case.
 
-    A field of many values gets all of them, in the spec's order; any other the one named most
-    often, of equals the first. ``_`` in a value stands for a space or hyphen too; a last word
+    A many-valued field gets all of them, in the spec's order; any other field the one mentioned
+    most often, the first of equals. ``_`` in a value stands for a space or hyphen too; a last word
     may be in the plural or singular by -s or -es. Where wordings overlap, the longest counts.
     Fields that list no values, and those of which none is named, are left out.
     """
     declared = tuple(
-        _Field(
+        _DeclaredField(
             name,
             field.many,
             field.lowercase,
@@ -56,69 +57,73 @@ def match_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, str | 
     words = _tokenize(text) if declared else ()
     found: dict[str, str | list[str]] = {}
     for field in declared:
-        named = _find_values(words, _compile(field))
-        if not named:
+        mention_counts = _count_values(words, _index_wordings(field))
+        if not mention_counts:
             continue
         if field.many:
-            chosen = [value for value, _ in field.values if value in named]
+            chosen = [value for value, _ in field.values if value in mention_counts]
         else:  # max and dict keep the first of equals
-            chosen = [max(named, key=named.__getitem__)]
+            chosen = [max(mention_counts, key=mention_counts.__getitem__)]
         if field.lowercase:
             chosen = [value.lower() for value in chosen]
         found[field.name] = chosen if field.many else chosen[0]
     return found
 
 
-def _tokenize(text: str) -> Words:
+def _tokenize(text: str) -> WordSequence:
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     return tuple(_TOKEN.findall(folded))
 
 
 @lru_cache(maxsize=256)
-def _compile(field: _Field) -> _Phrases:
-    values: dict[Words, dict[str, None]] = {}
+def _index_wordings(field: _DeclaredField) -> _WordingIndex:
+    values: dict[WordSequence, dict[str, None]] = {}
     for value, synonyms in field.values:
         for wording in (value, *synonyms):
-            for words in _numbers_of(_tokenize(wording)):
+            for words in _singular_and_plural_forms(_tokenize(wording)):
                 values.setdefault(words, {})[value] = None
     lengths: dict[str, set[int]] = {}
     for words in values:
         lengths.setdefault(words[0], set()).add(len(words))
-    return _Phrases(
+    return _WordingIndex(
         {words: tuple(named) for words, named in values.items()},
         {first: tuple(sorted(those, reverse=True)) for first, those in lengths.items()},
     )
 
 
-def _numbers_of(words: Words) -> list[Words]:
-    """A wording with its last word as declared, with -s and -es, and without."""
+def _singular_and_plural_forms(words: WordSequence) -> list[WordSequence]:
+    """A wording with its last word as declared, with -s, with -es, and in the singular."""
     if not words:
         return []
     *before, last = words
     forms = [last]
-    if len(last) >= MIN_PLURAL and last.isalpha() and not regex.search(f"[{UNSPACED}]", last):
+    if (
+        len(last) >= MIN_PLURAL_LETTERS
+        and last.isalpha()
+        and not regex.search(f"[{UNSPACED_SCRIPTS}]", last)
+    ):
         forms += [last + "s", last + "es"]
         if singular := _SINGULAR.match(last):
             forms.append(singular[0])
     return [(*before, form) for form in forms]
 
 
-def _find_values(words: Words, phrases: _Phrases) -> dict[str, int]:
-    """Value -> how often it is named, in the order of the first time."""
+def _count_values(words: WordSequence, phrases: _WordingIndex) -> dict[str, int]:
+    """Count the mentions of each value; keys in the order of first mention."""
     spans = [
         (start, start + length)
         for start, word in enumerate(words)
         for length in phrases.lengths.get(word, ())
         if words[start : start + length] in phrases.values
     ]
-    is_taken = [False] * len(words)
-    taken = []
+    is_covered = [False] * len(words)
+    chosen_spans = []
     for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):  # longest first
-        if not any(is_taken[start:end]):
-            is_taken[start:end] = [True] * (end - start)
-            taken.append((start, end))
+        if not any(is_covered[start:end]):
+            is_covered[start:end] = [True] * (end - start)
+            chosen_spans.append((start, end))
     named: dict[str, int] = {}
-    for start, end in sorted(taken):
+    for start, end in sorted(chosen_spans):
         for value in phrases.values[words[start:end]]:
             named[value] = named.get(value, 0) + 1
     return named

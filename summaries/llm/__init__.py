@@ -1,10 +1,15 @@
-"""The one place that talks to a language model: any endpoint that speaks OpenAI's
-``POST /chat/completions``, through LlamaIndex.
+"""Client of language models: any endpoint that supports OpenAI's ``POST /chat/completions``, called
+through LlamaIndex. No other package talks to a language model.
 
-What is asked, and what becomes of the answers, is the callers'. LlamaIndex and its client
-take seconds to import, so they are imported where they are first needed.
+Callers supply prompts and interpret responses. LlamaIndex and its client take seconds to import,
+so they are imported on first use.
 """
 
-from summaries.llm.model import Completion, LanguageModel, get_language_model, is_configured
+from summaries.llm.language_model import (
+    Completion,
+    LanguageModel,
+    get_language_model,
+    is_configured,
+)
 
 __all__ = ["Completion", "LanguageModel", "get_language_model", "is_configured"]

@@ -1,24 +1,24 @@
-"""A file on its way into an index, stage by stage, each a file in a folder that people can read
-and edit: ``parsed.md``, ``chunks.json``, and ``manifest.json`` about both.
+"""Process one file for an index in stages. Each stage writes a file that people can read and edit:
+``parsed.md`` and ``chunks.json``; ``manifest.json`` says how they were made.
 
     Inspection.parse -> parsed.md -> .cut or .write -> chunks.json -> .embed -> the index
          (pages)                         (chunks, located)              (taking)
 
-Nothing is in the index before ``embed``; what stands in the files then is what it is given.
+The last stage adds the document to the index, with the files' content at that moment.
 """
 
-from summaries.processing.chunks import CHUNKS, WrittenChunk, format_chunks, read_chunks
-from summaries.processing.folder import MANIFEST, Manifest
-from summaries.processing.pages import PARSED, format_pages, read_pages
-from summaries.processing.stages import Inspection
+from summaries.processing.chunks import CHUNKS_FILE_NAME, AnnotatedChunk, format_chunks, read_chunks
+from summaries.processing.folder import MANIFEST_FILE_NAME, Manifest
+from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages
+from summaries.processing.stages import FileInspection
 
 __all__ = [
-    "CHUNKS",
-    "MANIFEST",
-    "PARSED",
-    "Inspection",
+    "CHUNKS_FILE_NAME",
+    "MANIFEST_FILE_NAME",
+    "PARSED_FILE_NAME",
+    "AnnotatedChunk",
+    "FileInspection",
     "Manifest",
-    "WrittenChunk",
     "format_chunks",
     "format_pages",
     "read_chunks",

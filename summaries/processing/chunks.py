@@ -1,7 +1,7 @@
-"""``chunks.json``: the chunks of a document with what is said about them, there and back.
+"""Write and read ``chunks.json``: the chunks of a document with their annotations.
 
-A list of objects in the order of the document, each with its keys in the order of
-``key_names``. Read back, every value is checked, and every text must stand in the document.
+It is a list of objects in document order, with keys in the order of ``list_chunk_keys``. When it
+is read, every value is validated, and every text must occur in the document.
 """
 
 import json
@@ -16,27 +16,32 @@ from documents.models import Source
 from indexing.catalog import clean_metadata_value
 from indexing.exceptions import InvalidSpec
 from indexing.spec import FieldSpec, IndexSpec
-from summaries.processing.located import Located, line_at, list_parts, object_parts
+from summaries.processing.json_positions import (
+    LocatedValue,
+    line_number_at,
+    locate_list_elements,
+    locate_object_members,
+)
 
-CHUNKS = "chunks.json"
+CHUNKS_FILE_NAME = "chunks.json"
 MAX_QUESTIONS = 20  # of a chunk; as many as a spec may ask for
 MAX_QUESTION_CHARS = 500  # as what language models write is cut to
-MAX_SUMMARY_CHARS = 1_000
-MAX_WHOLE = 2**31 - 1  # what every database keeps in its column
+MAX_CHUNK_SUMMARY_CHARS = 1_000
+MAX_INTEGER = 2**31 - 1  # the largest value that every database stores
 
 # Around the declared fields.
-KEYS_BEFORE = ("chunk_id", "text")
-KEYS_AFTER = (
+KEYS_BEFORE_FIELDS = ("chunk_id", "text")
+KEYS_AFTER_FIELDS = (
     "hypothetical_questions", "summary", "page_index", "source_ordinal", "start_offset",
     "end_offset", "strategy", "chunk_index", "heading",
 )  # fmt: skip
 OPTIONAL_KEYS = {"summary", "page_index", "heading"}
 
-Place = tuple[int, int, int, str]
+ChunkLocation = tuple[int, int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenChunk:
+class AnnotatedChunk:
     """One object of ``chunks.json``. Its offsets are in its source, counted in code points."""
 
     chunk_id: str
@@ -53,261 +58,276 @@ class WrittenChunk:
     fields: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def place(self) -> Place:
-        """Orders chunks as the document has them; no two have the same."""
+    def location(self) -> ChunkLocation:
+        """The chunk's position: orders chunks as in the document, and is unique."""
         return self.source_ordinal, self.start_offset, self.end_offset, self.strategy
 
 
-def key_names(spec: IndexSpec) -> list[str]:
-    """The keys of each object.
+def list_chunk_keys(spec: IndexSpec) -> list[str]:
+    """List the keys of each object, in order.
 
     Raises:
         InvalidSpec: a declared field has the name of another key.
     """
-    for name in (*KEYS_BEFORE, *KEYS_AFTER):
+    for name in (*KEYS_BEFORE_FIELDS, *KEYS_AFTER_FIELDS):
         if name in spec.metadata:
             raise InvalidSpec(
-                f"specs/{spec.name}.yaml: metadata.{name} cannot stand in {CHUNKS}, which has a "
-                "key of this name already.",
+                f"specs/{spec.name}.yaml: metadata.{name} cannot stand in {CHUNKS_FILE_NAME}, "
+                "which has a key of this name already.",
                 fix="Call the field something else.",
             )
-    return [*KEYS_BEFORE, *spec.metadata, *KEYS_AFTER]
+    return [*KEYS_BEFORE_FIELDS, *spec.metadata, *KEYS_AFTER_FIELDS]
 
 
-def format_chunks(chunks: Iterable[WrittenChunk], spec: IndexSpec) -> str:
-    """Every declared field is there, that people see what they can fill in: an empty list or
-    null where nothing is said."""
+def format_chunks(chunks: Iterable[AnnotatedChunk], spec: IndexSpec) -> str:
+    """Format chunks as JSON. Every declared field is present, empty (``[]`` or null) if it has no
+    value, so that people see what they can fill in."""
     objects = []
-    for chunk in sorted(chunks, key=lambda chunk: chunk.place):
-        nothing: dict[str, Any] = {
+    for chunk in sorted(chunks, key=lambda chunk: chunk.location):
+        empty_values: dict[str, Any] = {
             name: [] if about.many else None for name, about in spec.metadata.items()
         }
         values = {
-            **{name: getattr(chunk, name) for name in KEYS_BEFORE},
-            **{name: chunk.fields.get(name, nothing[name]) for name in spec.metadata},
+            **{name: getattr(chunk, name) for name in KEYS_BEFORE_FIELDS},
+            **{name: chunk.fields.get(name, empty_values[name]) for name in spec.metadata},
             "hypothetical_questions": chunk.questions,
-            **{name: getattr(chunk, name) for name in KEYS_AFTER[1:]},
+            **{name: getattr(chunk, name) for name in KEYS_AFTER_FIELDS[1:]},
         }
-        objects.append({name: values[name] for name in key_names(spec)})
+        objects.append({name: values[name] for name in list_chunk_keys(spec)})
     return json.dumps(objects, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_chunks(
     text: str, spec: IndexSpec, sources: Sequence[Source]
-) -> tuple[list[WrittenChunk], list[str]]:
-    """The chunks of a file that was made from these sources, or edited since, in the order of
-    the document; and what in it was not taken as it stands.
+) -> tuple[list[AnnotatedChunk], list[str]]:
+    """Read the chunks of these sources from a file that people may have edited. Return them in
+    document order, and a description of what was corrected.
 
     Raises:
-        InvalidInput: the first thing that is wrong, with its line.
+        InvalidInput: the first error, with its line.
     """
-    key_names(spec)
+    list_chunk_keys(spec)
     try:
         content = load_json(text)
     except InvalidInput as error:
-        raise InvalidInput(f"{CHUNKS}: {error}") from None
+        raise InvalidInput(f"{CHUNKS_FILE_NAME}: {error}") from None
     if not isinstance(content, list):
-        raise InvalidInput(f"{CHUNKS}, line 1: this is no list of objects.")
-    reader = _Reader(text, spec, sources)
-    chunks = [reader.read(part) for part in list_parts(text)]
-    return sorted(chunks, key=lambda chunk: chunk.place), reader.describe_differences()
+        raise InvalidInput(f"{CHUNKS_FILE_NAME}, line 1: this is no list of objects.")
+    reader = _ChunkReader(text, spec, sources)
+    chunks = [reader.read(part) for part in locate_list_elements(text)]
+    return sorted(chunks, key=lambda chunk: chunk.location), reader.describe_corrections()
 
 
-class _Reader:
+class _ChunkReader:
     def __init__(self, text: str, spec: IndexSpec, sources: Sequence[Source]) -> None:
         self._text = text
         self._spec = spec
         self._sources = sources
-        self._keys = key_names(spec)
-        self._ids: dict[str, int] = {}  # where each first stands
-        self._places: dict[Place, int] = {}
-        self._differing: dict[str, list[int]] = {}
+        self._keys = list_chunk_keys(spec)
+        self._ids: dict[str, int] = {}  # chunk id -> position of its first occurrence
+        self._places: dict[ChunkLocation, int] = {}
+        self._corrected_positions: dict[str, list[int]] = {}
 
-    def read(self, part: Located) -> WrittenChunk:
+    def read(self, part: LocatedValue) -> AnnotatedChunk:
         if not isinstance(part.value, dict):
-            raise self._wrong(part.at, "this is no object")
-        parts = self._parts(part)
-        source = self._source(parts["source_ordinal"])
-        text = self._string(parts["text"])
+            raise self._make_error(part.at, "this is no object")
+        parts = self._read_members(part)
+        source = self._read_source(parts["source_ordinal"])
+        text = self._read_string(parts["text"])
         if not text.strip():
-            raise self._wrong(parts["text"].key_at, "text: it is blank")
-        start, end = self._offsets(parts, source, text)
+            raise self._make_error(parts["text"].key_at, "text: it is blank")
+        start, end = self._read_offsets(parts, source, text)
         page = source.page
-        chunk = WrittenChunk(
-            chunk_id=self._string(parts["chunk_id"]),
+        chunk = AnnotatedChunk(
+            chunk_id=self._read_string(parts["chunk_id"]),
             text=text,
             page_index=page.index,
             source_ordinal=source.ordinal,
             start_offset=start,
             end_offset=end,
-            strategy=self._strategy(parts["strategy"]),
-            chunk_index=self._whole(parts["chunk_index"]),
+            strategy=self._read_strategy(parts["strategy"]),
+            chunk_index=self._read_integer(parts["chunk_index"]),
             heading=source.heading,
-            questions=self._questions(parts["hypothetical_questions"]),
-            summary=self._summary(parts.get("summary")),
-            fields=self._fields(parts),
+            questions=self._read_questions(parts["hypothetical_questions"]),
+            summary=self._read_summary(parts.get("summary")),
+            fields=self._read_fields(parts),
         )
-        self._check_new(chunk, parts)
-        if "page_index" in parts and self._whole(parts["page_index"]) != page.index:
-            self._differing.setdefault("page_index", []).append(parts["page_index"].key_at)
-        if "heading" in parts and self._string(parts["heading"]) != source.heading:
-            self._differing.setdefault("heading", []).append(parts["heading"].key_at)
+        self._check_unique(chunk, parts)
+        if "page_index" in parts and self._read_integer(parts["page_index"]) != page.index:
+            self._corrected_positions.setdefault("page_index", []).append(
+                parts["page_index"].key_at
+            )
+        if "heading" in parts and self._read_string(parts["heading"]) != source.heading:
+            self._corrected_positions.setdefault("heading", []).append(parts["heading"].key_at)
         return chunk
 
-    def describe_differences(self) -> list[str]:
-        """A sentence for each key that some objects have otherwise than the document."""
-        told = {
+    def describe_corrections(self) -> list[str]:
+        """One sentence for each key whose values differed from the document and were corrected."""
+        explanations = {
             "start_offset": "offsets were not those of the text, which were taken",
             "page_index": "page_index is not that of the text, which was taken",
             "heading": "the heading is not the document's, which was taken",
         }
         return [
-            f"{CHUNKS}, line {line_at(self._text, places[0])}"
+            f"{CHUNKS_FILE_NAME}, line {line_number_at(self._text, places[0])}"
             + (f" and {len(places) - 1} more" if len(places) > 1 else "")
-            + f": {told[name]}."
-            for name, places in self._differing.items()
+            + f": {explanations[name]}."
+            for name, places in self._corrected_positions.items()
         ]
 
-    def _parts(self, part: Located) -> dict[str, Located]:
-        parts: dict[str, Located] = {}
-        for each in object_parts(self._text, part.at):
+    def _read_members(self, part: LocatedValue) -> dict[str, LocatedValue]:
+        parts: dict[str, LocatedValue] = {}
+        for each in locate_object_members(self._text, part.at):
             if each.key not in self._keys:
-                raise self._wrong(
+                raise self._make_error(
                     each.key_at, f"{each.key}: there is no such key", allowed=self._keys
                 )
             if each.key in parts:
-                raise self._wrong(each.key_at, f"{each.key}: it stands twice in this object")
+                raise self._make_error(each.key_at, f"{each.key}: it stands twice in this object")
             parts[each.key] = each
-        for name in (*KEYS_BEFORE, *KEYS_AFTER):
+        for name in (*KEYS_BEFORE_FIELDS, *KEYS_AFTER_FIELDS):
             if name not in parts and name not in OPTIONAL_KEYS:
-                raise self._wrong(part.at, f"{name}: it is missing from this object")
+                raise self._make_error(part.at, f"{name}: it is missing from this object")
         return parts
 
-    def _source(self, part: Located) -> Source:
-        ordinal = self._whole(part)
+    def _read_source(self, part: LocatedValue) -> Source:
+        ordinal = self._read_integer(part)
         if ordinal >= len(self._sources):
-            raise self._wrong(
+            raise self._make_error(
                 part.key_at,
                 f"source_ordinal: there is no source {ordinal}; the document has "
                 f"{len(self._sources)}, counted from 0",
             )
         return self._sources[ordinal]
 
-    def _offsets(self, parts: Mapping[str, Located], source: Source, text: str) -> tuple[int, int]:
-        start, end = self._whole(parts["start_offset"]), self._whole(parts["end_offset"])
-        is_there = source.text.startswith(text, start)
-        if is_there and end == start + len(text):
+    def _read_offsets(
+        self, parts: Mapping[str, LocatedValue], source: Source, text: str
+    ) -> tuple[int, int]:
+        start, end = (
+            self._read_integer(parts["start_offset"]),
+            self._read_integer(parts["end_offset"]),
+        )
+        is_at_offset = source.text.startswith(text, start)
+        if is_at_offset and end == start + len(text):
             return start, end
-        found = start if is_there else source.text.find(text)
+        found = start if is_at_offset else source.text.find(text)
         if found < 0:
-            raise self._wrong(
+            raise self._make_error(
                 parts["text"].key_at,
                 f"text: it does not stand in source {source.ordinal} of the document; chunks are "
                 "passages of it, word for word",
             )
-        if not is_there and source.text.find(text, found + 1) >= 0:
-            raise self._wrong(
+        if not is_at_offset and source.text.find(text, found + 1) >= 0:
+            raise self._make_error(
                 parts["start_offset"].key_at,
                 f"start_offset: the text does not stand there, and more than once in source "
                 f"{source.ordinal}, so its place is not known",
             )
-        self._differing.setdefault("start_offset", []).append(parts["start_offset"].key_at)
+        self._corrected_positions.setdefault("start_offset", []).append(
+            parts["start_offset"].key_at
+        )
         return found, found + len(text)
 
-    def _strategy(self, part: Located) -> str:
+    def _read_strategy(self, part: LocatedValue) -> str:
         names = [strategy.name for strategy in self._spec.chunks.strategies]
-        name = self._string(part)
+        name = self._read_string(part)
         if name not in names:
-            raise self._wrong(
+            raise self._make_error(
                 part.key_at, f"strategy: {name!r} is not one of the spec's", allowed=names
             )
         return name
 
-    def _questions(self, part: Located) -> list[str]:
+    def _read_questions(self, part: LocatedValue) -> list[str]:
         if not isinstance(part.value, list):
-            raise self._wrong(part.key_at, f"{part.key}: it takes a list of strings")
+            raise self._make_error(part.key_at, f"{part.key}: it takes a list of strings")
         if len(part.value) > MAX_QUESTIONS:
-            raise self._wrong(
+            raise self._make_error(
                 part.key_at,
                 f"{part.key}: {len(part.value)} questions; a chunk may have {MAX_QUESTIONS}",
             )
         questions = []
-        for each in list_parts(self._text, part.at):
+        for each in locate_list_elements(self._text, part.at):
             if not isinstance(each.value, str):
-                raise self._wrong(each.at, f"{part.key}: it takes a list of strings")
+                raise self._make_error(each.at, f"{part.key}: it takes a list of strings")
             question = clean_text(each.value).strip()
             if not question:
-                raise self._wrong(each.at, f"{part.key}: a question is blank")
+                raise self._make_error(each.at, f"{part.key}: a question is blank")
             if len(question) > MAX_QUESTION_CHARS:
-                raise self._wrong(
+                raise self._make_error(
                     each.at, f"{part.key}: a question may have {MAX_QUESTION_CHARS} characters"
                 )
             questions.append(question)
         return list(dict.fromkeys(questions))
 
-    def _summary(self, part: Located | None) -> str:
-        summary = "" if part is None else self._string(part).strip()
-        if part is not None and len(summary) > MAX_SUMMARY_CHARS:
-            raise self._wrong(part.key_at, f"summary: it may have {MAX_SUMMARY_CHARS} characters")
+    def _read_summary(self, part: LocatedValue | None) -> str:
+        summary = "" if part is None else self._read_string(part).strip()
+        if part is not None and len(summary) > MAX_CHUNK_SUMMARY_CHARS:
+            raise self._make_error(
+                part.key_at, f"summary: it may have {MAX_CHUNK_SUMMARY_CHARS} characters"
+            )
         return summary
 
-    def _fields(self, parts: Mapping[str, Located]) -> dict[str, Any]:
+    def _read_fields(self, parts: Mapping[str, LocatedValue]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for name, about in self._spec.metadata.items():
+        for name, field_spec in self._spec.metadata.items():
             part = parts.get(name)
             if part is None or part.value is None:
                 continue
-            if about.many and isinstance(part.value, list):
+            if field_spec.many and isinstance(part.value, list):
                 values = [
-                    self._field(name, about.model_copy(update={"many": False}), each.value, each.at)
-                    for each in list_parts(self._text, part.at)
+                    self._read_field(
+                        name, field_spec.model_copy(update={"many": False}), each.value, each.at
+                    )
+                    for each in locate_list_elements(self._text, part.at)
                 ]
                 if values:
                     found[name] = list(dict.fromkeys(values))
             else:
-                found[name] = self._field(name, about, part.value, part.key_at)
+                found[name] = self._read_field(name, field_spec, part.value, part.key_at)
         return found
 
-    def _field(self, name: str, about: FieldSpec, value: Any, at: int) -> Any:
+    def _read_field(self, name: str, field_spec: FieldSpec, value: Any, at: int) -> Any:
         value = clean_text(value) if isinstance(value, str) else value
         try:
-            cleaned = clean_metadata_value(name, about, value)
+            cleaned = clean_metadata_value(name, field_spec, value)
         except InvalidInput as error:
             if error.allowed is not None:
                 problem = f"{value!r} is not one of its values"
-                raise self._wrong(at, f"{name}: {problem}", allowed=error.allowed) from None
-            raise self._wrong(at, f"{name}: {error.detail.rstrip('.')}") from None
+                raise self._make_error(at, f"{name}: {problem}", allowed=error.allowed) from None
+            raise self._make_error(at, f"{name}: {error.detail.rstrip('.')}") from None
         if isinstance(cleaned, str) and not cleaned.strip():
-            raise self._wrong(at, f"{name}: a value is blank")
+            raise self._make_error(at, f"{name}: a value is blank")
         return cleaned
 
-    def _check_new(self, chunk: WrittenChunk, parts: Mapping[str, Located]) -> None:
+    def _check_unique(self, chunk: AnnotatedChunk, parts: Mapping[str, LocatedValue]) -> None:
         if not chunk.chunk_id.strip():
-            raise self._wrong(parts["chunk_id"].key_at, "chunk_id: it is blank")
+            raise self._make_error(parts["chunk_id"].key_at, "chunk_id: it is blank")
         at = parts["chunk_id"].key_at
         first = self._ids.setdefault(chunk.chunk_id, at)
         if first != at:
-            line = line_at(self._text, first)
-            raise self._wrong(at, f"chunk_id: {chunk.chunk_id!r} stands in line {line} already")
-        first = self._places.setdefault(chunk.place, at)
+            line = line_number_at(self._text, first)
+            raise self._make_error(
+                at, f"chunk_id: {chunk.chunk_id!r} stands in line {line} already"
+            )
+        first = self._places.setdefault(chunk.location, at)
         if first != at:
-            line = line_at(self._text, first)
-            raise self._wrong(at, f"text: the chunk of line {line} is this very passage")
+            line = line_number_at(self._text, first)
+            raise self._make_error(at, f"text: the chunk of line {line} is this very passage")
 
-    def _string(self, part: Located) -> str:
+    def _read_string(self, part: LocatedValue) -> str:
         if not isinstance(part.value, str):
-            raise self._wrong(part.key_at, f"{part.key}: it takes a string")
+            raise self._make_error(part.key_at, f"{part.key}: it takes a string")
         return clean_text(part.value)
 
-    def _whole(self, part: Located) -> int:
+    def _read_integer(self, part: LocatedValue) -> int:
         value = part.value
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_WHOLE:
-            raise self._wrong(part.key_at, f"{part.key}: it takes a whole number from 0 on")
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_INTEGER:
+            raise self._make_error(part.key_at, f"{part.key}: it takes a whole number from 0 on")
         return value
 
-    def _wrong(
+    def _make_error(
         self, at: int, problem: str, *, allowed: Iterable[str] | None = None
     ) -> InvalidInput:
-        line = line_at(self._text, at)
+        line = line_number_at(self._text, at)
         choice = "" if allowed is None else f"; allowed: {', '.join(allowed)}"
-        return InvalidInput(f"{CHUNKS}, line {line}: {problem}{choice}.")
+        return InvalidInput(f"{CHUNKS_FILE_NAME}, line {line}: {problem}{choice}.")

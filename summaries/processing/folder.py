@@ -1,7 +1,7 @@
-"""The folder the stages write to, and ``manifest.json``, which says what lies there and why.
+"""The folder that holds the stages' files, and ``manifest.json``, which says how they were made.
 
-A file that is not as it was written was edited by hand, and is never written over. What else
-lies in the folder is left alone.
+A file that differs from what was written counts as edited by hand and is never overwritten.
+Other files in the folder are left alone.
 """
 
 import hashlib
@@ -17,43 +17,43 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from core.exceptions import InvalidInput
 from core.parsers import load_json
 from core.text import clean_text, hash_text
-from summaries.processing.chunks import CHUNKS
-from summaries.processing.pages import PARSED
+from summaries.processing.chunks import CHUNKS_FILE_NAME
+from summaries.processing.pages import PARSED_FILE_NAME
 
-MANIFEST = "manifest.json"
+MANIFEST_FILE_NAME = "manifest.json"
 
 
-class _Part(BaseModel):
+class _ManifestSection(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class GivenFile(_Part):
+class InputFile(_ManifestSection):
     name: str
     sha256: str
     byte_count: int
 
 
-class KeptFile(_Part):
+class WrittenFile(_ManifestSection):
     sha256: str  # as it was written
     edited_sha256: str | None = None  # as it was last read, where that differs
 
 
-class DocumentNote(_Part):
+class ManifestDocument(_ManifestSection):
     title: str
     media_type: str
     encoding: str | None
     warnings: list[dict[str, str]] = Field(default_factory=list)
 
 
-class WriterNote(_Part):
-    """``prompt``: null where no language model was asked."""
+class ManifestWriter(_ManifestSection):
+    """Who wrote the annotations. ``prompt``: null if no language model was called."""
 
     model_name: str
     prompt: str | None
     prompt_fingerprint: str | None
 
 
-class Counts(_Part):
+class ManifestCounts(_ManifestSection):
     pages: int = 0
     sources: int = 0
     chunks: int = 0
@@ -61,7 +61,7 @@ class Counts(_Part):
     dropped_values: int = 0  # outside their closed lists
 
 
-class Costs(_Part):
+class ManifestCosts(_ManifestSection):
     calls: int = 0
     reused: int = 0  # answers kept from before
     failures: int = 0
@@ -69,60 +69,65 @@ class Costs(_Part):
     completion_tokens: int = 0
 
 
-class EmbeddedNote(_Part):
+class ManifestEmbedding(_ManifestSection):
     artifact_id: str
     build: str
     model_name: str  # who is said to have written it
     at: str
 
 
-class Manifest(_Part):
-    file: GivenFile
+class Manifest(_ManifestSection):
+    file: InputFile
     index: str
     spec_fingerprint: str
     embedding_model: str
-    document: DocumentNote | None = None
-    files: dict[str, KeptFile] = Field(default_factory=dict)
-    writer: WriterNote | None = None
-    counts: Counts = Field(default_factory=Counts)
-    cost: Costs = Field(default_factory=Costs)
+    document: ManifestDocument | None = None
+    files: dict[str, WrittenFile] = Field(default_factory=dict)
+    writer: ManifestWriter | None = None
+    counts: ManifestCounts = Field(default_factory=ManifestCounts)
+    cost: ManifestCosts = Field(default_factory=ManifestCosts)
     seconds: dict[str, float] = Field(default_factory=dict)  # of each stage, when last done
     warnings: dict[str, list[str]] = Field(default_factory=dict)  # of each stage
-    embedded: EmbeddedNote | None = None
+    embedded: ManifestEmbedding | None = None
 
 
 @dataclass(slots=True)
-class Folder:
+class InspectionFolder:
     path: Path
     manifest: Manifest
 
     @classmethod
-    def open(cls, path: Path, manifest: Manifest, *, may_begin_anew: bool) -> "Folder":
-        """The folder with the manifest that lies there; in a new one, with this one.
+    def open(
+        cls, path: Path, manifest: Manifest, *, may_discard_outdated: bool
+    ) -> "InspectionFolder":
+        """Open a folder with its own manifest; a new folder gets the given one.
 
         Raises:
-            InvalidInput: what lies there is none of ours, or about another index, or about other
-                content and either edited by hand or not to be made anew.
+            InvalidInput: the folder holds foreign files, or belongs to another index, or was
+                made from other content and is edited by hand or may not be discarded.
         """
         if path.exists() and not path.is_dir():
             raise InvalidInput(f"{path} is no folder.", fix="Name another with --out.")
-        kept = _read_manifest(path)
-        if kept is None:
-            _require_no_others(path)
+        existing_manifest = _read_manifest(path)
+        if existing_manifest is None:
+            _require_no_foreign_files(path)
             return cls(path, manifest)
-        if kept.index != manifest.index:
+        if existing_manifest.index != manifest.index:
             raise InvalidInput(
-                f"{path} is about the index {kept.index!r}.", fix="Name another folder with --out."
+                f"{path} is about the index {existing_manifest.index!r}.",
+                fix="Name another folder with --out.",
             )
-        folder = cls(path, kept)
-        if _content(kept) != _content(manifest):
-            if not may_begin_anew or any(folder.is_edited(name) for name in (PARSED, CHUNKS)):
+        folder = cls(path, existing_manifest)
+        if _content_identity(existing_manifest) != _content_identity(manifest):
+            if not may_discard_outdated or any(
+                folder.is_edited(name) for name in (PARSED_FILE_NAME, CHUNKS_FILE_NAME)
+            ):
                 raise InvalidInput(
-                    f"{path} was made from a {kept.file.name} of other content than "
+                    f"{path} was made from a {existing_manifest.file.name} of other content than "
                     f"{manifest.file.name} has now.",
                     fix="Name another folder with --out.",
                 )
-            for name in (PARSED, CHUNKS):
+            for name in (PARSED_FILE_NAME, CHUNKS_FILE_NAME):
                 (path / name).unlink(missing_ok=True)
             folder.manifest = manifest
         return folder
@@ -131,14 +136,16 @@ class Folder:
         return (self.path / name).is_file()
 
     def is_edited(self, name: str) -> bool:
-        """Whether it is there, and not as it was last written."""
+        """Whether the file exists and differs from what was last written."""
         if not self.has(name):
             return False
-        kept = self.manifest.files.get(name)
-        return kept is None or kept.sha256 != hash_bytes((self.path / name).read_bytes())
+        written_file = self.manifest.files.get(name)
+        return written_file is None or written_file.sha256 != hash_bytes(
+            (self.path / name).read_bytes()
+        )
 
     def require_unedited(self, name: str) -> None:
-        """Raise ``InvalidInput`` where writing this file would undo what was done by hand."""
+        """Raise ``InvalidInput`` if writing this file would overwrite edits by hand."""
         if self.is_edited(name):
             raise InvalidInput(
                 f"{self.path / name} was edited by hand, and would be written over.",
@@ -146,15 +153,16 @@ class Folder:
             )
 
     def read(self, name: str) -> str:
-        """
+        """Read a file, and note in the manifest whether it was edited.
+
         Raises:
-            InvalidInput: it is no UTF-8.
+            InvalidInput: it is not UTF-8.
         """
         content = (self.path / name).read_bytes()
-        kept = self.manifest.files.get(name)
-        if kept is not None:
+        written_file = self.manifest.files.get(name)
+        if written_file is not None:
             digest = hash_bytes(content)
-            kept.edited_sha256 = None if digest == kept.sha256 else digest
+            written_file.edited_sha256 = None if digest == written_file.sha256 else digest
         try:
             return content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -164,30 +172,31 @@ class Folder:
             ) from None
 
     def write(self, name: str, text: str) -> None:
-        self._replace(name, text)
-        self.manifest.files[name] = KeptFile(sha256=hash_text(text))
+        self._write_atomically(name, text)
+        self.manifest.files[name] = WrittenFile(sha256=hash_text(text))
 
     def save_manifest(self) -> None:
-        said = self.manifest.model_dump(mode="json")
-        text = json.dumps(said, indent=2, sort_keys=True, ensure_ascii=False)
-        self._replace(MANIFEST, text + "\n")
+        content = self.manifest.model_dump(mode="json")
+        text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False)
+        self._write_atomically(MANIFEST_FILE_NAME, text + "\n")
 
-    def _replace(self, name: str, text: str) -> None:
-        """Write a file as a whole or not at all."""
+    def _write_atomically(self, name: str, text: str) -> None:
+        """Write a file atomically."""
         self.path.mkdir(parents=True, exist_ok=True)
-        incoming = self.path / f".{name}-{uuid.uuid4().hex}"
+        temporary = self.path / f".{name}-{uuid.uuid4().hex}"
         try:
-            with incoming.open("xb") as file:
+            with temporary.open("xb") as file:
                 file.write(text.encode())
                 file.flush()
                 os.fsync(file.fileno())
-            incoming.replace(self.path / name)
+            temporary.replace(self.path / name)
         finally:
-            incoming.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
-def describe_file(path: Path) -> GivenFile:
-    """
+def describe_file(path: Path) -> InputFile:
+    """Return the name, SHA-256 and size of a file.
+
     Raises:
         InvalidInput: there is no such file.
         OSError: it cannot be read.
@@ -196,42 +205,43 @@ def describe_file(path: Path) -> GivenFile:
         raise InvalidInput(f"{path} is a folder." if path.is_dir() else f"There is no {path}.")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return GivenFile(name=clean_text(path.name)[:500], sha256=digest, byte_count=file.tell())
+        return InputFile(name=clean_text(path.name)[:500], sha256=digest, byte_count=file.tell())
 
 
 def hash_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _content(manifest: Manifest) -> tuple[str, str]:
-    """What tells files apart: their bytes, and the ending that says how they are read."""
+def _content_identity(manifest: Manifest) -> tuple[str, str]:
+    """What identifies a file's content: its SHA-256, and the suffix that selects its reader."""
     return manifest.file.sha256, Path(manifest.file.name).suffix.lower()
 
 
 def _read_manifest(path: Path) -> Manifest | None:
     try:
-        content: Any = load_json((path / MANIFEST).read_bytes())
+        content: Any = load_json((path / MANIFEST_FILE_NAME).read_bytes())
         return Manifest.model_validate(content)
     except FileNotFoundError:
         return None
     except (InvalidInput, ValidationError):
         raise InvalidInput(
-            f"{path / MANIFEST} is none that process wrote.",
+            f"{path / MANIFEST_FILE_NAME} is none that process wrote.",
             fix="Name another folder with --out.",
         ) from None
 
 
-def _require_no_others(path: Path) -> None:
-    """Without a manifest, only a ``chunks.json`` may be there: its texts say what it is about."""
+def _require_no_foreign_files(path: Path) -> None:
+    """Raise ``InvalidInput`` if a folder without manifest holds anything but ``chunks.json``, which
+    is checked against the document anyway."""
     if not path.is_dir():
         return
     others = sorted(
         each.name
         for each in path.iterdir()
-        if each.name != CHUNKS and not each.name.startswith(".")
+        if each.name != CHUNKS_FILE_NAME and not each.name.startswith(".")
     )
     if others:
         raise InvalidInput(
-            f"{path} holds {others[0]} and no {MANIFEST}: it is none that process made.",
+            f"{path} holds {others[0]} and no {MANIFEST_FILE_NAME}: it is none that process made.",
             fix="Name a new folder with --out.",
         )

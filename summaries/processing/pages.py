@@ -1,4 +1,4 @@
-r"""``parsed.md``: the pages of a document as Markdown, there and back without loss.
+r"""Write and read ``parsed.md``: the pages of a document as Markdown, without loss.
 
     # Page 1: its label
                                    a blank line
@@ -18,7 +18,7 @@ from core.exceptions import InvalidInput
 from core.text import clean_text
 from documents.parsing import ParsedPage
 
-PARSED = "parsed.md"
+PARSED_FILE_NAME = "parsed.md"
 
 _HEADING = re.compile(r"^# Page (?P<number>[0-9]{1,9})(?::(?P<label>[^\n]*))?[ \t\r]*$", re.M)
 _TO_ESCAPE = re.compile(r"^(?=\\*# Page [0-9])", re.M)
@@ -35,19 +35,19 @@ def format_pages(pages: Sequence[ParsedPage]) -> str:
 
 
 def read_pages(text: str) -> list[ParsedPage]:
-    """The pages that ``format_pages`` wrote, or what became of them by hand.
+    """Parse the pages that ``format_pages`` wrote and people may have edited.
 
     Raises:
         InvalidInput: it does not begin with a page, or its pages are not numbered in order.
     """
-    if text.count("\n") == text.count("\r\n"):  # an editor changed every line's end
+    if text.count("\n") == text.count("\r\n"):  # an editor converted all line ends
         text = text.replace("\r\n", "\n")
     headings = list(_HEADING.finditer(text))
     before = text[: headings[0].start()] if headings else text
     if before.strip():
         line = before[: len(before) - len(before.lstrip())].count("\n") + 1
         raise InvalidInput(
-            f"{PARSED}, line {line}: this stands above the first page.",
+            f"{PARSED_FILE_NAME}, line {line}: this stands above the first page.",
             fix="Begin with a line '# Page 1', or delete the file to have it made again.",
         )
     pages = []
@@ -56,19 +56,20 @@ def read_pages(text: str) -> list[ParsedPage]:
         if int(heading["number"]) != number:
             line = text.count("\n", 0, heading.start()) + 1
             raise InvalidInput(
-                f"{PARSED}, line {line}: this is page {number}, and called {heading['number']}.",
+                f"{PARSED_FILE_NAME}, line {line}: this is page {number}, and called "
+                f"{heading['number']}.",
                 fix="Number the pages from 1; an empty one keeps its heading, and a line of the "
                 "text that begins like one has a backslash in front.",
             )
         is_last = end == len(text)
-        body = _strip_once(text[heading.end() : end], "\n" if is_last else "\n\n")
+        body = _strip_blank_lines(text[heading.end() : end], "\n" if is_last else "\n\n")
         label = clean_text(" ".join((heading["label"] or "").split()))
         pages.append(ParsedPage(clean_text(_ESCAPED.sub("", body)), label))
     return pages
 
 
-def _strip_once(body: str, end: str) -> str:
-    """Without the blank lines we put around a text; where someone took one away, with less."""
+def _strip_blank_lines(body: str, end: str) -> str:
+    """Remove the blank lines that ``format_pages`` adds, or what an editor left of them."""
     for start in ("\n\n", "\n"):
         if body.startswith(start):
             body = body[len(start) :]

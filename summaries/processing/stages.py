@@ -1,4 +1,4 @@
-"""The stages themselves: each reads what the one before left in the folder, and leaves its own."""
+"""The stages of processing a file. Each reads the files of the stage before and writes its own."""
 
 import time
 import uuid
@@ -20,57 +20,58 @@ from indexing.kinds.chunk import draft_chunks
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import plan_nodes
 from summaries.processing.chunks import (
-    CHUNKS,
-    WrittenChunk,
+    CHUNKS_FILE_NAME,
+    AnnotatedChunk,
     format_chunks,
-    key_names,
+    list_chunk_keys,
     read_chunks,
 )
 from summaries.processing.folder import (
-    Costs,
-    Counts,
-    DocumentNote,
-    EmbeddedNote,
-    Folder,
+    InspectionFolder,
     Manifest,
-    WriterNote,
+    ManifestCosts,
+    ManifestCounts,
+    ManifestDocument,
+    ManifestEmbedding,
+    ManifestWriter,
     describe_file,
 )
-from summaries.processing.pages import PARSED, format_pages, read_pages
-from summaries.processing.taking import TakenDocument, take_document
-from summaries.prompts import read_template
+from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages
+from summaries.processing.saving import DocumentToSave, save_document
+from summaries.prompts import read_prompt_template
 from summaries.writers import (
-    BY_HAND,
-    EXTRACTIVE,
+    BY_HAND_MODEL_NAME,
+    EXTRACTIVE_MODEL_NAME,
     AnnotationDraft,
     AnnotationInput,
-    Cost,
+    LanguageModelCost,
     get_writer,
 )
 
-READ_BYTES = 1 << 20
+READ_CHUNK_BYTES = 1 << 20
 
-Advance = Callable[[int], None]
+AdvanceProgress = Callable[[int], None]
 
 
 @dataclass(slots=True)
-class Inspection:
-    """One file, on its way into one index, with the folder of its stages."""
+class FileInspection:
+    """One file processed for one index, and the folder that holds the stages' files."""
 
     file_path: Path
     build: IndexBuild
-    folder: Folder
+    folder: InspectionFolder
 
     @classmethod
     def open(
-        cls, file_path: Path, index: str, out: Path, *, may_begin_anew: bool = True
-    ) -> "Inspection":
-        """
+        cls, file_path: Path, index: str, out: Path, *, may_discard_outdated: bool = True
+    ) -> "FileInspection":
+        """Open the folder for a file, or prepare a new one.
+
         Args:
             file_path: the file.
             index: the name of an index; its live build's recipe is followed.
             out: the folder, made when there is something to write.
-            may_begin_anew: whether files made from other content of the file may go.
+            may_discard_outdated: whether files made from other content of the file may go.
 
         Raises:
             UnknownIndex: there is no such index.
@@ -89,14 +90,18 @@ class Inspection:
             spec_fingerprint=build.fingerprint,
             embedding_model=build.spec.embedding.model,
         )
-        return cls(file_path, build, Folder.open(out, manifest, may_begin_anew=may_begin_anew))
+        return cls(
+            file_path,
+            build,
+            InspectionFolder.open(out, manifest, may_discard_outdated=may_discard_outdated),
+        )
 
     @property
     def manifest(self) -> Manifest:
         return self.folder.manifest
 
-    def require_questions(self) -> None:
-        """Raise ``InvalidSpec`` where the index asks for nothing to be written about chunks."""
+    def require_questions_in_spec(self) -> None:
+        """Raise ``InvalidSpec`` if the spec has no ``questions`` section."""
         if self.build.spec.questions is None:
             name = self.build.index_id
             raise InvalidSpec(
@@ -107,76 +112,76 @@ class Inspection:
             )
 
     def parse(self) -> None:
-        """Read the file into ``parsed.md``.
+        """Parse the file and write its pages to ``parsed.md``.
 
         Raises:
             Unparsable: it cannot be read as a document.
             InvalidInput: a ``parsed.md`` that was edited by hand is there.
         """
-        self.folder.require_unedited(PARSED)
-        with self._stage("parse") as warnings:
+        self.folder.require_unedited(PARSED_FILE_NAME)
+        with self._measure_stage("parse") as warnings:
             parsed = parse_file(self.file_path, file_name=self.manifest.file.name)
             warnings += [f"{warning.detail} [{warning.code}]" for warning in parsed.warnings]
-        self.folder.write(PARSED, format_pages(parsed.pages))
-        self.manifest.document = DocumentNote(
+        self.folder.write(PARSED_FILE_NAME, format_pages(parsed.pages))
+        self.manifest.document = ManifestDocument(
             title=clean_text(parsed.title).strip()[:1_000],
             media_type=parsed.media_type[:150],
             encoding=parsed.encoding and parsed.encoding[:40],
             warnings=[{"code": each.code, "detail": each.detail} for each in parsed.warnings],
         )
-        self._count_pages(parsed.pages, draft_sources(Artifact(), parsed.pages))
+        self._set_page_counts(parsed.pages, draft_sources(Artifact(), parsed.pages))
         self.folder.save_manifest()
 
-    def cut(self) -> None:
-        """Cut ``parsed.md`` into ``chunks.json``, with nothing written about the chunks yet.
+    def write_unannotated_chunks(self) -> None:
+        """Cut ``parsed.md`` into chunks, and write them to ``chunks.json`` without annotations.
 
         Raises:
             InvalidInput: ``parsed.md`` cannot be read back, or a ``chunks.json`` that was edited
                 by hand is there.
         """
-        self._require_chunks_can_be_made()
-        chunks = self._cut().chunks
+        self._require_writable_chunks_file()
+        chunks = self._cut_document().chunks
         self.manifest.writer = None
-        self.manifest.cost = Costs()
-        self._write_chunks(chunks, dropped_count=0)
+        self.manifest.cost = ManifestCosts()
+        self._save_chunks(chunks, dropped_value_count=0)
 
-    def write(self, advance: Advance = lambda count: None) -> None:
-        """Cut as ``cut`` does, and have questions, summaries and fields written by whoever is
-        configured to.
+    def write_annotated_chunks(self, advance: AdvanceProgress = lambda count: None) -> None:
+        """Cut ``parsed.md`` into chunks, have the configured writer write their questions,
+        summaries and fields, and write all of it to ``chunks.json``.
 
         Raises:
             InvalidSpec: the index has no questions.
-            LanguageModelUnavailable, LanguageModelMisconfigured: run it again later; what was
-                answered is kept, and asked no second time.
+            LanguageModelUnavailable, LanguageModelMisconfigured: run it again later; completed
+                calls are stored and not repeated.
         """
-        self.require_questions()
-        self._require_chunks_can_be_made()
-        chunks, dropped_count = self._write_about(self._cut().chunks, advance)
-        self._write_chunks(chunks, dropped_count)
+        self.require_questions_in_spec()
+        self._require_writable_chunks_file()
+        chunks, dropped_value_count = self._annotate_chunks(self._cut_document().chunks, advance)
+        self._save_chunks(chunks, dropped_value_count)
 
-    def embed(self, advance: Advance = lambda count: None) -> Artifact:
-        """Give the index the document, as ``parsed.md`` has it, and all that ``chunks.json`` says
-        about its chunks; planned, but not synced. Where there is no ``chunks.json``, it is
-        written first.
+    def add_to_index(self, advance: AdvanceProgress = lambda count: None) -> Artifact:
+        """Add the document of ``parsed.md`` and the annotations of ``chunks.json`` to the index,
+        and plan its nodes. The nodes are not embedded here. A missing ``chunks.json`` is written
+        first.
 
         Raises:
             InvalidInput: something in ``chunks.json`` is wrong, or the file changed meanwhile.
         """
-        self.require_questions()
-        if not self.folder.has(CHUNKS):
-            self.write(advance)
-        cut = self._cut()
-        chunks = self._check(cut)
+        self.require_questions_in_spec()
+        if not self.folder.has(CHUNKS_FILE_NAME):
+            self.write_annotated_chunks(advance)
+        cut = self._cut_document()
+        chunks = self._read_checked_chunks(cut)
         if cut.sources and not any(chunk.questions for chunk in chunks):
             raise InvalidInput(
-                f"{CHUNKS} holds no question, so none of its chunks would be found.",
+                f"{CHUNKS_FILE_NAME} holds no question, so none of its chunks would be found.",
                 fix="Write some by hand, or move it away to have them written.",
             )
-        with self._stage("plan"):
-            model_name = self._model_name()
-            artifact = self._take(cut, chunks, model_name)
+        with self._measure_stage("plan"):
+            model_name = self._get_model_name()
+            artifact = self._save_document(cut, chunks, model_name)
             plan_nodes(artifact.pk, self.build)
-        self.manifest.embedded = EmbeddedNote(
+        self.manifest.embedded = ManifestEmbedding(
             artifact_id=str(artifact.pk),
             build=str(self.build),
             model_name=model_name,
@@ -185,67 +190,67 @@ class Inspection:
         self.folder.save_manifest()
         return artifact
 
-    def warnings(self) -> list[str]:
-        """Of every stage, as it was last done."""
+    def list_warnings(self) -> list[str]:
+        """The warnings of every stage's last run."""
         return [warning for stage in self.manifest.warnings.values() for warning in stage]
 
-    def _require_chunks_can_be_made(self) -> None:
-        key_names(self.build.spec)
-        self.folder.require_unedited(CHUNKS)
+    def _require_writable_chunks_file(self) -> None:
+        list_chunk_keys(self.build.spec)
+        self.folder.require_unedited(CHUNKS_FILE_NAME)
 
-    def _cut(self) -> "_Cut":
-        """The document as ``parsed.md`` has it, in chunks; the file is read first where it has
-        not been."""
-        if self.manifest.document is None or not self.folder.has(PARSED):
+    def _cut_document(self) -> "_CutDocument":
+        """Cut the document of ``parsed.md`` into sources and chunks; parse the file first if
+        needed."""
+        if self.manifest.document is None or not self.folder.has(PARSED_FILE_NAME):
             self.parse()
-        with self._stage("cut") as warnings:
-            pages = read_pages(self.folder.read(PARSED))
-            if self.folder.is_edited(PARSED):
-                warnings.append(f"{PARSED} was edited by hand; what it says now was cut.")
-            artifact = self._artifact()
+        with self._measure_stage("cut") as warnings:
+            pages = read_pages(self.folder.read(PARSED_FILE_NAME))
+            if self.folder.is_edited(PARSED_FILE_NAME):
+                warnings.append(f"{PARSED_FILE_NAME} was edited by hand; what it says now was cut.")
+            artifact = self._make_unsaved_artifact()
             sources = draft_sources(artifact, pages)
             drafts = draft_chunks(artifact, sources, self.build)
-            cut = _Cut(pages, sources, [_as_cut(draft) for draft in drafts])
-        self._count_pages(pages, sources)
+            cut = _CutDocument(pages, sources, [_to_annotated_chunk(draft) for draft in drafts])
+        self._set_page_counts(pages, sources)
         return cut
 
-    def _artifact(self) -> Artifact:
-        """As the index has it, or would have it: chunks are named after it, and may be cut by
-        its title. Not saved."""
+    def _make_unsaved_artifact(self) -> Artifact:
+        """Make an unsaved artifact with the id and title it has, or would get, in the index: chunk
+        ids depend on its id, and the cutting may depend on its title."""
         file, index = self.manifest.file, self.build.index_id
         suffix = Path(file.name).suffix
-        known = Artifact.objects.filter(
+        existing = Artifact.objects.filter(
             index=index, sha256=file.sha256, file_name__iendswith=suffix
         ).first()
         document = self.manifest.document
         assert document is not None  # written with parsed.md
         title = document.title or Path(file.name).stem
-        if known is not None:
-            title = known.title if known.has_user_title else title
-            return Artifact(pk=known.pk, index=index, title=title)
+        if existing is not None:
+            title = existing.title if existing.has_user_title else title
+            return Artifact(pk=existing.pk, index=index, title=title)
         name = f"strata {index} {file.sha256} {suffix.lower()}"
         return Artifact(pk=uuid.uuid5(uuid.NAMESPACE_OID, name), index=index, title=title)
 
-    def _write_about(
-        self, chunks: list[WrittenChunk], advance: Advance
-    ) -> tuple[list[WrittenChunk], int]:
-        """The chunks with what is said about them; how many values were dropped."""
-        artifact = self._artifact()
+    def _annotate_chunks(
+        self, chunks: list[AnnotatedChunk], advance: AdvanceProgress
+    ) -> tuple[list[AnnotatedChunk], int]:
+        """Return the chunks with their annotations, and the number of values dropped."""
+        artifact = self._make_unsaved_artifact()
         inputs = {
             key: AnnotationInput(chunk.text, chunk.heading, artifact.title)
             for key, chunk in enumerate(chunks)
         }
         written, model_names = list(chunks), set[str]()
-        total, dropped_count = Cost(), 0
+        total, dropped_value_count = LanguageModelCost(), 0
         outage: StrataError | None = None
-        with self._stage("write") as warnings:
+        with self._measure_stage("write") as warnings:
             for outcome in get_writer().annotate(inputs, self.build.spec):
                 _add_cost(total, outcome.cost)
                 advance(1)
                 chunk, draft, error = chunks[outcome.key], outcome.draft, outcome.error
                 if isinstance(draft, AnnotationDraft):
                     model_names.add(draft.model_name)
-                    dropped_count += draft.dropped_count
+                    dropped_value_count += draft.dropped_value_count
                     written[outcome.key] = replace(
                         chunk,
                         questions=list(draft.questions),
@@ -258,94 +263,97 @@ class Inspection:
                     warnings.append(f"Nothing is written about chunk {chunk.chunk_id}: {error}")
         if outage is not None:
             raise outage
-        self.manifest.writer = self._writer_note(model_names)
-        self.manifest.cost = Costs(
+        self.manifest.writer = self._make_manifest_writer(model_names)
+        self.manifest.cost = ManifestCosts(
             calls=total.call_count,
             reused=total.reused_count,
             failures=total.failure_count,
             prompt_tokens=total.prompt_tokens,
             completion_tokens=total.completion_tokens,
         )
-        return written, dropped_count
+        return written, dropped_value_count
 
-    def _writer_note(self, model_names: set[str]) -> WriterNote:
-        about = self.build.spec.questions
-        assert about is not None
+    def _make_manifest_writer(self, model_names: set[str]) -> ManifestWriter:
+        question_spec = self.build.spec.questions
+        assert question_spec is not None
         model_name = ", ".join(sorted(model_names))[:200]
-        if model_name in {"", EXTRACTIVE}:
-            return WriterNote(model_name=model_name, prompt=None, prompt_fingerprint=None)
-        return WriterNote(
+        if model_name in {"", EXTRACTIVE_MODEL_NAME}:
+            return ManifestWriter(model_name=model_name, prompt=None, prompt_fingerprint=None)
+        return ManifestWriter(
             model_name=model_name,
-            prompt=about.prompt,
-            prompt_fingerprint=hash_text(read_template(about.prompt)),
+            prompt=question_spec.prompt,
+            prompt_fingerprint=hash_text(read_prompt_template(question_spec.prompt)),
         )
 
-    def _write_chunks(self, chunks: list[WrittenChunk], dropped_count: int) -> None:
+    def _save_chunks(self, chunks: list[AnnotatedChunk], dropped_value_count: int) -> None:
         manifest, spec = self.manifest, self.build.spec
         for stage in ("check",) if manifest.writer else ("check", "write"):  # of other chunks
             manifest.seconds.pop(stage, None)
             manifest.warnings.pop(stage, None)
         manifest.spec_fingerprint = self.build.fingerprint
         manifest.embedding_model = spec.embedding.model
-        self.folder.write(CHUNKS, format_chunks(chunks, spec))
-        self._count(chunks, dropped_count)
+        self.folder.write(CHUNKS_FILE_NAME, format_chunks(chunks, spec))
+        self._set_counts(chunks, dropped_value_count)
         self.folder.save_manifest()
 
-    def _check(self, cut: "_Cut") -> list[WrittenChunk]:
-        with self._stage("check") as warnings:
-            text = self.folder.read(CHUNKS)
+    def _read_checked_chunks(self, cut: "_CutDocument") -> list[AnnotatedChunk]:
+        with self._measure_stage("check") as warnings:
+            text = self.folder.read(CHUNKS_FILE_NAME)
             chunks, differences = read_chunks(text, self.build.spec, cut.sources)
             warnings += differences
             if self.manifest.spec_fingerprint != self.build.fingerprint:
                 warnings.append(
-                    f"{CHUNKS} was made by another recipe than {self.build} has; every value in "
+                    f"{CHUNKS_FILE_NAME} was made by another recipe than {self.build} has; "
+                    "every value in "
                     "it fits this one."
                 )
-        self._count(chunks, self.manifest.counts.dropped_values)
+        self._set_counts(chunks, self.manifest.counts.dropped_values)
         return chunks
 
-    def _count_pages(self, pages: Sequence[ParsedPage], sources: Sequence[Source]) -> None:
+    def _set_page_counts(self, pages: Sequence[ParsedPage], sources: Sequence[Source]) -> None:
         self.manifest.counts.pages, self.manifest.counts.sources = len(pages), len(sources)
 
-    def _count(self, chunks: list[WrittenChunk], dropped_count: int) -> None:
-        self.manifest.counts = Counts(
+    def _set_counts(self, chunks: list[AnnotatedChunk], dropped_value_count: int) -> None:
+        self.manifest.counts = ManifestCounts(
             pages=self.manifest.counts.pages,
             sources=self.manifest.counts.sources,
             chunks=len(chunks),
             questions=sum(len(chunk.questions) for chunk in chunks),
-            dropped_values=dropped_count,
+            dropped_values=dropped_value_count,
         )
 
-    def _model_name(self) -> str:
-        """Who says what ``chunks.json`` says."""
-        writer, kept = self.manifest.writer, self.manifest.files.get(CHUNKS)
-        if writer is None or kept is None or kept.edited_sha256 is not None:
-            return BY_HAND
+    def _get_model_name(self) -> str:
+        """The model name to store: the writer's, or ``by hand`` if ``chunks.json`` was edited."""
+        writer, written_file = self.manifest.writer, self.manifest.files.get(CHUNKS_FILE_NAME)
+        if writer is None or written_file is None or written_file.edited_sha256 is not None:
+            return BY_HAND_MODEL_NAME
         return writer.model_name
 
-    def _take(self, cut: "_Cut", chunks: list[WrittenChunk], model_name: str) -> Artifact:
+    def _save_document(
+        self, cut: "_CutDocument", chunks: list[AnnotatedChunk], model_name: str
+    ) -> Artifact:
         note = self.manifest.document
         assert note is not None
         with self.file_path.open("rb") as file:
             name = self.manifest.file.name
-            content = save_incoming_file(name, iter(lambda: file.read(READ_BYTES), b""))
+            content = save_incoming_file(name, iter(lambda: file.read(READ_CHUNK_BYTES), b""))
         try:
             if content.sha256 != self.manifest.file.sha256:
                 raise InvalidInput(f"{self.file_path} changed meanwhile.", fix="Run it again.")
-            document = TakenDocument(
+            document = DocumentToSave(
                 pages=cut.pages,
                 title=note.title,
                 media_type=note.media_type,
                 encoding=note.encoding or "",
                 warnings=note.warnings,
             )
-            return take_document(self.build, content, document, cut.chunks, chunks, model_name)
+            return save_document(self.build, content, document, cut.chunks, chunks, model_name)
         finally:
             content.discard()
 
     @contextmanager
-    def _stage(self, name: str) -> Iterator[list[str]]:
-        """Time a stage, and keep its warnings."""
+    def _measure_stage(self, name: str) -> Iterator[list[str]]:
+        """Measure a stage, and keep its duration and warnings in the manifest."""
         warnings: list[str] = []
         started = time.monotonic()
         yield warnings
@@ -356,15 +364,15 @@ class Inspection:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _CutDocument:
     pages: list[ParsedPage]
     sources: list[Source]
-    chunks: list[WrittenChunk]  # with nothing said about them
+    chunks: list[AnnotatedChunk]  # without annotations
 
 
 def draft_sources(artifact: Artifact, pages: Sequence[ParsedPage]) -> list[Source]:
-    """The sources ``documents.services.replace_pages`` would make of these pages, unsaved and
-    under ids of their own."""
+    """Make, unsaved, the sources that ``documents.services.replace_pages`` would make of these
+    pages; their ids differ."""
     sources: list[Source] = []
     for index, page in enumerate(pages):
         row = Page(artifact=artifact, index=index, label=page.label[:300], text=page.text)
@@ -383,15 +391,15 @@ def draft_sources(artifact: Artifact, pages: Sequence[ParsedPage]) -> list[Sourc
     return sources
 
 
-def _as_cut(draft: Node) -> WrittenChunk:
+def _to_annotated_chunk(draft: Node) -> AnnotatedChunk:
     source, page = draft.source, draft.page
-    # A chunk's node has all of its place.
+    # A chunk's node always has these fields.
     assert source is not None
     assert page is not None
     assert draft.chunk_index is not None
     assert draft.start_offset is not None
     assert draft.end_offset is not None
-    return WrittenChunk(
+    return AnnotatedChunk(
         chunk_id=str(draft.point_id),
         text=draft.text,
         page_index=page.index,
@@ -404,6 +412,6 @@ def _as_cut(draft: Node) -> WrittenChunk:
     )
 
 
-def _add_cost(total: Cost, cost: Cost) -> None:
-    for name in Cost.__slots__:
+def _add_cost(total: LanguageModelCost, cost: LanguageModelCost) -> None:
+    for name in LanguageModelCost.__slots__:
         setattr(total, name, getattr(total, name) + getattr(cost, name))

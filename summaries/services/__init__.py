@@ -1,51 +1,56 @@
-"""Writes to what is written about documents: planning it, having it written, taking it by hand.
+"""Services that plan summaries and questions, have them written, and save edits by people.
 
-Its rows are its queue, as the ledger's are: everything here can run twice, late, or beside
-itself on another machine. Nothing here enqueues.
+The rows are the queue, as in the ledger: every service may run twice, late, or at the same time
+on another machine. Nothing here enqueues tasks.
 """
 
 from summaries.services.by_hand import (
-    clean_fields,
-    retry_failed,
-    take_annotation,
-    take_summary,
-    write_again,
+    clean_chunk_fields,
+    edit_annotation,
+    edit_summary,
+    request_rewrite,
+    retry_failed_texts,
 )
-from summaries.services.planning import draft_annotations, plan_writing
-from summaries.services.rows import KINDS_OF, ROWS_PER_STATEMENT, annotation_values, hash_inputs
+from summaries.services.planning import draft_annotations, plan_written_texts
+from summaries.services.rows import (
+    KINDS_BY_MODEL,
+    ROWS_PER_STATEMENT,
+    annotation_field_values,
+    hash_inputs,
+)
 from summaries.services.writing import (
+    ATTEMPTS_BEFORE_ISOLATION,
     LEASE_SECONDS,
-    SUSPECT_ATTEMPTS,
-    Written,
-    due_count,
-    has_writable,
+    WriteBatchResult,
+    add_cost_to_build,
+    artifacts_without_planned_texts,
+    claimable_texts,
+    count_due_texts,
+    has_claimable_texts,
     release_leases,
-    spend,
-    unplanned_artifacts,
-    writable,
-    write_due,
+    write_due_texts,
 )
 
 __all__ = [
-    "KINDS_OF",
+    "ATTEMPTS_BEFORE_ISOLATION",
+    "KINDS_BY_MODEL",
     "LEASE_SECONDS",
     "ROWS_PER_STATEMENT",
-    "SUSPECT_ATTEMPTS",
-    "Written",
-    "annotation_values",
-    "clean_fields",
+    "WriteBatchResult",
+    "add_cost_to_build",
+    "annotation_field_values",
+    "artifacts_without_planned_texts",
+    "claimable_texts",
+    "clean_chunk_fields",
+    "count_due_texts",
     "draft_annotations",
-    "due_count",
-    "has_writable",
+    "edit_annotation",
+    "edit_summary",
+    "has_claimable_texts",
     "hash_inputs",
-    "plan_writing",
+    "plan_written_texts",
     "release_leases",
-    "retry_failed",
-    "spend",
-    "take_annotation",
-    "take_summary",
-    "unplanned_artifacts",
-    "writable",
-    "write_again",
-    "write_due",
+    "request_rewrite",
+    "retry_failed_texts",
+    "write_due_texts",
 ]

@@ -1,4 +1,4 @@
-"""What people write, and what they have written again."""
+"""Edits by people: save texts by hand, and request that texts be rewritten or retried."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,23 +15,24 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
 from documents.services import assign_next_revision
 from indexing.models import IndexBuild
-from summaries.models import Annotation, Summary, Writing, due_values
+from summaries.models import Annotation, Summary, WrittenText, due_field_values
 from summaries.services.rows import (
-    annotation_values,
+    annotation_field_values,
+    get_page_summary_texts,
     hash_inputs,
     make_artifact_summary_due,
     make_due,
-    page_summaries,
 )
-from summaries.writers import BY_HAND, AnnotationDraft
+from summaries.writers import BY_HAND_MODEL_NAME, AnnotationDraft
 
 
 @transaction.atomic
-def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> list[Summary]:
-    """Take a page's or an artifact's summary by hand, in every build that has one; with None,
-    have it written again.
+def edit_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> list[Summary]:
+    """Save a page's or an artifact's summary by hand, in every build that has summaries. With
+    None, have the summary written again.
 
-    It is embedded again, and a page's makes its artifact's due. The artifact has a new revision.
+    The summary is embedded again. A page summary makes its artifact's summary due. The artifact
+    gets a new revision.
 
     Raises:
         UnknownArtifact: there is no such artifact or page.
@@ -56,23 +57,27 @@ def take_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
         raise InvalidInput("A summary says something.", field="text")
     assign_next_revision(artifact)
     Artifact.objects.filter(pk=artifact_id).update(revision=artifact.revision)
-    return [_take_summary(build, artifact, page, text) for build in builds]
+    return [_edit_summary_in_build(build, artifact, page, text) for build in builds]
 
 
-def _take_summary(
+def _edit_summary_in_build(
     build: IndexBuild, artifact: Artifact, page: Page | None, text: str | None
 ) -> Summary:
     row, _ = Summary.objects.select_for_update().get_or_create(
         build=build, artifact=artifact, page=page
     )
-    inputs = hash_inputs(page_summaries(row)) if page is None else hash_text(page.text)
-    row.input_hash = inputs
+    input_hash = hash_inputs(get_page_summary_texts(row)) if page is None else hash_text(page.text)
+    row.input_hash = input_hash
     make_due(row)
     if text is None:
         row.is_by_hand = False
     else:
-        row.state, row.is_by_hand, row.model_name = Writing.State.WRITTEN, True, BY_HAND
-        row.text, row.written_hash, row.citations = text.strip(), inputs, []
+        row.state, row.is_by_hand, row.model_name = (
+            WrittenText.State.WRITTEN,
+            True,
+            BY_HAND_MODEL_NAME,
+        )
+        row.text, row.written_input_hash, row.citations = text.strip(), input_hash, []
         row.written_at = Now()
     row.save()
     row.refresh_from_db()
@@ -81,23 +86,25 @@ def _take_summary(
     return row
 
 
-def write_again(rows: models.QuerySet[Any]) -> int:
-    """Have these rows written anew, those by hand included, whatever was answered before; how
-    many."""
-    return rows.update(**due_values(is_cache_bypassed=True))
+def request_rewrite(rows: models.QuerySet[Any]) -> int:
+    """Make these rows due, those by hand included, without reusing stored completions. Return
+    their count."""
+    return rows.update(**due_field_values(is_cache_bypassed=True))
 
 
-def retry_failed(rows: models.QuerySet[Any]) -> int:
-    """Give the failed ones of these rows their attempts back; how many."""
+def retry_failed_texts(rows: models.QuerySet[Any]) -> int:
+    """Make the failed rows among these due again, with all attempts. Return their count."""
     receiving = IndexBuild.objects.not_retired().values("pk")
-    return rows.filter(state=Writing.State.FAILED, build__in=receiving).update(**due_values())
+    return rows.filter(state=WrittenText.State.FAILED, build__in=receiving).update(
+        **due_field_values()
+    )
 
 
 @transaction.atomic
-def take_annotation(
+def edit_annotation(
     annotation_id: int, *, questions: Sequence[str], summary: str, fields: dict[str, Any]
 ) -> Annotation:
-    """Take a chunk's questions, its summary and its fields by hand; they are embedded again.
+    """Save a chunk's questions, summary and fields by hand; they are embedded again.
 
     Raises:
         InvalidInput: a field is not declared, or holds a value it may not hold.
@@ -106,20 +113,20 @@ def take_annotation(
     draft = AnnotationDraft(
         questions=list(dict.fromkeys(question.strip() for question in questions)),
         summary=summary.strip(),
-        fields=clean_fields(row.build, fields),
-        model_name=BY_HAND,
+        fields=clean_chunk_fields(row.build, fields),
+        model_name=BY_HAND_MODEL_NAME,
     )
     make_due(row)
-    row.state, row.is_by_hand, row.model_name = Writing.State.WRITTEN, True, BY_HAND
-    row.written_hash, row.written_at = row.input_hash, timezone.now()
-    for name, value in annotation_values(draft).items():
+    row.state, row.is_by_hand, row.model_name = WrittenText.State.WRITTEN, True, BY_HAND_MODEL_NAME
+    row.written_input_hash, row.written_at = row.input_hash, timezone.now()
+    for name, value in annotation_field_values(draft).items():
         setattr(row, name, value)
     row.save()
     return row
 
 
-def clean_fields(build: IndexBuild, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a chunk as they are kept.
+def clean_chunk_fields(build: IndexBuild, fields: dict[str, Any]) -> dict[str, Any]:
+    """Validate and normalise a chunk's fields.
 
     Raises:
         InvalidInput: a field is not declared, or holds a value it may not hold.

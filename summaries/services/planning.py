@@ -1,4 +1,4 @@
-"""What is owed about a document, made to agree with it as it is now."""
+"""Plan what must be written about a document: make its rows agree with its current text."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -12,22 +12,28 @@ from documents.services import mark_artifact_failed
 from indexing.exceptions import UnchunkableText
 from indexing.kinds.registry import get_kind
 from indexing.models import IndexBuild
-from summaries.models import Annotation, Summary, Writing
+from summaries.models import Annotation, Summary, WrittenText
 from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
-from summaries.services.rows import ROWS_PER_STATEMENT, hash_inputs, make_due, page_summaries
+from summaries.services.rows import (
+    ROWS_PER_STATEMENT,
+    get_page_summary_texts,
+    hash_inputs,
+    make_due,
+)
 
 _DUE_FIELDS = ["state", "attempts", "last_error", "lease_token", "leased_until"]
-_PLACE_FIELDS = [
+_LOCATION_FIELDS = [
     "page", "source", "source_hash", "strategy", "chunk_index", "start_offset", "end_offset",
     "heading",
 ]  # fmt: skip
 
 
-def plan_writing(artifact_id: UUID, build: IndexBuild) -> None:
-    """Make what is owed about one artifact agree with its pages and sources as they are now.
+def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
+    """Create and update the summary and annotation rows of one artifact, to match its pages and
+    sources as they are now.
 
-    What was written from a text that has not changed stays; what was written by hand stays
-    anyway. Artifacts that wait to be parsed stay as they are.
+    Texts stay if their input has not changed, and texts by hand always. An artifact that waits
+    to be parsed is skipped.
 
     Raises:
         EmbeddingUnavailable, ModelUnavailable: the chunks could not be cut; retry.
@@ -40,23 +46,23 @@ def plan_writing(artifact_id: UUID, build: IndexBuild) -> None:
     if artifact is None:
         return
     drafts = None
-    if spec.questions is not None and not _is_annotated(artifact, build):
+    if spec.questions is not None and not _has_current_annotations(artifact, build):
         try:
             drafts = draft_annotations(artifact, build)
         except UnchunkableText as error:
-            # No later try would end otherwise; the document's owner must hear of it.
+            # A retry would fail too, so the error is shown on the document.
             mark_artifact_failed(artifact, Unparsable(error.code, error.detail))
             return
     with transaction.atomic():
         current = artifacts.select_for_update().first()
         if current is None or current.revision != artifact.revision:
-            return  # whoever changed it asks again
+            return  # the change enqueued another planning
         if spec.page_summaries is not None:
             _plan_page_summaries(current, build)
         if spec.artifact_summaries is not None:
             _plan_artifact_summary(current, build)
         if drafts is not None:
-            _write_annotations(current, build, drafts)
+            _save_annotations(current, build, drafts)
 
 
 def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
@@ -80,27 +86,33 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
         row.input_hash = input_hash
         if not row.is_by_hand:
             make_due(row)
-            if not page.text.strip():  # there is nothing to say about it
-                row.state, row.written_hash, row.text = Writing.State.WRITTEN, input_hash, ""
+            if not page.text.strip():  # a blank page has an empty summary
+                row.state, row.written_input_hash, row.text = (
+                    WrittenText.State.WRITTEN,
+                    input_hash,
+                    "",
+                )
                 row.text_hash = hash_text("")
-    reuse_page_summaries(build, [row for row in new if row.state == Writing.State.DUE])
+    reuse_page_summaries(build, [row for row in new if row.state == WrittenText.State.DUE])
     Summary.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT, ignore_conflicts=True)
-    blank = [row for row in changed if row.state == Writing.State.WRITTEN and not row.is_by_hand]
+    blanked = [
+        row for row in changed if row.state == WrittenText.State.WRITTEN and not row.is_by_hand
+    ]
     Summary.objects.bulk_update(
-        changed, [*_DUE_FIELDS, "input_hash", "written_hash"], batch_size=ROWS_PER_STATEMENT
+        changed, [*_DUE_FIELDS, "input_hash", "written_input_hash"], batch_size=ROWS_PER_STATEMENT
     )
-    Summary.objects.bulk_update(blank, ["text", "text_hash"], batch_size=ROWS_PER_STATEMENT)
+    Summary.objects.bulk_update(blanked, ["text", "text_hash"], batch_size=ROWS_PER_STATEMENT)
 
 
 def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
-    """Due whenever the summaries of its pages are others than it was made from. While one of
-    those is due itself, it waits."""
+    """Make the artifact's summary due if its page summaries have changed, but not while one of
+    them is due itself."""
     row, is_new = Summary.objects.get_or_create(build=build, artifact=artifact, page=None)
-    input_hash = hash_inputs(page_summaries(row))
-    is_waiting = Summary.objects.of_pages().filter(
-        build=build, artifact=artifact, state=Writing.State.DUE
+    input_hash = hash_inputs(get_page_summary_texts(row))
+    due_page_summaries = Summary.objects.of_pages().filter(
+        build=build, artifact=artifact, state=WrittenText.State.DUE
     )
-    if row.input_hash != input_hash and not row.is_by_hand and not is_waiting.exists():
+    if row.input_hash != input_hash and not row.is_by_hand and not due_page_summaries.exists():
         row.input_hash = input_hash
         make_due(row)
         row.save(update_fields=[*_DUE_FIELDS, "input_hash"])
@@ -108,8 +120,8 @@ def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
         row.save()
 
 
-def _is_annotated(artifact: Artifact, build: IndexBuild) -> bool:
-    """Whether its chunks were cut from its sources as they are now."""
+def _has_current_annotations(artifact: Artifact, build: IndexBuild) -> bool:
+    """Whether the annotations' chunks were cut from the current sources."""
     cut = Annotation.objects.filter(build=build, artifact=artifact)
     from_sources = set(cut.values_list("source_id", "source_hash", "heading"))
     return from_sources == {
@@ -118,7 +130,7 @@ def _is_annotated(artifact: Artifact, build: IndexBuild) -> bool:
 
 
 def draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:
-    """One for each chunk the recipe cuts, whether or not the chunks are embedded as well."""
+    """Make one unsaved annotation for each chunk of the recipe, even if chunks are not embedded."""
     return [
         Annotation(  # type: ignore[misc]  # a chunk's node has all of its place
             build=build,
@@ -140,26 +152,26 @@ def draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]
     ]
 
 
-def _write_annotations(artifact: Artifact, build: IndexBuild, drafts: Sequence[Annotation]) -> None:
+def _save_annotations(artifact: Artifact, build: IndexBuild, drafts: Sequence[Annotation]) -> None:
     rows = Annotation.objects.filter(build=build, artifact=artifact)
     existing = {row.chunk_id: row for row in rows.defer("text", "questions", "fields")}
     vanished = existing.keys() - {draft.chunk_id for draft in drafts}
     rows.filter(chunk_id__in=vanished).delete()
-    new, moved = [], []
+    new, updated = [], []
     for draft in drafts:
         row = existing.get(draft.chunk_id)
         if row is None:
             new.append(draft)
             continue
-        for name in _PLACE_FIELDS:
+        for name in _LOCATION_FIELDS:
             setattr(row, name, getattr(draft, name))
         if row.input_hash != draft.input_hash:
             row.input_hash = draft.input_hash
             if not row.is_by_hand:
                 make_due(row)
-        moved.append(row)
+        updated.append(row)
     reuse_annotations(build, new)
     Annotation.objects.bulk_create(new, batch_size=ROWS_PER_STATEMENT)
     Annotation.objects.bulk_update(
-        moved, [*_PLACE_FIELDS, *_DUE_FIELDS, "input_hash"], batch_size=ROWS_PER_STATEMENT
+        updated, [*_LOCATION_FIELDS, *_DUE_FIELDS, "input_hash"], batch_size=ROWS_PER_STATEMENT
     )

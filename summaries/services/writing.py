@@ -1,4 +1,4 @@
-"""What is due, claimed and written by a model or by rules, and kept."""
+"""Claim due rows, have them written by a language model or rules, and save the results."""
 
 import logging
 import time
@@ -20,55 +20,60 @@ from indexing.kinds.registry import awaited_artifacts
 from indexing.lifecycle import pause_build
 from indexing.models import IndexBuild, lease_expiry
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
-from summaries.models import Annotation, Spending, Summary, Writing
+from summaries.models import Annotation, BuildLanguageModelCost, Summary, WrittenText
 from summaries.services.rows import (
-    KINDS_OF,
-    annotation_values,
+    KINDS_BY_MODEL,
+    annotation_field_values,
+    get_page_summary_texts,
     hash_inputs,
     make_artifact_summary_due,
-    page_summaries,
 )
 from summaries.writers import (
     AnnotationInput,
-    Cost,
     DraftOutcome,
+    LanguageModelCost,
     SummaryDraft,
     SummaryInput,
-    batch_size,
+    get_claim_batch_size,
     get_writer,
 )
 
 logger = logging.getLogger(__name__)
 
-SUSPECT_ATTEMPTS = 2  # from here on a row is tried alone, lest it takes its neighbours along
+ATTEMPTS_BEFORE_ISOLATION = 2  # after these a row is claimed alone, so that it cannot fail others
 LEASE_SECONDS = 900  # a batch of calls, each with its retries; given back where a worker dies
 
 
 @dataclass(slots=True)
-class Written:
-    """What one batch came to. ``touched``: artifacts whose nodes must be planned again, with
-    their kinds."""
+class WriteBatchResult:
+    """The result of one batch. ``kinds_by_artifact``: the artifacts whose nodes must be planned
+    again, and which kinds of node."""
 
     row_count: int = 0
-    touched: dict[UUID, set[str]] = field(default_factory=dict)
+    kinds_by_artifact: dict[UUID, set[str]] = field(default_factory=dict)
 
 
-def write_due(
-    build: IndexBuild, written: Written, *, should_stop: Callable[[], bool] = lambda: False
+def write_due_texts(
+    build: IndexBuild, result: WriteBatchResult, *, should_stop: Callable[[], bool] = lambda: False
 ) -> None:
-    """Claim one batch of what is due, have it written, and keep each result as it comes;
-    ``written`` tells of what was kept, even where this raises. A build that has made the calls
-    it may make is paused; only mending the last answers can take it beyond them.
+    """Claim one batch of due rows, have it written, and save each result as it arrives.
+
+    ``result`` counts what was saved, even if this raises. A build that has reached its
+    ``max_calls`` is paused; only corrections of invalid responses can exceed that number.
 
     Raises:
         LanguageModelUnavailable, LanguageModelMisconfigured, EmbeddingUnavailable, …: what was
-            not written is as it was, its attempt given back; calling again later is safe.
+            not written is unchanged, its attempt not counted; calling again later is safe.
     """
-    limit = batch_size()
+    limit = get_claim_batch_size()
     if build.max_calls is not None:
-        spent = Spending.objects.filter(build=build).values_list("call_count", flat=True).first()
+        spent = (
+            BuildLanguageModelCost.objects.filter(build=build)
+            .values_list("call_count", flat=True)
+            .first()
+        )
         limit = min(limit, build.max_calls - (spent or 0))
-        if limit <= 0 and has_writable(build):
+        if limit <= 0 and has_claimable_texts(build):
             pause_build(
                 build,
                 f"The {build.max_calls} calls of a language model it was given are made; "
@@ -77,12 +82,12 @@ def write_due(
         if limit <= 0:
             return
     for model in (Summary, Annotation):
-        _give_up_exhausted(build, model)
-        claimed = _claim(build, model, limit)
+        _fail_exhausted_texts(build, model)
+        claimed = _claim_batch(build, model, limit)
         if not claimed:
             continue
-        written.row_count += len(claimed.rows)
-        _write_claim(build, model, claimed, written, should_stop)
+        result.row_count += len(claimed.rows)
+        _write_claim(build, model, claimed, result, should_stop)
         return
 
 
@@ -95,64 +100,64 @@ class _WritingClaim:
         return bool(self.rows)
 
 
-def writable(build: IndexBuild, model: type[Writing]) -> models.QuerySet[Any]:
-    """Due rows no one holds, whose own inputs are written."""
+def claimable_texts(build: IndexBuild, model: type[WrittenText]) -> models.QuerySet[Any]:
+    """Due rows that no worker holds and whose own inputs are written."""
     rows = model._default_manager.filter(
-        Q(leased_until=None) | Q(leased_until__lt=Now()), build=build, state=Writing.State.DUE
+        Q(leased_until=None) | Q(leased_until__lt=Now()), build=build, state=WrittenText.State.DUE
     )
     if model is Summary:
         pages = Summary.objects.of_pages().filter(
-            build=build, artifact=OuterRef("artifact"), state=Writing.State.DUE
+            build=build, artifact=OuterRef("artifact"), state=WrittenText.State.DUE
         )
         rows = rows.filter(Q(page__isnull=False) | ~Exists(pages))
     return rows
 
 
-def has_writable(build: IndexBuild) -> bool:
-    return any(writable(build, model).exists() for model in KINDS_OF)
+def has_claimable_texts(build: IndexBuild) -> bool:
+    return any(claimable_texts(build, model).exists() for model in KINDS_BY_MODEL)
 
 
-def due_count(build: IndexBuild) -> int:
-    """How much is still to be written, or waits for what is."""
-    due = [model._default_manager.filter(build=build, state="due") for model in KINDS_OF]
+def count_due_texts(build: IndexBuild) -> int:
+    """The number of texts that are still due, including those that wait for others."""
+    due = [model._default_manager.filter(build=build, state="due") for model in KINDS_BY_MODEL]
     return sum(rows.count() for rows in due)
 
 
-def unplanned_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
-    """Artifacts of which it has not been worked out what is still owed."""
+def artifacts_without_planned_texts(build: IndexBuild) -> models.QuerySet[Artifact]:
+    """Artifacts that lack texts of which no row is due yet, so they must be planned."""
     due = [
         Exists(model._default_manager.filter(build=build, artifact=OuterRef("pk"), state="due"))
-        for model in KINDS_OF
+        for model in KINDS_BY_MODEL
     ]
     return awaited_artifacts(build).exclude(due[0] | due[1])
 
 
-def _claim(build: IndexBuild, model: type[Writing], limit: int) -> _WritingClaim:
-    """Take a lease on a batch; the attempt is counted now. Rows that saw their worker die are
-    taken one at a time."""
+def _claim_batch(build: IndexBuild, model: type[WrittenText], limit: int) -> _WritingClaim:
+    """Take a lease on a batch and count the attempt now. Rows with several attempts, whose worker
+    may have died of them, are claimed one at a time."""
     token = uuid.uuid4()
     with transaction.atomic():
-        rows = writable(build, model).order_by("pk")
+        rows = claimable_texts(build, model).order_by("pk")
         if connection.features.has_select_for_update_skip_locked:
             rows = rows.select_for_update(skip_locked=True, of=("self",))
-        fresh = rows.filter(attempts__lt=SUSPECT_ATTEMPTS)[:limit]
-        ids = list(fresh.values_list("pk", flat=True))
+        first_tries = rows.filter(attempts__lt=ATTEMPTS_BEFORE_ISOLATION)[:limit]
+        ids = list(first_tries.values_list("pk", flat=True))
         if not ids:
-            suspects = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
-            ids = list(suspects.values_list("pk", flat=True))
+            retried_rows = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
+            ids = list(retried_rows.values_list("pk", flat=True))
         model._default_manager.filter(pk__in=ids).update(
             attempts=F("attempts") + 1, lease_token=token, leased_until=lease_expiry(LEASE_SECONDS)
         )
-    held = model._default_manager.filter(lease_token=token)
+    claimed_rows = model._default_manager.filter(lease_token=token)
     inputs = ["artifact", "page"] if model is Summary else ["artifact"]
-    return _WritingClaim(token, list(held.select_related(*inputs)) if ids else [])
+    return _WritingClaim(token, list(claimed_rows.select_related(*inputs)) if ids else [])
 
 
 def _write_claim(
     build: IndexBuild,
-    model: type[Writing],
+    model: type[WrittenText],
     claim: _WritingClaim,
-    written: Written,
+    result: WriteBatchResult,
     should_stop: Callable[[], bool],
 ) -> None:
     outage: StrataError | None = None
@@ -160,9 +165,12 @@ def _write_claim(
     rows = {row.pk: row for row in claim.rows}
     started, call_count = time.monotonic(), 0
     try:
-        for outcome in _outcomes(build, model, rows):
+        for outcome in _write_drafts(build, model, rows):
             call_count += outcome.cost.call_count
-            outage = _keep(build, model, rows[outcome.key], outcome, claim.token, written) or outage
+            outage = (
+                _save_outcome(build, model, rows[outcome.key], outcome, claim.token, result)
+                or outage
+            )
             if is_stopped := should_stop():
                 break
         if call_count:
@@ -171,16 +179,18 @@ def _write_claim(
         outage = error
     except Exception as error:
         logger.warning("Writing for %s failed", build, exc_info=True)
-        _release(model, claim.token, error=f"{type(error).__name__}: {error}", has_cost=True)
+        _release_unfinished(
+            model, claim.token, error=f"{type(error).__name__}: {error}", is_attempt_counted=True
+        )
         return
     if outage is not None:
-        _release(model, claim.token, error=str(outage), has_cost=False)
+        _release_unfinished(model, claim.token, error=str(outage), is_attempt_counted=False)
         raise outage
-    _release(model, claim.token, error="", has_cost=not is_stopped)
+    _release_unfinished(model, claim.token, error="", is_attempt_counted=not is_stopped)
 
 
-def _outcomes(
-    build: IndexBuild, model: type[Writing], rows: dict[int, Any]
+def _write_drafts(
+    build: IndexBuild, model: type[WrittenText], rows: dict[int, Any]
 ) -> Iterable[DraftOutcome[int]]:
     writer = get_writer()
     if model is Annotation:
@@ -196,60 +206,62 @@ def _outcomes(
             row.input_hash = hash_text(row.page.text)
             inputs[pk] = SummaryInput([row.page.text], True, row.is_cache_bypassed)
             continue
-        texts = page_summaries(row)
+        texts = get_page_summary_texts(row)
         row.input_hash = hash_inputs(texts)
         if len(texts) > 1:
             inputs[pk] = SummaryInput(texts, False, row.is_cache_bypassed)
-        else:  # the summary of a single page says it all; of none, there is nothing to say
+        else:  # one page: copy its summary; no page: the summary is empty
             names = Summary.objects.of_pages().filter(build=build, artifact=row.artifact_id)
-            name = names.with_text().values_list("model_name", flat=True).first() or ""
+            name = names.not_empty().values_list("model_name", flat=True).first() or ""
             yield DraftOutcome(pk, SummaryDraft("".join(texts), name))
     yield from writer.summarise(inputs, build.spec)
 
 
-def _keep(
+def _save_outcome(
     build: IndexBuild,
-    model: type[Writing],
+    model: type[WrittenText],
     row: Any,
     outcome: DraftOutcome[int],
     token: UUID,
-    written: Written,
+    result: WriteBatchResult,
 ) -> StrataError | None:
-    """Write one outcome to its row, if the claim on it still stands; an outage is returned.
+    """Save one outcome to its row if the claim still holds; return the error if it is an outage.
 
-    Whoever makes a row due again, for an edit say, takes the claim away.
+    Making a row due again, after an edit for example, removes the claim.
     """
-    spend(build, outcome.cost)
+    add_cost_to_build(build, outcome.cost)
     error = outcome.error
     if error is not None and (error.is_retryable or error.is_about_setup):
         return error
-    held = model._default_manager.filter(pk=row.pk, lease_token=token, state=Writing.State.DUE)
+    claimed_row = model._default_manager.filter(
+        pk=row.pk, lease_token=token, state=WrittenText.State.DUE
+    )
     values: dict[str, Any] = {
         "attempts": 0, "lease_token": None, "leased_until": None, "last_error": "",
         "input_hash": row.input_hash,
     }  # fmt: skip
     if error is not None:
-        values |= {"state": Writing.State.FAILED, "last_error": str(error)}
-        held.update(**values)
+        values |= {"state": WrittenText.State.FAILED, "last_error": str(error)}
+        claimed_row.update(**values)
         return None
     assert outcome.draft is not None
-    values |= {"state": Writing.State.WRITTEN, "written_at": Now(), "is_by_hand": False}
+    values |= {"state": WrittenText.State.WRITTEN, "written_at": Now(), "is_by_hand": False}
     values |= {"is_cache_bypassed": False}
-    values |= {"model_name": outcome.draft.model_name, "written_hash": row.input_hash}
+    values |= {"model_name": outcome.draft.model_name, "written_input_hash": row.input_hash}
     if isinstance(outcome.draft, SummaryDraft):
-        values |= _summary_values(row, outcome.draft)
+        values |= _summary_field_values(row, outcome.draft)
     else:
-        values |= annotation_values(outcome.draft)
+        values |= annotation_field_values(outcome.draft)
     with transaction.atomic():
-        if not held.update(**values):
+        if not claimed_row.update(**values):
             return None
         if isinstance(row, Summary) and row.page_id is not None:
             make_artifact_summary_due(build, row.artifact_id)
-    written.touched.setdefault(row.artifact_id, set()).update(KINDS_OF[model])
+    result.kinds_by_artifact.setdefault(row.artifact_id, set()).update(KINDS_BY_MODEL[model])
     return None
 
 
-def _summary_values(row: Summary, draft: SummaryDraft) -> dict[str, Any]:
+def _summary_field_values(row: Summary, draft: SummaryDraft) -> dict[str, Any]:
     citations = [
         {"page_index": row.page.index, "start": start, "end": end}
         for _, start, end in draft.citations
@@ -258,32 +270,40 @@ def _summary_values(row: Summary, draft: SummaryDraft) -> dict[str, Any]:
     return {"text": draft.text, "text_hash": hash_text(draft.text), "citations": citations}
 
 
-def _release(model: type[Writing], token: UUID, *, error: str, has_cost: bool) -> None:
-    """Let go of what is left of a claim; without cost the attempt is given back."""
-    held = model._default_manager.filter(lease_token=token)
-    if has_cost:
-        spent = held.filter(state=Writing.State.DUE, attempts__gte=settings.STRATA_MAX_ATTEMPTS)
-        spent.update(state=Writing.State.FAILED)
+def _release_unfinished(
+    model: type[WrittenText], token: UUID, *, error: str, is_attempt_counted: bool
+) -> None:
+    """Release the rest of a claim; unless ``is_attempt_counted``, subtract the attempt again."""
+    claimed_rows = model._default_manager.filter(lease_token=token)
+    if is_attempt_counted:
+        out_of_attempts = claimed_rows.filter(
+            state=WrittenText.State.DUE, attempts__gte=settings.STRATA_MAX_ATTEMPTS
+        )
+        out_of_attempts.update(state=WrittenText.State.FAILED)
     else:
-        held.update(attempts=F("attempts") - 1)
-    held.update(lease_token=None, leased_until=None, last_error=error)
+        claimed_rows.update(attempts=F("attempts") - 1)
+    claimed_rows.update(lease_token=None, leased_until=None, last_error=error)
 
 
-def _give_up_exhausted(build: IndexBuild, model: type[Writing]) -> None:
-    """Fail the rows whose worker died with their last attempt."""
-    exhausted = writable(build, model).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS)
-    exhausted.update(state=Writing.State.FAILED, last_error="Its worker died at each attempt.")
+def _fail_exhausted_texts(build: IndexBuild, model: type[WrittenText]) -> None:
+    """Fail the rows whose worker died during their last attempt."""
+    exhausted = claimable_texts(build, model).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS)
+    exhausted.update(state=WrittenText.State.FAILED, last_error="Its worker died at each attempt.")
 
 
 def release_leases() -> None:
-    """Let go of every claim. Only for the one process that owns all work."""
-    for model in KINDS_OF:
-        held = model._default_manager.filter(lease_token__isnull=False)
-        held.update(lease_token=None, leased_until=None)
+    """Release every lease. Call it only in the single process that does all work."""
+    for model in KINDS_BY_MODEL:
+        leased_rows = model._default_manager.filter(lease_token__isnull=False)
+        leased_rows.update(lease_token=None, leased_until=None)
 
 
-def spend(build: IndexBuild, cost: Cost) -> None:
-    spent = {name: F(name) + getattr(cost, name) for name in Cost.__slots__ if getattr(cost, name)}
+def add_cost_to_build(build: IndexBuild, cost: LanguageModelCost) -> None:
+    spent = {
+        name: F(name) + getattr(cost, name)
+        for name in LanguageModelCost.__slots__
+        if getattr(cost, name)
+    }
     if spent:
-        Spending.objects.get_or_create(build=build)
-        Spending.objects.filter(build=build).update(**spent)
+        BuildLanguageModelCost.objects.get_or_create(build=build)
+        BuildLanguageModelCost.objects.filter(build=build).update(**spent)

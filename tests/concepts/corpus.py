@@ -104,9 +104,9 @@ def make_corpus(build: IndexBuild) -> Corpus:
         for name, (category, description) in TYPES.items()
     }
     for k, concept in enumerate(concepts):
-        add_instance(concept.pk, label_of(k), source_id=_source(documents[k], 1).pk)
+        add_instance(concept.pk, label_of(k), source_id=_read_source(documents[k], 1).pk)
         quote = f"{label_of(k).upper()}  once more"
-        add_instance(concept.pk, quote, source_id=_source(documents[k], 2).pk)
+        add_instance(concept.pk, quote, source_id=_read_source(documents[k], 2).pk)
         if (name := type_of(k)) is not None:
             relate_concepts(INDEX, concept.pk, types[name].pk, concepts[k + 1].pk)
     ends = planted["related one"], planted["related other"]
@@ -120,5 +120,5 @@ def _give(pages: tuple[str, ...]) -> Artifact:
     return add_artifact(INDEX, TextContent(pages))[0]
 
 
-def _source(document: Artifact, ordinal: int) -> Source:
+def _read_source(document: Artifact, ordinal: int) -> Source:
     return Source.objects.get(artifact=document, ordinal=ordinal)

@@ -62,8 +62,8 @@ class TestConceptAdmin:
     def test_merges_those_selected(self, admin_client, heron):
         crane = create_concept(INDEX, "Crane")
 
-        said = act(admin_client, "concepts_concept", "merge", heron, crane)
-        alone = act(admin_client, "concepts_concept", "merge", crane)
+        said = act(admin_client, "concepts_concept", "merge_concepts", heron, crane)
+        alone = act(admin_client, "concepts_concept", "merge_concepts", crane)
 
         assert said == "2 concepts are Crane now."
         assert alone == "Name another concept to merge into this one."

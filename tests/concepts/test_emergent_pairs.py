@@ -214,7 +214,7 @@ class TestAdmin:
         assert Relationship.objects.get().source_id == near.first_id
 
     def test_dismisses_those_selected(self, admin_client, near):
-        said = act(admin_client, "concepts_emergentpair", "dismiss", near)
+        said = act(admin_client, "concepts_emergentpair", "dismiss_pairs", near)
         url = reverse("admin:concepts_emergentpair_changelist")
 
         def count(review):

@@ -24,7 +24,7 @@ from indexing.spec import parse_spec
 from indexing.verification import verify_build
 from summaries import llm
 from summaries.exceptions import LanguageModelRefused, LanguageModelUnavailable
-from summaries.models import Spending
+from summaries.models import BuildLanguageModelCost
 from tests.acting import act
 from tests.concepts.conftest import INDEX, sync_entities
 from tests.factories import give, sync
@@ -133,7 +133,7 @@ class TestExtractConcepts:
         assert str(Relationship.objects.get()) == "Clover ENABLES Nitrogen fixation"
         assert RelationshipType.objects.get().category == "structural"
         assert Instance.objects.get(concept__label="Clover").quote == "Clover roots"
-        assert Spending.objects.get(build=knowledge).call_count == 1
+        assert BuildLanguageModelCost.objects.get(build=knowledge).call_count == 1
         [(system, _)] = model.asked
         assert "at most 5 concepts" in system
 
@@ -172,7 +172,7 @@ class TestExtractConcepts:
 
         assert len(model.asked) == 1
         assert not has_pending_extractions(knowledge)
-        assert Spending.objects.get(build=knowledge).reused_count == 1
+        assert BuildLanguageModelCost.objects.get(build=knowledge).reused_count == 1
 
     def test_looks_anew_at_a_source_that_changed(self, knowledge, wakes, model):
         document = give(passage(model, [CLOVER]), index=INDEX)

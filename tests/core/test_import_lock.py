@@ -13,7 +13,7 @@ from core.import_lock import importing
 from retrieval.pipelines.declaring import read_declaration
 from retrieval.pipelines.loading import load_pipeline
 from summaries.extractive.phrases import find_key_phrases
-from summaries.llm.model import _import_clients
+from summaries.llm.language_model import _import_clients
 
 def import_models():
     with importing:

@@ -103,7 +103,9 @@ class TestRetryFailed:
         Artifact.objects.filter(pk=text.pk).update(state="failed")
 
         with django_capture_on_commit_callbacks(execute=True):
-            said = act(admin_client, "documents_artifact", "retry_artifacts", state__exact="failed")
+            said = act(
+                admin_client, "documents_artifact", "retry_failed_artifacts", state__exact="failed"
+            )
 
         assert said == "Queued again: 2 files, 0 texts, 0 nodes."
         assert wakes == [("reconcile_documents", {})]
@@ -118,12 +120,12 @@ class TestRetryFailed:
     def test_takes_as_many_queries_for_thousands(self, build, admin_client):
         add_artifacts(2)
         with CaptureQueriesContext(connection) as few:
-            act(admin_client, "documents_artifact", "retry_artifacts")
+            act(admin_client, "documents_artifact", "retry_failed_artifacts")
         Artifact.objects.all().delete()
         add_artifacts(3_000)
 
         with CaptureQueriesContext(connection) as many:
-            said = act(admin_client, "documents_artifact", "retry_artifacts")
+            said = act(admin_client, "documents_artifact", "retry_failed_artifacts")
 
         assert said == "Queued again: 3000 files, 0 texts, 0 nodes."
         assert len(many) == len(few)
@@ -143,8 +145,8 @@ class TestPermissions:
         assert offered(client, "documents_artifact") == {
             "embed_artifacts_again",
             "summarise_artifacts_again",
-            "ask_artifacts_again",
-            "retry_artifacts",
+            "rewrite_artifact_questions",
+            "retry_failed_artifacts",
             "regenerate_artifacts",
             "regenerate_missing_of_artifacts",
         }

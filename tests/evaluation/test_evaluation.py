@@ -7,6 +7,7 @@ from access.models import ApiKey
 from core.exceptions import InvalidInput
 from core.running_server import RunningServer
 from evaluation.judged_queries import read_corpus, read_judged_queries
+from evaluation.management import run_evaluation
 from evaluation.models import EvaluationRun
 from retrieval.management import asking
 from tests.factories import PARAGRAPHS, give, sync
@@ -246,7 +247,7 @@ class TestCommandsBesideAServer:
         sync(build, give(title="Stones", external_id="d1"))
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
-        for module in (asking, running):
+        for module in (asking, run_evaluation):
             monkeypatch.setattr(module, "find_server", lambda: running)
         # Whoever does not own the vectors must not reach for them.
         monkeypatch.setattr(asking, "ANSWERS", None)

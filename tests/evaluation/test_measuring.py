@@ -20,10 +20,10 @@ class Scripted:
         self.answers = answers
         self.asked: list[str] = []
 
-    def ask(self, query: str) -> None:
+    def answer_first_page(self, query: str) -> None:
         self.asked.append(query)
 
-    def rank(self, query: str) -> list[HitLocation]:
+    def rank_locations(self, query: str) -> list[HitLocation]:
         return [HitLocation(name, None, name.upper(), "") for name in self.answers[query]]
 
 
@@ -39,14 +39,14 @@ class TestMeasureSystems:
         assert measured.means["RR"] == pytest.approx(0.75)
         assert measured.means["R@1"] == pytest.approx(0.5)
         assert measured.means["nDCG@10"] == pytest.approx((1 + 0.63093) / 2, abs=1e-4)
-        assert measured.values["RR"] == [1.0, 0.5]
+        assert measured.values_by_measure["RR"] == [1.0, 0.5]
 
     def test_counts_a_query_without_hits_as_missed(self):
         system = Scripted("a", {"heron": ["d0"], "granite": []})
 
         [measured] = measure_systems([system], JUDGED, measures=["R@10"])
 
-        assert measured.values == {"R@10": [1.0, 0.0]}
+        assert measured.values_by_measure == {"R@10": [1.0, 0.0]}
 
     def test_has_every_system_answer_every_query_after_a_first_to_warm_up(self):
         answers = {"heron": ["d0"], "granite": ["d1"]}
@@ -56,7 +56,7 @@ class TestMeasureSystems:
         measured = measure_systems(systems, JUDGED, before_each_answer=lambda: counted.append(1))
 
         assert [each.asked for each in systems] == [["heron", "heron", "granite"]] * 2
-        assert [len(each.milliseconds) for each in measured] == [2, 2]
+        assert [len(each.latencies_ms) for each in measured] == [2, 2]
         assert len(counted) == 4
 
     def test_ends_with_what_it_is_stopped_by(self):
@@ -120,7 +120,7 @@ class TestSystems:
     def test_answer_with_what_the_index_holds(self, filled):
         for name in [*find_answerable_modes("plain"), "plain"]:
             system = make_system("plain", name)
-            first = next(iter(system.rank("heron waits for fish in the shallows")))
+            first = next(iter(system.rank_locations("heron waits for fish in the shallows")))
 
             assert (name, first.artifact_id) == (name, str(filled[0].pk))
             assert first.title == "Note 0"

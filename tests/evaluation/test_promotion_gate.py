@@ -10,7 +10,7 @@ from evaluation.promotion_gate import decide_promotion
 from indexing import embedding
 from indexing.lifecycle import cancel_build, pause_build, promote_build, request_promotion
 from indexing.models import IndexBuild, Node
-from summaries.models import Summary, Writing
+from summaries.models import Summary, WrittenText
 from tests.factories import give, sync
 from tests.hashing import HashingEmbedder
 from tests.retrieval.beside import BLIND, begin, fill, judge
@@ -56,7 +56,7 @@ class Measuring:
         self.count = 0
         monkeypatch.setattr(promotion_gate, "compare_builds", self)
 
-    def __call__(self, live, build, *, before_each) -> BuildComparison:
+    def __call__(self, live, build, *, before_each_query) -> BuildComparison:
         self.count += 1
         self.meanwhile()
         return BuildComparison(
@@ -208,7 +208,7 @@ class TestDocumentsThatFailed:
         beside = begin(live)
         artifact = Artifact.objects.first()
         write_summary(beside, artifact, "", input_hash="")
-        Summary.objects.update(state=Writing.State.FAILED)
+        Summary.objects.update(state=WrittenText.State.FAILED)
 
         assert not decide_promotion(beside)
 
@@ -218,7 +218,7 @@ class TestDocumentsThatFailed:
         beside = begin(live)
         for build in (live, beside):
             write_summary(build, Artifact.objects.first(), "", input_hash="")
-        Summary.objects.update(state=Writing.State.FAILED)
+        Summary.objects.update(state=WrittenText.State.FAILED)
 
         assert decide_promotion(beside)
 
@@ -257,9 +257,9 @@ class TestWhatHappensMeanwhile:
         beside, third = begin(live, **BLIND), begin(live)
         measure = promotion_gate.compare_builds
 
-        def compare(*builds, before_each):
+        def compare(*builds, before_each_query):
             promote_build(third)
-            return measure(*builds, before_each=before_each)
+            return measure(*builds, before_each_query=before_each_query)
 
         monkeypatch.setattr(promotion_gate, "compare_builds", compare)
 

@@ -45,7 +45,7 @@ class TestRenderReport:
         assert "recall@100" in page
         assert "MRR" in page
         assert "granite cools slowly" in page
-        assert "Answered by d3" in page
+        assert "CompletionValue by d3" in page
         assert "Note 1" in page
         assert "&lt;script&gt;alert(1)&lt;/script&gt; heron" in page
 
@@ -71,7 +71,7 @@ class TestSayMeasure:
 
 class TestSpread:
     def test_steps_down_from_the_best_query_to_the_worst(self):
-        spread = ValueDistribution.of("a", [0.0, 1.0, 0.5])
+        spread = ValueDistribution.from_values("a", [0.0, 1.0, 0.5])
 
         corners = [tuple(map(float, each.split(","))) for each in spread.points.split()]
         assert [y for _, y in corners] == [0, 0, 100, 100, 200, 200]
@@ -81,7 +81,7 @@ class TestSpread:
 
 class TestChange:
     def test_has_a_bar_for_each_query_that_changed(self, run):
-        change = QueryDifferences.of(run, "hybrid", [1.0, 0.5, 0.25], [0.5, 0.5, 0.75])
+        change = QueryDifferences.from_values(run, "hybrid", [1.0, 0.5, 0.25], [0.5, 0.5, 0.75])
 
         gain, loss = change.bars
         assert (gain.y, gain.height, gain.is_loss) == (50, 50, False)
@@ -100,7 +100,7 @@ class TestHistory:
         last = create_run("plain", systems=["hybrid", "sparse"], judged=judged)
         last = measure_run(claim_run(last.pk))
 
-        history = MeasureHistory.of(last, "nDCG@10")
+        history = MeasureHistory.from_runs(last, "nDCG@10")
 
         assert [row["run"].pk for row in history.runs] == [run.pk, alone.pk, last.pk]
         assert [len(line["dots"]) for line in history.lines] == [3, 2]

@@ -37,12 +37,12 @@ STATEMENTS = {
 }
 
 _counting = threading.Lock()
-_count = 0
+_set_counts = 0
 
 
 def pass_by(step: str, moment: str) -> None:
     """Die here if this is what is armed."""
-    global _count
+    global _set_counts
     try:
         armed = json.loads(ARMED.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -50,8 +50,8 @@ def pass_by(step: str, moment: str) -> None:
     if (armed["step"], armed["moment"]) != (step, moment):
         return
     with _counting:
-        _count += 1
-        if _count == armed["call"]:
+        _set_counts += 1
+        if _set_counts == armed["call"]:
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -57,10 +57,10 @@ def string_across(
 ) -> None:
     for name in names:
         function = getattr(owner, name)
-        patched.setattr(owner, name, _calling(wire, function))
+        patched.setattr(owner, name, _count_and_translate_errors(wire, function))
 
 
-def _calling(wire: Tripwire, function: Callable[..., Any]) -> Callable[..., Any]:
+def _count_and_translate_errors(wire: Tripwire, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         return wire.call(function, *args, **kwargs)

@@ -226,7 +226,7 @@ class TestRegenerateSummaries:
         artifact = give(index="wide")
         write_all(wide, artifact)
         page = artifact.pages.get()
-        [by_hand] = summaries.take_summary(artifact.pk, page.pk, "What a person wrote.")
+        [by_hand] = summaries.edit_summary(artifact.pk, page.pk, "What a person wrote.")
         plan_nodes(artifact.pk, wide)
         sync_all(wide)
         embedder.embedded.clear()
@@ -240,7 +240,7 @@ class TestRegenerateSummaries:
 
     def test_asks_for_nothing_about_a_page_that_says_nothing(self, wide):
         artifact = give("\f", index="wide")
-        summaries.plan_writing(artifact.pk, wide)
+        summaries.plan_written_texts(artifact.pk, wide)
         Summary.objects.of_artifacts().delete()
 
         row = go_through(begin_regeneration(["summary"], index="wide"))

@@ -52,7 +52,7 @@ class TestRegenerationWorker:
 
         assert count == 1
         assert (row.state, row.due_artifact_count) == ("done", 3)
-        assert wakes == [("sync", {"build_id": build.pk})]
+        assert wakes == [("sync_nodes", {"build_id": build.pk})]
 
     def test_comes_to_an_end_by_being_asked_for_what_it_hands_back(
         self, three, build, wakes, settings

@@ -202,4 +202,4 @@ class TestResolveUnconfirmedWrites:
 
         tasks.reconcile_store()
 
-        assert wakes == [("sync", {"build_id": build.pk})]
+        assert wakes == [("sync_nodes", {"build_id": build.pk})]

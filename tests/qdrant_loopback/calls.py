@@ -173,7 +173,7 @@ def _scroll(engine: Engine, name: str, given: models.ScrollRequest) -> dict[str,
     return {"points": points, "next_page_offset": offset}
 
 
-def _count(engine: Engine, name: str, given: models.CountRequest) -> models.CountResult:
+def _set_counts(engine: Engine, name: str, given: models.CountRequest) -> models.CountResult:
     return engine.client.count(name, count_filter=given.filter, exact=True)
 
 
@@ -203,7 +203,7 @@ CALLS = [
     _call("query", "POST", "/collections/{name}/points/query", models.QueryRequest, _query),
     _call("retrieve", "POST", "/collections/{name}/points", models.PointRequest, _retrieve),
     _call("scroll", "POST", "/collections/{name}/points/scroll", models.ScrollRequest, _scroll),
-    _call("count", "POST", "/collections/{name}/points/count", models.CountRequest, _count),
+    _call("count", "POST", "/collections/{name}/points/count", models.CountRequest, _set_counts),
     _call("facet", "POST", "/collections/{name}/facet", models.FacetRequest, _facet),
 ]  # fmt: skip
 KINDS = frozenset(call.kind for call in CALLS)

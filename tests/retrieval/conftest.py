@@ -1,7 +1,7 @@
 import pytest
 
 from indexing import tasks
-from summaries.tasks import plan_writing
+from summaries.tasks import plan_written_texts
 
 
 @pytest.fixture
@@ -11,5 +11,5 @@ def planned(monkeypatch):
     monkeypatch.setattr(
         tasks.plan_nodes, "apply_async", lambda kwargs, **options: asked.append(kwargs)
     )
-    monkeypatch.setattr(plan_writing, "apply_async", lambda **options: None)
+    monkeypatch.setattr(plan_written_texts, "apply_async", lambda **options: None)
     return asked

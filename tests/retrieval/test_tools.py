@@ -10,7 +10,7 @@ from indexing import tasks
 from indexing.models import Index
 from retrieval.exceptions import UnknownTool
 from retrieval.tools import call_tool, list_tools
-from summaries.tasks import plan_writing
+from summaries.tasks import plan_written_texts
 from tests.factories import give, sync
 from tests.written import make_build, write_all
 
@@ -271,7 +271,7 @@ class TestToolViews:
         monkeypatch.setattr(
             tasks.plan_nodes, "apply_async", lambda kwargs, **options: asked.append(kwargs)
         )
-        monkeypatch.setattr(plan_writing, "apply_async", lambda **options: None)
+        monkeypatch.setattr(plan_written_texts, "apply_async", lambda **options: None)
         Source.objects.update(text="Something else.")
 
         self.call(client, "search_by_muscle_group", group="neck")

@@ -16,8 +16,8 @@ from summaries.services import writing
 from summaries.writers import (
     AnnotationDraft,
     AnnotationInput,
-    Cost,
     DraftOutcome,
+    LanguageModelCost,
     SummaryDraft,
     SummaryInput,
 )
@@ -48,7 +48,9 @@ class CountingWriter:
         for key, given in inputs.items():
             error = self._ask(tuple(given.texts))
             draft = SummaryDraft(f"About: {' | '.join(t[:40] for t in given.texts)}", "counting")
-            yield DraftOutcome(key, None if error else draft, error, Cost(call_count=1))
+            yield DraftOutcome(
+                key, None if error else draft, error, LanguageModelCost(call_count=1)
+            )
 
     def annotate(
         self, inputs: Mapping[int, AnnotationInput], spec: IndexSpec
@@ -62,7 +64,9 @@ class CountingWriter:
                 fields={"habitat": ["river"]} if "heron" in given.text else {},
                 model_name="counting",
             )
-            yield DraftOutcome(key, None if error else draft, error, Cost(call_count=1))
+            yield DraftOutcome(
+                key, None if error else draft, error, LanguageModelCost(call_count=1)
+            )
 
     def _ask(self, texts: tuple[str, ...]) -> StrataError | None:
         if self.outage_after is not None and len(self.asked) >= self.outage_after:
@@ -96,11 +100,11 @@ def wide(db, store, embedder, settings, tmp_path: Path) -> Iterator[IndexBuild]:
 def write_all(build: IndexBuild, *artifacts: Any) -> None:
     """Plan these artifacts, write what is due, plan what was written, and sync it all."""
     for artifact in artifacts:
-        services.plan_writing(artifact.pk, build)
+        services.plan_written_texts(artifact.pk, build)
         plan_nodes(artifact.pk, build)
     while True:
-        written = services.Written()
-        services.write_due(build, written)
+        written = services.WriteBatchResult()
+        services.write_due_texts(build, written)
         for artifact_id, kinds in written.touched.items():
             plan_nodes(artifact_id, build, kinds)
         if not written.row_count:

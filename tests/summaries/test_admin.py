@@ -15,7 +15,7 @@ from indexing.models import IndexBuild, Node
 from indexing.services import plan_nodes
 from summaries import tasks
 from summaries.models import Annotation, Summary
-from summaries.services import Written, plan_writing, write_due
+from summaries.services import WriteBatchResult, plan_written_texts, write_due_texts
 from tests.acting import act, offered, record_enqueued
 from tests.summaries.conftest import nodes_of
 
@@ -31,10 +31,10 @@ PAGES = (
 def artifact(wide, writer) -> Artifact:
     """Two pages, written about, and synced so far as the rows say: no list asks the store."""
     artifact = add_artifact("wide", TextContent(PAGES), title="Field notes")[0]
-    plan_writing(artifact.pk, wide)
-    written = Written(row_count=1)
+    plan_written_texts(artifact.pk, wide)
+    written = WriteBatchResult(row_count=1)
     while written.row_count:
-        write_due(wide, written := Written())
+        write_due_texts(wide, written := WriteBatchResult())
     plan_nodes(artifact.pk, wide)
     Node.objects.update(state="synced", synced_input_hash=F("input_hash"))
     return artifact
@@ -42,7 +42,7 @@ def artifact(wide, writer) -> Artifact:
 
 @pytest.fixture
 def wakes(monkeypatch):
-    return record_enqueued(monkeypatch, indexing.sync_nodes, tasks.write)
+    return record_enqueued(monkeypatch, indexing.sync_nodes, tasks.write_due_texts)
 
 
 def page_summary(index: int = 0) -> Summary:
@@ -105,8 +105,8 @@ class TestSummaryForm:
         node = nodes_of(wide, "page_summary").get(state="pending")
         assert (node.page_id, node.text) == (row.page_id, row.text)
         assert artifact_summary().state == "due"
-        assert ("sync", {"build_id": wide.pk}) in wakes
-        assert ("write", {"build_id": wide.pk}) in wakes
+        assert ("sync_nodes", {"build_id": wide.pk}) in wakes
+        assert ("write_due_texts", {"build_id": wide.pk}) in wakes
 
     def test_leaves_a_text_that_was_not_touched_to_its_writer(self, wide, artifact, admin_client):
         Summary.objects.filter(pk=page_summary().pk).update(text="Two\nlines.")
@@ -166,7 +166,7 @@ class TestAnnotationForm:
         assert row.output_hash != before
         pending = nodes_of(wide, "question").filter(state="pending")
         assert set(pending.values_list("text", flat=True)) == set(row.questions)
-        assert ("sync", {"build_id": wide.pk}) in wakes
+        assert ("sync_nodes", {"build_id": wide.pk}) in wakes
 
     def test_leaves_what_was_not_touched_to_its_writer(self, wide, artifact, admin_client):
         row = Annotation.objects.get(text__contains="heron")
@@ -234,7 +234,7 @@ class TestSummariseAgain:
         assert said == "1 summary queued."
         assert (page_summary().state, page_summary().is_by_hand) == ("due", False)
         assert page_summary(1).state == "written"
-        assert wakes[-1] == ("write", {"build_id": wide.pk})
+        assert wakes[-1] == ("write_due_texts", {"build_id": wide.pk})
 
     def test_has_those_of_an_artifact_written_again_but_by_hand(self, wide, artifact, admin_client):
         Summary.objects.filter(pk=page_summary().pk).update(is_by_hand=True)
@@ -288,27 +288,30 @@ class TestAskAgain:
         Annotation.objects.update(is_by_hand=True)
 
         with django_capture_on_commit_callbacks(execute=True):
-            said = act(admin_client, "summaries_annotation", "ask_again", chosen)
+            said = act(admin_client, "summaries_annotation", "rewrite_questions", chosen)
 
         assert said == "1 chunk queued."
         chosen.refresh_from_db()
         assert (chosen.state, chosen.is_by_hand) == ("due", False)
         other.refresh_from_db()
         assert other.state == "written"
-        assert wakes == [("write", {"build_id": wide.pk})]
+        assert wakes == [("write_due_texts", {"build_id": wide.pk})]
 
     def test_has_those_of_an_artifact_asked_again_but_by_hand(self, wide, artifact, admin_client):
         by_hand = Annotation.objects.first()
         Annotation.objects.filter(pk=by_hand.pk).update(is_by_hand=True)
 
-        said = act(admin_client, "documents_artifact", "ask_artifacts_again")
+        said = act(admin_client, "documents_artifact", "rewrite_artifact_questions")
 
         assert said == "1 chunk queued."
         assert Annotation.objects.get(state="written") == by_hand
 
     @pytest.mark.parametrize(
         ("model", "action"),
-        [("summaries_annotation", "ask_again"), ("documents_artifact", "ask_artifacts_again")],
+        [
+            ("summaries_annotation", "rewrite_questions"),
+            ("documents_artifact", "rewrite_artifact_questions"),
+        ],
     )
     def test_takes_as_many_queries_for_thousands(
         self, wide, artifact, admin_client, django_assert_max_num_queries, model, action
@@ -332,12 +335,15 @@ class TestRetryFailed:
         Node.objects.filter(pk=node.pk).update(state="failed", attempts=5)
 
         with django_capture_on_commit_callbacks(execute=True):
-            said = act(admin_client, "documents_artifact", "retry_artifacts", artifact)
+            said = act(admin_client, "documents_artifact", "retry_failed_artifacts", artifact)
 
         assert said == "Queued again: 0 files, 3 texts, 1 node."
         assert (page_summary().state, page_summary().attempts) == ("due", 0)
         assert set(Annotation.objects.values_list("state", flat=True)) == {"due"}
-        assert wakes == [("sync", {"build_id": wide.pk}), ("write", {"build_id": wide.pk})]
+        assert wakes == [
+            ("sync_nodes", {"build_id": wide.pk}),
+            ("write_due_texts", {"build_id": wide.pk}),
+        ]
 
 
 class TestLists:
@@ -405,4 +411,4 @@ class TestPermissions:
 
         user.user_permissions.add(*may.filter(codename__startswith="change_"))
         assert offered(client, "summaries_summary") == {"summarise_again"}
-        assert offered(client, "summaries_annotation") == {"ask_again"}
+        assert offered(client, "summaries_annotation") == {"rewrite_questions"}

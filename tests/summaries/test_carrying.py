@@ -5,7 +5,7 @@ from indexing import lifecycle
 from indexing.models import IndexBuild
 from indexing.verification import verify_build
 from summaries import services
-from summaries.models import Annotation, Spending, Summary
+from summaries.models import Annotation, BuildLanguageModelCost, Summary
 from tests.factories import give
 from tests.summaries.conftest import SPEC, due_count, write_all
 
@@ -32,7 +32,7 @@ class TestANewBuild:
     def test_takes_over_what_rules_wrote_by_the_same_recipe(self, wide, written, settings, store):
         begun = begin(settings, SPEC + "sparse: {language: none}\n")
 
-        services.plan_writing(written.pk, begun)
+        services.plan_written_texts(written.pk, begun)
 
         assert due_count(begun) == 0
         assert said(begun, Summary) == said(wide, Summary)
@@ -43,20 +43,20 @@ class TestANewBuild:
     def test_has_written_anew_what_its_recipe_changes(self, wide, written, settings):
         begun = begin(settings, SPEC.replace("count: 2", "count: 3"))
 
-        services.plan_writing(written.pk, begun)
+        services.plan_written_texts(written.pk, begun)
 
         assert Annotation.objects.get(build=begun).state == "due"
         assert not Summary.objects.of_pages().filter(build=begun, state="due").exists()
 
     def test_takes_over_what_was_written_by_hand_whatever_its_recipe(self, wide, written, settings):
         page = Page.objects.get()
-        services.take_summary(written.pk, page.pk, "Herons, by hand.")
-        services.take_summary(written.pk, None, "All herons, by hand.")
+        services.edit_summary(written.pk, page.pk, "Herons, by hand.")
+        services.edit_summary(written.pk, None, "All herons, by hand.")
         begun = begin(
             settings, SPEC.replace("page_summaries: true", "page_summaries: {sentences: 2}")
         )
 
-        services.plan_writing(written.pk, begun)
+        services.plan_written_texts(written.pk, begun)
 
         assert said(begun, Summary) == ["Herons, by hand.", "All herons, by hand."]
         assert due_count(begun) == 0
@@ -66,7 +66,7 @@ class TestANewBuild:
         write_all(wide, artifact)  # by a language model, whose answers are kept by themselves
         begun = begin(settings, SPEC + "sparse: {language: none}\n")
 
-        services.plan_writing(artifact.pk, begun)
+        services.plan_written_texts(artifact.pk, begun)
 
         assert due_count(begun) == 3
 
@@ -79,11 +79,11 @@ class TestACallLimit:
         IndexBuild.objects.filter(pk=begun.pk).update(max_calls=1)
         begun.refresh_from_db()
         for each in (artifact, other):
-            services.plan_writing(each.pk, begun)
+            services.plan_written_texts(each.pk, begun)
 
-        services.write_due(begun, services.Written())
-        services.write_due(begun, services.Written())
+        services.write_due_texts(begun, services.WriteBatchResult())
+        services.write_due_texts(begun, services.WriteBatchResult())
 
         assert len(writer.asked) == 1
-        assert Spending.objects.get(build=begun).call_count == 1
+        assert BuildLanguageModelCost.objects.get(build=begun).call_count == 1
         assert "1 calls" in IndexBuild.objects.get(pk=begun.pk).pause_reason

@@ -24,16 +24,16 @@ from summaries import services
 from summaries.management.commands import process as command
 from summaries.models import Annotation
 from summaries.processing import (
-    CHUNKS,
-    MANIFEST,
-    PARSED,
-    Inspection,
+    CHUNKS_FILE_NAME,
+    MANIFEST_FILE_NAME,
+    PARSED_FILE_NAME,
+    FileInspection,
     folder,
     format_pages,
     read_pages,
     stages,
 )
-from summaries.writers import AnnotationDraft, Cost, DraftOutcome
+from summaries.writers import AnnotationDraft, DraftOutcome, LanguageModelCost
 from tests.serving import Service, serving
 
 KNEE = """\
@@ -73,8 +73,10 @@ class ScriptedWriter:
         for key, given_ in inputs.items():
             self.asked.append(given_.text)
             error = next((e for word, e in self.errors.items() if word in given_.text), None)
-            draft = AnnotationDraft(["What then?"], "In short.", {}, "some-model", dropped_count=2)
-            cost = Cost(call_count=1, prompt_tokens=10, completion_tokens=5)
+            draft = AnnotationDraft(
+                ["What then?"], "In short.", {}, "some-model", dropped_value_count=2
+            )
+            cost = LanguageModelCost(call_count=1, prompt_tokens=10, completion_tokens=5)
             yield DraftOutcome(key, None if error else draft, error, cost)
 
 
@@ -114,14 +116,14 @@ def load(path: Path) -> Any:
 
 def edit(out: Path, change: Any) -> None:
     """Change the objects of ``chunks.json`` by hand."""
-    chunks = load(out / CHUNKS)
+    chunks = load(out / CHUNKS_FILE_NAME)
     chunks = change(chunks) or chunks
     text = json.dumps(chunks, indent=2, ensure_ascii=False)
-    (out / CHUNKS).write_text(text, encoding="utf-8")
+    (out / CHUNKS_FILE_NAME).write_text(text, encoding="utf-8")
 
 
 def line_of(out: Path, part: str) -> int:
-    lines = (out / CHUNKS).read_text(encoding="utf-8").splitlines()
+    lines = (out / CHUNKS_FILE_NAME).read_text(encoding="utf-8").splitlines()
     return next(number for number, line in enumerate(lines, start=1) if part in line)
 
 
@@ -189,8 +191,8 @@ class TestParse:
     def test_stops_after_the_text(self, physio, file, out):
         process(file, out, "--parse-only")
 
-        assert sorted(path.name for path in out.iterdir()) == [MANIFEST, PARSED]
-        assert [page.label for page in read_pages((out / PARSED).read_text())] == [
+        assert sorted(path.name for path in out.iterdir()) == [MANIFEST_FILE_NAME, PARSED_FILE_NAME]
+        assert [page.label for page in read_pages((out / PARSED_FILE_NAME).read_text())] == [
             "Knee rehabilitation",
             "Page 7 of the leaflet",
         ]
@@ -199,7 +201,7 @@ class TestParse:
     def test_says_in_the_manifest_what_it_read(self, physio, file, out):
         process(file, out, "--parse-only")
 
-        manifest = load(out / MANIFEST)
+        manifest = load(out / MANIFEST_FILE_NAME)
         assert manifest["file"] == {
             "name": "knee.md",
             "byte_count": file.stat().st_size,
@@ -209,26 +211,28 @@ class TestParse:
         assert manifest["spec_fingerprint"] == physio.fingerprint
         assert manifest["embedding_model"] == physio.spec.embedding.model
         assert manifest["document"]["title"] == "Knee rehabilitation"
-        assert manifest["files"][PARSED]["sha256"] == hash_text((out / PARSED).read_text())
+        assert manifest["files"][PARSED_FILE_NAME]["sha256"] == hash_text(
+            (out / PARSED_FILE_NAME).read_text()
+        )
         assert (manifest["counts"]["pages"], manifest["counts"]["sources"]) == (2, 2)
         assert manifest["seconds"]["parse"] >= 0
 
     def test_writes_the_same_twice(self, physio, file, out):
         process(file, out, "--parse-only")
-        before = (out / PARSED).read_bytes()
+        before = (out / PARSED_FILE_NAME).read_bytes()
 
         process(file, out, "--parse-only")
 
-        assert (out / PARSED).read_bytes() == before
+        assert (out / PARSED_FILE_NAME).read_bytes() == before
 
     def test_never_writes_over_what_was_edited(self, physio, file, out):
         process(file, out, "--parse-only")
-        (out / PARSED).write_text("# Page 1\n\nBetter.\n")
+        (out / PARSED_FILE_NAME).write_text("# Page 1\n\nBetter.\n")
 
         with pytest.raises(CommandError, match="edited by hand"):
             process(file, out, "--parse-only")
 
-        assert (out / PARSED).read_text() == "# Page 1\n\nBetter.\n"
+        assert (out / PARSED_FILE_NAME).read_text() == "# Page 1\n\nBetter.\n"
 
     def test_keeps_what_a_person_should_know(self, physio, tmp_path, out, capsys):
         file = tmp_path / "blank.txt"
@@ -237,25 +241,25 @@ class TestParse:
         process(file, out, "--parse-only")
 
         assert "no_text" in capsys.readouterr().err
-        assert "no_text" in load(out / MANIFEST)["warnings"]["parse"][0]
+        assert "no_text" in load(out / MANIFEST_FILE_NAME)["warnings"]["parse"][0]
 
 
 class TestCut:
     def test_leaves_what_is_to_be_written_empty(self, physio, file, out):
         process(file, out, "--chunk-only")
 
-        chunks = load(out / CHUNKS)
+        chunks = load(out / CHUNKS_FILE_NAME)
         assert [chunk["page_index"] for chunk in chunks] == [0, 1]
         for chunk in chunks:
             assert (chunk["hypothetical_questions"], chunk["summary"]) == ([], "")
             assert (chunk["muscle_groups"], chunk["content_type"]) == ([], None)
-        assert load(out / MANIFEST)["writer"] is None
+        assert load(out / MANIFEST_FILE_NAME)["writer"] is None
         assert not Artifact.objects.exists()
 
     def test_has_every_key_in_its_order(self, physio, file, out):
         process(file, out, "--chunk-only")
 
-        assert list(load(out / CHUNKS)[0]) == [
+        assert list(load(out / CHUNKS_FILE_NAME)[0]) == [
             "chunk_id", "text", "muscle_groups", "content_type", "conditions", "exercises",
             "hypothetical_questions", "summary", "page_index", "source_ordinal", "start_offset",
             "end_offset", "strategy", "chunk_index", "heading",
@@ -264,15 +268,15 @@ class TestCut:
     def test_cuts_the_text_that_was_edited_and_says_so(self, physio, file, out, monkeypatch):
         process(file, out, "--parse-only")
         monkeypatch.setattr(stages, "parse_file", None)  # not read again
-        text = (out / PARSED).read_text().replace("at night", "all day")
-        (out / PARSED).write_text(text)
+        text = (out / PARSED_FILE_NAME).read_text().replace("at night", "all day")
+        (out / PARSED_FILE_NAME).write_text(text)
 
         process(file, out, "--chunk-only")
 
-        assert "stays on all day" in load(out / CHUNKS)[0]["text"]
-        kept = load(out / MANIFEST)["files"][PARSED]
+        assert "stays on all day" in load(out / CHUNKS_FILE_NAME)[0]["text"]
+        kept = load(out / MANIFEST_FILE_NAME)["files"][PARSED_FILE_NAME]
         assert kept["edited_sha256"] == hash_text(text) != kept["sha256"]
-        assert "edited by hand" in load(out / MANIFEST)["warnings"]["cut"][0]
+        assert "edited by hand" in load(out / MANIFEST_FILE_NAME)["warnings"]["cut"][0]
 
     def test_names_chunks_and_sources_as_the_index_does(self, physio, tmp_path, out):
         file = tmp_path / "long.txt"
@@ -282,14 +286,14 @@ class TestCut:
         content = stages.save_incoming_file(file.name, [file.read_bytes()])
         artifact, _ = add_artifact("physio", content)
         parse_artifact(artifact.pk)
-        services.plan_writing(artifact.pk, physio)
+        services.plan_written_texts(artifact.pk, physio)
 
         process(file, out, "--chunk-only")
 
         rows = Annotation.objects.order_by("source__ordinal", "chunk_index")
         assert [
             (chunk["chunk_id"], chunk["start_offset"], chunk["heading"])
-            for chunk in load(out / CHUNKS)
+            for chunk in load(out / CHUNKS_FILE_NAME)
         ] == [(str(row.chunk_id), row.start_offset, row.heading) for row in rows]
         assert rows.count() > 3
 
@@ -299,17 +303,19 @@ class TestCut:
 
         process(file, out, "--chunk-only")
 
-        assert [chunk["text"] for chunk in load(out / CHUNKS)] == ["Only the calf raise is left."]
+        assert [chunk["text"] for chunk in load(out / CHUNKS_FILE_NAME)] == [
+            "Only the calf raise is left."
+        ]
 
     def test_keeps_what_was_edited_from_a_file_that_has_changed(self, physio, file, out):
         process(file, out, "--parse-only")
-        (out / PARSED).write_text("# Page 1\n\nBetter.\n")
+        (out / PARSED_FILE_NAME).write_text("# Page 1\n\nBetter.\n")
         file.write_text("Only the calf raise is left.")
 
         with pytest.raises(CommandError, match="of other content than knee"):
             process(file, out, "--chunk-only")
 
-        assert (out / PARSED).read_text() == "# Page 1\n\nBetter.\n"
+        assert (out / PARSED_FILE_NAME).read_text() == "# Page 1\n\nBetter.\n"
 
     def test_never_writes_over_questions_that_were_edited(self, physio, file, out):
         process(file, out)
@@ -319,19 +325,19 @@ class TestCut:
             with pytest.raises(CommandError, match="edited by hand"):
                 process(file, out, *flags)
 
-        assert len(load(out / CHUNKS)) == 1
+        assert len(load(out / CHUNKS_FILE_NAME)) == 1
 
 
 class TestWrite:
     def test_writes_questions_summaries_and_fields(self, physio, file, out):
         process(file, out)
 
-        first, second = load(out / CHUNKS)
+        first, second = load(out / CHUNKS_FILE_NAME)
         assert first["hypothetical_questions"]
         assert first["muscle_groups"] == ["quads"]
         assert second["conditions"] == ["tennis elbow"]
         assert second["summary"]
-        assert load(out / MANIFEST)["writer"] == {
+        assert load(out / MANIFEST_FILE_NAME)["writer"] == {
             "model_name": "extractive",
             "prompt": None,
             "prompt_fingerprint": None,
@@ -346,18 +352,18 @@ class TestWrite:
 
     def test_writes_the_same_bytes_twice(self, physio, file, out):
         process(file, out)
-        before = (out / CHUNKS).read_bytes()
+        before = (out / CHUNKS_FILE_NAME).read_bytes()
 
         process(file, out)
 
-        assert (out / CHUNKS).read_bytes() == before
+        assert (out / CHUNKS_FILE_NAME).read_bytes() == before
 
     def test_says_what_a_language_model_cost(self, physio, file, out, monkeypatch):
         monkeypatch.setattr(stages, "get_writer", ScriptedWriter)
 
         process(file, out)
 
-        manifest = load(out / MANIFEST)
+        manifest = load(out / MANIFEST_FILE_NAME)
         assert manifest["cost"] == {
             "calls": 2, "reused": 0, "failures": 0, "prompt_tokens": 20, "completion_tokens": 10,
         }  # fmt: skip
@@ -376,8 +382,11 @@ class TestWrite:
 
         process(file, out)
 
-        assert [len(chunk["hypothetical_questions"]) for chunk in load(out / CHUNKS)] == [1, 0]
-        assert "It will not." in load(out / MANIFEST)["warnings"]["write"][0]
+        assert [len(chunk["hypothetical_questions"]) for chunk in load(out / CHUNKS_FILE_NAME)] == [
+            1,
+            0,
+        ]
+        assert "It will not." in load(out / MANIFEST_FILE_NAME)["warnings"]["write"][0]
 
     def test_writes_nothing_while_the_model_is_away(self, physio, file, out, monkeypatch):
         class Outage(StrataError):
@@ -390,7 +399,7 @@ class TestWrite:
         with pytest.raises(CommandError, match="It does not answer"):
             process(file, out)
 
-        assert not (out / CHUNKS).exists()
+        assert not (out / CHUNKS_FILE_NAME).exists()
 
 
 @pytest.mark.usefixtures("server")
@@ -401,7 +410,9 @@ class TestEmbed:
         process(file, out, "--embed")
         sync(physio)
 
-        written = {q for chunk in load(out / CHUNKS) for q in chunk["hypothetical_questions"]}
+        written = {
+            q for chunk in load(out / CHUNKS_FILE_NAME) for q in chunk["hypothetical_questions"]
+        }
         assert questions_in(physio) == written
         assert verify_build(physio).is_sound
         assert not awaited_artifacts(physio).exists()
@@ -411,11 +422,11 @@ class TestEmbed:
     def test_makes_what_is_missing(self, physio, file, out):
         process(file, out, "--embed")
 
-        assert (out / CHUNKS).exists()
+        assert (out / CHUNKS_FILE_NAME).exists()
         artifact = Artifact.objects.get()
         assert (artifact.state, artifact.title) == ("parsed", "Knee rehabilitation")
         assert artifact.file_path.read_text() == KNEE
-        assert load(out / MANIFEST)["embedded"]["artifact_id"] == str(artifact.pk)
+        assert load(out / MANIFEST_FILE_NAME)["embedded"]["artifact_id"] == str(artifact.pk)
 
     def test_wakes_the_server_that_runs(self, physio, file, out, server):
         process(file, out, "--embed")
@@ -442,10 +453,10 @@ class TestEmbed:
         process(file, out, "--embed")
         before = list(Annotation.objects.order_by("pk").values())
 
-        services.plan_writing(Artifact.objects.get().pk, physio)
+        services.plan_written_texts(Artifact.objects.get().pk, physio)
 
         assert list(Annotation.objects.order_by("pk").values()) == before
-        assert not services.has_writable(physio)
+        assert not services.has_claimable_texts(physio)
         assert not awaited_artifacts(physio).exists()
 
     def test_lets_questions_go_that_were_taken_out(self, physio, file, out):
@@ -456,7 +467,9 @@ class TestEmbed:
         process(file, out, "--embed")
         sync(physio)
 
-        assert questions_in(physio) == set(load(out / CHUNKS)[0]["hypothetical_questions"])
+        assert questions_in(physio) == set(
+            load(out / CHUNKS_FILE_NAME)[0]["hypothetical_questions"]
+        )
         assert verify_build(physio).is_sound
 
     def test_changes_nothing_when_run_again(self, physio, file, out, embedder):
@@ -474,8 +487,8 @@ class TestEmbed:
 
     def test_takes_the_text_that_was_edited(self, physio, file, out):
         process(file, out, "--parse-only")
-        text = (out / PARSED).read_text().replace("at night", "all day")
-        (out / PARSED).write_text(text)
+        text = (out / PARSED_FILE_NAME).read_text().replace("at night", "all day")
+        (out / PARSED_FILE_NAME).write_text(text)
 
         process(file, out, "--embed")
 
@@ -488,8 +501,8 @@ class TestEmbed:
         before = Artifact.objects.get().revision
         other = out.with_name("other")
         process(file, other, "--parse-only")
-        text = (other / PARSED).read_text().replace("at night", "all day")
-        (other / PARSED).write_text(text)
+        text = (other / PARSED_FILE_NAME).read_text().replace("at night", "all day")
+        (other / PARSED_FILE_NAME).write_text(text)
 
         process(file, other, "--embed")
         sync(physio)
@@ -503,13 +516,13 @@ class TestEmbed:
         content = stages.save_incoming_file(file.name, [file.read_bytes()])
         artifact, _ = add_artifact("physio", content)
         parse_artifact(artifact.pk)
-        services.plan_writing(artifact.pk, physio)
+        services.plan_written_texts(artifact.pk, physio)
 
         process(file, out, "--embed")
 
         assert Artifact.objects.get() == artifact
         assert {row.state for row in Annotation.objects.all()} == {"written"}
-        assert not services.has_writable(physio)
+        assert not services.has_claimable_texts(physio)
 
     def test_takes_passages_that_were_cut_by_hand(self, physio, file, out):
         process(file, out)
@@ -528,7 +541,7 @@ class TestEmbed:
 
         edit(out, cut_shorter)
         process(file, out, "--embed")
-        services.plan_writing(Artifact.objects.get().pk, physio)
+        services.plan_written_texts(Artifact.objects.get().pk, physio)
 
         row = Annotation.objects.get(text="The brace stays on at night.")
         assert row.source.text[row.start_offset : row.end_offset] == row.text
@@ -538,7 +551,7 @@ class TestEmbed:
         file = tmp_path / "long.txt"
         file.write_text(LONG)
         process(file, out)
-        texts = [chunk["text"] for chunk in load(out / CHUNKS)]
+        texts = [chunk["text"] for chunk in load(out / CHUNKS_FILE_NAME)]
         again = next(text for text in texts if texts.count(text) > 1)
         process(file, out, "--embed")
         last = Annotation.objects.filter(text=again).order_by("-start_offset")[0].chunk_id
@@ -571,7 +584,7 @@ class TestEmbed:
         process(file, out)
         other = out.with_name("other")
         other.mkdir()
-        (other / CHUNKS).write_bytes((out / CHUNKS).read_bytes())
+        (other / CHUNKS_FILE_NAME).write_bytes((out / CHUNKS_FILE_NAME).read_bytes())
 
         process(file, other, "--embed")
 
@@ -615,7 +628,7 @@ class TestEmbed:
 
     def test_gives_no_file_that_changes_meanwhile(self, physio, file, out, settings):
         process(file, out)
-        inspection = Inspection.open(file, "physio", out)
+        inspection = FileInspection.open(file, "physio", out)
         file.write_text("Only the calf raise is left.")
 
         with pytest.raises(StrataError, match="changed meanwhile"):
@@ -710,17 +723,17 @@ class TestCheckedChunks:
     )
     def test_are_refused_where_the_file_is_none(self, physio, file, out, content, said):
         process(file, out)
-        (out / CHUNKS).write_bytes(content)
+        (out / CHUNKS_FILE_NAME).write_bytes(content)
 
         with pytest.raises(CommandError, match=said):
             process(file, out, "--embed")
 
     def test_name_the_line_in_any_layout(self, physio, file, out):
         process(file, out)
-        chunks = load(out / CHUNKS)
+        chunks = load(out / CHUNKS_FILE_NAME)
         chunks[1]["exercises"] = [""]
         text = "\ufeff[" + ",\n\n".join(json.dumps(chunk) for chunk in chunks) + "]"
-        (out / CHUNKS).write_text(text, encoding="utf-8")
+        (out / CHUNKS_FILE_NAME).write_text(text, encoding="utf-8")
 
         with pytest.raises(CommandError, match="line 3: exercises: a value is blank"):
             process(file, out, "--embed")
@@ -728,8 +741,8 @@ class TestCheckedChunks:
     def test_may_hold_what_no_database_keeps(self, physio, file, out):
         process(file, out)
         edit(out, change(summary="a\x00b", hypothetical_questions=["Why?"]))
-        text = (out / CHUNKS).read_text().replace("Why?", "Why \\ud800?")
-        (out / CHUNKS).write_text(text)
+        text = (out / CHUNKS_FILE_NAME).read_text().replace("Why?", "Why \\ud800?")
+        (out / CHUNKS_FILE_NAME).write_text(text)
 
         process(file, out, "--embed")
 
@@ -767,12 +780,12 @@ class TestFolder:
     @pytest.mark.parametrize("content", ["{}", "[]", "nonsense", '{"file": 1}'])
     def test_is_left_alone_where_its_manifest_is_another_programs(self, physio, file, out, content):
         out.mkdir()
-        (out / MANIFEST).write_text(content)
+        (out / MANIFEST_FILE_NAME).write_text(content)
 
         with pytest.raises(CommandError, match="none that process wrote"):
             process(file, out)
 
-        assert (out / MANIFEST).read_text() == content
+        assert (out / MANIFEST_FILE_NAME).read_text() == content
 
     def test_belongs_to_one_index(self, physio, file, out):
         process(file, out)
@@ -786,7 +799,7 @@ class TestFolder:
 
     def test_keeps_the_old_file_where_writing_fails(self, physio, file, out, monkeypatch):
         process(file, out)
-        before = (out / CHUNKS).read_bytes()
+        before = (out / CHUNKS_FILE_NAME).read_bytes()
         process(file, out, "--parse-only")
 
         def fail(descriptor: int) -> None:
@@ -796,8 +809,12 @@ class TestFolder:
         with pytest.raises(CommandError, match="No space left on device"):
             process(file, out, "--chunk-only")
 
-        assert (out / CHUNKS).read_bytes() == before
-        assert sorted(path.name for path in out.iterdir()) == [CHUNKS, MANIFEST, PARSED]
+        assert (out / CHUNKS_FILE_NAME).read_bytes() == before
+        assert sorted(path.name for path in out.iterdir()) == [
+            CHUNKS_FILE_NAME,
+            MANIFEST_FILE_NAME,
+            PARSED_FILE_NAME,
+        ]
 
 
 class TestAnIndexWithoutQuestions:
@@ -805,7 +822,7 @@ class TestAnIndexWithoutQuestions:
         process(file, out, "--parse-only", index="plain")
         process(file, out, "--chunk-only", index="plain")
 
-        assert len(load(out / CHUNKS)) == 2
+        assert len(load(out / CHUNKS_FILE_NAME)) == 2
 
     @pytest.mark.parametrize("flags", [[], ["--embed"]])
     def test_says_what_is_missing(self, build, file, out, flags):
@@ -836,7 +853,7 @@ class TestTheCommand:
             process(file, out, "--parse-only", "--embed")
 
     def test_opens_nothing_it_does_not_need(self, physio, file, out, embedder):
-        Inspection.open(file, "physio", out).parse()
+        FileInspection.open(file, "physio", out).parse()
 
         assert embedder.embedded == []
 
@@ -847,7 +864,7 @@ def check_embedding(service: Service, file: Path, out: Path) -> None:
     given_ = service.manage("add", str(file), "--index", "physio", "--wait")
     assert "1 unchanged" in given_.stdout, given_.stderr
     assert "1 ready, 0 failed" in given_.stdout
-    count = load(out / MANIFEST)["counts"]["questions"]
+    count = load(out / MANIFEST_FILE_NAME)["counts"]["questions"]
     said = service.verify("--index", "physio")
     assert f"1 artifacts, {count} nodes (0 failed), {count} points" in said
 
@@ -873,4 +890,4 @@ def test_texts_without_a_file_are_none_of_its_business(physio, file, out):
 
     process(file, out, "--chunk-only")
 
-    assert len(load(out / CHUNKS)) == 2
+    assert len(load(out / CHUNKS_FILE_NAME)) == 2

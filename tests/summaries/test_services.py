@@ -17,7 +17,7 @@ from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from summaries import kinds, services
-from summaries.models import Annotation, Spending, Summary
+from summaries.models import Annotation, BuildLanguageModelCost, Summary
 from summaries.services import planning
 from tests.summaries.conftest import due_count, nodes_of, write_all
 
@@ -68,7 +68,7 @@ class TestWriting:
         write_all(wide, artifact)
 
         assert len(writer.asked) == 3 + 1 + Annotation.objects.count()
-        assert Spending.objects.get().call_count == len(writer.asked)
+        assert BuildLanguageModelCost.objects.get().call_count == len(writer.asked)
 
     def test_names_points_after_what_they_summarise(self, wide, writer):
         artifact = give_pages(*PAGES)
@@ -147,7 +147,7 @@ class TestWriting:
 
     def test_gives_up_what_kills_its_worker(self, wide, writer, settings):
         artifact = give_pages(*PAGES)
-        services.plan_writing(artifact.pk, wide)
+        services.plan_written_texts(artifact.pk, wide)
         deadly = Summary.objects.get(page__index=1)
         Summary.objects.filter(pk=deadly.pk).update(attempts=settings.STRATA_MAX_ATTEMPTS)
 
@@ -175,7 +175,7 @@ class TestWriting:
     def test_lets_chunks_be_found_meanwhile(self, wide, writer):
         writer.outage = Outage()
         artifact = give_pages(*PAGES)
-        services.plan_writing(artifact.pk, wide)
+        services.plan_written_texts(artifact.pk, wide)
         plan_nodes(artifact.pk, wide)
 
         while sync_nodes(wide):
@@ -186,25 +186,25 @@ class TestWriting:
 
     def test_keeps_a_result_whose_claim_was_overtaken_to_itself(self, wide, writer, monkeypatch):
         artifact = give_pages(PAGES[0])
-        services.plan_writing(artifact.pk, wide)
+        services.plan_written_texts(artifact.pk, wide)
         original = type(writer).summarise
 
         def edited_meanwhile(self, inputs, spec):
             for outcome in original(self, inputs, spec):
                 replace_content(artifact.pk, TextContent((PAGES[1],)))
-                services.plan_writing(artifact.pk, wide)
+                services.plan_written_texts(artifact.pk, wide)
                 yield outcome
 
         monkeypatch.setattr(type(writer), "summarise", edited_meanwhile)
-        services.write_due(wide, services.Written())
+        services.write_due_texts(wide, services.WriteBatchResult())
 
         assert Summary.objects.of_pages().get().state == "due"
         assert Summary.objects.of_pages().get().text == ""
 
     def test_is_never_planned_back_by_who_drafted_before(self, wide, writer, monkeypatch):
         artifact = give_pages(*PAGES)
-        services.plan_writing(artifact.pk, wide)
-        original, held = kinds.fill_context, []
+        services.plan_written_texts(artifact.pk, wide)
+        original, held = kinds.set_context_and_token_count, []
 
         def written_meanwhile(nodes, *args):
             if not held:  # the first draft is held up, until all was written and synced
@@ -212,7 +212,7 @@ class TestWriting:
                 write_all(wide, artifact)
             return original(nodes, *args)
 
-        monkeypatch.setattr(kinds, "fill_context", written_meanwhile)
+        monkeypatch.setattr(kinds, "set_context_and_token_count", written_meanwhile)
         plan_nodes(artifact.pk, wide)
 
         assert held == [[]]
@@ -229,7 +229,7 @@ class TestPlanWriting:
         monkeypatch.setattr(planning, "draft_annotations", refuse)
         artifact = give_pages(PAGES[0])
 
-        services.plan_writing(artifact.pk, wide)
+        services.plan_written_texts(artifact.pk, wide)
 
         artifact.refresh_from_db()
         assert (artifact.state, artifact.error_code) == ("failed", "uncuttable")
@@ -256,11 +256,11 @@ class TestChanges:
     ):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
-        services.take_summary(artifact.pk, None, "By hand: three notes.")
+        services.edit_summary(artifact.pk, None, "By hand: three notes.")
         write_all(wide, artifact)
         embedder.embedded.clear()
 
-        services.take_summary(artifact.pk, artifact.pages.get(index=1).pk, "On granite.")
+        services.edit_summary(artifact.pk, artifact.pages.get(index=1).pk, "On granite.")
         write_all(wide, artifact)
 
         assert embedder.embedded == ["Field notes\nOn granite."]
@@ -270,7 +270,7 @@ class TestChanges:
         write_all(wide, artifact)
         asked = len(writer.asked)
 
-        services.take_summary(artifact.pk, artifact.pages.get(index=1).pk, "On granite.")
+        services.edit_summary(artifact.pk, artifact.pages.get(index=1).pk, "On granite.")
         write_all(wide, artifact)
 
         assert [len(texts) for texts in writer.asked[asked:]] == [3]
@@ -326,7 +326,7 @@ class TestTakeSummary:
     def test_is_not_overwritten_by_the_pipeline(self, wide, writer):
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
-        services.take_summary(artifact.pk, artifact.pages.get(index=0).pk, "Mine.")
+        services.edit_summary(artifact.pk, artifact.pages.get(index=0).pk, "Mine.")
 
         replace_content(artifact.pk, TextContent(("All is new.", *PAGES[1:])))
         write_all(wide, artifact)
@@ -337,9 +337,9 @@ class TestTakeSummary:
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
         page = artifact.pages.get(index=0)
-        services.take_summary(artifact.pk, page.pk, "Mine.")
+        services.edit_summary(artifact.pk, page.pk, "Mine.")
 
-        services.take_summary(artifact.pk, page.pk, None)
+        services.edit_summary(artifact.pk, page.pk, None)
         write_all(wide, artifact)
 
         assert Summary.objects.get(page=page).text.startswith("About: The heron")
@@ -348,7 +348,7 @@ class TestTakeSummary:
         artifact = give_pages(*PAGES)
         write_all(wide, artifact)
 
-        [row] = services.take_summary(artifact.pk, None, "Mine.")
+        [row] = services.edit_summary(artifact.pk, None, "Mine.")
         write_all(wide, artifact)
 
         assert row.model_name == "by hand"
@@ -358,17 +358,17 @@ class TestTakeSummary:
         artifact = give_pages(*PAGES)
 
         with pytest.raises(InvalidInput):
-            services.take_summary(artifact.pk, None, " \n")
+            services.edit_summary(artifact.pk, None, " \n")
 
     def test_refuses_where_the_index_makes_none(self, build, writer):
         artifact, _ = add_artifact("plain", TextContent(PAGES), title="x")
 
         with pytest.raises(InvalidInput, match="makes no summaries"):
-            services.take_summary(artifact.pk, None, "Mine.")
+            services.edit_summary(artifact.pk, None, "Mine.")
 
     def test_knows_no_artifact_that_is_gone(self, wide):
         with pytest.raises(UnknownArtifact):
-            services.take_summary(UUID(int=5), None, "Mine.")
+            services.edit_summary(UUID(int=5), None, "Mine.")
 
 
 class TestHashInputs:

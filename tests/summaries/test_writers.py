@@ -15,13 +15,13 @@ from indexing.verification import verify_build
 from retrieval.search import SearchRequest, search_questions
 from summaries import llm, services
 from summaries.exceptions import InvalidCompletion, LanguageModelUnavailable
-from summaries.models import Annotation, Spending, StoredCompletion, Summary
+from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
 from summaries.writers import (
     AnnotationInput,
     LanguageModelWriter,
     SummaryInput,
-    annotation_schema,
-    fit_texts,
+    join_texts_within_limit,
+    make_annotation_schema,
 )
 from tests.summaries.conftest import nodes_of, write_all
 
@@ -78,7 +78,7 @@ class TestAnnotate:
         outcome = annotate(wide.spec, text)
 
         assert outcome.draft.fields == {"habitat": ["river"]}
-        assert outcome.draft.dropped_count == 1
+        assert outcome.draft.dropped_value_count == 1
 
     def test_takes_no_more_than_was_declared_and_asked_for(self, wide, model):
         questions = [f"Q{n}?" for n in range(50)]
@@ -90,7 +90,7 @@ class TestAnnotate:
         assert outcome.draft.fields == {}
 
     def test_offers_a_closed_list_as_an_enumeration(self, wide):
-        schema = annotation_schema(wide.spec.metadata).model_json_schema()
+        schema = make_annotation_schema(wide.spec.metadata).model_json_schema()
 
         assert schema["properties"]["habitat"]["items"]["enum"] == ["river", "mountain", "town"]
         assert "enum" not in json.dumps(schema["properties"]["mood"])
@@ -154,7 +154,7 @@ class TestKeptAnswers:
         write_all(wide, artifact)
 
         assert len(model.asked) == calls == StoredCompletion.objects.count()
-        spending = Spending.objects.get()
+        spending = BuildLanguageModelCost.objects.get()
         assert spending.call_count == calls
         assert spending.reused_count == calls
         assert (spending.prompt_tokens, spending.completion_tokens) == (100 * calls, 10 * calls)
@@ -165,7 +165,7 @@ class TestKeptAnswers:
         write_all(wide, artifact)
         calls = len(model.asked)
 
-        services.write_again(Summary.objects.of_pages())
+        services.request_rewrite(Summary.objects.of_pages())
         write_all(wide, artifact)
 
         assert len(model.asked) == calls + 2
@@ -211,7 +211,7 @@ class TestFailures:
             write_all(wide, artifact)
 
         assert set(Summary.objects.values_list("attempts", flat=True)) == {0}
-        assert Spending.objects.get().call_count >= 3
+        assert BuildLanguageModelCost.objects.get().call_count >= 3
         model.fails_on.clear()
         write_all(wide, artifact)
         texts = [user for _, user in model.asked if "Two pages." in user]
@@ -226,16 +226,16 @@ class TestFailures:
 
         failed = Summary.objects.get(state="failed")
         assert failed.last_error == "No JSON, asked twice."
-        assert Spending.objects.get().failure_count == 2  # as a page and as a chunk
+        assert BuildLanguageModelCost.objects.get().failure_count == 2  # as a page and as a chunk
         assert nodes_of(wide, "artifact_summary").count() == 1
 
     def test_stops_asking_when_told_to(self, wide, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
         pages = tuple(f"Page number {n}." for n in range(30))
         artifact, _ = add_artifact("wide", TextContent(pages), title="T")
-        services.plan_writing(artifact.pk, wide)
+        services.plan_written_texts(artifact.pk, wide)
 
-        services.write_due(wide, services.Written(), should_stop=lambda: True)
+        services.write_due_texts(wide, services.WriteBatchResult(), should_stop=lambda: True)
 
         assert len(model.asked) < 5
         assert not Summary.objects.filter(lease_token__isnull=False).exists()
@@ -243,10 +243,10 @@ class TestFailures:
 
 class TestFitTexts:
     def test_leaves_what_fits(self):
-        assert fit_texts(["a", "b"], 100) == "a\n\nb"
+        assert join_texts_within_limit(["a", "b"], 100) == "a\n\nb"
 
     def test_cuts_the_long_ones_first(self):
-        fitted = fit_texts(["short", "x" * 500, "y" * 500], 300)
+        fitted = join_texts_within_limit(["short", "x" * 500, "y" * 500], 300)
 
         assert len(fitted) <= 300
         assert fitted.startswith("short\n\nxxx")
@@ -255,7 +255,7 @@ class TestFitTexts:
     def test_takes_evenly_spaced_ones_where_there_are_too_many(self):
         texts = [f"Summary number {n} of a long book." for n in range(1_000)]
 
-        fitted = fit_texts(texts, 1_000)
+        fitted = join_texts_within_limit(texts, 1_000)
 
         assert len(fitted) <= 1_000
         assert "number 0 " in fitted

@@ -29,7 +29,7 @@ class TestDeliveryAdmin:
         assert said == "1 delivery queued."
         given_up.refresh_from_db()
         assert (given_up.state, given_up.attempts) == ("due", 0)
-        assert wakes == [("deliver", {})]
+        assert wakes == [("send_due_deliveries", {})]
 
     def test_shows_a_delivery_and_lets_no_one_edit_it(self, given_up, admin_client):
         page = admin_client.get(reverse("admin:webhooks_delivery_change", args=[given_up.pk]))

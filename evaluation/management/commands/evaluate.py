@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from core.exceptions import InvalidInput, StrataError
 from evaluation.judged_queries import read_judged_queries
 from evaluation.management.corpus_indexing import index_corpus
-from evaluation.management.running import EvaluationRequest, run_evaluation
+from evaluation.management.run_evaluation import EvaluationRequest, run_evaluation
 from evaluation.measuring import DEFAULT_MEASURES, parse_measures
 from evaluation.models import EvaluationRun
 from evaluation.report import format_measure_name, render_report

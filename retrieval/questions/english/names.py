@@ -14,7 +14,7 @@ from retrieval.questions.words import (
     split_word_set,
     split_words,
 )
-from summaries.extractive.languages import LANGUAGES, stop_words
+from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_words
 
 _PAPER_WORDS: Final = split_word_set(
     "paper papers article articles publication publications proceedings submissions"
@@ -246,7 +246,11 @@ class _NameParser:
         if after == first or self.names.find(self.folded, first):
             return
         word = self.words[first]
-        if word.folded in LANGUAGES.values() or word.folded in MONTHS or word.text.isdigit():
+        if (
+            word.folded in STOP_WORD_LANGUAGES.values()
+            or word.folded in MONTHS
+            or word.text.isdigit()
+        ):
             return
         if self._is_unknown_venue(number, first, after):
             end = self.words[after - 1].end
@@ -260,7 +264,7 @@ class _NameParser:
         if lead in _PUBLICATION_WORDS:
             return is_acronym or lead in _PUBLISHED_WORDS or self.folded[number] == "at"
         ends_here = after == len(self.words) or (
-            not self._is_adjacent(after) or self.folded[after] in stop_words("en")
+            not self._is_adjacent(after) or self.folded[after] in load_stop_words("en")
         )
         return self.folded[number] == "at" and is_acronym and ends_here
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from retrieval.questions.clauses import Clause, unwrap_single
 from retrieval.questions.values import PersonLookup
 from retrieval.questions.words import MONTHS, is_title_case, split_word_set, split_words
-from summaries.extractive.languages import stop_words
+from summaries.extractive.languages import load_stop_words
 
 MAX_NAMESAKES: Final = 60  # a filter names them all
 MAX_NAME_WORDS: Final = 5
@@ -235,7 +235,7 @@ class _PersonParser:
 
     def _is_lone_surname(self, first: int, *, is_cued: bool) -> bool:
         word = self.words[first]
-        if len(word.text) < 2 or (word.folded in stop_words("en") and not word.is_capitalised):
+        if len(word.text) < 2 or (word.folded in load_stop_words("en") and not word.is_capitalised):
             return False
         is_followed = self._is_separated_by(first + 1, (" ",))
         if word.folded in MONTHS and is_followed and self.words[first + 1].text[0].isdigit():
@@ -257,7 +257,7 @@ class _PersonParser:
         if not self._is_separated_by(number + 1, (" ",)):
             return True
         following = self.words[number + 1].folded
-        return following in stop_words("en") or following in {"published", "since", "19", "20"}
+        return following in load_stop_words("en") or following in {"published", "since", "19", "20"}
 
     def _limit_namesakes(self, values: list[str], first: int, after: int) -> list[str]:
         if len(values) > MAX_NAMESAKES:
@@ -269,7 +269,7 @@ class _PersonParser:
         """Add a problem for an unknown author, only where it must be a name: a capital after
         ``papers by``, or two capitals after ``by`` in a sentence about papers."""
         after = self._find_capitals_end(first)
-        if after == first or self.words[first].folded in stop_words("en"):
+        if after == first or self.words[first].folded in load_stop_words("en"):
             return
         if self.words[first].folded in MONTHS and after - first == 1:
             return

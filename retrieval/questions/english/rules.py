@@ -21,7 +21,7 @@ from retrieval.questions.english.people import (
 from retrieval.questions.english.years import find_year_clauses, find_year_phrases
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, ValueLookups
 from retrieval.questions.words import MASK_CHAR, PARSED_CHAR, Span, mask_spans, split_words
-from summaries.extractive.languages import LANGUAGES, stop_words
+from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_words
 
 MAX_PARSED_CHARS: Final = 1_000  # a longer one is a text and no sentence with filters
 
@@ -108,8 +108,8 @@ def is_not_english(question: str) -> bool:
     """Whether the stop words of the question belong to a language other than English."""
     hits: Counter[str] = Counter()
     for word in {word.text.lower() for word in split_words(question)}:
-        languages = ["en"] if word in stop_words("en") else LANGUAGES
-        hits.update(language for language in languages if word in stop_words(language))
+        languages = ["en"] if word in load_stop_words("en") else STOP_WORD_LANGUAGES
+        hits.update(language for language in languages if word in load_stop_words(language))
     english = hits.pop("en", 0)
     return any(count >= 2 and count > english for count in hits.values())
 

@@ -18,7 +18,7 @@ from retrieval.questions.words import (
     split_word_set,
     split_words,
 )
-from summaries.extractive.languages import LANGUAGES, stop_words
+from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_words
 
 YearValue = dict[str, int] | int | list[int]
 
@@ -163,7 +163,7 @@ def _is_part_of_name(text: str, match: re.Match[str], names: Collection[str]) ->
         return True
     if before.folded in names or before.folded in _BEFORE_NUMBERS:
         return True
-    return any(before.text in stop_words(language) for language in LANGUAGES)
+    return any(before.text in load_stop_words(language) for language in STOP_WORD_LANGUAGES)
 
 
 # --- Patterns --------------------------------------------------------------------------------

@@ -13,7 +13,12 @@ from documents.models import Artifact
 from indexing.management.prepared import PreparedCommand
 from indexing.management.waiting import wait_for_artifacts
 from indexing.stores.ownership import exclusive_store_access, is_embedded
-from summaries.processing import CHUNKS, MANIFEST, PARSED, Inspection
+from summaries.processing import (
+    CHUNKS_FILE_NAME,
+    MANIFEST_FILE_NAME,
+    PARSED_FILE_NAME,
+    FileInspection,
+)
 
 
 class Command(PreparedCommand):
@@ -54,37 +59,37 @@ class Command(PreparedCommand):
         **options: Any,
     ) -> None:
         try:
-            inspection = Inspection.open(file, index, out, may_begin_anew=not embed)
+            inspection = FileInspection.open(file, index, out, may_discard_outdated=not embed)
             if parse_only:
                 inspection.parse()
             elif chunk_only:
-                inspection.cut()
+                inspection.write_unannotated_chunks()
             elif embed:
-                self._embed(inspection)
+                self._add_to_index_and_wait(inspection)
             else:
-                self._write(inspection)
+                self._write_chunks_with_progress(inspection)
         except OSError as error:
             where = error.filename or file
             reason = error.strerror or type(error).__name__
             raise CommandError(f"{where} cannot be read or written: {reason}.") from None
-        for warning in inspection.warnings():
+        for warning in inspection.list_warnings():
             self.stderr.write(self.style.WARNING(warning))
         self._report(inspection)
 
-    def _write(self, inspection: Inspection) -> None:
+    def _write_chunks_with_progress(self, inspection: FileInspection) -> None:
         with progress_bar("Writing about chunks", None) as advance:
-            inspection.write(advance)
+            inspection.write_annotated_chunks(advance)
 
-    def _embed(self, inspection: Inspection) -> None:
-        inspection.require_questions()
-        if not inspection.folder.has(CHUNKS):
-            self._write(inspection)
+    def _add_to_index_and_wait(self, inspection: FileInspection) -> None:
+        inspection.require_questions_in_spec()
+        if not inspection.folder.has(CHUNKS_FILE_NAME):
+            self._write_chunks_with_progress(inspection)
         server = find_server()
         with ExitStack() as stack:
             runs_workers_here = server is None and is_embedded()
             if runs_workers_here:
                 stack.enter_context(exclusive_store_access())
-            artifact = inspection.embed()
+            artifact = inspection.add_to_index()
             if runs_workers_here:
                 stack.enter_context(local_workers())
                 wait_for_artifacts(inspection.build.index_id, {artifact.pk})
@@ -108,14 +113,14 @@ class Command(PreparedCommand):
             reason = each.error_detail or catalog.first_node_error(each.pk)
             raise CommandError(f"{each.file_name} could not be embedded: {reason}")
 
-    def _report(self, inspection: Inspection) -> None:
+    def _report(self, inspection: FileInspection) -> None:
         manifest, folder = inspection.manifest, inspection.folder
         counts = manifest.counts
-        said = {
-            PARSED: f"{counts.pages} pages",
-            CHUNKS: f"{counts.chunks} chunks, {counts.questions} questions",
-            MANIFEST: "what they were made from",
+        descriptions = {
+            PARSED_FILE_NAME: f"{counts.pages} pages",
+            CHUNKS_FILE_NAME: f"{counts.chunks} chunks, {counts.questions} questions",
+            MANIFEST_FILE_NAME: "what they were made from",
         }
-        for name, about in said.items():
+        for name, about in descriptions.items():
             if folder.has(name):
                 self.stdout.write(f"{folder.path / name}: {about}")

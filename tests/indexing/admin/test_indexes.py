@@ -50,7 +50,7 @@ class TestEmbedAgain:
         assert (chosen.state, chosen.synced_input_hash, chosen.attempts) == ("pending", "", 0)
         other.refresh_from_db()
         assert other.state == "synced"
-        assert wakes == [("sync", {"build_id": build.pk})]
+        assert wakes == [("sync_nodes", {"build_id": build.pk})]
 
     def test_has_them_embedded_in_the_end(self, build, admin_client, embedder):
         sync(build, give("One heron.", title="Bird"))
@@ -127,7 +127,7 @@ class TestRetryFailed:
         failed.refresh_from_db()
         assert (failed.state, failed.attempts, failed.last_error) == ("pending", 0, "")
         assert failed.synced_input_hash == "now"  # what the store holds, it need not embed
-        assert wakes == [("sync", {"build_id": build.pk})]
+        assert wakes == [("sync_nodes", {"build_id": build.pk})]
 
 
 class TestReconcileNow:

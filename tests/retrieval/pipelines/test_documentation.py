@@ -22,7 +22,7 @@ REFERENCE = (DOCS / "reference" / "pipelines.md").read_text(encoding="utf-8")
 
 class TestGuide:
     def test_shows_a_pipeline_that_loads(self):
-        assert load_pipeline(parse_declaration("minutes", EXAMPLE)).hits == "context"
+        assert load_pipeline(parse_declaration("minutes", EXAMPLE)).hits_component == "context"
 
     def test_shows_what_the_check_says(self):
         wrong = EXAMPLE.replace("unique: artifact", "unique: author")

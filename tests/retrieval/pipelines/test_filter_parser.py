@@ -76,7 +76,7 @@ class TestTheTable:
     def test_is_passed_by_the_rules(self, question, spec, values):
         case = CASES[question]
 
-        reading = parse_question(question, spec, values, TODAY).reading()
+        reading = parse_question(question, spec, values, TODAY).make_parsed_question()
 
         assert reading.filter == case["filter"]
         assert reading.query == case.get("query", question)
@@ -95,7 +95,7 @@ class TestTheTable:
         )
         findings = parse_question(question, spec, values, TODAY)
         add_model_filters(findings, asked.filters, spec, values, TODAY)
-        reading = findings.reading()
+        reading = findings.make_parsed_question()
 
         assert reading.filter == case["filter"]
         assert reading.query == case.get("query", question)
@@ -111,7 +111,9 @@ class TestTheTable:
             findings, [ModelFilter(**each) for each in case["said"]], spec, values, TODAY
         )
 
-        assert in_whole_years(findings.reading().filter) == in_whole_years(case["filter"])
+        assert in_whole_years(findings.make_parsed_question().filter) == in_whole_years(
+            case["filter"]
+        )
 
 
 def assert_noted(notes: Any, case: dict[str, Any]) -> None:

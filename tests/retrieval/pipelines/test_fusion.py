@@ -82,8 +82,8 @@ class TestFusion:
 
         *found, fusion = fused.steps
         assert [step.component for step in found] == ["multi_query_retriever"] * 2
-        assert fusion.did["ranks"] == {"q": 1, "r": 1}
-        assert sum(fusion.did["contributions"].values()) == pytest.approx(fused.score)
+        assert fusion.details["ranks"] == {"q": 1, "r": 1}
+        assert sum(fusion.details["contributions"].values()) == pytest.approx(fused.score)
 
     def test_finds_nothing_in_nothing(self):
         assert fuse(make_ranking("q")) == []

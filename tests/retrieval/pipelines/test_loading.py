@@ -38,7 +38,7 @@ class TestLoadPipeline:
         assert set(loaded.run_inputs["retriever"]) == {"index", "limit"}
         assert set(loaded.run_inputs["context"]) == {"limit"}
         assert loaded.hits_component == "context"
-        assert loaded.heard["context"] == {"filters", "fusion"}
+        assert loaded.senders["context"] == {"filters", "fusion"}
 
     @pytest.mark.parametrize(
         ("old", "new", "said", "allowed"),

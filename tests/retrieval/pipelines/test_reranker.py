@@ -43,7 +43,7 @@ class TestReranker:
         first = rerank(model=model)["passages"][0]
 
         assert first.steps[-1].component == "reranker"
-        assert first.steps[-1].did == {"by": model, "rank_before": 4, "rank": 1, "score": 2}
+        assert first.steps[-1].details == {"by": model, "rank_before": 4, "rank": 1, "score": 2}
 
     def test_leaves_those_behind_the_candidates_as_they_came(self, model):
         assert names(rerank(model=model, candidates=2)["passages"]) == [

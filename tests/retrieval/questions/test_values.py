@@ -116,23 +116,23 @@ class TestReadValues:
         assert self.find("hopper") == []
         self.write(store, 2, "Grace Hopper")
 
-        assert self.find("hopper", seconds=60) == []
-        assert self.find("hopper", seconds=0) == ["Grace Hopper"]
+        assert self.find("hopper", max_age_seconds=60) == []
+        assert self.find("hopper", max_age_seconds=0) == ["Grace Hopper"]
 
     def test_makes_nothing_anew_where_nothing_came(self, collection, monkeypatch):
         self.find("lovelace")
         monkeypatch.setattr(values, "_make_lookup", None)
 
-        assert self.find("lovelace", seconds=0) == ["Ada Lovelace"]
+        assert self.find("lovelace", max_age_seconds=0) == ["Ada Lovelace"]
 
     def test_goes_by_what_was_known_while_another_looks(self, collection, store):
         self.find("lovelace")
         self.write(store, 2, "Grace Hopper")
 
         with values._refresh_lock:
-            assert self.find("hopper", seconds=0) == []
+            assert self.find("hopper", max_age_seconds=0) == []
 
-        assert self.find("hopper", seconds=0) == ["Grace Hopper"]
+        assert self.find("hopper", max_age_seconds=0) == ["Grace Hopper"]
 
     def test_forgets_collections_that_nobody_asks_for(self, collection, store, monkeypatch):
         self.find("lovelace")

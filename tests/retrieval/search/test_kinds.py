@@ -214,7 +214,7 @@ class TestProofOfSummaries:
 
         rows = read_summaries([full.pk], [artifact.pk for artifact in everyone])
 
-        expected = Summary.objects.filter(build=full).outdated_artifacts(
+        expected = Summary.objects.filter(build=full).artifact_ids_with_outdated_page_summaries(
             [artifact.pk for artifact in everyone]
         )
         assert {row.artifact_id for row in rows if row.is_outdated} == expected

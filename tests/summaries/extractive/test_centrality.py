@@ -1,6 +1,6 @@
 import numpy as np
 
-from summaries.extractive.centrality import choose_central
+from summaries.extractive.centrality import choose_by_centroid
 
 
 def unit(*rows):
@@ -12,23 +12,23 @@ class TestChooseCentral:
     def test_begins_with_the_row_nearest_to_the_mean(self):
         vectors = unit([1, 0, 0], [1, 1, 0.2], [0, 1, 0], [0, 0, 1])
 
-        assert choose_central(vectors, 1) == [1]
+        assert choose_by_centroid(vectors, 1) == [1]
 
     def test_prefers_the_different_to_the_repeated(self):
         vectors = unit([1, 0.2, 0], [1, -0.2, 0], [0.5, 0, 1])
 
-        assert sorted(choose_central(vectors, 2)) == [0, 2]
+        assert sorted(choose_by_centroid(vectors, 2)) == [0, 2]
 
     def test_takes_the_same_only_once(self):
         vectors = unit([1, 0], [1, 0.01], [0, 1])
 
-        assert sorted(choose_central(vectors, 3)) in ([0, 2], [1, 2])
+        assert sorted(choose_by_centroid(vectors, 3)) in ([0, 2], [1, 2])
 
     def test_takes_the_earlier_of_equals(self):
-        assert choose_central(unit([1, 0], [0, 1]), 1) == [0]
+        assert choose_by_centroid(unit([1, 0], [0, 1]), 1) == [0]
 
     def test_bears_vectors_that_cancel_out(self):
-        assert sorted(choose_central(unit([1, 0], [-1, 0]), 2)) == [0, 1]
+        assert sorted(choose_by_centroid(unit([1, 0], [-1, 0]), 2)) == [0, 1]
 
     def test_takes_nothing_from_nothing(self):
-        assert choose_central(np.empty((0, 3), np.float32), 2) == []
+        assert choose_by_centroid(np.empty((0, 3), np.float32), 2) == []

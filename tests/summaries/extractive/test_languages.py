@@ -1,6 +1,11 @@
 import pytest
 
-from summaries.extractive.languages import LANGUAGES, guess_language, is_unspaced, stop_words
+from summaries.extractive.languages import (
+    STOP_WORD_LANGUAGES,
+    guess_language,
+    is_in_unspaced_script,
+    load_stop_words,
+)
 from tests.summaries.extractive.texts import CHINESE, ENGLISH, GERMAN, JAPANESE, RUSSIAN, THAI
 
 
@@ -18,19 +23,19 @@ class TestGuessLanguage:
 
 
 class TestLanguages:
-    @pytest.mark.parametrize("language", LANGUAGES)
+    @pytest.mark.parametrize("language", STOP_WORD_LANGUAGES)
     def test_have_stop_words_that_can_be_read(self, language, capsys):
-        stop_words.cache_clear()
+        load_stop_words.cache_clear()
 
-        assert len(stop_words(language)) > 30
+        assert len(load_stop_words(language)) > 30
         assert capsys.readouterr().out == ""
 
 
 class TestIsUnspaced:
     @pytest.mark.parametrize("text", [CHINESE, JAPANESE, THAI])
     def test_holds_for_scripts_without_word_gaps(self, text):
-        assert is_unspaced(text)
+        assert is_in_unspaced_script(text)
 
     @pytest.mark.parametrize("text", [ENGLISH, RUSSIAN, "", "Squats, in Chinese 深蹲"])
     def test_does_not_hold_for_others(self, text):
-        assert not is_unspaced(text)
+        assert not is_in_unspaced_script(text)

@@ -2,44 +2,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from summaries.extractive import name_line
+from summaries.extractive import summarise_in_one_line
 from tests.summaries.extractive.texts import ENDLESS, ENGLISH, EVERY_TEXT
 
 
 class TestNameLine:
     def test_is_the_first_sentence(self):
-        line = name_line(ENGLISH, heading="")
+        line = summarise_in_one_line(ENGLISH, heading="")
 
         assert line == "The hip flexors lift the thigh towards the trunk."
 
     def test_is_the_sentence_that_takes_up_the_heading(self):
-        line = name_line(ENGLISH, heading="Knee pain: when it hurts")
+        line = summarise_in_one_line(ENGLISH, heading="Knee pain: when it hurts")
 
         assert line == "Stop when the knee hurts."
 
     def test_passes_over_labels(self):
-        assert name_line("Figure 3\n\nSquats make legs strong.", heading="") == (
+        assert summarise_in_one_line("Figure 3\n\nSquats make legs strong.", heading="") == (
             "Squats make legs strong."
         )
 
     def test_ends_at_a_word_with_an_ellipsis_where_it_was_cut(self):
-        line = name_line(ENDLESS, heading="", limit=60)
+        line = summarise_in_one_line(ENDLESS, heading="", limit=60)
 
         assert line.endswith("…")
         assert ENDLESS.startswith(line[:-1] + " ")
 
     def test_joins_wrapped_lines(self):
-        assert name_line("Squats make\n  legs strong.", heading="") == "Squats make legs strong."
+        assert (
+            summarise_in_one_line("Squats make\n  legs strong.", heading="")
+            == "Squats make legs strong."
+        )
 
     @pytest.mark.parametrize("text", EVERY_TEXT.values(), ids=EVERY_TEXT)
     def test_is_never_empty(self, text):
-        assert name_line(text, heading="")
+        assert summarise_in_one_line(text, heading="")
 
     @given(st.text(), st.text(max_size=20), st.integers(2, 200))
     def test_is_one_line_no_longer_than_the_limit_and_empty_for_blank_text_only(
         self, text, heading, limit
     ):
-        line = name_line(text, heading=heading, limit=limit)
+        line = summarise_in_one_line(text, heading=heading, limit=limit)
 
         assert len(line) <= limit
         assert len(line.splitlines()) <= 1

@@ -1,13 +1,13 @@
 import pytest
 
-from summaries.extractive.sentences import MAX_CHARS, is_fragment, quotable_sentences
+from summaries.extractive.sentences import MAX_SENTENCE_CHARS, find_quotable_sentences, is_fragment
 from tests.summaries.extractive.texts import ENDLESS, EVERY_TEXT, UNBROKEN
 
 
 class TestQuotableSentences:
     @pytest.mark.parametrize("text", EVERY_TEXT.values(), ids=EVERY_TEXT)
     def test_stand_where_they_say(self, text):
-        sentences = quotable_sentences(text)
+        sentences = find_quotable_sentences(text)
 
         assert sentences
         for sentence in sentences:
@@ -16,42 +16,42 @@ class TestQuotableSentences:
     def test_leave_out_headings_labels_and_page_numbers(self):
         text = "# All there is to know of squats\n\nFigure 3\n\nSquats make the legs strong.\n\n12"
 
-        [sentence] = quotable_sentences(text)
+        [sentence] = find_quotable_sentences(text)
 
         assert sentence.text == "Squats make the legs strong."
 
     def test_are_fragments_where_there_is_nothing_else(self):
-        assert [sentence.text for sentence in quotable_sentences("Figure 3")] == ["Figure 3"]
+        assert [sentence.text for sentence in find_quotable_sentences("Figure 3")] == ["Figure 3"]
 
     def test_begin_after_the_marker_of_a_list(self):
         text = "- Bend the knees until they hurt.\n2. Then straighten them again slowly."
 
-        first, second = quotable_sentences(text)
+        first, second = find_quotable_sentences(text)
 
         assert first.text == "Bend the knees until they hurt."
         assert second.text == "Then straighten them again slowly."
 
     def test_are_cut_at_a_word(self):
-        [sentence] = quotable_sentences(ENDLESS)
+        [sentence] = find_quotable_sentences(ENDLESS)
 
-        assert MAX_CHARS / 2 < len(sentence.text) <= MAX_CHARS
+        assert MAX_SENTENCE_CHARS / 2 < len(sentence.text) <= MAX_SENTENCE_CHARS
         assert sentence.text.split()[-1] in ENDLESS.split()
 
     def test_are_cut_anywhere_where_no_spaces_part_words(self):
-        [sentence] = quotable_sentences(UNBROKEN)
+        [sentence] = find_quotable_sentences(UNBROKEN)
 
-        assert len(sentence.text) == MAX_CHARS
+        assert len(sentence.text) == MAX_SENTENCE_CHARS
 
     def test_are_never_cut_inside_a_character_people_see(self):
         family = "👩‍👩‍👧‍👦"
 
-        [sentence] = quotable_sentences("a" + family * 100)
+        [sentence] = find_quotable_sentences("a" + family * 100)
 
         assert sentence.text == "a" + family * (len(sentence.text) // len(family))
 
     @pytest.mark.parametrize("text", ["", " ", "\n\t\n"])
     def test_of_a_blank_text_are_none(self, text):
-        assert quotable_sentences(text) == []
+        assert find_quotable_sentences(text) == []
 
 
 class TestIsFragment:

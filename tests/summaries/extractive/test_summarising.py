@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexing.spec import EmbeddingSpec
-from summaries.extractive import summarise_many, summarise_text
-from summaries.extractive.summarising import MAX_EMBEDDED
+from summaries.extractive import summarise_text, summarise_texts
+from summaries.extractive.summarising import MAX_EMBEDDED_SENTENCES
 from tests.hashing import HashingEmbedder
 from tests.summaries.extractive.texts import (
     CHINESE,
@@ -35,7 +35,7 @@ def embedder():
 class TestSummariseText:
     @given(TEXTS, st.integers(1, 5))
     def test_quotes_in_reading_order_no_more_than_asked_and_nothing_twice(self, text, count):
-        summary = summarise_text(text, sentences=count, embed=HASHING.embed_documents)
+        summary = summarise_text(text, sentence_count=count, embed=HASHING.embed_documents)
 
         assert len(summary) <= count
         assert bool(summary) == bool(text.strip())
@@ -47,20 +47,20 @@ class TestSummariseText:
         aside = "My aunt once bought seventeen umbrellas."
         text = f"{aside} {ENGLISH} {ENGLISH.replace('The hip', 'Strong hip')}"
 
-        summary = summarise_text(text, sentences=3, embed=embedder.embed_documents)
+        summary = summarise_text(text, sentence_count=3, embed=embedder.embed_documents)
 
         assert aside not in [sentence.text for sentence in summary]
         assert any("hip flexors" in sentence.text for sentence in summary)
 
     def test_returns_a_short_text_whole(self, embedder):
-        summary = summarise_text(ENGLISH, sentences=10, embed=embedder.embed_documents)
+        summary = summarise_text(ENGLISH, sentence_count=10, embed=embedder.embed_documents)
 
         assert " ".join(sentence.text for sentence in summary) == ENGLISH
 
     def test_leaves_out_of_a_short_text_what_says_the_same(self, embedder):
         text = "Keep your back straight now. Now keep your back straight! Bend both of the knees."
 
-        summary = summarise_text(text, sentences=5, embed=embedder.embed_documents)
+        summary = summarise_text(text, sentence_count=5, embed=embedder.embed_documents)
 
         assert [sentence.text for sentence in summary] == [
             "Keep your back straight now.",
@@ -68,17 +68,17 @@ class TestSummariseText:
         ]
 
     def test_takes_a_repeated_line_once(self, embedder):
-        [sentence] = summarise_text(REPEATED, sentences=3, embed=embedder.embed_documents)
+        [sentence] = summarise_text(REPEATED, sentence_count=3, embed=embedder.embed_documents)
 
         assert (sentence.start, sentence.end) == (0, len("Keep the back straight while lifting."))
         assert len(embedder.embedded) == 1
 
     @pytest.mark.parametrize("text", [CHINESE, THAI], ids=["chinese", "thai"])
     def test_finds_the_sentences_of_other_scripts(self, text, embedder):
-        assert len(summarise_text(text, sentences=5, embed=embedder.embed_documents)) == 2
+        assert len(summarise_text(text, sentence_count=5, embed=embedder.embed_documents)) == 2
 
     def test_cuts_a_text_without_stops(self, embedder):
-        [sentence] = summarise_text(ENDLESS, sentences=3, embed=embedder.embed_documents)
+        [sentence] = summarise_text(ENDLESS, sentence_count=3, embed=embedder.embed_documents)
 
         assert ENDLESS.startswith(sentence.text)
         assert len(sentence.text) <= 400
@@ -86,22 +86,24 @@ class TestSummariseText:
     def test_looks_at_so_many_sentences_only_spread_over_all_of_a_long_text(self, embedder):
         sentences = [f"Sentence number {n} speaks of topic{n} alone." for n in range(1_000)]
 
-        summarise_text(" ".join(sentences), sentences=3, embed=embedder.embed_documents)
+        summarise_text(" ".join(sentences), sentence_count=3, embed=embedder.embed_documents)
 
-        assert embedder.embedded == sentences[:: 1_000 // MAX_EMBEDDED]
+        assert embedder.embedded == sentences[:: 1_000 // MAX_EMBEDDED_SENTENCES]
 
     @pytest.mark.parametrize("text", ["", "  \n\t "])
     def test_asks_nothing_about_a_blank_text(self, text, embedder):
-        assert summarise_text(text, sentences=3, embed=embedder.embed_documents) == []
+        assert summarise_text(text, sentence_count=3, embed=embedder.embed_documents) == []
         assert embedder.embedded == []
 
 
 class TestSummariseMany:
     @given(st.lists(TEXTS, max_size=4))
     def test_says_of_each_what_it_would_say_of_it_alone(self, texts):
-        together = summarise_many(texts, sentences=2, embed=HASHING.embed_documents)
+        together = summarise_texts(texts, sentence_count=2, embed=HASHING.embed_documents)
 
-        alone = [summarise_text(each, sentences=2, embed=HASHING.embed_documents) for each in texts]
+        alone = [
+            summarise_text(each, sentence_count=2, embed=HASHING.embed_documents) for each in texts
+        ]
         assert together == alone
 
     def test_embeds_everything_at_once(self, embedder):
@@ -111,6 +113,6 @@ class TestSummariseMany:
             calls.append(len(texts))
             return embedder.embed_documents(texts)
 
-        summarise_many([ENGLISH, "", CHINESE], sentences=2, embed=embed)
+        summarise_texts([ENGLISH, "", CHINESE], sentence_count=2, embed=embed)
 
         assert calls == [4 + 2]

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexing.spec import FieldSpec
-from summaries.extractive import match_values
+from summaries.extractive import match_field_values
 
 MUSCLES = FieldSpec(
     type="keyword",
@@ -21,7 +21,7 @@ TOPIC = FieldSpec(type="keyword", values=["anatomy", "rehab_protocol", "assessme
 
 
 def match_muscles(text):
-    return match_values(text, {"muscles": MUSCLES}).get("muscles", [])
+    return match_field_values(text, {"muscles": MUSCLES}).get("muscles", [])
 
 
 class TestMatchValues:
@@ -66,7 +66,9 @@ class TestMatchValues:
     def test_counts_the_longest_though_a_shorter_one_begins_before_it(self):
         field = FieldSpec(type="keyword", values=["acute back", "back pain syndrome"])
 
-        assert match_values("acute back pain syndrome", {"f": field}) == {"f": "back pain syndrome"}
+        assert match_field_values("acute back pain syndrome", {"f": field}) == {
+            "f": "back pain syndrome"
+        }
 
     def test_counts_the_shorter_where_it_stands_alone_as_well(self):
         assert match_muscles("The hip and its hip flexors.") == ["hip", "hip_flexors"]
@@ -74,7 +76,7 @@ class TestMatchValues:
     def test_lets_fields_match_the_same_words(self):
         other = FieldSpec(type="keyword", values=["hip"])
 
-        assert match_values("hip flexors", {"muscles": MUSCLES, "joint": other}) == {
+        assert match_field_values("hip flexors", {"muscles": MUSCLES, "joint": other}) == {
             "muscles": ["hip_flexors"],
             "joint": "hip",
         }
@@ -87,28 +89,30 @@ class TestMatchValues:
     def test_keeps_words_with_combining_marks_whole(self):
         field = FieldSpec(type="keyword", values=["का"])
 
-        assert match_values("काम", {"f": field}) == {}
-        assert match_values("राम का घर", {"f": field}) == {"f": "का"}
+        assert match_field_values("काम", {"f": field}) == {}
+        assert match_field_values("राम का घर", {"f": field}) == {"f": "का"}
 
     def test_does_not_cut_the_ending_of_words_that_are_no_plurals(self):
         field = FieldSpec(type="keyword", many=True, values=["pelvis", "AIDS", "thumbs"])
 
-        assert match_values("First aid for the pelvi of a thumb", {"f": field}) == {"f": ["thumbs"]}
+        assert match_field_values("First aid for the pelvi of a thumb", {"f": field}) == {
+            "f": ["thumbs"]
+        }
 
     def test_takes_for_a_single_field_the_value_named_most_often(self):
         text = "Anatomy first. The assessment and another assessment follow."
 
-        assert match_values(text, {"topic": TOPIC}) == {"topic": "assessment"}
+        assert match_field_values(text, {"topic": TOPIC}) == {"topic": "assessment"}
 
     def test_takes_of_equals_the_first(self):
-        assert match_values("A rehab protocol, then anatomy.", {"topic": TOPIC}) == {
+        assert match_field_values("A rehab protocol, then anatomy.", {"topic": TOPIC}) == {
             "topic": "rehab_protocol"
         }
 
     def test_gives_small_letters_where_the_field_keeps_them(self):
         field = FieldSpec(type="keyword", values=["ACL tear"], lowercase=True)
 
-        assert match_values("An ACL tear.", {"f": field}) == {"f": "acl tear"}
+        assert match_field_values("An ACL tear.", {"f": field}) == {"f": "acl tear"}
 
     def test_leaves_out_fields_without_values_and_without_matches(self):
         fields = {
@@ -117,13 +121,13 @@ class TestMatchValues:
             "topic": TOPIC,
         }
 
-        assert match_values("The year 2020 is free.", fields) == {}
+        assert match_field_values("The year 2020 is free.", fields) == {}
 
     @given(st.text())
     def test_bears_any_text_and_any_declaration(self, text):
         field = FieldSpec(type="keyword", many=True, values=[text, "hip"])
 
-        found = match_values(text, {"f": field}).get("f", [])
+        found = match_field_values(text, {"f": field}).get("f", [])
 
         assert set(found) <= {text, "hip"}
 
@@ -131,4 +135,4 @@ class TestMatchValues:
     def test_finds_any_word_that_is_declared(self, word):
         field = FieldSpec(type="keyword", values=[word])
 
-        assert match_values(f"See: {word}.", {"f": field}) == {"f": word}
+        assert match_field_values(f"See: {word}.", {"f": field}) == {"f": word}

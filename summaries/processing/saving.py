@@ -1,5 +1,5 @@
-"""What the stages write to the database: a document and all that is said about its chunks, in
-one transaction. A worker that woke in between would ask a language model for what is there.
+"""Save a document and the annotations of its chunks to the database in one transaction, so that no
+worker starts in between and calls a language model for annotations that already exist.
 """
 
 from collections import Counter
@@ -17,15 +17,15 @@ from documents.parsing import ParsedPage
 from documents.services import add_artifact, assign_next_revision, replace_pages
 from indexing.kinds.chunk import chunk_id
 from indexing.models import IndexBuild
-from summaries.models import Annotation, Writing
-from summaries.processing.chunks import Place, WrittenChunk
-from summaries.services import ROWS_PER_STATEMENT, annotation_values, hash_inputs
+from summaries.models import Annotation, WrittenText
+from summaries.processing.chunks import AnnotatedChunk, ChunkLocation
+from summaries.services import ROWS_PER_STATEMENT, annotation_field_values, hash_inputs
 from summaries.writers import AnnotationDraft
 
 
 @dataclass(frozen=True, slots=True)
-class TakenDocument:
-    """A file as it was read, and its pages as they are to stand in the index."""
+class DocumentToSave:
+    """The document to save: its pages and what the parser found out about its file."""
 
     pages: Sequence[ParsedPage]
     title: str
@@ -34,19 +34,18 @@ class TakenDocument:
     warnings: list[dict[str, str]]
 
 
-def take_document(
+def save_document(
     build: IndexBuild,
     content: FileContent,
-    document: TakenDocument,
-    cut: Sequence[WrittenChunk],
-    chunks: Sequence[WrittenChunk],
+    document: DocumentToSave,
+    recipe_chunks: Sequence[AnnotatedChunk],
+    annotated_chunks: Sequence[AnnotatedChunk],
     model_name: str,
 ) -> Artifact:
-    """Give the build's index this file, read already, and what is said about its chunks.
+    """Save a parsed file and the annotations of its chunks in the build's index.
 
-    Every chunk that is given becomes a row that no writer touches. So does each of ``cut``, the
-    chunks of the recipe, that is left out, with nothing said about it: else a writer would say
-    something.
+    Every annotated chunk becomes a row by hand, which no writer changes. Chunks of the recipe
+    that were left out become empty rows by hand, so that no writer annotates them.
 
     Raises:
         DiskFull: there is too little room left.
@@ -54,23 +53,25 @@ def take_document(
     with transaction.atomic():
         added, _ = add_artifact(build.index_id, content)
         artifact = Artifact.objects.select_for_update().get(pk=added.pk)
-        _take_pages(artifact, document)
-        artifact.save()  # even unchanged: its receivers wake whoever plans and syncs
+        _save_pages(artifact, document)
+        artifact.save()  # even if unchanged: its receivers enqueue planning and syncing
         sources = list(artifact.sources.select_related("page").order_by("ordinal"))
-        rows = _annotations(build, artifact, sources, cut, chunks, model_name)
+        rows = _make_annotations(
+            build, artifact, sources, recipe_chunks, annotated_chunks, model_name
+        )
         Annotation.objects.filter(build=build, artifact=artifact).delete()
         Annotation.objects.bulk_create(rows, batch_size=ROWS_PER_STATEMENT)
     return artifact
 
 
-def _take_pages(artifact: Artifact, document: TakenDocument) -> None:
-    """Make the artifact parsed, with these pages; what it has already stays."""
+def _save_pages(artifact: Artifact, document: DocumentToSave) -> None:
+    """Set the artifact's pages and mark it parsed, unless it has these pages already."""
     is_parsed = artifact.state == Artifact.State.PARSED
     wanted = [(page.label[:300], page.text) for page in document.pages]
     if is_parsed and list(artifact.pages.values_list("label", "text")) == wanted:
         return
     if is_parsed:
-        assign_next_revision(artifact)  # whoever plans by the pages before gives up
+        assign_next_revision(artifact)  # so that planning from the old pages is abandoned
     replace_pages(artifact, document.pages)
     artifact.media_type = document.media_type
     artifact.encoding = document.encoding
@@ -81,26 +82,29 @@ def _take_pages(artifact: Artifact, document: TakenDocument) -> None:
     artifact.lease_token = artifact.leased_until = None
 
 
-def _annotations(
+def _make_annotations(
     build: IndexBuild,
     artifact: Artifact,
     sources: Sequence[Source],
-    cut: Sequence[WrittenChunk],
-    chunks: Sequence[WrittenChunk],
+    recipe_chunks: Sequence[AnnotatedChunk],
+    annotated_chunks: Sequence[AnnotatedChunk],
     model_name: str,
 ) -> list[Annotation]:
     occurrences: Counter[tuple[str, str]] = Counter()
 
-    def next_id(chunk: WrittenChunk) -> UUID:
+    def next_id(chunk: AnnotatedChunk) -> UUID:
         key = chunk.strategy, hash_text(chunk.text)
         occurrences[key] += 1
         return chunk_id(artifact.pk, *key, occurrences[key])
 
-    # As the recipe counts them; a passage that was cut by hand is counted after its likes.
-    ids: dict[Place, UUID] = {chunk.place: next_id(chunk) for chunk in cut}
-    given = {chunk.place for chunk in chunks}
+    # Ids as the recipe assigns them; chunks cut by hand are numbered after equal ones.
+    ids: dict[ChunkLocation, UUID] = {chunk.location: next_id(chunk) for chunk in recipe_chunks}
+    given_locations = {chunk.location for chunk in annotated_chunks}
     rows = []
-    for chunk in [*chunks, *(chunk for chunk in cut if chunk.place not in given)]:
+    for chunk in [
+        *annotated_chunks,
+        *(chunk for chunk in recipe_chunks if chunk.location not in given_locations),
+    ]:
         source = sources[chunk.source_ordinal]
         input_hash = hash_inputs([source.heading, chunk.text])
         draft = AnnotationDraft(chunk.questions, chunk.summary, chunk.fields, model_name)
@@ -108,7 +112,7 @@ def _annotations(
             Annotation(
                 build=build,
                 artifact=artifact,
-                chunk_id=ids.get(chunk.place) or next_id(chunk),
+                chunk_id=ids.get(chunk.location) or next_id(chunk),
                 page=source.page,
                 source=source,
                 source_hash=hash_text(source.text),
@@ -119,12 +123,12 @@ def _annotations(
                 text=chunk.text,
                 heading=source.heading,
                 input_hash=input_hash,
-                written_hash=input_hash,
+                written_input_hash=input_hash,
                 model_name=model_name,
                 is_by_hand=True,
-                state=Writing.State.WRITTEN,
+                state=WrittenText.State.WRITTEN,
                 written_at=Now(),
-                **annotation_values(draft),
+                **annotation_field_values(draft),
             )
         )
     return rows

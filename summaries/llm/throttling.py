@@ -1,4 +1,4 @@
-"""Turns, tries and how long somebody waits for them."""
+"""Deadline, concurrency limit and retry delays of language model calls."""
 
 import asyncio
 import os
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     import httpx
 
 
-class Patience:
-    """How long somebody still waits; for ever where no seconds are given."""
+class Deadline:
+    """The time a caller is still willing to wait; unlimited if no seconds are given."""
 
     def __init__(self, seconds: float | None) -> None:
         self._ends_at = None if seconds is None else time.monotonic() + seconds
 
-    def left(self) -> float | None:
-        """Seconds, and a moment where there are none: the first call is made in any case."""
+    def remaining_seconds(self) -> float | None:
+        """Seconds left, at least 0.1, so that the first call is always made."""
         return None if self._ends_at is None else max(0.1, self._ends_at - time.monotonic())
 
-    def ends_within(self, seconds: float) -> bool:
+    def expires_within(self, seconds: float) -> bool:
         return self._ends_at is not None and time.monotonic() + seconds >= self._ends_at
 
 
-class Slots:
-    """A semaphore whose waiters, in threads and on event loops, are served in turn."""
+class FairSemaphore:
+    """A first-come, first-served semaphore for threads and event loops."""
 
     def __init__(self) -> None:
         self.reset()
@@ -47,67 +47,69 @@ class Slots:
         self._waiting: deque[Future[None]] = deque()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        turn = self._queue()
+    def hold_slot(self) -> Iterator[None]:
+        waiter = self._add_waiter()
         try:
-            turn.result()
+            waiter.result()
             yield
         finally:
-            self._leave(turn)
+            self._release(waiter)
 
     @asynccontextmanager
-    async def aheld(self) -> AsyncIterator[None]:
-        turn = self._queue()
+    async def ahold_slot(self) -> AsyncIterator[None]:
+        waiter = self._add_waiter()
         try:
-            await asyncio.wrap_future(turn)
+            await asyncio.wrap_future(waiter)
             yield
         finally:
-            self._leave(turn)
+            self._release(waiter)
 
-    def _queue(self) -> "Future[None]":
-        turn: Future[None] = Future()
+    def _add_waiter(self) -> "Future[None]":
+        waiter: Future[None] = Future()
         with self._lock:
-            self._waiting.append(turn)
-            self._serve()
-        return turn
+            self._waiting.append(waiter)
+            self._admit_waiters()
+        return waiter
 
-    def _leave(self, turn: "Future[None]") -> None:
-        if turn.cancel():  # interrupted before its turn came
+    def _release(self, waiter: "Future[None]") -> None:
+        if waiter.cancel():  # interrupted before its turn came
             return
         with self._lock:
             self._taken -= 1
-            self._serve()
+            self._admit_waiters()
 
-    def _serve(self) -> None:
+    def _admit_waiters(self) -> None:
         while self._waiting and self._taken < max(1, settings.STRATA_LLM_CONCURRENCY):
-            turn = self._waiting.popleft()
-            if turn.set_running_or_notify_cancel():
+            waiter = self._waiting.popleft()
+            if waiter.set_running_or_notify_cancel():
                 self._taken += 1
-                turn.set_result(None)
+                waiter.set_result(None)
 
 
-slots = Slots()  # one for all models and all kinds of call
-os.register_at_fork(after_in_child=slots.reset)  # its parent's calls do not end in a child
+call_semaphore = FairSemaphore()  # one for all models and all kinds of call
+os.register_at_fork(
+    after_in_child=call_semaphore.reset
+)  # a child never sees its parent's calls end
 
 
-def make_waits() -> Iterator[float]:
-    """Seconds before each retry: doubling, and spread so that clients do not come back at once."""
+def make_retry_delays() -> Iterator[float]:
+    """Yield the seconds to wait before each retry: exponential back-off with jitter."""
     for retry in range(settings.STRATA_LLM_RETRIES):
         longest = settings.STRATA_LLM_BACKOFF_SECONDS * 2**retry
         spread = random.uniform(0.5, 1)  # noqa: S311 - no secret depends on it
         yield spread * min(longest, settings.STRATA_LLM_MAX_WAIT_SECONDS)
 
 
-def wait_after(error: LanguageModelUnavailable, waits: Iterator[float]) -> float:
-    """Seconds until the next try; raises the error where there is to be none."""
-    wait = next(waits, None)
-    asked = error.retry_after or 0
-    if wait is None or asked > settings.STRATA_LLM_MAX_WAIT_SECONDS:
+def next_retry_delay(error: LanguageModelUnavailable, delays: Iterator[float]) -> float:
+    """Return the seconds until the next retry; raise the error if no retry is left."""
+    delay = next(delays, None)
+    requested_seconds = error.retry_after or 0
+    if delay is None or requested_seconds > settings.STRATA_LLM_MAX_WAIT_SECONDS:
         raise error
-    return max(wait, asked)
+    return max(delay, requested_seconds)
 
 
-def read_retry_after(headers: "httpx.Headers") -> float | None:
+def parse_retry_after(headers: "httpx.Headers") -> float | None:
     """Seconds, from either form that RFC 9110 (10.2.3) allows."""
     value = headers.get("retry-after", "")
     try:

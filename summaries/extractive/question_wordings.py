@@ -1,18 +1,18 @@
-"""How a question is put, by language; adding a language is adding its lines here."""
+"""Question templates by language. To support a language, add its templates here."""
 
 from dataclasses import dataclass
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words_to_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
-    """``where`` names a heading or title and stands for ``{where}`` in the others, if there is
-    one. Whatever fills them takes no article and no ending."""
+class QuestionWording:
+    """Question templates of one language. ``where`` names a heading or title, and replaces
+    ``{where}`` in the other templates. Values are inserted without article or inflection."""
 
-    openers: frozenset[str]  # a sentence that begins so goes into ``confirm`` in small letters
+    openers: frozenset[str]  # first words that ``confirm`` puts in lower case
     conjunction: str
     where: str
     about: str  # {phrases}
@@ -22,9 +22,9 @@ class Wording:
     confirm_any: str  # any other {sentence}
 
 
-WORDINGS = {
-    "en": Wording(
-        openers=_words(
+QUESTION_WORDINGS = {
+    "en": QuestionWording(
+        openers=_split_words_to_set(
             "the a an this that these those it they we he she there in his her its their our most "
             "many some"
         ),
@@ -36,7 +36,7 @@ WORDINGS = {
         confirm="Is it true that {sentence}?",
         confirm_any="{sentence}, is that right?",
     ),
-    "de": Wording(
+    "de": QuestionWording(
         openers=frozenset(),
         conjunction="und",
         where=" in „{topic}“",
@@ -46,7 +46,7 @@ WORDINGS = {
         confirm="",
         confirm_any="{sentence}, stimmt das?",
     ),
-    "fr": Wording(
+    "fr": QuestionWording(
         openers=frozenset(),
         conjunction="et",
         where=" dans « {topic} »",
@@ -56,8 +56,8 @@ WORDINGS = {
         confirm="",
         confirm_any="{sentence}, est-ce vrai ?",
     ),
-    "es": Wording(
-        openers=_words("el la los las un una este esta estos estas se hay en"),
+    "es": QuestionWording(
+        openers=_split_words_to_set("el la los las un una este esta estos estas se hay en"),
         conjunction="y",
         where=" en «{topic}»",
         about="¿Qué se sabe sobre {phrases}{where}?",
@@ -66,8 +66,8 @@ WORDINGS = {
         confirm="¿Es cierto que {sentence}?",
         confirm_any="{sentence}, ¿es cierto?",
     ),
-    "it": Wording(
-        openers=_words("il lo la i gli le un una questo questa questi queste"),
+    "it": QuestionWording(
+        openers=_split_words_to_set("il lo la i gli le un una questo questa questi queste"),
         conjunction="e",
         where=" in «{topic}»",
         about="Che cosa si sa su {phrases}{where}?",
@@ -76,8 +76,8 @@ WORDINGS = {
         confirm="È vero che {sentence}?",
         confirm_any="{sentence}, è vero?",
     ),
-    "pt": Wording(
-        openers=_words("o a os as um uma este esta estes estas"),
+    "pt": QuestionWording(
+        openers=_split_words_to_set("o a os as um uma este esta estes estas"),
         conjunction="e",
         where=" em «{topic}»",
         about="O que se sabe sobre {phrases}{where}?",
@@ -86,7 +86,7 @@ WORDINGS = {
         confirm="É verdade que {sentence}?",
         confirm_any="{sentence}, é verdade?",
     ),
-    "nl": Wording(
+    "nl": QuestionWording(
         openers=frozenset(),
         conjunction="en",
         where=" in ‘{topic}’",
@@ -98,8 +98,8 @@ WORDINGS = {
     ),
 }
 
-# Any other language: its own words and a question mark, no grammar.
-PLAIN = Wording(
+# Any other language: its own phrases and a question mark, no grammar.
+FALLBACK_WORDING = QuestionWording(
     openers=frozenset(),
     conjunction="",
     where=" – {topic}",
@@ -110,7 +110,7 @@ PLAIN = Wording(
     confirm_any="{sentence}?",
 )
 
-# Added to a sentence, these ask whether it is so.
-CONFIRMING_ENDS = {"han": "吗？", "kana": "か？", "thai": "ใช่ไหม", "other": "?"}
+# Appended to a sentence, these turn it into a yes-no question.
+CONFIRMATION_SUFFIXES = {"han": "吗？", "kana": "か？", "thai": "ใช่ไหม", "other": "?"}
 
 QUESTION_MARKS = {"ar": "؟", "fa": "؟", "el": ";"}

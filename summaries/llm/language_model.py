@@ -1,4 +1,4 @@
-"""The model: asked for an answer of a schema, or for text as it comes."""
+"""A language model that returns responses of a given schema, or streams text."""
 
 import asyncio
 import ssl
@@ -25,21 +25,33 @@ if TYPE_CHECKING:
     import openai
     from llama_index.llms.openai_like import OpenAILike
 
-from summaries.llm.schemas import describe_problems, list_problems, response_format
-from summaries.llm.waiting import Patience, make_waits, read_retry_after, slots, wait_after
+from summaries.llm.response_schemas import (
+    list_validation_errors,
+    make_correction_prompt,
+    make_response_format,
+)
+from summaries.llm.throttling import (
+    Deadline,
+    call_semaphore,
+    make_retry_delays,
+    next_retry_delay,
+    parse_retry_after,
+)
 
 T = TypeVar("T", bound=BaseModel)
 
 CONNECT_SECONDS: Final = 10
-REFUSALS: Final = {400, 413, 422}  # of what was sent
-PASSING: Final = {408, 409, 429}  # and all from 500 on: another try may succeed
-NO_KEY: Final = "none"  # sent where no key is set; without any, the client looks for one itself
-CHECK_SETTINGS: Final = "Check STRATA_LLM_BASE_URL, STRATA_LLM_MODEL and STRATA_LLM_API_KEY."
+REFUSED_STATUSES: Final = {400, 413, 422}  # of what was sent
+RETRYABLE_STATUSES: Final = {408, 409, 429}  # and all from 500 on: another try may succeed
+PLACEHOLDER_API_KEY: Final = (
+    "none"  # sent where no key is set; without any, the client looks for one itself
+)
+SETTINGS_FIX: Final = "Check STRATA_LLM_BASE_URL, STRATA_LLM_MODEL and STRATA_LLM_API_KEY."
 
 
 @dataclass(frozen=True, slots=True)
 class Completion(Generic[T]):
-    """A checked answer and what it cost, in what the endpoint counts."""
+    """A validated response, and its cost as the endpoint counts it."""
 
     value: T
     model_name: str  # as it was asked for, whatever the endpoint calls it
@@ -54,7 +66,7 @@ def is_configured() -> bool:
 
 
 def get_language_model(name: str = "") -> "LanguageModel":
-    """The model of this name at the endpoint of the settings; theirs where none is named.
+    """Return the model of this name at the configured endpoint; the configured model by default.
 
     Nothing is sent yet: a wrong address, key or name shows at the first call.
 
@@ -63,7 +75,7 @@ def get_language_model(name: str = "") -> "LanguageModel":
     """
     if not is_configured():
         raise LanguageModelMissing(fix="Set STRATA_LLM_BASE_URL and STRATA_LLM_MODEL.")
-    return _load(
+    return _get_cached_model(
         name or settings.STRATA_LLM_MODEL,
         settings.STRATA_LLM_BASE_URL,
         settings.STRATA_LLM_API_KEY,
@@ -71,15 +83,15 @@ def get_language_model(name: str = "") -> "LanguageModel":
 
 
 @cache
-def _load(name: str, base_url: str, api_key: str) -> "LanguageModel":
+def _get_cached_model(name: str, base_url: str, api_key: str) -> "LanguageModel":
     return LanguageModel(name, base_url, api_key)
 
 
 class LanguageModel:
     """One model at one endpoint. Threads and event loops may share it.
 
-    Each call has a connection of its own: to close that is what tells a server to stop, and
-    nothing stays open that a fork or a second event loop could trip over.
+    Each call has a connection of its own: closing it makes the server stop, and no open
+    connection is shared with a forked process or a second event loop.
 
     All three calls raise the same:
         LanguageModelUnavailable: no answer, an overloaded server, a time-out, after the retries;
@@ -105,50 +117,54 @@ class LanguageModel:
         max_tokens: int = 1024,
         patience_seconds: float | None = None,
     ) -> Completion[T]:
-        """An answer in the form of ``schema``, asked for at temperature 0.
+        """Return a response that matches ``schema``, at temperature 0.
 
-        An answer of another form is shown to the model once, with what is wrong with it. Where
-        somebody waits for it, ``patience_seconds`` is the longest that one call may take, and
-        after that none is begun.
+        An invalid response is sent back to the model once, with its validation errors. If
+        someone is waiting, ``patience_seconds`` limits each call, and no call starts after it.
 
         Raises:
-            InvalidCompletion: wrong twice, or cut off at ``max_tokens``; the same call would
-                end the same way.
+            InvalidCompletion: invalid twice, or truncated at ``max_tokens``; the same call would
+                fail again.
         """
-        spent = _Spent()
-        turns = [("system", system), ("user", user)]
-        patience = Patience(patience_seconds)
-        answer = self._ask(turns, schema, max_tokens, spent, patience)
+        call_cost = _CallCost()
+        messages = [("system", system), ("user", user)]
+        deadline = Deadline(patience_seconds)
+        response = self._complete_turn(messages, schema, max_tokens, call_cost, deadline)
         try:
-            value = schema.model_validate_json(answer)
+            value = schema.model_validate_json(response)
         except ValidationError as error:
-            turns += [("assistant", answer), ("user", describe_problems(error))]
-            answer = self._ask(turns, schema, max_tokens, spent, patience)
+            messages += [("assistant", response), ("user", make_correction_prompt(error))]
+            response = self._complete_turn(messages, schema, max_tokens, call_cost, deadline)
             try:
-                value = schema.model_validate_json(answer)
-            except ValidationError as still:
+                value = schema.model_validate_json(response)
+            except ValidationError as second_error:
                 raise InvalidCompletion(
                     f"The language model's answer is not a {schema.__name__}, asked twice: "
-                    f"{'; '.join(list_problems(still))}",
-                    **asdict(spent),
+                    f"{'; '.join(list_validation_errors(second_error))}",
+                    **asdict(call_cost),
                 ) from None
-        return Completion(value=value, model_name=self.name, **asdict(spent))
+        return Completion(value=value, model_name=self.name, **asdict(call_cost))
 
     def stream(self, system: str, user: str, *, max_tokens: int = 1024) -> Iterator[str]:
-        """The answer's text, piece by piece.
+        """Yield the response text piece by piece.
 
-        The call begins with the first piece and ends with the last, or when the iterator is
-        closed: that closes the connection, so the server stops writing. A failure is tried
-        again only while no piece has come.
+        Closing the iterator closes the connection, so the server stops generating. A failed
+        call is retried only if no piece has arrived.
         """
-        turns = [("system", system), ("user", user)]
+        messages = [("system", system), ("user", user)]
         _import_clients()
-        waits, spent = make_waits(), _Spent()
+        waits, spent = make_retry_delays(), _CallCost()
         while True:
             has_begun = False
             try:
-                with slots.held(), self._calling(spent), self._connection() as model:
-                    for chunk in model.stream_chat(_messages(turns), max_tokens=max_tokens):
+                with (
+                    call_semaphore.hold_slot(),
+                    self._count_and_translate_errors(spent),
+                    self._open_client() as model,
+                ):
+                    for chunk in model.stream_chat(
+                        _to_chat_messages(messages), max_tokens=max_tokens
+                    ):
                         has_begun = True
                         if chunk.delta:
                             yield chunk.delta
@@ -158,29 +174,29 @@ class LanguageModel:
             except LanguageModelUnavailable as error:
                 if has_begun:
                     raise
-                wait = wait_after(error, waits)
+                wait = next_retry_delay(error, waits)
             time.sleep(wait)
 
     async def astream(
         self, system: str, user: str, *, max_tokens: int = 1024
     ) -> AsyncIterator[str]:
-        """``stream`` for an event loop, which it never blocks.
+        """Like ``stream``, without blocking the event loop.
 
-        Cancelled while it waits for a piece, it closes the connection itself. Where the caller
-        may be cancelled between two pieces, it has to close the iterator:
+        If cancelled while waiting for a piece, it closes the connection itself. A caller that
+        may be cancelled between two pieces must close the iterator:
         ``async with contextlib.aclosing(model.astream(…)) as pieces``.
         """
-        turns = [("system", system), ("user", user)]
-        waits, spent = make_waits(), _Spent()
+        messages = [("system", system), ("user", user)]
+        waits, spent = make_retry_delays(), _CallCost()
         await asyncio.to_thread(_import_clients)
         while True:
             has_begun = False
             try:
-                async with slots.aheld():
-                    with self._calling(spent):
-                        async with self._aconnection() as model:
+                async with call_semaphore.ahold_slot():
+                    with self._count_and_translate_errors(spent):
+                        async with self._aopen_client() as model:
                             chunks = await model.astream_chat(
-                                _messages(turns), max_tokens=max_tokens
+                                _to_chat_messages(messages), max_tokens=max_tokens
                             )
                             async for chunk in chunks:
                                 has_begun = True
@@ -192,157 +208,162 @@ class LanguageModel:
             except LanguageModelUnavailable as error:
                 if has_begun:
                     raise
-                wait = wait_after(error, waits)
+                wait = next_retry_delay(error, waits)
             await asyncio.sleep(wait)
 
-    def _ask(
+    def _complete_turn(
         self,
-        turns: list[tuple[str, str]],
+        messages: list[tuple[str, str]],
         schema: type[T],
         max_tokens: int,
-        spent: "_Spent",
-        patience: "Patience",
+        call_cost: "_CallCost",
+        deadline: "Deadline",
     ) -> str:
-        """The model's next turn, a whole one; tried again as the settings say."""
+        """Return one complete response text, with the retries that the settings allow."""
         _import_clients()
-        waits = make_waits()
+        waits = make_retry_delays()
         while True:
             try:
-                connection = self._connection(patience.left())
-                with slots.held(), self._calling(spent), connection as model:
+                connection = self._open_client(deadline.remaining_seconds())
+                with (
+                    call_semaphore.hold_slot(),
+                    self._count_and_translate_errors(call_cost),
+                    connection as model,
+                ):
                     answer = model.chat(
-                        _messages(turns),
+                        _to_chat_messages(messages),
                         max_tokens=max_tokens,
-                        response_format=response_format(schema),
+                        response_format=make_response_format(schema),
                     )
                     raw: Any = answer.raw
                     usage, [choice, *_] = raw.usage, raw.choices
                 break
             except LanguageModelUnavailable as error:
-                wait = wait_after(error, waits)
-                if patience.ends_within(wait):
+                wait = next_retry_delay(error, waits)
+                if deadline.expires_within(wait):
                     raise
             time.sleep(wait)
         if usage is not None:
-            spent.prompt_tokens += usage.prompt_tokens or 0
-            spent.completion_tokens += usage.completion_tokens or 0
+            call_cost.prompt_tokens += usage.prompt_tokens or 0
+            call_cost.completion_tokens += usage.completion_tokens or 0
         if choice.finish_reason == "length":
             raise InvalidCompletion(
                 f"The language model's answer was cut off at {max_tokens} tokens.",
-                **asdict(spent),
+                **asdict(call_cost),
             )
         if choice.finish_reason == "content_filter" or getattr(choice.message, "refusal", None):
             raise LanguageModelRefused(
-                "The language model declines to answer about this text.", **asdict(spent)
+                "The language model declines to answer about this text.", **asdict(call_cost)
             )
         return choice.message.content or ""
 
     @contextmanager
-    def _calling(self, spent: "_Spent") -> Iterator[None]:
-        """Counts the call, and turns what the libraries raise meanwhile into our conditions.
+    def _count_and_translate_errors(self, call_cost: "_CallCost") -> Iterator[None]:
+        """Count the call, and translate the libraries' exceptions into ours.
 
-        Without the cause: what the libraries say may quote the key.
+        The cause is left out, because the libraries' messages may contain the API key.
         """
         import httpx
         import openai
 
         unsendable = (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL)
-        cannot_be_sent = LanguageModelMisconfigured(
-            "The language model's address or key cannot be sent.", fix=CHECK_SETTINGS
+        misconfigured = LanguageModelMisconfigured(
+            "The language model's address or key cannot be sent.", fix=SETTINGS_FIX
         )
-        spent.call_count += 1
+        call_cost.call_count += 1
         try:
             yield
         except openai.APIStatusError as error:
-            raise self._condition(error, spent) from None
+            raise self._translate_status_error(error, call_cost) from None
         except (openai.APITimeoutError, httpx.TimeoutException):
             seconds = settings.STRATA_LLM_TIMEOUT_SECONDS
             raise LanguageModelUnavailable(
-                f"The language model did not answer within {seconds:g} s.", **asdict(spent)
+                f"The language model did not answer within {seconds:g} s.", **asdict(call_cost)
             ) from None
         except (openai.APIError, httpx.HTTPError, httpx.InvalidURL) as error:
             cause = error.__cause__ or error
             if isinstance(cause, unsendable):  # and it may quote the key in other characters
-                raise cannot_be_sent from None
+                raise misconfigured from None
             raise LanguageModelUnavailable(
-                f"The language model did not answer: {self._redact(str(cause))}", **asdict(spent)
+                f"The language model did not answer: {self._redact(str(cause))}",
+                **asdict(call_cost),
             ) from None
         except UnicodeEncodeError as error:
             if error.encoding == "ascii":  # a header; the body is UTF-8
-                raise cannot_be_sent from None
+                raise misconfigured from None
             raise LanguageModelRefused(
-                "The text holds half a character, which cannot be sent.", **asdict(spent)
+                "The text holds half a character, which cannot be sent.", **asdict(call_cost)
             ) from None
         except (AttributeError, LookupError, TypeError, ValueError):
             # A body that is not what the protocol says: a proxy's page, half an answer.
             raise LanguageModelUnavailable(
-                "The language model's answer is no answer.", **asdict(spent)
+                "The language model returned a malformed response.", **asdict(call_cost)
             ) from None
 
-    def _condition(
-        self, error: "openai.APIStatusError", spent: "_Spent"
+    def _translate_status_error(
+        self, error: "openai.APIStatusError", call_cost: "_CallCost"
     ) -> LanguageModelUnavailable | LanguageModelRefused | LanguageModelMisconfigured:
         status = error.status_code
         body = error.body
         reason = body.get("message") if isinstance(body, dict) else body
-        said = self._redact(" ".join(str(reason or "nothing else").split()))
-        detail = f"The language model's endpoint answered {status}: {said}"
-        if status in PASSING or status >= 500:
-            passing = LanguageModelUnavailable(detail, **asdict(spent))
-            passing.retry_after = read_retry_after(error.response.headers)
-            return passing
-        if status in REFUSALS:
-            return LanguageModelRefused(detail, **asdict(spent))
-        return LanguageModelMisconfigured(detail, fix=CHECK_SETTINGS, **asdict(spent))
+        redacted_reason = self._redact(" ".join(str(reason or "nothing else").split()))
+        detail = f"The language model's endpoint answered {status}: {redacted_reason}"
+        if status in RETRYABLE_STATUSES or status >= 500:
+            unavailable = LanguageModelUnavailable(detail, **asdict(call_cost))
+            unavailable.retry_after = parse_retry_after(error.response.headers)
+            return unavailable
+        if status in REFUSED_STATUSES:
+            return LanguageModelRefused(detail, **asdict(call_cost))
+        return LanguageModelMisconfigured(detail, fix=SETTINGS_FIX, **asdict(call_cost))
 
     def _redact(self, text: str) -> str:
-        """The beginning, which is where such servers say why, and never the key."""
+        """Truncate a server's message, and remove the API key from it."""
         return (text.replace(self._api_key, "…") if self._api_key else text)[:300]
 
     @contextmanager
-    def _connection(self, seconds: float | None = None) -> Iterator["OpenAILike"]:
+    def _open_client(self, seconds: float | None = None) -> Iterator["OpenAILike"]:
         import httpx
         import openai
 
-        transport = httpx.Client(verify=_tls())
+        transport = httpx.Client(verify=_get_ssl_context())
         with openai.OpenAI(http_client=transport, **self._client_options(seconds)) as client:
-            yield self._llama_index(openai_client=client)
+            yield self._make_llm(openai_client=client)
 
     @asynccontextmanager
-    async def _aconnection(self) -> AsyncIterator["OpenAILike"]:
+    async def _aopen_client(self) -> AsyncIterator["OpenAILike"]:
         import httpx
         import openai
 
-        transport = httpx.AsyncClient(verify=_tls())
+        transport = httpx.AsyncClient(verify=_get_ssl_context())
         async with openai.AsyncOpenAI(http_client=transport, **self._client_options()) as client:
-            yield self._llama_index(async_openai_client=client)
+            yield self._make_llm(async_openai_client=client)
 
-    def _client_options(self, most: float | None = None) -> dict[str, Any]:
+    def _client_options(self, max_seconds: float | None = None) -> dict[str, Any]:
         import httpx
 
         seconds = settings.STRATA_LLM_TIMEOUT_SECONDS
-        seconds = seconds if most is None else min(seconds, most)
+        seconds = seconds if max_seconds is None else min(seconds, max_seconds)
         return {
-            "api_key": self._api_key or NO_KEY,
+            "api_key": self._api_key or PLACEHOLDER_API_KEY,
             "base_url": self._base_url,
             "timeout": httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
             "max_retries": 0,  # ours are the only ones
         }
 
-    def _llama_index(self, **client: Any) -> "OpenAILike":
+    def _make_llm(self, **client: Any) -> "OpenAILike":
         from llama_index.llms.openai_like import OpenAILike
 
         try:
             return OpenAILike(
                 model=self.name,
                 api_base=self._base_url,
-                api_key=self._api_key or NO_KEY,
+                api_key=self._api_key or PLACEHOLDER_API_KEY,
                 is_chat_model=True,
                 temperature=0,
                 max_retries=0,  # ours are the only ones
                 **client,
             )
-        except ValueError:  # a name it knows to lack chat completions
+        except ValueError:  # LlamaIndex knows that this model has no chat completions
             raise LanguageModelMisconfigured(
                 f"The model {self.name} does not answer chat completions.",
                 fix="Name another in STRATA_LLM_MODEL.",
@@ -350,8 +371,8 @@ class LanguageModel:
 
 
 @dataclass(slots=True)
-class _Spent:
-    """What one call of ours has cost so far."""
+class _CallCost:
+    """The cost so far of one completion, over all of its HTTP calls."""
 
     call_count: int = 0
     prompt_tokens: int = 0
@@ -359,22 +380,22 @@ class _Spent:
 
 
 @cache
-def _tls() -> ssl.SSLContext:
-    """Reading the certificates takes longer than all else that a call prepares."""
+def _get_ssl_context() -> ssl.SSLContext:
+    """Make the SSL context once: reading the certificates is slow."""
     import httpx
 
     return httpx.create_ssl_context()
 
 
 def _import_clients() -> None:
-    """What takes seconds the first time, for callers that may not wait where they are."""
+    """Import the client libraries, which takes seconds the first time, before a slot is held."""
     with importing:
         import llama_index.llms.openai_like  # noqa: F401
 
-    _tls()
+    _get_ssl_context()
 
 
-def _messages(turns: list[tuple[str, str]]) -> list[Any]:
+def _to_chat_messages(messages: list[tuple[str, str]]) -> list[Any]:
     from llama_index.core.base.llms.types import ChatMessage
 
-    return [ChatMessage(role=role, content=content) for role, content in turns]
+    return [ChatMessage(role=role, content=content) for role, content in messages]
