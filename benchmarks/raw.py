@@ -18,7 +18,7 @@ UPSERT = 500
 
 def cut(texts: Sequence[Text]) -> list[str]:
     """The texts the service embeds for these documents under the plain recipe."""
-    from documents.sources import split_into_sources
+    from documents.source_splitting import split_into_sources
     from indexing.chunking import cut_chunks, embedded_text
     from indexing.embedding import get_embedder
     from indexing.spec import IndexSpec

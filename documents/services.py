@@ -27,7 +27,7 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, PendingRevision, Source
 from documents.originals import FileContent, link_original, require_free_disk
 from documents.parsing import ParsedPage, parse_file
-from documents.sources import split_into_sources
+from documents.source_splitting import split_into_sources
 
 logger = logging.getLogger(__name__)
 

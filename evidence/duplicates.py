@@ -14,7 +14,7 @@ import numpy as np
 
 from documents.models import Artifact, Page, Source
 from documents.services import TextContent
-from documents.sources import split_into_sources
+from documents.source_splitting import split_into_sources
 from evidence.models import RecentEvidence, Vectors
 from indexing import embedding
 from indexing.chunking import embedded_text

@@ -2,7 +2,7 @@
 
 Call ``parse_file``. Files may be hostile, so readers (one module a format) run in child
 processes under limits and never in the caller's. Nothing here knows a database; cutting
-pages into sources is ``documents.sources``.
+pages into sources is ``documents.source_splitting``.
 """
 
 from core.text import clean_text, is_text

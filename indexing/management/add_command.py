@@ -11,7 +11,7 @@ from django.db.models import Q
 from core.local_workers import local_workers
 from core.progress_bars import progress_bar
 from core.running_server import RunningServer, find_server
-from documents.importing import AddResult
+from documents.connectors.local_files import AddResult
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from indexing.management.prepared import PreparedCommand

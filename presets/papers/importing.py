@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from core.exceptions import InvalidInput
-from documents.importing import AddResult
+from documents.connectors.local_files import AddResult
 from documents.models import Artifact
 from documents.services import AddOutcome, add_artifact, find_by_external_ids
 from presets.papers.anthology import Paper

@@ -14,7 +14,7 @@ from core.text import clean_text, hash_text
 from documents.models import Artifact, Page, Source
 from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file
-from documents.sources import split_into_sources
+from documents.source_splitting import split_into_sources
 from indexing.exceptions import InvalidSpec
 from indexing.kinds.chunk import draft_chunks
 from indexing.models import Index, IndexBuild, Node

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from core.running_server import find_server
-from documents.importing import add_file, iter_files
+from documents.connectors.local_files import add_file, iter_files
 from documents.services import TextContent, add_artifact
 from indexing.management.prepared import PreparedCommand
 from indexing.models import Index

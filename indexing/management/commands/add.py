@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from documents.importing import add_file, iter_files
+from documents.connectors.local_files import add_file, iter_files
 from indexing.management.add_command import AddDocumentsCommand
 
 

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from documents.exceptions import Unparsable
 from documents.parsing import parse_file
-from documents.sources import split_into_sources
+from documents.source_splitting import split_into_sources
 from tests.documents.parsing.conftest import LIMITS
 
 FOLDER = Path(settings.BASE_DIR).parent / "shared" / "data" / "docs"

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from documents.sources import MAX_CHARS, MAX_WORDS, MIN_WORDS, count_words, split_into_sources
+from documents.source_splitting import (
+    MAX_CHARS,
+    MAX_WORDS,
+    MIN_WORDS,
+    count_words,
+    split_into_sources,
+)
 
 FRAGMENTS = st.sampled_from(
     [
