@@ -1,4 +1,4 @@
-"""Add local files, folders, JSON Lines and papers to an index."""
+"""Add local files, folders and JSON Lines to an index."""
 
 import json
 import os
