@@ -10,14 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.raw import raw_query
+from benchmarks.raw import build_raw_query
 
 if TYPE_CHECKING:
     from tests.serving import Service
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
-BLOCK = 20  # queries
+QUERIES_PER_BLOCK = 20  # queries
 PAUSE_SECONDS = 0.1
 PAGE_CHARS = 2_300  # five chunks
 QUERIES = [
@@ -80,9 +80,9 @@ def main() -> None:
 
             measure_asking(arguments.asked, arguments.queries)
         if arguments.only in (None, "switch"):
-            from benchmarks.switching import measure_switch
+            from benchmarks.switching import measure_model_switch
 
-            measure_switch(arguments.documents, QUERIES)
+            measure_model_switch(arguments.documents, QUERIES)
         if arguments.only in (None, "verify"):
             from benchmarks.verifying import measure_verify
 
@@ -92,9 +92,9 @@ def main() -> None:
 
             measure_evidence(arguments.findings)
         if arguments.only in (None, "survey"):
-            from benchmarks.emergent_pairs import measure_survey
+            from benchmarks.emergent_pairs import measure_emergent_pairs
 
-            measure_survey(arguments.concepts)
+            measure_emergent_pairs(arguments.concepts)
         if arguments.only in (None, "quality"):
             from benchmarks.quality import measure_quality
 
@@ -104,18 +104,18 @@ def main() -> None:
 def measure_indexing(count: int, rounds: int) -> None:
     """From the first byte sent to every artifact ready, against the raw loop on the same chunks."""
     from benchmarks import raw
-    from benchmarks.service import add, load_texts, measured_service, wait_until_ready
+    from benchmarks.service import add_texts, load_texts, measured_service, wait_until_ready
 
     texts = load_texts(count)
-    chunks = raw.cut(texts)
-    raw.index(chunks[:200])  # warm
+    chunks = raw.chunk_texts(texts)
+    raw.time_raw_indexing(chunks[:200])  # warm
     ours, theirs = [], []
     for _ in range(rounds):
-        theirs.append(raw.index(chunks))
+        theirs.append(raw.time_raw_indexing(chunks))
         with measured_service() as service:
             service.add("plain", text="Once.", external_id="warm")  # loads the model
             started = time.perf_counter()
-            add(service, texts)
+            add_texts(service, texts)
             wait_until_ready(service, count + 1)
             ours.append(time.perf_counter() - started)
     ratio = statistics.median(t / o for t, o in zip(theirs, ours, strict=True))
@@ -127,26 +127,28 @@ def measure_indexing(count: int, rounds: int) -> None:
 
 def measure_search(chunk_count: int, query_count: int) -> None:
     """Hybrid search over HTTP against embedding and querying a copy of the same shard."""
-    from benchmarks.service import add, load_texts, measured_service, wait_until_ready
+    from benchmarks.service import add_texts, load_texts, measured_service, wait_until_ready
     from indexing.stores.embedded import EmbeddedStore
 
     texts = load_texts(chunk_count // 3)
     with measured_service() as service, tempfile.TemporaryDirectory() as folder:
         added = 0
-        while added < len(texts) and _node_count(service, "plain") < chunk_count:
+        while added < len(texts) and _count_synced_nodes(service, "plain") < chunk_count:
             part = texts[added : added + 400]
-            add(service, part)
+            add_texts(service, part)
             added += len(part)
             wait_until_ready(service, added)
-        count = _node_count(service, "plain")
+        count = _count_synced_nodes(service, "plain")
         copy = Path(folder) / "vectors"
         shutil.copytree(service.data_dir / "vectors", copy)
         store = EmbeddedStore(copy)
 
         def raw(query: str) -> None:
-            store.search("plain.page_embeddings.1", raw_query(query, limit=10))
+            store.search("plain.page_embeddings.1", build_raw_query(query, limit=10))
 
-        times = alternate(service, raw, "pages", {"index": "plain", "limit": 10}, query_count)
+        times = measure_alternately(
+            service, raw, "pages", {"index": "plain", "limit": 10}, query_count
+        )
         store.close()
     print(f"hybrid search, {count} chunks, p50 of {query_count}:")
     print_p50(times, "raw embed + raw query")
@@ -157,7 +159,7 @@ def measure_hierarchical(page_count: int, query_count: int) -> None:
 
     The service writes the summaries itself, by rules: no language model is asked.
     """
-    from benchmarks.service import add, load_pages, measured_service, wait_until_ready
+    from benchmarks.service import add_texts, load_pages, measured_service, wait_until_ready
     from indexing.stores.embedded import EmbeddedStore
 
     with tempfile.TemporaryDirectory() as folder:
@@ -167,9 +169,9 @@ def measure_hierarchical(page_count: int, query_count: int) -> None:
         pages = load_pages(page_count, PAGE_CHARS)
         with measured_service(STRATA_SPECS_DIR=str(specs)) as service:
             for start in range(0, len(pages), 400):
-                add(service, pages[start : start + 400], "deck")
+                add_texts(service, pages[start : start + 400], "deck")
             wait_until_ready(service, len(pages), "deck")
-            count = _node_count(service, "deck")
+            count = _count_synced_nodes(service, "deck")
             copy = Path(folder) / "vectors"
             shutil.copytree(service.data_dir / "vectors", copy)
             store = EmbeddedStore(copy)
@@ -177,18 +179,20 @@ def measure_hierarchical(page_count: int, query_count: int) -> None:
             held = [store.count(name) for name in collections]
 
             def raw(query: str) -> None:
-                asked = raw_query(query, limit=50)
+                asked = build_raw_query(query, limit=50)
                 for name in collections:
                     store.search(name, asked)
 
-            times = alternate(service, raw, "hierarchical", {"index": "deck"}, query_count)
+            times = measure_alternately(
+                service, raw, "hierarchical", {"index": "deck"}, query_count
+            )
             store.close()
     assert sum(held) == count
     print(f"hierarchical search, {held[1]} chunks, {held[0]} summaries, p50 of {query_count}:")
     print_p50(times, "raw embed + 2 queries")
 
 
-def alternate(
+def measure_alternately(
     service: "Service",
     raw: Callable[[str], None],
     kind: str,
@@ -212,10 +216,10 @@ def alternate(
         connection.get("/health/live")
 
     times: dict[str, list[float]] = {"raw": [], "search": [], "bare": []}
-    for block in range(-1, query_count // BLOCK):
+    for block in range(-1, query_count // QUERIES_PER_BLOCK):
         for name, ask in (("raw", raw), ("search", search), ("bare", request_nothing)):
             time.sleep(PAUSE_SECONDS)
-            for n in range(BLOCK):
+            for n in range(QUERIES_PER_BLOCK):
                 query = f"{QUERIES[n % len(QUERIES)]} {block}"
                 started = time.perf_counter()
                 ask(query)
@@ -225,14 +229,14 @@ def alternate(
     return times
 
 
-def print_p50(times: dict[str, list[float]], floor: str) -> None:
+def print_p50(times: dict[str, list[float]], baseline: str) -> None:
     p50_raw, p50_ours, p50_bare = (statistics.median(each) * 1e3 for each in times.values())
-    print(f"  {floor} {p50_raw:7.2f} ms")
+    print(f"  {baseline} {p50_raw:7.2f} ms")
     print(f"  search over HTTP      {p50_ours:7.2f} ms   (a bare request: {p50_bare:.2f} ms)")
     print(f"  on top: {p50_ours - p50_raw:.2f} ms; ratio {p50_ours / p50_raw:.2f}")
 
 
-def _node_count(service: "Service", index: str) -> int:
+def _count_synced_nodes(service: "Service", index: str) -> int:
     return int(service.api.get(f"indexes/{index}/").json()["nodes"]["synced"])
 
 

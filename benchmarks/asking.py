@@ -1,4 +1,4 @@
-"""How soon the first event of an answer comes, against embedding and querying alone."""
+"""Measure the time to the first event of an answer, against embedding and querying alone."""
 
 import gzip
 import http.client
@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.service import Text, add, load_texts, measured_service, wait_until_ready
+from benchmarks.service import SampleText, add_texts, load_texts, measured_service, wait_until_ready
 from tests.serving import KEY, ROOT
 
 ABSTRACTS = ROOT.parent / "shared" / "data" / "acl" / "acl_abstracts_10k.jsonl.gz"
 PIPELINES = {"plain": "plain", "papers": "papers"}  # index -> the pipeline that its spec names
 PAUSE_SECONDS = 0.1
-BLOCK = 10  # questions
+QUESTIONS_PER_BLOCK = 10  # questions
 QUESTIONS = [
     "How is machine translation evaluated without references?",
     "parsing morphologically rich languages",
@@ -28,70 +28,70 @@ QUESTIONS = [
 
 
 def measure_asking(count: int, questions: int) -> None:
-    """The same documents under the plainest pipeline and under that of papers."""
+    """Measure the same documents under the plain pipeline and under that of papers."""
     for index, pipeline in PIPELINES.items():
-        _measure(index, pipeline, load_abstracts(count), questions)
+        _measure_index(index, pipeline, load_abstracts(count), questions)
 
 
-def load_abstracts(count: int) -> list[Text]:
+def load_abstracts(count: int) -> list[SampleText]:
     """``count`` abstracts where the shared data is at hand, else any texts."""
     if not ABSTRACTS.exists():
         return load_texts(count)
     with gzip.open(ABSTRACTS, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in itertools.islice(lines, count)]
-    return [Text(row["id"], row["title"], row["abstract"]) for row in rows]
+    return [SampleText(row["id"], row["title"], row["abstract"]) for row in rows]
 
 
-def _measure(index: str, pipeline: str, texts: Sequence[Text], questions: int) -> None:
-    from benchmarks.raw import raw_query
+def _measure_index(index: str, pipeline: str, texts: Sequence[SampleText], questions: int) -> None:
+    from benchmarks.raw import build_raw_query
     from indexing.stores.embedded import EmbeddedStore
 
     with measured_service() as service, tempfile.TemporaryDirectory() as folder:
         for start in range(0, len(texts), 1_000):
-            add(service, texts[start : start + 1_000], index)
+            add_texts(service, texts[start : start + 1_000], index)
         wait_until_ready(service, len(texts), index)
         shutil.copytree(service.data_dir / "vectors", Path(folder) / "vectors")
         store = EmbeddedStore(Path(folder) / "vectors")
 
         def raw(question: str) -> float:
             started = time.perf_counter()
-            store.search(f"{index}.page_embeddings.1", raw_query(question, limit=10))
+            store.search(f"{index}.page_embeddings.1", build_raw_query(question, limit=10))
             return time.perf_counter() - started
 
         def ask(question: str) -> tuple[float, float]:
-            return _ask(service.port, index, question)
+            return _time_answer(service.port, index, question)
 
-        floor, first, whole = _alternate(raw, ask, questions)
+        baseline, first, whole = _measure_alternately(raw, ask, questions)
         store.close()
     print(f"asking {index}, {len(texts)} documents, pipeline {pipeline}, p50 of {questions}:")
-    print(f"  raw embed + raw query {floor * 1e3:7.2f} ms")
+    print(f"  raw embed + raw query {baseline * 1e3:7.2f} ms")
     print(f"  first event           {first * 1e3:7.2f} ms")
     print(f"  whole answer          {whole * 1e3:7.2f} ms   (extractive)")
 
 
-def _alternate(
+def _measure_alternately(
     raw: Callable[[str], float], ask: Callable[[str], tuple[float, float]], count: int
 ) -> tuple[float, float, float]:
     """Medians in seconds, in short blocks by turns, after one block that does not count."""
-    floors: list[float] = []
+    baselines: list[float] = []
     answers: list[tuple[float, float]] = []
-    for block in range(-1, count // BLOCK):
-        asked = [f"{QUESTIONS[n % len(QUESTIONS)]} {n}" for n in range(BLOCK)]
+    for block in range(-1, count // QUESTIONS_PER_BLOCK):
+        asked = [f"{QUESTIONS[n % len(QUESTIONS)]} {n}" for n in range(QUESTIONS_PER_BLOCK)]
         time.sleep(PAUSE_SECONDS)
         of_raw = [raw(question) for question in asked]
         time.sleep(PAUSE_SECONDS)
         of_ours = [ask(question) for question in asked]
         if block >= 0:
-            floors += of_raw
+            baselines += of_raw
             answers += of_ours
     return (
-        statistics.median(floors),
+        statistics.median(baselines),
         statistics.median(first for first, _ in answers),
         statistics.median(whole for _, whole in answers),
     )
 
 
-def _ask(port: int, index: str, question: str) -> tuple[float, float]:
+def _time_answer(port: int, index: str, question: str) -> tuple[float, float]:
     """Seconds until the first event has come whole, and until the last."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}

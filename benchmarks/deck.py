@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SLIDES = 300
-ANSWER = 187  # counted from 0
+SLIDE_COUNT = 300
+ANSWER_SLIDE = 187  # counted from 0
 QUERY = "NadD with compound SACC-111 by TAMU"
 
 TARGETS = ["NadD", "NadE", "NadA", "CoaD", "InhA", "DprE1", "GyrB", "MurA", "LpxC", "FabI"]
@@ -37,15 +37,15 @@ class Slide:
     lines: list[str]
 
 
-def write_slides() -> Iterator[Slide]:
+def generate_slides() -> Iterator[Slide]:
     """The same slides each time; only one names target, compound and laboratory together."""
     chance = random.Random(111)
-    for number in range(SLIDES):
+    for number in range(SLIDE_COUNT):
         target, laboratory = chance.choice(TARGETS), chance.choice(LABORATORIES)
         compound = f"SACC-{chance.randint(100, 199)}"
         method = chance.choice(METHODS)
         findings = chance.sample(FINDINGS, 2)
-        if number == ANSWER:
+        if number == ANSWER_SLIDE:
             target, compound, laboratory = "NadD", "SACC-111", "TAMU"
         elif number % 10 == 3:  # as near to it as can be
             target, laboratory = "NadD", "TAMU"
@@ -63,7 +63,7 @@ def save_deck(path: Path) -> Path:
 
     deck = Presentation()
     layout = deck.slide_layouts[1]  # title and content
-    for slide in write_slides():
+    for slide in generate_slides():
         page = deck.slides.add_slide(layout)
         page.shapes.title.text = slide.title
         page.placeholders[1].text = "\n".join(slide.lines)

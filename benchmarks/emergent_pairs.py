@@ -13,54 +13,54 @@ import uuid
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.resources import run_measured
+from benchmarks.resources import measure_command
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
 INDEX = "knowledge"
-AT_ONCE = 1_000
-GROUP = 4
+CONCEPTS_PER_WRITE = 1_000
+GROUP_SIZE = 4
 SPREAD = 0.3  # of a vector around its group's: their cosine is about 0.92
 
 
-def measure_survey(concept_count: int) -> None:
+def measure_emergent_pairs(concept_count: int) -> None:
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
         environment = {**os.environ, "STRATA_DATA_DIR": folder}
         filling = [sys.executable, "-m", "benchmarks.emergent_pairs", str(concept_count)]
         subprocess.run(filling, env=environment, check=True)
         surveying = [sys.executable, "manage.py", "update_emergent_pairs", "--index", INDEX]
-        used = run_measured(surveying, environment)
+        used = measure_command(surveying, environment)
     print(f"update_emergent_pairs, {concept_count} concepts:")
-    print(f"  exit {used.status}, {used.seconds:.1f} s, CPU {used.cpu_seconds:.1f} s")
+    print(f"  exit {used.exit_status}, {used.seconds:.1f} s, CPU {used.cpu_seconds:.1f} s")
     print(
-        f"  {used.peak_mib:5.0f} MiB at most: {used.own_mib:.0f} its own, "
-        f"{used.mapped_mib:.0f} of files"
+        f"  {used.peak_mib:5.0f} MiB at most: {used.anonymous_mib:.0f} its own, "
+        f"{used.mapped_file_mib:.0f} of files"
     )
 
 
-def fill(count: int) -> None:
+def write_concepts(count: int) -> None:
     from indexing.models import IndexBuild
     from indexing.services import ensure_collection, load_specs
 
     load_specs()
     build = IndexBuild.objects.live().get(index=INDEX)
     ensure_collection(build, "concept")
-    vectors = draw_vectors(count, build.spec.embedding.dimension)
-    for start in range(0, count, AT_ONCE):
-        _write(build.pk, start, vectors[start : start + AT_ONCE])
+    vectors = generate_vectors(count, build.spec.embedding.dimension)
+    for start in range(0, count, CONCEPTS_PER_WRITE):
+        _write_batch(build.pk, start, vectors[start : start + CONCEPTS_PER_WRITE])
 
 
-def draw_vectors(count: int, dimension: int) -> NDArray[np.float32]:
+def generate_vectors(count: int, dimension: int) -> NDArray[np.float32]:
     random = np.random.default_rng(20)
     vectors = random.standard_normal((count, dimension), dtype=np.float32)
-    grouped = count // 2 // GROUP * GROUP
+    grouped = count // 2 // GROUP_SIZE * GROUP_SIZE
     vectors[:grouped] *= SPREAD
-    centres = random.standard_normal((grouped // GROUP, dimension), dtype=np.float32)
-    vectors[:grouped] += np.repeat(centres, GROUP, axis=0)
+    centres = random.standard_normal((grouped // GROUP_SIZE, dimension), dtype=np.float32)
+    vectors[:grouped] += np.repeat(centres, GROUP_SIZE, axis=0)
     return vectors
 
 
-def _write(build_id: int, start: int, vectors: NDArray[np.float32]) -> None:
+def _write_batch(build_id: int, start: int, vectors: NDArray[np.float32]) -> None:
     from django.utils import timezone
 
     from concepts.models import Concept
@@ -118,7 +118,7 @@ def main() -> None:
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
-    fill(int(sys.argv[1]))
+    write_concepts(int(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whether two findings say the same: verdicts, against what the rule knows that made the findings.
+"""Precision and recall of duplicate detection, on generated findings and their rewordings.
 
 Asserts nothing on a clock: the same findings give the same figures on any machine, but for the
 rounding of its arithmetic.
@@ -49,7 +49,11 @@ PEOPLE = {
     "primary school children": "children in primary school",
     "former smokers": "people who have stopped smoking",
 }
-LEADS = ["A randomised trial found that ", "Researchers report that ", "According to a new study, "]
+LEAD_INS = [
+    "A randomised trial found that ",
+    "Researchers report that ",
+    "According to a new study, ",
+]
 
 Finding = tuple[str, str, str, str]  # treatment, effect, outcome, people
 
@@ -65,33 +69,41 @@ def measure_evidence(count: int) -> None:
     ]
     with measured_service() as service:
         started = time.perf_counter()
-        first = add(service, [state(each) for each in findings], "https://first.example")
-        second = add(service, [reword(each, chance) for each in findings], "https://second.example")
+        first = add_findings(
+            service, [phrase_finding(each) for each in findings], "https://first.example"
+        )
+        second = add_findings(
+            service, [reword_finding(each, chance) for each in findings], "https://second.example"
+        )
         took = time.perf_counter() - started
-    held = {verdict["artifact_id"]: n for n, verdict in enumerate(first) if is_added(verdict)}
-    wrongly = sum(not is_added(verdict) for verdict in first)
-    rightly = missed = 0
+    finding_by_artifact = {
+        verdict["artifact_id"]: n for n, verdict in enumerate(first) if is_added(verdict)
+    }
+    false_duplicate_count = sum(not is_added(verdict) for verdict in first)
+    true_duplicate_count = missed = 0
     for n, verdict in enumerate(second):
         if is_added(verdict):
             missed += 1
-        elif held.get(verdict["duplicate_of"]) == n:
-            rightly += 1
+        elif finding_by_artifact.get(verdict["duplicate_of"]) == n:
+            true_duplicate_count += 1
         else:
-            wrongly += 1
+            false_duplicate_count += 1
     print(f"evidence, {len(findings)} findings and as many rewordings, threshold 0.9:")
-    print(f"  precision of duplicate {rightly / max(rightly + wrongly, 1):7.3f}")
-    print(f"  recall of duplicate    {rightly / len(findings):7.3f}   ({missed} kept as new)")
+    precision = true_duplicate_count / max(true_duplicate_count + false_duplicate_count, 1)
+    recall = true_duplicate_count / len(findings)
+    print(f"  precision of duplicate {precision:7.3f}")
+    print(f"  recall of duplicate    {recall:7.3f}   ({missed} kept as new)")
     each = took / (2 * len(findings)) * 1_000
     print(f"  each                   {each:7.1f} ms, in batches of {BATCH}")
 
 
-def state(finding: Finding) -> str:
+def phrase_finding(finding: Finding) -> str:
     treatment, effect, outcome, people = finding
     said = f"{treatment} {effect} {outcome} in {people}."
     return said[0].upper() + said[1:]
 
 
-def reword(finding: Finding, chance: random.Random) -> str:
+def reword_finding(finding: Finding, chance: random.Random) -> str:
     """By two or three of: a lead, the people first, a synonym for the effect or the people."""
     treatment, effect, outcome, people = finding
     ways = set(chance.sample(["lead", "people first", "effect", "people"], chance.choice([2, 3])))
@@ -102,11 +114,11 @@ def reword(finding: Finding, chance: random.Random) -> str:
     said = f"{treatment} {effect} {outcome}"
     said = f"in {people}, {said}" if "people first" in ways else f"{said} in {people}"
     if "lead" in ways:
-        return f"{chance.choice(LEADS)}{said}."
+        return f"{chance.choice(LEAD_INS)}{said}."
     return f"{said[0].upper()}{said[1:]}."
 
 
-def add(service: Service, texts: list[str], site: str) -> list[dict[str, str]]:
+def add_findings(service: Service, texts: list[str], site: str) -> list[dict[str, str]]:
     verdicts: list[dict[str, str]] = []
     items = [{"url": f"{site}/{n}", "content": text} for n, text in enumerate(texts)]
     for begin in range(0, len(items), BATCH):

@@ -1,4 +1,4 @@
-"""Fills an index fast: documents, ledger and points by the service's own code, vectors at random.
+"""Fill an index fast: documents, ledger and points by the service's code, with random vectors.
 
 ``python -m benchmarks.filling NODES`` fills the index ``plain`` of ``STRATA_DATA_DIR``, in a
 process of its own: what it needs of memory must not count as that of whoever is measured.
@@ -23,7 +23,7 @@ VOCABULARY = 20_000  # words
 
 
 class RandomEmbedder:
-    """As good as a model for whoever compares only what is stored beside the vectors."""
+    """Returns random unit vectors, for benchmarks that do not depend on what vectors mean."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -38,8 +38,8 @@ class RandomEmbedder:
         return [len(text.split()) * 4 // 3 + 2 for text in texts]
 
 
-def fill(node_count: int, index: str = "plain") -> int:
-    """Give documents until the index holds ``node_count`` nodes or a few more; how many."""
+def fill_index(node_count: int, index: str = "plain") -> int:
+    """Add documents until the index holds ``node_count`` nodes or more; return how many."""
     from documents.services import TextContent, add_artifact
     from indexing import embedding
     from indexing.models import IndexBuild, Node
@@ -53,7 +53,7 @@ def fill(node_count: int, index: str = "plain") -> int:
     count = number = 0
     while count < node_count:
         number += 1
-        content = TextContent((write_text(words),))
+        content = TextContent((generate_text(words),))
         artifact, _ = add_artifact(index, content, title=f"Document {number}")
         plan_nodes(artifact.pk, build)
         count += Node.objects.filter(build=build, artifact=artifact).count()
@@ -62,17 +62,19 @@ def fill(node_count: int, index: str = "plain") -> int:
     return count
 
 
-def write_text(words: random.Random) -> str:
+def generate_text(random_source: random.Random) -> str:
     """About ``CHUNKS_PER_ARTIFACT`` chunks of words that mean nothing."""
     sentences = [
-        " ".join(f"w{words.randrange(VOCABULARY)}" for _ in range(SENTENCE_WORDS)).capitalize()
+        " ".join(
+            f"w{random_source.randrange(VOCABULARY)}" for _ in range(SENTENCE_WORDS)
+        ).capitalize()
         for _ in range(CHUNKS_PER_ARTIFACT * SENTENCES_PER_CHUNK)
     ]
     return ". ".join(sentences) + "."
 
 
-def _open() -> None:
-    """What the engine takes for an index before anyone has read a point."""
+def _open_collections() -> None:
+    """Open every collection without reading a point, to measure what that alone takes."""
     from indexing.models import IndexBuild
     from indexing.stores import get_store
 
@@ -89,10 +91,10 @@ def main() -> None:
     from indexing.stores import close_store
 
     if sys.argv[1] == "--open":
-        _open()
+        _open_collections()
     else:
         call_command("migrate", verbosity=0)
-        print(fill(int(sys.argv[1])))
+        print(fill_index(int(sys.argv[1])))
     close_store()
 
 

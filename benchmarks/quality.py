@@ -1,4 +1,4 @@
-"""What the ways of searching find, by human judgements: the table behind the defaults.
+"""nDCG@10 of every way of searching on judged collections: the table behind the defaults.
 
 Asserts nothing on a clock: the same data give the same figures on any machine.
 """
@@ -15,43 +15,45 @@ import yaml
 from tests.serving import ROOT
 
 BEIR = ROOT.parent / "shared" / "data" / "beir"
-COLLECTIONS = {  # folder of judged queries -> the recipe its corpus is indexed by
+SPEC_BY_COLLECTION = {  # folder of judged queries -> the recipe its corpus is indexed by
     "scifact": "plain",
     "pubmedqa-pqal": "plain",
     "acl-title2abs-10k": "papers",
 }
-SYSTEMS = ["dense", "sparse", "hybrid", "multi-query", "papers"]
+SEARCH_MODES = ["dense", "sparse", "hybrid", "multi-query", "papers"]
 MEASURE = "nDCG@10"
-MARGIN = 0.005  # hybrid may lie half a point below the better of its two halves
+HYBRID_TOLERANCE = 0.005  # hybrid may lie half a point below the better of its two halves
 
 # Of the preset's pipeline: its wordings and its fusion, while nothing is read out of the question
 # and nothing is refused.
-MULTI_QUERY = ["queries", "retriever", "fusion", "context"]
+MULTI_QUERY_COMPONENTS = ["queries", "retriever", "fusion", "context"]
 
 
 def measure_quality() -> None:
     """Index each collection once, in a folder that is thrown away, and ask it in every way."""
     print(f"{MEASURE}, each collection indexed anew:")
-    print(f"  {'':20}{''.join(f'{name:>13}' for name in SYSTEMS)}")
-    for name, spec in COLLECTIONS.items():
+    print(f"  {'':20}{''.join(f'{name:>13}' for name in SEARCH_MODES)}")
+    for name, spec in SPEC_BY_COLLECTION.items():
         folder = BEIR / name
         if not folder.is_dir():
             print(f"  {name:20} left out: there is no {folder}")
             continue
-        found = evaluate(folder, spec)
-        row = "".join(f"{found[system]:13.4f}" for system in SYSTEMS)
+        found = evaluate_collection(folder, spec)
+        row = "".join(f"{found[system]:13.4f}" for system in SEARCH_MODES)
         best = max(found["dense"], found["sparse"])
-        verdict = "" if found["hybrid"] >= best - MARGIN else "  hybrid lies below its halves"
+        verdict = (
+            "" if found["hybrid"] >= best - HYBRID_TOLERANCE else "  hybrid lies below its halves"
+        )
         print(f"  {name:20}{row}{verdict}", flush=True)
 
 
-def evaluate(folder: Path, spec: str) -> dict[str, float]:
+def evaluate_collection(folder: Path, spec: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="strata-quality-") as pipelines:
-        Path(pipelines, "multi-query.yaml").write_text(_declare_multi_query(), encoding="utf-8")
+        Path(pipelines, "multi-query.yaml").write_text(_build_multi_query_yaml(), encoding="utf-8")
         finished = subprocess.run(
             [
                 sys.executable, "manage.py", "evaluate", str(folder), "--spec", spec,
-                "--modes", ",".join(SYSTEMS), "--measures", MEASURE, "--json",
+                "--modes", ",".join(SEARCH_MODES), "--measures", MEASURE, "--json",
             ],
             cwd=ROOT,
             env=os.environ | {"STRATA_PIPELINES_DIR": pipelines},
@@ -62,12 +64,12 @@ def evaluate(folder: Path, spec: str) -> dict[str, float]:
     return {row["mode"]: row["measures"][MEASURE] for row in json.loads(finished.stdout)}
 
 
-def _declare_multi_query() -> str:
+def _build_multi_query_yaml() -> str:
     preset = yaml.safe_load((ROOT / "retrieval" / "pipelines" / "papers.yaml").read_text("utf-8"))
     links = [
         {"sender": "queries.queries", "receiver": "retriever.queries"},
         {"sender": "retriever.rankings", "receiver": "fusion.rankings"},
         {"sender": "fusion.passages", "receiver": "context.passages"},
     ]
-    components = {name: preset["components"][name] for name in MULTI_QUERY}
+    components = {name: preset["components"][name] for name in MULTI_QUERY_COMPONENTS}
     return yaml.safe_dump({"components": components, "connections": links})

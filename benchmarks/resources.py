@@ -1,4 +1,4 @@
-"""What a command costs: seconds, and the most memory it held, by what it held it for."""
+"""Measure a command: its time, and its peak memory by type."""
 
 import os
 import subprocess
@@ -13,30 +13,32 @@ MIB = 1024  # KiB
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    status: int
+class ResourceUsage:
+    exit_status: int
     seconds: float
     cpu_seconds: float
     peak_mib: float  # resident, files it mapped included
-    own_mib: float  # anonymous memory, as sampled
-    mapped_mib: float  # pages of files, as sampled; the system takes them back when it needs to
+    anonymous_mib: float  # anonymous memory, as sampled
+    mapped_file_mib: (
+        float  # pages of files, as sampled; the system takes them back when it needs to
+    )
 
 
-def run_measured(command: Sequence[str], environment: Mapping[str, str]) -> Usage:
+def measure_command(command: Sequence[str], environment: Mapping[str, str]) -> ResourceUsage:
     started = time.perf_counter()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     peaks: dict[str, int] = {}
-    is_over = threading.Event()
-    sampler = threading.Thread(target=_sample, args=[process.pid, peaks, is_over])
+    has_ended = threading.Event()
+    sampler = threading.Thread(target=_sample_memory, args=[process.pid, peaks, has_ended])
     sampler.start()
     # Its own figures, not those of all children: one that filled the index held more. What a
     # child shares with this process until it starts its program counts for it; that is little.
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
-    is_over.set()
+    has_ended.set()
     sampler.join()
     process.returncode = os.waitstatus_to_exitcode(status)
-    return Usage(
+    return ResourceUsage(
         process.returncode,
         seconds,
         used.ru_utime + used.ru_stime,
@@ -46,8 +48,8 @@ def run_measured(command: Sequence[str], environment: Mapping[str, str]) -> Usag
     )
 
 
-def _sample(pid: int, peaks: dict[str, int], is_over: threading.Event) -> None:
-    while not is_over.wait(SAMPLE_SECONDS):
+def _sample_memory(pid: int, peaks: dict[str, int], has_ended: threading.Event) -> None:
+    while not has_ended.wait(SAMPLE_SECONDS):
         try:
             lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
         except OSError:

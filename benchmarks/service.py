@@ -1,4 +1,4 @@
-"""The service under measurement: a real ``serve`` on loopback, in a folder of its own."""
+"""Start the service to be measured, a real ``serve`` on loopback, and load texts for it."""
 
 import json
 import socket
@@ -13,11 +13,11 @@ from typing import Any
 from tests.serving import KEY, ROOT, Service, serving
 
 POLL_SECONDS = 0.25  # each look costs the service some milliseconds
-RECEIVED_BYTES = 2**18  # at once
+RECEIVE_BUFFER_BYTES = 2**18  # at once
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SampleText:
     id: str
     title: str
     text: str
@@ -36,19 +36,19 @@ class Connection:
         self._headers = f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {KEY}\r\n"
 
     def get(self, path: str) -> bytes:
-        return self._ask(f"GET {path} HTTP/1.1\r\n{self._headers}\r\n".encode())
+        return self._send_request(f"GET {path} HTTP/1.1\r\n{self._headers}\r\n".encode())
 
     def post(self, path: str, parameters: Mapping[str, Any]) -> bytes:
         body = json.dumps(parameters).encode()
         described = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         head = f"POST {path} HTTP/1.1\r\n{self._headers}{described}\r\n"
-        return self._ask(head.encode() + body)
+        return self._send_request(head.encode() + body)
 
     def close(self) -> None:
         self._socket.close()
 
-    def _ask(self, request: bytes) -> bytes:
-        """The body of the answer, which says how long it is.
+    def _send_request(self, request: bytes) -> bytes:
+        """Send the request and return the body of the response.
 
         Raises:
             RuntimeError: the service answered with anything but 200.
@@ -69,7 +69,7 @@ class Connection:
         return b"".join(parts)
 
     def _receive(self) -> bytes:
-        received = self._socket.recv(RECEIVED_BYTES)
+        received = self._socket.recv(RECEIVE_BUFFER_BYTES)
         if not received:
             raise ConnectionError("The service closed the connection.")
         return received
@@ -85,8 +85,8 @@ def measured_service(**environment: str) -> Iterator[Service]:
         yield service
 
 
-def add(service: Service, texts: Sequence[Text], index: str = "plain") -> None:
-    """Give all of them in one request."""
+def add_texts(service: Service, texts: Sequence[SampleText], index: str = "plain") -> None:
+    """Add all texts in one request."""
     lines = b"".join(
         json.dumps({"external_id": t.id, "title": t.title, "text": t.text}).encode() + b"\n"
         for t in texts
@@ -105,14 +105,14 @@ def wait_until_ready(service: Service, count: int, index: str = "plain") -> None
         time.sleep(POLL_SECONDS)
 
 
-def load_texts(count: int) -> list[Text]:
+def load_texts(count: int) -> list[SampleText]:
     """``count`` abstracts of scifact where the shared data is at hand, else paragraphs of the
     running Python's own reference, over and over under different titles."""
     corpus = ROOT.parent / "shared" / "data" / "beir" / "scifact" / "corpus.jsonl"
     if corpus.exists():
         with corpus.open(encoding="utf-8") as lines:
             rows = [json.loads(line) for line, _ in zip(lines, range(count), strict=False)]
-        return [Text(row["_id"], row["title"], row["text"]) for row in rows]
+        return [SampleText(row["_id"], row["title"], row["text"]) for row in rows]
     from pydoc_data.topics import topics
 
     paragraphs = [
@@ -122,22 +122,22 @@ def load_texts(count: int) -> list[Text]:
         if len(paragraph) > 400
     ]
     return [
-        Text(str(n), f"Paragraph {n}", f"{n}. {paragraphs[n % len(paragraphs)]}")
+        SampleText(str(n), f"Paragraph {n}", f"{n}. {paragraphs[n % len(paragraphs)]}")
         for n in range(count)
     ]
 
 
-def load_pages(count: int, chars: int) -> list[Text]:
+def load_pages(count: int, chars: int) -> list[SampleText]:
     """``count`` texts of about so many characters: those of ``load_texts``, one after the other
     and cut between words."""
-    pages: list[Text] = []
-    held, title = "", ""
+    pages: list[SampleText] = []
+    pending_text, title = "", ""
     for text in load_texts(count * chars // 400):
-        held, title = f"{held} {text.text}".strip(), title or text.title
-        while len(held) > chars and len(pages) < count:
-            end = held.rfind(" ", 0, chars)
-            pages.append(Text(str(len(pages)), title, held[:end]))
-            held, title = held[end:].strip(), text.title
+        pending_text, title = f"{pending_text} {text.text}".strip(), title or text.title
+        while len(pending_text) > chars and len(pages) < count:
+            end = pending_text.rfind(" ", 0, chars)
+            pages.append(SampleText(str(len(pages)), title, pending_text[:end]))
+            pending_text, title = pending_text[end:].strip(), text.title
         if len(pages) == count:
             break
     return pages

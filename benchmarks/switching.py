@@ -1,4 +1,4 @@
-"""A model switched under a constant query load, taken back, and what changes cost afterwards.
+"""Switch the embedding model under query load, roll it back, and measure what later edits cost.
 
 Every answer names the build that gave it. It is mixed unless it is, hit for hit and score for
 score, what that build alone answers: a query embedded by one model and asked of the other's
@@ -15,77 +15,77 @@ from typing import Any
 
 import httpx
 
-from benchmarks.service import add, load_texts, measured_service, wait_until_ready
+from benchmarks.service import add_texts, load_texts, measured_service, wait_until_ready
 from tests.serving import KEY, Service
 
 INDEX = "switched"
-ONE_MODEL = "title: Switched\nembedding: {precision: float32}\n"
-ANOTHER = "title: Switched\nembedding: {precision: int8}\n"
+FIRST_SPEC = "title: Switched\nembedding: {precision: float32}\n"
+SECOND_SPEC = "title: Switched\nembedding: {precision: int8}\n"
 LIMIT = 10
 POLL_SECONDS = 0.5
 
-Ranking = tuple[tuple[str, float], ...]
+ScoredIds = tuple[tuple[str, float], ...]
 
 
 @dataclass(slots=True)
-class Load:
-    """Asks one query after the other until it is told to stop, and remembers each answer."""
+class QueryLoad:
+    """Sends one query after the other until it is stopped, and remembers each answer."""
 
     url: str
     queries: list[str]
-    answers: set[tuple[int, str, Ranking]] = field(default_factory=set)
+    answers: set[tuple[int, str, ScoredIds]] = field(default_factory=set)
     counts: Counter[int] = field(default_factory=Counter)  # by build
     failures: list[str] = field(default_factory=list)
-    is_over: threading.Event = field(default_factory=threading.Event)
+    stop_event: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
         headers = {"Authorization": f"Bearer {KEY}"}
         with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False) as api:
-            while not self.is_over.is_set():
+            while not self.stop_event.is_set():
                 for query in self.queries:
-                    self._ask(api, query)
+                    self._send_query(api, query)
 
-    def _ask(self, api: httpx.Client, query: str) -> None:
+    def _send_query(self, api: httpx.Client, query: str) -> None:
         try:
-            answer = api.post("/api/v1/search/pages", json=_search(query))
+            answer = api.post("/api/v1/search/pages", json=_build_search(query))
         except httpx.HTTPError as error:
             self.failures.append(repr(error))
             return
         if answer.status_code != 200 or not answer.json()["hits"]:
             self.failures.append(f"{answer.status_code} {answer.text[:200]}")
             return
-        build, ranking = _read(answer.json())
+        build, ranking = _parse_answer(answer.json())
         self.counts[build] += 1
         self.answers.add((build, query, ranking))
 
 
-def measure_switch(text_count: int, queries: list[str]) -> None:
+def measure_model_switch(text_count: int, queries: list[str]) -> None:
     texts = load_texts(text_count)
     with tempfile.TemporaryDirectory() as folder:
         spec = Path(folder) / f"{INDEX}.yaml"
-        spec.write_text(ONE_MODEL)
+        spec.write_text(FIRST_SPEC)
         with measured_service(STRATA_SPECS_DIR=folder) as service:
             started = time.perf_counter()
-            add(service, texts, INDEX)
+            add_texts(service, texts, INDEX)
             wait_until_ready(service, len(texts), INDEX)
             indexing_seconds = time.perf_counter() - started
-            old = _references(service, queries)
-            load = Load(service.url, queries)
+            old = _get_reference_rankings(service, queries)
+            load = QueryLoad(service.url, queries)
             asking = threading.Thread(target=load.run)
             asking.start()
             try:
-                spec.write_text(ANOTHER)
+                spec.write_text(SECOND_SPEC)
                 started = time.perf_counter()
-                build = _apply(service)
+                build = _apply_spec(service)
                 switching_seconds = time.perf_counter() - started
                 time.sleep(2)
-                new = _references(service, queries)
+                new = _get_reference_rankings(service, queries)
                 started = time.perf_counter()
                 service.api.post(f"indexes/{INDEX}/rollback/").raise_for_status()
                 rollback_seconds = time.perf_counter() - started
                 time.sleep(2)
             finally:
-                load.is_over.set()
+                load.stop_event.set()
                 asking.join()
             mixed = [
                 answer for answer in load.answers
@@ -93,8 +93,12 @@ def measure_switch(text_count: int, queries: list[str]) -> None:
             ]  # fmt: skip
             distinct = sum(old[query] != new[query] for query in queries)
             node_count = build["embedded"] + build["copied"]
-            changed = _cost_of(service, lambda: _edit(service, texts[: text_count // 100]))
-            relabelled = _cost_of(service, lambda: _relabel(service, texts[: text_count // 100]))
+            changed = _count_embedded_by(
+                service, lambda: _edit_texts(service, texts[: text_count // 100])
+            )
+            relabelled = _count_embedded_by(
+                service, lambda: _change_metadata(service, texts[: text_count // 100])
+            )
     print(f"a model switched under load, {len(texts)} texts, {node_count} chunks:")
     print(f"  first indexing {indexing_seconds:.0f} s, switch {switching_seconds:.0f} s,"
           f" rollback {rollback_seconds:.2f} s")  # fmt: skip
@@ -107,24 +111,24 @@ def measure_switch(text_count: int, queries: list[str]) -> None:
     print(f"  1% relabelled: {relabelled} embedded")
 
 
-def _search(query: str) -> dict[str, Any]:
+def _build_search(query: str) -> dict[str, Any]:
     return {"index": INDEX, "query": query, "mode": "dense", "limit": LIMIT}
 
 
-def _read(answer: dict[str, Any]) -> tuple[int, Ranking]:
+def _parse_answer(answer: dict[str, Any]) -> tuple[int, ScoredIds]:
     hits = tuple((hit["node_id"], round(hit["score"], 5)) for hit in answer["hits"])
     return answer["build"], hits
 
 
-def _references(service: Service, queries: list[str]) -> dict[str, Ranking]:
-    """What the live build answers when nothing else goes on with it."""
+def _get_reference_rankings(service: Service, queries: list[str]) -> dict[str, ScoredIds]:
+    """Return what the live build answers to each query while nothing changes."""
     return {
-        query: _read(service.api.post("search/pages", json=_search(query)).json())[1]
+        query: _parse_answer(service.api.post("search/pages", json=_build_search(query)).json())[1]
         for query in queries
     }
 
 
-def _apply(service: Service) -> dict[str, Any]:
+def _apply_spec(service: Service) -> dict[str, Any]:
     begun = service.api.post(f"indexes/{INDEX}/builds/", json={"promote": True})
     begun.raise_for_status()
     address = f"indexes/{INDEX}/builds/{begun.json()['number']}/"
@@ -137,27 +141,27 @@ def _apply(service: Service) -> dict[str, Any]:
         time.sleep(POLL_SECONDS)
 
 
-def _embedded(service: Service) -> int:
+def _count_embedded_nodes(service: Service) -> int:
     """Nodes embedded for the live build so far."""
     builds = service.api.get(f"indexes/{INDEX}/builds/").json()["results"]
     return sum(build["embedded"] for build in builds if build["state"] == "live")
 
 
-def _cost_of(service: Service, change: Any) -> int:
-    before = _embedded(service)
+def _count_embedded_by(service: Service, change: Any) -> int:
+    before = _count_embedded_nodes(service)
     revision = change()
     while (
         service.api.post(
-            "search/pages", json={**_search("anything"), "min_revision": revision}
+            "search/pages", json={**_build_search("anything"), "min_revision": revision}
         ).status_code
         == 409
     ):
         time.sleep(POLL_SECONDS)
-    return _embedded(service) - before
+    return _count_embedded_nodes(service) - before
 
 
-def _edit(service: Service, texts: list[Any]) -> int:
-    """One sentence more at the end of each; the last revision."""
+def _edit_texts(service: Service, texts: list[Any]) -> int:
+    """Append a sentence to each text; return the last revision."""
     revision = 0
     for text in texts:
         edited = {
@@ -171,8 +175,8 @@ def _edit(service: Service, texts: list[Any]) -> int:
     return revision
 
 
-def _relabel(service: Service, texts: list[Any]) -> int:
-    """Other metadata for each; the last revision."""
+def _change_metadata(service: Service, texts: list[Any]) -> int:
+    """Change the metadata of each artifact; return the last revision."""
     revision = 0
     for text in texts:
         found = service.api.get(f"indexes/{INDEX}/artifacts/", params={"external_id": text.id})

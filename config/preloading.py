@@ -14,7 +14,7 @@ def preload_models_and_store() -> None:
     """The embedding models of all specs and the vector store. Without them the process serves
     all the same, and says so."""
     try:
-        for model in {model for spec in get_specs().values() for model in spec.embeddings}:
+        for model in {model for spec in get_specs().values() for model in spec.embedding_specs}:
             embedding.get_embedder(model)
         get_store().ping()
     except StrataError as error:  # whoever searches is told, and the rest works meanwhile

@@ -17,7 +17,7 @@ from documents.services import TextContent
 from documents.source_splitting import split_into_sources
 from evidence.models import RecentEvidence, Vectors
 from indexing import embedding
-from indexing.chunking import embedded_text
+from indexing.chunking import prepend_context
 from indexing.kinds.chunk import draft_chunks
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
@@ -43,7 +43,7 @@ def embed_contents(contents: Sequence[tuple[str, TextContent]], build: IndexBuil
 
     Raises:
         EmbeddingUnavailable, ModelUnavailable: retry helps.
-        Uncuttable: a single character exceeds the model's window.
+        UnchunkableText: a single character exceeds the model's window.
     """
     drafts = []
     for title, content in contents:
@@ -72,7 +72,9 @@ def _chunk_texts(artifact: Artifact, sources: Iterable[Source], build: IndexBuil
     """Texts to embed, of the first strategy only: other strategies cut the same text again."""
     strategy = build.spec.chunks.strategies[0].name
     drafts = draft_chunks(artifact, sources, build)
-    return [embedded_text(each.context, each.text) for each in drafts if each.strategy == strategy]
+    return [
+        prepend_context(each.context, each.text) for each in drafts if each.strategy == strategy
+    ]
 
 
 def _embed(drafts: Sequence[Sequence[str]], build: IndexBuild) -> list[Vectors]:

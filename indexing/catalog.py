@@ -89,7 +89,7 @@ def _live_build(index: str) -> IndexBuild | None:
 def _validate_structures(metadata: Mapping[str, Any], field: str) -> None:
     try:
         for smiles in list_structures(metadata, field):
-            embedding.read_structure(smiles)
+            embedding.parse_smiles(smiles)
     except InvalidInput as error:
         error.field = f"metadata.{field}"
         raise

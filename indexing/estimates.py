@@ -10,11 +10,11 @@ from django.db.models.functions import Length
 
 from documents.models import Artifact, Source
 from indexing import embedding
-from indexing.chunking import embedded_text
+from indexing.chunking import prepend_context
 from indexing.kinds.registry import get_kind
 from indexing.models import Index, IndexBuild, Node
 from indexing.spec import IndexSpec
-from indexing.spec.loaded import read_spec
+from indexing.spec.loaded import reread_spec
 from indexing.throughput import (
     LANGUAGE_MODEL_CALLS,
     add_throughput_sample,
@@ -105,7 +105,7 @@ def estimate_build(
         UnknownIndex, InvalidSpec: there is no such spec, or it is not valid.
         ModelUnavailable, EmbeddingUnavailable: the new model's tokens could not be counted.
     """
-    spec = read_spec(name)
+    spec = reread_spec(name)
     index = Index.objects.select_related("live_build").filter(pk=name).first()
     live = index.live_build if index else None
     artifacts = Artifact.objects.filter(index=name, state=Artifact.State.PARSED)
@@ -132,7 +132,7 @@ def estimate_build(
         characters += sum(len(source.text) for source in artifact.sources.all())
         for kind, counted in kinds.items():
             embedded = _add_to_totals(kind, artifact, build, live, counted)
-            if spec.embedding_of(kind) == spec.embedding:
+            if spec.embedding_spec_for(kind) == spec.embedding:
                 probe += embedded
         estimate.sampled_count += 1
         advance(1)
@@ -140,7 +140,7 @@ def estimate_build(
         artifact_factor = artifact_count / estimate.sampled_count
         text_factor = _text_scale_factor(name, characters)
         for kind, counted in kinds.items():
-            is_text = spec.embedding_of(kind) == spec.embedding
+            is_text = spec.embedding_spec_for(kind) == spec.embedding
             kinds[kind] = _scale_counts(counted, text_factor if is_text else artifact_factor)
     estimate.kinds = kinds
     tokens = sum(counted.tokens for counted in estimate.kinds.values())
@@ -201,7 +201,7 @@ def _add_to_totals(
         _estimate_nodes(kind, artifact, build) if kind in build.spec.kinds else NodeEstimate([])
     )
     is_same_model = live is not None and (
-        live.spec.embedding_of(kind) == build.spec.embedding_of(kind)
+        live.spec.embedding_spec_for(kind) == build.spec.embedding_spec_for(kind)
     )
     for node in node_estimate.nodes:
         text, context = rows.pop(node.point_id, (None, None))
@@ -247,7 +247,7 @@ def _embedding_tokens_per_second(spec: IndexSpec, probe: Sequence[Node]) -> floa
     work = embedding_work_key(spec.embedding)
     if get_rate_per_second(work) is None and spec.embedding.provider != "openai" and probe:
         embedder = embedding.get_embedder(spec.embedding)
-        texts = [embedded_text(node.context, node.text) for node in probe[:PROBE_TEXT_COUNT]]
+        texts = [prepend_context(node.context, node.text) for node in probe[:PROBE_TEXT_COUNT]]
         embedder.embed_documents(texts[:1])  # loads the model
         started = time.monotonic()
         embedder.embed_documents(texts)
@@ -271,7 +271,7 @@ def _estimate_disk_bytes(
     return round(
         sum(
             (counted.kept + counted.texts)
-            * (4 * spec.embedding_of(kind).dimension + payload + POINT_OVERHEAD_BYTES)
+            * (4 * spec.embedding_spec_for(kind).dimension + payload + POINT_OVERHEAD_BYTES)
             for kind, counted in kinds.items()
         )
     )

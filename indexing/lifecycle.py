@@ -20,7 +20,7 @@ from indexing.exceptions import BuildUnfinished, UnknownBuild, WrongBuildState
 from indexing.kinds.registry import is_unfinished
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import ensure_collection
-from indexing.spec.loaded import read_spec
+from indexing.spec.loaded import reread_spec
 from indexing.stores import get_store
 from webhooks.services import emit_event
 
@@ -46,7 +46,7 @@ def apply_spec(
     Raises:
         UnknownIndex, InvalidSpec: there is no such spec, or it is not valid.
     """
-    spec = read_spec(name)
+    spec = reread_spec(name)
     recipe = spec.model_dump(mode="json")
     build_options: dict[str, Any] = {
         "promotion": promotion,
@@ -116,7 +116,7 @@ def request_promotion(build: IndexBuild, *, is_forced: bool = False) -> None:
     with ``is_forced``, as soon as possible and regardless of the measures.
 
     Raises:
-        BuildNotThere: it is live, or was given up.
+        WrongBuildState: it is live, or was given up.
     """
     requested_promotion = (
         IndexBuild.Promotion.FORCED if is_forced else IndexBuild.Promotion.WHEN_COMPLETE
@@ -129,7 +129,7 @@ def pause_build(build: IndexBuild, reason: str = "") -> None:
     """Stop work on a build until ``resume_build``; its nodes and points stay.
 
     Raises:
-        BuildNotThere: it is live, and searches rest on it.
+        WrongBuildState: it is live, and searches rest on it.
     """
     paused = {"paused_at": timezone.now(), "pause_reason": reason}
     if not _filter_not_live(build).filter(paused_at=None).update(**paused):
@@ -140,7 +140,7 @@ def resume_build(build: IndexBuild) -> None:
     """Continue a paused build and clear its limits.
 
     Raises:
-        BuildNotThere: it is live.
+        WrongBuildState: it is live.
     """
     _require_not_live(build)
     _filter_not_live(build).update(
@@ -152,7 +152,7 @@ def cancel_build(build: IndexBuild) -> None:
     """Retire a build that is not live; later reconciliations remove its points and rows.
 
     Raises:
-        BuildNotThere: it is live.
+        WrongBuildState: it is live.
     """
     if not _filter_not_live(build).update(**_retired_values()):
         _require_not_live(build)
@@ -207,7 +207,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
     The replaced build stays synced as the standby; an earlier standby is retired.
 
     Raises:
-        BuildNotThere: it was given up.
+        WrongBuildState: it was given up.
         BuildUnfinished: it lacks what the live build shows; not where ``is_forced``.
     """
     with transaction.atomic():
@@ -252,7 +252,7 @@ def roll_back_index(name: str) -> IndexBuild:
     """Promote the standby build of an index, and return it.
 
     Raises:
-        BuildNotThere: none is kept.
+        WrongBuildState: none is kept.
     """
     kept = (
         IndexBuild.objects.not_retired().filter(index=name, state=IndexBuild.State.STANDBY).first()

@@ -16,7 +16,7 @@ from documents.services import remove_artifact
 from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import delete_removed_nodes, plan_nodes
-from indexing.spec.loaded import has_spec
+from indexing.spec.loaded import has_spec_file
 from indexing.stores import get_store
 from indexing.stores.base import Match
 
@@ -156,5 +156,5 @@ def _make_receipt(index: Index) -> IndexRemovalReceipt:
             for build in builds
             for collection in build.collections()
         },
-        has_spec=has_spec(index.pk),
+        has_spec=has_spec_file(index.pk),
     )

@@ -15,7 +15,7 @@ from core.serializers import (
 from indexing.lifecycle import find_incomplete_artifacts
 from indexing.models import IndexBuild, Node, Regeneration
 from indexing.regeneration import ALL_TYPES
-from indexing.spec import COLLECTIONS
+from indexing.spec import COLLECTION_BY_KIND
 
 
 class NodeCountsSerializer(serializers.Serializer):
@@ -31,7 +31,7 @@ class IndexSerializer(serializers.Serializer):
     description = serializers.CharField()
     build = serializers.IntegerField()
     kinds = serializers.ListField(
-        child=serializers.ChoiceField(choices=list(COLLECTIONS)),
+        child=serializers.ChoiceField(choices=list(COLLECTION_BY_KIND)),
         help_text="The kinds of node it holds.",
     )
     nodes = NodeCountsSerializer()

@@ -19,7 +19,7 @@ def unconfirmed_write(
     point that was written again meanwhile. Writes still unconfirmed after
     ``STRATA_UNCONFIRMED_SECONDS`` are compared with the ledger
     (``verification.resolve_unconfirmed_writes``)."""
-    if not get_store().acts_late:
+    if not get_store().has_late_writes:
         yield
         return
     write = UnconfirmedWrite.objects.create(

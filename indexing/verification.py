@@ -304,7 +304,9 @@ def _verify_points(
     repair: bool,
 ) -> None:
     """I2, I3, I4 and I6: one point per row and one row per point, with equal content."""
-    model = build.spec.embedding_of(build.collections()[collection][0])  # one collection, one space
+    model = build.spec.embedding_spec_for(
+        build.collections()[collection][0]
+    )  # one collection, one space
     last: UUID | None = None
     for row, point in pairs:
         report.point_count += point is not None

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from core.text import hash_text
 from documents.models import Artifact, Page, Source
 from indexing import embedding
-from indexing.chunking import embedded_text, fit_context
+from indexing.chunking import fit_context, prepend_context
 from indexing.kinds.chunk import declared_fields, passage_place
 from indexing.kinds.registry import Condition
 from indexing.models import IndexBuild, Node
@@ -260,7 +260,7 @@ def set_context_and_token_count(nodes: list[Node], title: str, build: IndexBuild
     context = (
         fit_context(title, build.spec.embedding.window, embedder.count_tokens) if title else ""
     )
-    counts = embedder.count_tokens([embedded_text(context, node.text) for node in nodes])
+    counts = embedder.count_tokens([prepend_context(context, node.text) for node in nodes])
     for node, count in zip(nodes, counts, strict=True):
         node.context, node.token_count = context, count
     return nodes

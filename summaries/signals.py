@@ -53,7 +53,7 @@ def enqueue_node_planning_and_writing(
 
 def _enqueue_text_planning(artifact_id: UUID, index: str) -> None:
     if not any(
-        build.spec.is_written_about
+        build.spec.has_generated_texts
         for build in IndexBuild.objects.not_retired().filter(index=index)
     ):
         return

@@ -1,1 +1,1 @@
-"""The same faults brought about in Strata and in two pipelines people would use instead."""
+"""Cause the same faults in Strata and in two pipelines that people would use instead."""

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.peers.corpus import State
-from benchmarks.peers.endpoint import endpoint_serving
-from benchmarks.peers.faults import DOCUMENTS, FAULTS, Fault, Outcome
-from benchmarks.peers.systems import Peer, Strata, System
+from benchmarks.peers.corpus import Differences
+from benchmarks.peers.endpoint import serve_endpoint
+from benchmarks.peers.faults import DOCUMENTS, FAULTS, Fault, FaultOutcome
+from benchmarks.peers.systems import Peer, StrataSystem, System
 from tests.qdrant_loopback.faults import Action
 from tests.qdrant_loopback.process import qdrant_loopback
 
@@ -31,40 +31,40 @@ PEERS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    parser.add_argument("--system", choices=["Strata", *PEERS], action="append")
+    parser.add_argument("--system", choices=["StrataSystem", *PEERS], action="append")
     parser.add_argument("--fault", choices=[fault.__name__ for fault in FAULTS], action="append")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
 
     print(", ".join(f"{name} {version(name)}" for name in PACKAGES))
     print(f"\nlost/orphaned/doubled/stale, of {len(DOCUMENTS)} documents of one chunk each\n")
     print("| fault | system | at rest | run again | embedded again | whole |")
     print("|---|---|---|---|---:|---|", flush=True)
     for fault in FAULTS:
-        if given.fault and fault.__name__ not in given.fault:
+        if arguments.fault and fault.__name__ not in arguments.fault:
             continue
-        for name in ["Strata", *PEERS]:
-            if given.system and name not in given.system:
+        for name in ["StrataSystem", *PEERS]:
+            if arguments.system and name not in arguments.system:
                 continue
-            outcome = meet(name, fault)
+            outcome = run_fault(name, fault)
             row = [
                 fault.__doc__ or "",
                 name,
-                _shown(outcome.at_rest),
-                _shown(outcome.run_again),
+                _format_state(outcome.after_fault),
+                _format_state(outcome.after_rerun),
                 str(outcome.repeated_count),
-                _whole(outcome),
+                _describe_recovery(outcome),
             ]
             print(f"| {' | '.join(row)} |", flush=True)
 
 
-def meet(name: str, fault: Fault) -> Outcome:
-    """One system, new and empty, meets one fault."""
+def run_fault(name: str, fault: Fault) -> FaultOutcome:
+    """Run one fault on a new, empty system."""
     with ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="strata-peers-")))
-        endpoint = running.enter_context(endpoint_serving())
+        endpoint = running.enter_context(serve_endpoint())
         system: System
-        if name == "Strata":
-            system = strata = Strata(endpoint.url, folder)
+        if name == "StrataSystem":
+            system = strata = StrataSystem(endpoint.url, folder)
             running.callback(strata.stop)
         else:
             qdrant = running.enter_context(qdrant_loopback())
@@ -76,14 +76,14 @@ def meet(name: str, fault: Fault) -> Outcome:
         return outcome
 
 
-def _shown(state: State) -> str:
+def _format_state(state: Differences) -> str:
     return f"{state.lost}/{state.orphaned}/{state.doubled}/{state.stale}"
 
 
-def _whole(outcome: Outcome) -> str:
-    if outcome.at_rest.is_sound:
+def _describe_recovery(outcome: FaultOutcome) -> str:
+    if outcome.after_fault.is_sound:
         return "by itself"
-    return "once it is run again" if outcome.run_again.is_sound else "never, by itself or again"
+    return "once it is run again" if outcome.after_rerun.is_sound else "never, by itself or again"
 
 
 if __name__ == "__main__":

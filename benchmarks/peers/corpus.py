@@ -1,4 +1,4 @@
-"""The documents, each of one chunk, and what can be read off a point about its document."""
+"""The documents, each of one chunk, and the facts that a point tells about its document."""
 
 import json
 import re
@@ -27,15 +27,15 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """What a point says of itself: whose it is, of which revision, and made by which model."""
+class PointFacts:
+    """The document, revision and model that a point was made from."""
 
     number: int
     revision: int
     model: str
 
     @classmethod
-    def read(cls, payload: Any, first_component: float) -> "Point":
+    def read(cls, payload: Any, first_component: float) -> "PointFacts":
         found = SIGNATURE.search(json.dumps(payload, default=str))
         assert found, payload
         number, revision = map(int, found.groups())
@@ -43,8 +43,8 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """How points differ from the documents there are."""
+class Differences:
+    """Counts of how the points differ from the documents."""
 
     lost: int  # documents without a current point
     orphaned: int  # points of documents that are gone
@@ -52,7 +52,9 @@ class State:
     stale: int  # points of an earlier revision or model
 
     @classmethod
-    def compare(cls, points: Iterable[Point], documents: Iterable[Document], model: str) -> "State":
+    def compare(
+        cls, points: Iterable[PointFacts], documents: Iterable[Document], model: str
+    ) -> "Differences":
         found = list(points)
         revisions = {document.number: document.revision for document in documents}
         current = Counter(
@@ -71,7 +73,7 @@ class State:
 
     @property
     def is_sound(self) -> bool:
-        return self == State(0, 0, 0, 0)
+        return self == Differences(0, 0, 0, 0)
 
 
 def write_documents(path: Path, documents: Iterable[Document]) -> None:

@@ -1,4 +1,4 @@
-"""One embedding endpoint for all: deterministic, cheap, and told when something is to happen."""
+"""The embedding endpoint of all systems: deterministic, cheap, and able to trigger an event."""
 
 import hashlib
 import json
@@ -14,36 +14,39 @@ from benchmarks.peers.corpus import SIGNATURE
 DIMENSION = 16
 
 
-class Endpoint:
+class EmbeddingEndpoint:
     """OpenAI's ``POST /embeddings``. The first component of a vector tells the model."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.embedded: Counter[tuple[str, str]] = Counter()  # (model, text) -> how often
-        self._turn = threading.Lock()
-        self._due: tuple[int, Callable[[list[str]], bool]] | None = None
+        self._lock = threading.Lock()
+        self._scheduled_event: tuple[int, Callable[[list[str]], bool]] | None = None
 
-    def once(self, text_count: int, event: Callable[[list[str]], bool]) -> None:
-        """Call ``event`` with the texts of the request that holds the n-th from now; whether
-        the request is answered is what it returns."""
-        self._due = (self.embedded.total() + text_count, event)
+    def schedule_event(self, text_count: int, event: Callable[[list[str]], bool]) -> None:
+        """Call ``event`` with the texts of the request that holds the n-th text from now.
+        Its result says whether that request is answered."""
+        self._scheduled_event = (self.embedded.total() + text_count, event)
 
     @property
-    def is_over(self) -> bool:
-        """Whether what was to happen has happened."""
-        return self._due is None
+    def has_fired(self) -> bool:
+        """Whether the scheduled event has happened."""
+        return self._scheduled_event is None
 
     @property
     def repeated_count(self) -> int:
         """Embeddings of texts that the same model had embedded before."""
         return self.embedded.total() - len(self.embedded)
 
-    def answer(self, model: str, texts: list[str]) -> dict[str, Any] | None:
+    def embed_texts(self, model: str, texts: list[str]) -> dict[str, Any] | None:
         """None where it fails, as an overloaded server would."""
-        with self._turn:
+        with self._lock:
             documents = [text for text in texts if SIGNATURE.search(text)]
-            if self._due and self.embedded.total() + len(documents) >= self._due[0]:
-                event, self._due = self._due[1], None
+            if (
+                self._scheduled_event
+                and self.embedded.total() + len(documents) >= self._scheduled_event[0]
+            ):
+                event, self._scheduled_event = self._scheduled_event[1], None
                 if not event(documents):
                     return None
             self.embedded.update((model, text) for text in documents)
@@ -57,7 +60,7 @@ def _vector(model: str, text: str) -> list[float]:
 
 
 @contextmanager
-def endpoint_serving() -> Iterator[Endpoint]:
+def serve_endpoint() -> Iterator[EmbeddingEndpoint]:
     """On a free port of loopback, until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -65,7 +68,7 @@ def endpoint_serving() -> Iterator[Endpoint]:
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            answer = endpoint.answer(asked["model"], asked["input"])
+            answer = endpoint.embed_texts(asked["model"], asked["input"])
             body = json.dumps(answer or {"error": {"message": "overloaded"}}).encode()
             try:
                 self.send_response(200 if answer else 503)
@@ -81,7 +84,7 @@ def endpoint_serving() -> Iterator[Endpoint]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/v1")
+    endpoint = EmbeddingEndpoint(f"http://127.0.0.1:{server.server_port}/v1")
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield endpoint

@@ -1,4 +1,4 @@
-"""Each system as a fault meets it: begun, killed, asked to remove a document, read."""
+"""The systems under test: start indexing, kill, remove a document, read the points."""
 
 import json
 import os
@@ -14,13 +14,13 @@ import httpx
 import yaml
 from qdrant_client import QdrantClient
 
-from benchmarks.peers.corpus import Document, Point, write_documents
+from benchmarks.peers.corpus import Document, PointFacts, write_documents
 from benchmarks.peers.endpoint import DIMENSION
 from tests.serving import Service
 
 ROOT = Path(__file__).resolve().parents[2]
-REST_SECONDS = 300
-READ_POINTS = """
+IDLE_TIMEOUT_SECONDS = 300
+READ_POINTS_SCRIPT = """
 import json, sys
 import django; django.setup()
 from indexing.models import IndexBuild
@@ -36,21 +36,21 @@ json.dump([[point.payload["text"], float(point.dense[0])] for point in points], 
 class System(Protocol):
     name: str
 
-    def begin(self, documents: Sequence[Document], model: str) -> None:
-        """Have these indexed, and return at once."""
+    def start_indexing(self, documents: Sequence[Document], model: str) -> None:
+        """Start indexing these documents and return at once."""
 
-    def rest(self) -> None:
-        """Wait until it does nothing more by itself."""
+    def wait_until_idle(self) -> None:
+        """Wait until the system does nothing more by itself."""
 
     def kill(self) -> None:
         """kill -9."""
 
-    def remove(self, document: Document) -> None: ...
+    def remove_document(self, document: Document) -> None: ...
 
     def has_points(self) -> bool: ...
 
-    def points(self) -> list[Point]:
-        """Of whatever answers searches now."""
+    def read_points(self) -> list[PointFacts]:
+        """Read the points that answer searches now."""
 
 
 class Peer:
@@ -64,31 +64,31 @@ class Peer:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    def begin(self, documents: Sequence[Document], model: str) -> None:
+    def start_indexing(self, documents: Sequence[Document], model: str) -> None:
         write_documents(self._folder / "documents.json", documents)
         self._process = self._run("--model", model)
 
-    def rest(self) -> None:
+    def wait_until_idle(self) -> None:
         assert self._process
-        self._process.wait(REST_SECONDS)
+        self._process.wait(IDLE_TIMEOUT_SECONDS)
 
     def kill(self) -> None:
         assert self._process
         self._process.kill()
         self._process.wait()
 
-    def remove(self, document: Document) -> None:
-        assert self._run("--delete", document.name).wait(REST_SECONDS) == 0
+    def remove_document(self, document: Document) -> None:
+        assert self._run("--delete", document.name).wait(IDLE_TIMEOUT_SECONDS) == 0
 
     def has_points(self) -> bool:
         return self._qdrant.collection_exists("peer") and self._qdrant.count("peer").count > 0
 
-    def points(self) -> list[Point]:
+    def read_points(self) -> list[PointFacts]:
         if not self._qdrant.collection_exists("peer"):
             return []
         found, _ = self._qdrant.scroll("peer", limit=100_000, with_vectors=True)
         vectors: list[Any] = [point.vector for point in found]
-        return [Point.read(p.payload, v[0]) for p, v in zip(found, vectors, strict=True)]
+        return [PointFacts.read(p.payload, v[0]) for p, v in zip(found, vectors, strict=True)]
 
     def _run(self, *arguments: str) -> "subprocess.Popen[bytes]":
         module, *options = self._module.split()
@@ -101,10 +101,10 @@ class Peer:
             )  # fmt: skip
 
 
-class Strata:
+class StrataSystem:
     """The embedded form, in a process that goes on by itself."""
 
-    name = "Strata"
+    name = "StrataSystem"
 
     def __init__(self, endpoint: str, folder: Path) -> None:
         self._specs = folder / "specs"
@@ -115,9 +115,9 @@ class Strata:
             data, STRATA_SPECS_DIR=str(self._specs), STRATA_OPENAI_BASE_URL=endpoint
         )
         self._model = ""
-        self._giving: threading.Thread | None = None
+        self._sending_thread: threading.Thread | None = None
 
-    def begin(self, documents: Sequence[Document], model: str) -> None:
+    def start_indexing(self, documents: Sequence[Document], model: str) -> None:
         is_first = not self._model
         if model != self._model:
             embedding = {"provider": "openai", "model": model, "dimension": DIMENSION}
@@ -130,13 +130,13 @@ class Strata:
             applied = self._service.manage("apply", "peer", "--promote")
             assert applied.returncode == 0, applied.stderr
         self._model = model
-        self._giving = threading.Thread(target=self._give, args=[documents])
-        self._giving.start()
+        self._sending_thread = threading.Thread(target=self._send_documents, args=[documents])
+        self._sending_thread.start()
 
-    def rest(self) -> None:
-        assert self._giving
-        self._giving.join()
-        deadline = time.monotonic() + REST_SECONDS
+    def wait_until_idle(self) -> None:
+        assert self._sending_thread
+        self._sending_thread.join()
+        deadline = time.monotonic() + IDLE_TIMEOUT_SECONDS
         while self._is_running() and not self._is_synced():
             assert time.monotonic() < deadline
             time.sleep(0.2)
@@ -147,7 +147,7 @@ class Strata:
     def stop(self) -> None:
         self._service.stop()
 
-    def remove(self, document: Document) -> None:
+    def remove_document(self, document: Document) -> None:
         offset = 0
         while True:
             asked = {"limit": 100, "offset": offset}
@@ -161,22 +161,22 @@ class Strata:
             offset += 100
 
     def has_points(self) -> bool:
-        return bool(self._progress()["nodes"]["synced"])
+        return bool(self._get_index()["nodes"]["synced"])
 
-    def points(self) -> list[Point]:
-        """Its engine belongs to its process, so that one is stopped meanwhile."""
+    def read_points(self) -> list[PointFacts]:
+        """Read the points; stops the service meanwhile, because its process owns the engine."""
         was_running = self._is_running()
         self._service.stop()
         read = subprocess.run(
-            [sys.executable, "-c", READ_POINTS], cwd=ROOT, env=self._service.environment,
+            [sys.executable, "-c", READ_POINTS_SCRIPT], cwd=ROOT, env=self._service.environment,
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         if was_running:
             self._service.start()
-        return [Point.read(text, component) for text, component in json.loads(read.stdout)]
+        return [PointFacts.read(text, component) for text, component in json.loads(read.stdout)]
 
-    def _give(self, documents: Iterable[Document]) -> None:
-        """Whoever gives them gives them again after a kill, as the pipelines' runs do."""
+    def _send_documents(self, documents: Iterable[Document]) -> None:
+        """Post the documents; a kill breaks the request, and the next run posts them again."""
         lines = "\n".join(
             json.dumps({"external_id": d.name, "title": d.name, "text": d.text}) for d in documents
         )
@@ -199,6 +199,6 @@ class Strata:
             return False
         return bool(report["is_sound"])
 
-    def _progress(self) -> dict[str, Any]:
+    def _get_index(self) -> dict[str, Any]:
         progress: dict[str, Any] = self._service.api.get("indexes/peer/").json()
         return progress

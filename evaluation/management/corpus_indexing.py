@@ -44,7 +44,7 @@ def index_corpus(name: str, folder: Path) -> None:
                     )
                     services.plan_nodes(artifact.pk, build)
                     advance(1)
-    if build.spec.is_written_about:
+    if build.spec.has_generated_texts:
         _write_summaries_and_questions(build)
     with progress_bar("Indexing", Node.objects.unsynced(build).count()) as advance:
         while count := services.sync_nodes(build):

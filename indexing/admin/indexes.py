@@ -28,7 +28,7 @@ from indexing.admin.regenerations import (
 )
 from indexing.comparison_text import describe_comparison, summarise_comparison
 from indexing.models import NOT_SYNCED, Index, IndexBuild, Node
-from indexing.spec import COLLECTIONS
+from indexing.spec import COLLECTION_BY_KIND
 
 ERROR_CHARS = 200  # of an error, in a list
 
@@ -76,7 +76,7 @@ class KindFilter(admin.SimpleListFilter):
     title = parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(kind, kind.replace("_", " ")) for kind in COLLECTIONS]
+        return [(kind, kind.replace("_", " ")) for kind in COLLECTION_BY_KIND]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Node]) -> QuerySet[Node]:
         kind = self.value()

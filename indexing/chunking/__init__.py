@@ -1,16 +1,23 @@
-"""How a source is cut into chunks: into sentences, packed to a size, fitted to the model's window.
+"""Split a source into chunks: find sentences, pack them to a size, fit them to the model's window.
 
-Pure functions over text. Tokens are counted and sentences embedded by functions the caller hands
-in; no model, store or table is known here. Offsets are code points and are carried along while
+Pure functions over text. The caller passes the functions that count tokens and embed sentences;
+no model, store or table is known here. Offsets are code points and are carried along while
 cutting, never searched for afterwards: in repeated text a search finds the wrong place.
 
     cutting.cut_chunks -> sentences -> packing or topics -> window -> Chunk
                                           (splitting)    (splitting, context)
 """
 
-from indexing.chunking.context import CountTokens, embedded_text, fit_context
-from indexing.chunking.cutting import cut_chunks
-from indexing.chunking.topics import Embed
+from indexing.chunking.chunker import split_into_chunks
+from indexing.chunking.context import CountTokens, fit_context, prepend_context
+from indexing.chunking.topics import EmbedTexts
 from indexing.chunking.window import Chunk
 
-__all__ = ["Chunk", "CountTokens", "Embed", "cut_chunks", "embedded_text", "fit_context"]
+__all__ = [
+    "Chunk",
+    "CountTokens",
+    "EmbedTexts",
+    "fit_context",
+    "prepend_context",
+    "split_into_chunks",
+]

@@ -1,16 +1,16 @@
-"""What is embedded in front of a chunk, and how much of it the model's window has room for."""
+"""Put context, such as the title, before a chunk's text, shortened to fit the model's window."""
 
 from collections.abc import Callable, Sequence
 
-from indexing.chunking.splitting import find_cut
+from indexing.chunking.long_sentences import find_split_position
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 
-def embedded_text(context: str, text: str) -> str:
-    """What is embedded and tokenised for a chunk: its context, a newline, its text.
+def prepend_context(context: str, text: str) -> str:
+    """Return the text that is embedded and tokenised for a chunk: its context, a newline, its text.
 
-    The text stands alone where there is no context, or where it begins with it already.
+    Returns the text unchanged if there is no context or if it already begins with it.
     """
     follower = text[len(context) : len(context) + 1]
     if not context or (text.startswith(context) and not follower.isalnum()):
@@ -21,8 +21,8 @@ def embedded_text(context: str, text: str) -> str:
 def fit_context(context: str, window: int, count_tokens: CountTokens) -> str:
     """The context without outer white space, shortened to at most half of ``window`` tokens.
 
-    A chunk must have room beside it. The cut falls after a clause or word where there is one.
-    A fitted context comes back as it is.
+    The other half is left for the chunk. The context is cut after a clause or word if possible.
+    A context that fits is returned unchanged, apart from white space.
     """
     context = context.strip()
     if not context:
@@ -30,19 +30,19 @@ def fit_context(context: str, window: int, count_tokens: CountTokens) -> str:
     [count] = count_tokens([f"{context}\n"])
     if count <= window // 2:
         return context
-    return shorten(context, count, window // 2, count_tokens)
+    return shorten_context(context, count, window // 2, count_tokens)
 
 
-def shorten(context: str, count: int, room: int, count_tokens: CountTokens) -> str:
-    """A beginning of at most ``room`` tokens; the whole context has ``count``."""
+def shorten_context(context: str, count: int, max_tokens: int, count_tokens: CountTokens) -> str:
+    """Return a beginning of at most ``max_tokens`` tokens; the whole context has ``count``."""
     # A ladder of lengths in one call, instead of a bisection in many. It starts above the length
     # that the average token suggests, because the beginning may be lighter than the rest.
-    length = min(len(context) - 1, len(context) * room * 3 // (count * 2) + 1)
-    rungs = []
+    length = min(len(context) - 1, len(context) * max_tokens * 3 // (count * 2) + 1)
+    candidates = []
     while length:
-        cut = find_cut(context, 0, len(context), length, length)
-        rungs.append(context[:cut].rstrip())
+        cut = find_split_position(context, 0, len(context), length, length)
+        candidates.append(context[:cut].rstrip())
         length = length * 9 // 10
-    counts = count_tokens([f"{rung}\n" for rung in rungs])
-    fitting = (rung for rung, size in zip(rungs, counts, strict=True) if size <= room)
+    counts = count_tokens([f"{rung}\n" for rung in candidates])
+    fitting = (rung for rung, size in zip(candidates, counts, strict=True) if size <= max_tokens)
     return next(fitting, "")

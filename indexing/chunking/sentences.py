@@ -1,4 +1,4 @@
-"""Finding the sentences of a text, in any script.
+"""Find the sentences of a text, in any script.
 
 By rules over code points: what ends a sentence, and the abbreviations, numbers and wrapped lines
 that only look as if they did. Nothing here knows a size.
@@ -11,17 +11,17 @@ import regex  # for \X and Unicode properties, which re lacks
 
 
 class Sentence(NamedTuple):
-    """Where a sentence stands in its text, in code points."""
+    """The position of a sentence in its text, in code points."""
 
     start: int
     end: int
-    is_opening: bool  # the first of a paragraph; not of one that stands under a heading
+    is_paragraph_start: bool  # the first of a paragraph; not of one that stands under a heading
 
 
-# Each alternative starts at a character that syncs it and never gives back what it took, so
-# that one pass stays linear on runs of dots, spaces or newlines.
+# Each alternative is decided by its first character and never backtracks, so that one pass
+# stays linear on runs of dots, spaces or newlines.
 _CLOSERS = r"""["'”’»›)\]}」』】》〉）］｝]*+(?:\[\d{1,3}\])*+"""
-_BREAK = regex.compile(
+_BREAK_CANDIDATE = regex.compile(
     rf"""
       (?P<line> [\n\r\v\f\x85\u2028\u2029]\s*+ )
     | (?P<stop> [.!?…‼‽⁇⁈⁉]++ {_CLOSERS} )            # ends a sentence before white space only
@@ -30,13 +30,13 @@ _BREAK = regex.compile(
     """,
     regex.VERSION1 | regex.VERBOSE,
 )
-VISIBLE = re.compile(r"\S")  # re, not regex: its white space is that of str.strip
-JOINING = regex.compile(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
+NON_SPACE = re.compile(r"\S")  # re, not regex: its white space is that of str.strip
+JOINING_MARK = regex.compile(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
 _HEADING = regex.compile(r"#{1,6}[ \t]")
-_LIST_ENTRY = regex.compile(r"(?:[-*+•‣◦–—·●▪]|\(?(?:\d{1,3}|\p{L})[.)])\s")
+_LIST_MARKER = regex.compile(r"(?:[-*+•‣◦–—·●▪]|\(?(?:\d{1,3}|\p{L})[.)])\s")
 # "p53", "mTOR" and "miR-21" may begin a sentence, other words in small letters do not.
 _CONTINUATION = regex.compile(r"\p{Ll}(?!\p{Ll}{0,3}-?[\p{Lu}\p{N}])")
-_DOTTED = regex.compile(r"\p{Lu}|(?:\p{L}{1,3}\.)+\p{L}{1,3}")  # J, U.S, Ph.D, z.B
+_DOTTED_ABBREVIATION = regex.compile(r"\p{Lu}|(?:\p{L}{1,3}\.)+\p{L}{1,3}")  # J, U.S, Ph.D, z.B
 _WORD = regex.compile(r"\p{L}++")
 
 _ABBREVIATIONS = frozenset({
@@ -46,12 +46,12 @@ _ABBREVIATIONS = frozenset({
     "approx", "resp", "incl", "esp", "e.g", "i.e", "d.h", "z.b", "u.a", "bzw", "abb", "nr",
     "núm", "pág", "sp", "spp", "subsp", "var",
 })  # fmt: skip
-_BEFORE_NUMBERS = frozenset({
+_ABBREVIATIONS_BEFORE_NUMBERS = frozenset({
     "no", "nos", "p", "pp", "vol", "vols", "sec", "ch", "chap", "art", "par", "ed", "eds",
     "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
 })  # fmt: skip
 # After an initial these mean that a sentence has begun: "hepatitis C. We", not "J. Smith".
-_BEGINNERS = frozenset({
+_SENTENCE_STARTERS = frozenset({
     "the", "this", "that", "these", "those", "a", "an", "we", "i", "it", "he", "she", "they",
     "in", "on", "at", "by", "for", "from", "with", "our", "here", "there", "however", "thus",
     "therefore", "although", "while", "when", "if", "as", "to", "but", "and", "moreover",
@@ -62,17 +62,17 @@ _BEGINNERS = frozenset({
 def find_sentences(text: str) -> list[Sentence]:
     """Sentences without the white space around them; lines of lists and headings count as one."""
     sentences: list[Sentence] = []
-    found = VISIBLE.search(text)
+    found = NON_SPACE.search(text)
     if found is None:
         return sentences
     start = found.start()
     is_opening, is_heading = True, _HEADING.match(text, start) is not None
-    for mark in _BREAK.finditer(text, start):
-        found = VISIBLE.search(text, mark.end())
+    for mark in _BREAK_CANDIDATE.finditer(text, start):
+        found = NON_SPACE.search(text, mark.end())
         if found is None:
             break
         following = found.start()
-        if mark.start() < start or not _is_break(text, start, mark, following, is_heading):
+        if mark.start() < start or not _is_sentence_end(text, start, mark, following, is_heading):
             continue
         end = mark.start() if mark.lastgroup == "line" else mark.end()
         end = start + len(text[start:end].rstrip())
@@ -88,16 +88,16 @@ def find_sentences(text: str) -> list[Sentence]:
     return sentences
 
 
-def _is_break(
+def _is_sentence_end(
     text: str, start: int, mark: "regex.Match[str]", following: int, is_heading: bool
 ) -> bool:
-    if JOINING.match(text, following):
+    if JOINING_MARK.match(text, following):
         return False
     match mark.lastgroup:
         case "line":
             if is_heading or _is_blank_line(text[mark.start() : following]):
                 return True
-            if _HEADING.match(text, following) or _LIST_ENTRY.match(text, following):
+            if _HEADING.match(text, following) or _LIST_MARKER.match(text, following):
                 return True
             # A line that goes on in small letters was only wrapped, as lines of a PDF are.
             if _CONTINUATION.match(text, following):
@@ -136,9 +136,9 @@ def _is_abbreviation(text: str, start: int, dot: int, following: int) -> bool:
     folded = word.lower()
     if folded in _ABBREVIATIONS:
         return True
-    if folded in _BEFORE_NUMBERS:
+    if folded in _ABBREVIATIONS_BEFORE_NUMBERS:
         return text[following].isdigit()
-    if _DOTTED.fullmatch(word):
+    if _DOTTED_ABBREVIATION.fullmatch(word):
         next_word = _WORD.match(text, following, following + 12)
-        return next_word is None or next_word[0].lower() not in _BEGINNERS
+        return next_word is None or next_word[0].lower() not in _SENTENCE_STARTERS
     return False

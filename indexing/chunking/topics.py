@@ -1,4 +1,4 @@
-"""Cutting where the meaning turns, as the embeddings of neighbouring sentences tell."""
+"""Split at changes of topic, found by comparing the embeddings of neighbouring sentences."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexing.chunking.packing import cut_sections, fill_section, in_characters
+from indexing.chunking.long_sentences import split_long_sentences
+from indexing.chunking.packing import measure_in_characters, pack_section, split_into_sections
 from indexing.chunking.sentences import Sentence
-from indexing.chunking.splitting import split_long
 from indexing.spec import SemanticStrategy
 
-Embed = Callable[[Sequence[str]], NDArray[Any]]
+EmbedTexts = Callable[[Sequence[str]], NDArray[Any]]
 
-TOPIC_SHARE = 0.2  # of max_chars; a topic shorter than this is not cut off
+MIN_TOPIC_SHARE = 0.2  # of max_chars; a topic shorter than this is not cut off
 
 
-def pack_topics(
-    text: str, sentences: list[Sentence], strategy: SemanticStrategy, embed: Embed
+def pack_by_topic(
+    text: str, sentences: list[Sentence], strategy: SemanticStrategy, embed: EmbedTexts
 ) -> list[list[Sentence]]:
-    """Cut where neighbouring sentences differ more than most neighbours of this source do.
+    """Split where neighbouring sentences differ more than most neighbours in this source.
 
     Each sentence is embedded together with the one before and the one after it; a topic ends
     where the cosine distance to the next such window is above the percentile of all distances.
@@ -30,22 +30,24 @@ def pack_topics(
         windows of one neighbour on either side.
     """
     limit = strategy.max_chars
-    sentences = split_long(text, sentences, limit)
-    turns = _find_turns(text, sentences, strategy.breakpoint_percentile, embed)
-    openings = [sentence.is_opening for sentence in sentences]
-    extent = in_characters(sentences)
+    sentences = split_long_sentences(text, sentences, limit)
+    topic_breaks = _find_topic_breaks(text, sentences, strategy.breakpoint_percentile, embed)
+    paragraph_starts = [sentence.is_paragraph_start for sentence in sentences]
+    positions = measure_in_characters(sentences)
     return [
         sentences[first:last]
-        for section in cut_sections(extent, turns, limit * TOPIC_SHARE, limit)
-        for first, last in fill_section(extent, openings, section, limit)
+        for section in split_into_sections(positions, topic_breaks, limit * MIN_TOPIC_SHARE, limit)
+        for first, last in pack_section(positions, paragraph_starts, section, limit)
     ]
 
 
-def _find_turns(text: str, sentences: list[Sentence], percentile: int, embed: Embed) -> list[bool]:
-    """For each sentence, whether the meaning turns before it."""
-    turns = [False] * len(sentences)
+def _find_topic_breaks(
+    text: str, sentences: list[Sentence], percentile: int, embed: EmbedTexts
+) -> list[bool]:
+    """For each sentence, whether the topic changes before it."""
+    topic_breaks = [False] * len(sentences)
     if len(sentences) < 2:
-        return turns
+        return topic_breaks
     befores = [sentences[0], *sentences[:-1]]
     afters = [*sentences[1:], sentences[-1]]
     windows = [
@@ -56,6 +58,6 @@ def _find_turns(text: str, sentences: list[Sentence], percentile: int, embed: Em
     vectors /= np.where(lengths > 0, lengths, 1)
     distances = 1 - np.sum(vectors[:-1] * vectors[1:], axis=1)
     threshold = np.percentile(distances, percentile) + 1e-9  # equal but for rounding is equal
-    for turn in np.flatnonzero(distances > threshold):
-        turns[int(turn) + 1] = True
-    return turns
+    for index in np.flatnonzero(distances > threshold):
+        topic_breaks[int(index) + 1] = True
+    return topic_breaks

@@ -1,12 +1,12 @@
-"""Fitting chunks to the model's window: what weighs too many tokens is divided until it fits."""
+"""Fit chunks to the model's window: split those with too many tokens until each fits."""
 
 from dataclasses import dataclass
 from itertools import accumulate
 
-from indexing.chunking.context import CountTokens, embedded_text, shorten
-from indexing.chunking.packing import Extent, fill_section
+from indexing.chunking.context import CountTokens, prepend_context, shorten_context
+from indexing.chunking.long_sentences import ceil_divide, split_sentence
+from indexing.chunking.packing import SentencePositions, pack_section
 from indexing.chunking.sentences import Sentence
-from indexing.chunking.splitting import divide_up, split_graphemes_last
 from indexing.exceptions import UnchunkableText
 
 
@@ -14,7 +14,7 @@ from indexing.exceptions import UnchunkableText
 class Chunk:
     """A slice of its source: ``text == source[start:end]``, in code points.
 
-    ``token_count`` is that of ``embedded_text(context, text)``, special tokens included.
+    ``token_count`` is that of ``prepend_context(context, text)``, special tokens included.
     """
 
     index: int
@@ -24,24 +24,26 @@ class Chunk:
     token_count: int
 
 
-def fit_window(
+def fit_to_window(
     text: str,
     pieces: list[list[Sentence]],
     context: str,
     window: int,
     count_tokens: CountTokens,
 ) -> list[Chunk]:
-    """The pieces as chunks, those heavier than ``window`` tokens with their context divided."""
+    """Return the pieces as chunks; split those over ``window`` tokens with their context."""
 
     def embedded() -> list[str]:
-        return [embedded_text(context, text[piece[0].start : piece[-1].end]) for piece in pieces]
+        return [prepend_context(context, text[piece[0].start : piece[-1].end]) for piece in pieces]
 
     # The context and the bare special tokens are weighed in the call that weighs the chunks.
-    special, in_front, *counts = count_tokens(["", f"{context}\n" if context else "", *embedded()])
-    if context and in_front > window // 2:
-        context = shorten(context, in_front, window // 2, count_tokens)
-        special, in_front, *counts = count_tokens(["", f"{context}\n", *embedded()])
-    room = window - in_front
+    special_tokens, context_tokens, *counts = count_tokens(
+        ["", f"{context}\n" if context else "", *embedded()]
+    )
+    if context and context_tokens > window // 2:
+        context = shorten_context(context, context_tokens, window // 2, count_tokens)
+        special_tokens, context_tokens, *counts = count_tokens(["", f"{context}\n", *embedded()])
+    available_tokens = window - context_tokens
 
     fitting: list[tuple[int, int, int]] = []
     while True:
@@ -54,7 +56,7 @@ def fit_window(
         if not oversize:
             break
         # With the space that follows it each sentence is weighed for what it adds to a chunk.
-        weights = iter(
+        token_counts = iter(
             count_tokens(
                 [
                     text[sentence.start : min(sentence.end + 1, piece[-1].end)]
@@ -66,7 +68,9 @@ def fit_window(
         pieces = [
             part
             for piece in oversize
-            for part in _divide(text, piece, [next(weights) - special for _ in piece], room)
+            for part in _split_piece(
+                text, piece, [next(token_counts) - special_tokens for _ in piece], available_tokens
+            )
         ]
         counts = count_tokens(embedded())
 
@@ -76,22 +80,22 @@ def fit_window(
     ]
 
 
-def _divide(
-    text: str, piece: list[Sentence], weights: list[int], room: int
+def _split_piece(
+    text: str, piece: list[Sentence], token_counts: list[int], available_tokens: int
 ) -> list[list[Sentence]]:
-    """Parts of a piece that is too heavy: as few as should fit, two at least."""
+    """Split a piece with too many tokens into as few parts as should fit, at least two."""
     parts: list[Sentence] = []
     sizes: list[int] = []
-    for sentence, weight in zip(piece, weights, strict=True):
+    for sentence, weight in zip(piece, token_counts, strict=True):
         length = sentence.end - sentence.start
-        if weight <= room or length == 1:
+        if weight <= available_tokens or length == 1:
             parts.append(sentence)
             sizes.append(weight)
             continue
-        limit = max(1, divide_up(length, divide_up(weight, room)))
-        for part in split_graphemes_last(text, sentence, limit):
+        limit = max(1, ceil_divide(length, ceil_divide(weight, available_tokens)))
+        for part in split_sentence(text, sentence, limit):
             parts.append(part)
-            sizes.append(divide_up(weight * (part.end - part.start), length))
+            sizes.append(ceil_divide(weight * (part.end - part.start), length))
     if len(parts) == 1:
         [part] = parts
         if part.end - part.start == 1:
@@ -99,18 +103,20 @@ def _divide(
                 f"The character at {part.start} of a passage has more tokens than the embedding "
                 "model's window."
             )
-        halves = split_graphemes_last(text, part, (part.end - part.start + 1) // 2)
+        halves = split_sentence(text, part, (part.end - part.start + 1) // 2)
         return [[half] for half in halves]
     sums = [0, *accumulate(sizes)]
-    extent = Extent(sums[:-1], sums[1:])
-    openings = [part.is_opening for part in parts]
+    positions = SentencePositions(sums[:-1], sums[1:])
+    paragraph_starts = [part.is_paragraph_start for part in parts]
     whole = (0, len(parts))
-    runs = min(
-        fill_section(extent, openings, whole, room),
-        fill_section(extent, openings, whole, room, heed_openings=False),
+    ranges = min(
+        pack_section(positions, paragraph_starts, whole, available_tokens),
+        pack_section(
+            positions, paragraph_starts, whole, available_tokens, prefer_paragraph_ends=False
+        ),
         key=len,
     )
-    if len(runs) == 1:  # together they weigh more than their sum
+    if len(ranges) == 1:  # together they weigh more than their sum
         middle = len(parts) // 2
-        runs = [(0, middle), (middle, len(parts))]
-    return [parts[first:last] for first, last in runs]
+        ranges = [(0, middle), (middle, len(parts))]
+    return [parts[first:last] for first, last in ranges]

@@ -1,11 +1,11 @@
-"""Text into vectors: the only place that loads an embedding model.
+"""Embed texts: the only package that loads an embedding model.
 
 One module per provider, imported when a spec first names it: importing this package costs
 neither LlamaIndex nor an inference runtime.
 """
 
+from indexing.embedding.availability import describe_model_availability
 from indexing.embedding.embedder import Embedder, get_embedder
-from indexing.embedding.examination import examine_model
-from indexing.embedding.structures import read_structure
+from indexing.embedding.smiles import parse_smiles
 
-__all__ = ["Embedder", "examine_model", "get_embedder", "read_structure"]
+__all__ = ["Embedder", "describe_model_availability", "get_embedder", "parse_smiles"]

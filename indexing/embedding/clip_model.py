@@ -1,4 +1,4 @@
-"""A pair of models with one space: one of fastembed's reads pictures, the other words."""
+"""CLIP models from fastembed: an image model and a text model that share one vector space."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,12 @@ from indexing.spec import EmbeddingSpec
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
-VISION, TEXT = "-vision", "-text"  # what fastembed's names of such a pair end in
-MOST_LENGTHS = 8  # of the shorter edge that the longer has: the models look at a square alone
+VISION_SUFFIX, TEXT_SUFFIX = "-vision", "-text"  # what fastembed's names of such a pair end in
+MAX_ASPECT_RATIO = 8  # of the shorter edge that the longer has: the models look at a square alone
 
 
 class ClipModel:
-    """Unit vectors of pictures, named by their files in ``STRATA_FILES_DIR``, and of words.
+    """Embeds images, given as file names in ``STRATA_FILES_DIR``, and query texts as unit vectors.
 
     Source:
         Radford et al., "Learning Transferable Visual Models From Natural Language Supervision",
@@ -39,15 +39,17 @@ class ClipModel:
         raise InvalidSpec("LlamaIndex's embeddings read no originals of Strata's.")
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        pictures = [read_picture(Path(settings.STRATA_FILES_DIR) / name) for name in texts]
-        return _unit(np.stack(list(self._vision.embed(pictures, batch_size=len(pictures)))))
+        pictures = [read_image(Path(settings.STRATA_FILES_DIR) / name) for name in texts]
+        return _normalise_vectors(
+            np.stack(list(self._vision.embed(pictures, batch_size=len(pictures))))
+        )
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         [vector] = self._text.query_embed(text)
-        return _unit(vector)
+        return _normalise_vectors(vector)
 
     def count_tokens(self, texts: list[str]) -> list[int]:
-        """None: a picture has no tokens."""
+        """Return 0 for each: images have no tokens."""
         return [0] * len(texts)
 
 
@@ -59,10 +61,11 @@ def load_clip(spec: EmbeddingSpec) -> ClipModel:
     """
     from fastembed import ImageEmbedding, TextEmbedding
 
-    pairs = _list_pairs(ImageEmbedding, TextEmbedding)
+    pairs = _list_model_pairs(ImageEmbedding, TextEmbedding)
     if spec.model not in pairs:
         raise ModelUnavailable(
-            f"fastembed has no pair of models {spec.model}{VISION} and {spec.model}{TEXT}.",
+            f"fastembed has no pair of models {spec.model}{VISION_SUFFIX} and "
+            f"{spec.model}{TEXT_SUFFIX}.",
             field="images.model",
             allowed=pairs,
         )
@@ -73,8 +76,8 @@ def load_clip(spec: EmbeddingSpec) -> ClipModel:
     }
     try:
         return ClipModel(
-            ImageEmbedding(f"{spec.model}{VISION}", **options),
-            TextEmbedding(f"{spec.model}{TEXT}", **options),
+            ImageEmbedding(f"{spec.model}{VISION_SUFFIX}", **options),
+            TextEmbedding(f"{spec.model}{TEXT_SUFFIX}", **options),
         )
     except (OSError, ValueError) as error:  # what fastembed makes of a hub it cannot reach
         raise ModelUnavailable(
@@ -84,9 +87,9 @@ def load_clip(spec: EmbeddingSpec) -> ClipModel:
         ) from error
 
 
-def read_picture(path: Path) -> Image.Image:
-    """The picture as people see it: upright, on white where it is transparent, in RGB; the first
-    frame of an animation, the middle of a strip."""
+def read_image(path: Path) -> Image.Image:
+    """Read an image as upright RGB, transparency on white; of an animation the first frame, of a
+    very long image the middle."""
     picture: Image.Image
     with Image.open(path, formats=PILLOW_FORMATS) as picture:
         ImageOps.exif_transpose(picture, in_place=True)
@@ -104,25 +107,26 @@ def read_picture(path: Path) -> Image.Image:
 
 
 def _crop_strip(picture: Image.Image) -> Image.Image:
-    """Its middle, where it is very long: its short edge is made as long as a square's that the
-    models see the middle of, and a line of pixels would become gigabytes."""
-    most = MOST_LENGTHS * min(picture.size)
-    if max(picture.size) <= most:
+    """Crop a very long image to its middle. The models scale the short edge to a fixed length, and
+    a strip one pixel wide would take gigabytes."""
+    max_length = MAX_ASPECT_RATIO * min(picture.size)
+    if max(picture.size) <= max_length:
         return picture
-    width, height = min(picture.width, most), min(picture.height, most)
+    width, height = min(picture.width, max_length), min(picture.height, max_length)
     left, top = (picture.width - width) // 2, (picture.height - height) // 2
     return picture.crop((left, top, left + width, top + height))
 
 
-def _list_pairs(vision: Any, text: Any) -> list[str]:
-    seeing = {model["model"] for model in vision.list_supported_models()}
-    reading = {model["model"] for model in text.list_supported_models()}
+def _list_model_pairs(vision: Any, text: Any) -> list[str]:
+    vision_names = {model["model"] for model in vision.list_supported_models()}
+    text_names = {model["model"] for model in text.list_supported_models()}
     return sorted(
-        name.removesuffix(VISION)
-        for name in seeing
-        if name.endswith(VISION) and name.removesuffix(VISION) + TEXT in reading
+        name.removesuffix(VISION_SUFFIX)
+        for name in vision_names
+        if name.endswith(VISION_SUFFIX)
+        and name.removesuffix(VISION_SUFFIX) + TEXT_SUFFIX in text_names
     )
 
 
-def _unit(vectors: NDArray[Any]) -> NDArray[np.float32]:
+def _normalise_vectors(vectors: NDArray[Any]) -> NDArray[np.float32]:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32)

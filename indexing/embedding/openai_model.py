@@ -20,11 +20,11 @@ from indexing.spec import EmbeddingSpec
 TIMEOUT: Final = httpx.Timeout(60, connect=10)  # seconds; a full batch on a slow server
 TOO_MANY_REQUESTS: Final = 429
 REQUEST_TIMEOUT: Final = 408
-REFUSALS: Final = {400, 413, 422}  # of what was sent, perhaps of one text in it
+REJECTION_STATUSES: Final = {400, 413, 422}  # of what was sent, perhaps of one text in it
 
 
-class RefusedText(ValueError):
-    """The provider refuses the text and not the caller; another text may pass."""
+class RejectedText(ValueError):
+    """The provider rejects this text but accepts others."""
 
 
 class OpenAICompatibleEmbedding(BaseEmbedding):
@@ -54,13 +54,17 @@ class OpenAICompatibleEmbedding(BaseEmbedding):
         """
         response = self._post(texts)
         status = response.status_code
-        if status in REFUSALS and self._post(["ok"]).is_success:
-            raise RefusedText(f"The embedding provider refuses the text: {_reason(response)}")
+        if status in REJECTION_STATUSES and self._post(["ok"]).is_success:
+            raise RejectedText(
+                f"The embedding provider refuses the text: {_describe_response(response)}"
+            )
         if status in {REQUEST_TIMEOUT, TOO_MANY_REQUESTS} or status >= 500:
-            raise EmbeddingUnavailable(f"The embedding provider answered {_reason(response)}")
+            raise EmbeddingUnavailable(
+                f"The embedding provider answered {_describe_response(response)}"
+            )
         if not response.is_success:
             raise ModelUnavailable(
-                f"The embedding provider answered {_reason(response)}",
+                f"The embedding provider answered {_describe_response(response)}",
                 fix="Check STRATA_OPENAI_BASE_URL, STRATA_OPENAI_API_KEY and embedding.model.",
             )
         try:
@@ -105,14 +109,14 @@ class OpenAICompatibleEmbedding(BaseEmbedding):
 
 
 class OpenAIModel:
-    """The endpoint behind an embedder."""
+    """An OpenAI-compatible endpoint as a ``LoadedModel``."""
 
     batch_texts = 128
     batch_tokens = 32_768  # OpenAI allows 300,000; servers of one's own less
 
     def __init__(self, embedding: OpenAICompatibleEmbedding) -> None:
         self.llama_index = embedding
-        self._encode = get_tokenizer()
+        self._tokenize = get_tokenizer()
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         return self.llama_index.embed(texts)
@@ -123,11 +127,11 @@ class OpenAIModel:
     def count_tokens(self, texts: list[str]) -> list[int]:
         """Exact for OpenAI's models (cl100k); an estimate for any other, whose tokenizer the
         endpoint does not tell."""
-        return [len(self._encode(text)) for text in texts]
+        return [len(self._tokenize(text)) for text in texts]
 
 
 def load_openai(spec: EmbeddingSpec) -> OpenAIModel:
-    """Nothing is sent yet: a wrong address or key shows at the first text."""
+    """Create the model without a request: a wrong address or key fails at the first text."""
     return OpenAIModel(
         OpenAICompatibleEmbedding(
             spec.model,
@@ -138,6 +142,6 @@ def load_openai(spec: EmbeddingSpec) -> OpenAIModel:
     )
 
 
-def _reason(response: httpx.Response) -> str:
-    """Status and the beginning of the body, which is where such servers say why."""
+def _describe_response(response: httpx.Response) -> str:
+    """Return the status and the beginning of the body, which usually gives the reason."""
     return f"{response.status_code}: {' '.join(response.text.split())[:200]}"

@@ -1,4 +1,4 @@
-"""LlamaIndex's view of an embedder whose spec declares prefixes."""
+"""A LlamaIndex embedding that adds the spec's prefixes."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -22,7 +22,7 @@ class PrefixingEmbedder(Protocol):
 
 
 class PrefixedEmbedding(BaseEmbedding):
-    """Embeds as the embedder does, so that no prefix is forgotten on the way."""
+    """A LlamaIndex embedding that calls an embedder, so that every text gets its prefix."""
 
     _embedder: PrefixingEmbedder = PrivateAttr()
 

@@ -1,13 +1,13 @@
-"""Fingerprints of chemical structures as vectors."""
+"""Embed chemical structures as Morgan fingerprints (RDKit)."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexing.embedding.structures import read_structure, require_rdkit
+from indexing.embedding.smiles import parse_smiles, require_rdkit
 from indexing.exceptions import InvalidSpec
-from indexing.spec import MORGAN, EmbeddingSpec
+from indexing.spec import MORGAN_PREFIX, EmbeddingSpec
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -40,21 +40,21 @@ class MorganModel:
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """
         Raises:
-            InvalidInput: the text is no SMILES.
+            InvalidInput: the text is not a SMILES string.
         """
-        bits = self._generator.GetFingerprintAsNumPy(read_structure(text)).astype(np.float32)
+        bits = self._generator.GetFingerprintAsNumPy(parse_smiles(text)).astype(np.float32)
         return np.asarray(bits / np.linalg.norm(bits), np.float32)
 
     def count_tokens(self, texts: list[str]) -> list[int]:
-        """None: a structure has no tokens, and takes next to no time."""
+        """Return 0 for each: structures have no tokens."""
         return [0] * len(texts)
 
 
-def load_fingerprint(spec: EmbeddingSpec) -> MorganModel:
-    """The fingerprint of the radius that ends the model's name, in as many bits as dimensions.
+def load_rdkit(spec: EmbeddingSpec) -> MorganModel:
+    """Create the model; its radius ends the spec's model name, its bit count is the dimension.
 
     Raises:
         ModelUnavailable: RDKit is not installed.
     """
     require_rdkit()
-    return MorganModel(int(spec.model.removeprefix(MORGAN)), spec.dimension)
+    return MorganModel(int(spec.model.removeprefix(MORGAN_PREFIX)), spec.dimension)

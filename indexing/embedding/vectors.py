@@ -1,4 +1,4 @@
-"""The type of vectors that models give."""
+"""The array type of embedding vectors."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 from core.text import hash_text
 from documents.models import Artifact, Source
 from indexing import embedding
-from indexing.chunking import cut_chunks, fit_context
+from indexing.chunking import fit_context, split_into_chunks
 from indexing.kinds.registry import Condition, UnwrittenKind
 from indexing.models import IndexBuild, Node
 from indexing.spec import SemanticStrategy
@@ -47,7 +47,7 @@ def draft_chunks(artifact: Artifact, sources: Iterable[Source], build: IndexBuil
     point where it is and only its payload is written again.
 
     Raises:
-        Uncuttable: a single character exceeds the model's window.
+        UnchunkableText: a single character exceeds the model's window.
         EmbeddingUnavailable, ModelUnavailable: tokens could not be counted; retry.
     """
     spec = build.spec
@@ -63,7 +63,7 @@ def draft_chunks(artifact: Artifact, sources: Iterable[Source], build: IndexBuil
             embed = None
             if isinstance(strategy, SemanticStrategy):
                 embed = embedder.embed_documents
-            cut = partial(cut_chunks, source.text, strategy, context=context, window=window)
+            cut = partial(split_into_chunks, source.text, strategy, context=context, window=window)
             for chunk in cut(count_tokens=count_tokens, embed=embed):
                 text_hash = hash_text(chunk.text)
                 occurrences[strategy.name, text_hash] += 1

@@ -14,10 +14,10 @@ from core.running_server import RunningServer, find_server
 from documents.connectors.local_files import AddResult
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
-from indexing.management.prepared import PreparedCommand
+from indexing.management.base_command import StrataCommand
 from indexing.management.waiting import wait_for_artifacts
 from indexing.models import Index
-from indexing.stores.ownership import exclusive_store_access, is_embedded
+from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
 RECONCILE_EVERY_DOCUMENTS = (
     50  # documents; a running server is told to look, and begins while we still add
@@ -26,7 +26,7 @@ SKIPPED_LABEL = "without an abstract"
 IDS_PER_QUERY = 500
 
 
-class AddDocumentsCommand(PreparedCommand):
+class AddDocumentsCommand(StrataCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--wait",
@@ -46,7 +46,7 @@ class AddDocumentsCommand(PreparedCommand):
         """
         server = find_server()
         with ExitStack() as stack:
-            if server is None and is_embedded():
+            if server is None and has_embedded_store():
                 stack.enter_context(exclusive_store_access())
                 stack.enter_context(local_workers())
                 wait = True

@@ -8,7 +8,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from core.local_workers import local_workers
 from core.running_server import find_server
-from indexing.stores.ownership import exclusive_store_access, is_embedded
+from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 from indexing.tasks import enqueue_reconciliation
 
 logger = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ def ensure_workers() -> Iterator[None]:
     in embedded mode."""
     server = find_server()
     with ExitStack() as stack:
-        if server is None and is_embedded():
+        if server is None and has_embedded_store():
             stack.enter_context(exclusive_store_access())
             stack.enter_context(local_workers())
         yield

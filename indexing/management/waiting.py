@@ -25,7 +25,7 @@ IDS_PER_QUERY = 500
 
 # Without any progress, before a known problem ends the waiting.
 STALL_SECONDS = 5.0
-BUILD_PATIENCE_SECONDS = 10.0
+BUILD_STALL_SECONDS = 10.0
 
 
 def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
@@ -64,8 +64,8 @@ def wait_for_regeneration(
         CommandError: nothing moves, for a reason that is known.
     """
     console = Console(file=sys.stderr)
-    started_at = progressed_at = line_at = time.monotonic()
-    before: tuple[int, int, int] | None = None
+    started_at = progressed_at = printed_at = time.monotonic()
+    last_counts: tuple[int, int, int] | None = None
     with make_bars(console) as bars:
         documents = bars.add_task("Going through documents", total=regeneration.total_count)
         nodes = bars.add_task("Syncing nodes", total=None)
@@ -78,15 +78,15 @@ def wait_for_regeneration(
             bars.update(documents, completed=row.done_count, total=row.total_count)
             bars.update(nodes, completed=synced, total=row.due_node_count)
             counts = row.done_count, progress.pending_count, progress.awaited_count
-            if counts != before:
-                before, progressed_at = counts, now
+            if counts != last_counts:
+                last_counts, progressed_at = counts, now
             elif now - progressed_at > STALL_SECONDS:
                 if progress.problem:
                     raise CommandError(f"It waits: {progress.problem}")
                 if not has_worker():
                     raise CommandError("The server has stopped; the next one goes on with it.")
-            if not console.is_terminal and now - line_at >= LOG_LINE_SECONDS:
-                line_at = now
+            if not console.is_terminal and now - printed_at >= LOG_LINE_SECONDS:
+                printed_at = now
                 line = _format_regeneration_progress(progress, synced / (now - started_at))
                 print(line, file=sys.stderr, flush=True)  # noqa: T201
             time.sleep(WAIT_POLL_SECONDS)
@@ -108,26 +108,26 @@ def _format_regeneration_progress(progress: RegenerationProgress, nodes_per_seco
 BUILD_POLL_SECONDS = 0.5
 
 
-def follow_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBuild:
-    """Return once a build is whole and, where that was asked, promoted.
+def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBuild:
+    """Wait until a build is complete and, if requested, promoted.
 
     Raises:
-        CommandError: it was refused, paused or given up, or nothing moves for a known reason.
+        CommandError: the build was paused or retired, or nothing moves for a known reason.
     """
     total = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED).count()
-    moved_at, done = time.monotonic(), 0
+    progressed_at, done = time.monotonic(), 0
     with progress_bar(f"Building {build}", total) as advance:
         while True:
             build = IndexBuild.objects.get(pk=build.pk)
-            if _is_over(build):
+            if _is_finished(build):
                 break
             started = time.monotonic()
             now_done = max(total - find_incomplete_artifacts(build).count(), done)
             if now_done > done:
                 advance(now_done - done)
-                done, moved_at = now_done, time.monotonic()
+                done, progressed_at = now_done, time.monotonic()
             problem = build.problem or build.writing_problem
-            if problem and time.monotonic() - moved_at > BUILD_PATIENCE_SECONDS:
+            if problem and time.monotonic() - progressed_at > BUILD_STALL_SECONDS:
                 raise CommandError(f"{build} waits: {problem}")
             if done >= total and build.promotion == IndexBuild.Promotion.MANUAL:
                 break
@@ -141,7 +141,7 @@ def follow_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBuil
     return build
 
 
-def _is_over(build: IndexBuild) -> bool:
+def _is_finished(build: IndexBuild) -> bool:
     if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}:
         return True
     # Asked for and answered: what was measured speaks against it.

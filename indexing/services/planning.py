@@ -12,7 +12,7 @@ from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Source
 from documents.services import mark_artifact_failed
-from indexing.chunking import embedded_text
+from indexing.chunking import prepend_context
 from indexing.exceptions import UnchunkableText
 from indexing.kinds.registry import NodeKind, hash_payload, recipe_kinds
 from indexing.models import IndexBuild, Node
@@ -84,11 +84,11 @@ def draft_nodes(
     drafts = []
     now = timezone.now()
     for kind in _planned_kinds(build, kinds):
-        model = spec.embedding_of(kind.name)
+        model = spec.embedding_spec_for(kind.name)
         vectors = json.dumps([model.model_dump(), spec.sparse.model_dump()], sort_keys=True)
         for node in kind.draft(artifact, build):
             node.attributes_hash = artifact.attributes_hash
-            node.input_hash = hash_text(f"{vectors}\n{embedded_text(node.context, node.text)}")
+            node.input_hash = hash_text(f"{vectors}\n{prepend_context(node.context, node.text)}")
             node.payload_hash = hash_payload(kind.payload(node))
             node.embedding_model = model.model
             node.dimension = model.dimension

@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from core.exceptions import StrataError
 from indexing import embedding
-from indexing.chunking import embedded_text
+from indexing.chunking import prepend_context
 from indexing.kinds.registry import get_kind
 from indexing.models import IndexBuild, Node, lease_expiry, synced_values
 from indexing.reuse import find_reusable_vectors
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
-from indexing.spec import DENSE_KINDS, EmbeddingSpec
+from indexing.spec import DENSE_ONLY_KINDS, EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import CollectionSchema, DenseVector, Point
 from indexing.throughput import add_throughput_sample, embedding_work_key
@@ -198,12 +198,12 @@ def _sync_claim(build: IndexBuild, claim: NodeClaim, should_stop: Callable[[], b
 def _group_by_model(build: IndexBuild, nodes: Sequence[Node]) -> dict[EmbeddingSpec, list[Node]]:
     groups: dict[EmbeddingSpec, list[Node]] = {}
     for node in nodes:
-        groups.setdefault(build.spec.embedding_of(node.kind), []).append(node)
+        groups.setdefault(build.spec.embedding_spec_for(node.kind), []).append(node)
     return groups
 
 
 def _embed(model: EmbeddingSpec, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
-    texts = [embedded_text(node.context, node.text) for node in nodes]
+    texts = [prepend_context(node.context, node.text) for node in nodes]
     dense = embedding.get_embedder(model).embed_documents(texts)
     return {node.point_id: vector for node, vector in zip(nodes, dense, strict=True)}
 
@@ -211,16 +211,16 @@ def _embed(model: EmbeddingSpec, nodes: Sequence[Node]) -> dict[UUID, DenseVecto
 def _make_points(
     build: IndexBuild, nodes: Sequence[Node], vectors: Mapping[UUID, DenseVector]
 ) -> list[Point]:
-    from indexing.stores import get_bm25
+    from indexing.stores import get_bm25_encoder
 
-    bm25 = get_bm25(build.spec.sparse)
+    bm25 = get_bm25_encoder(build.spec.sparse)
     return [
         Point(
             id=node.point_id,
             dense=vectors[node.point_id],
             sparse=None
-            if node.kind in DENSE_KINDS
-            else bm25.encode_document(embedded_text(node.context, node.text)),
+            if node.kind in DENSE_ONLY_KINDS
+            else bm25.encode_document(prepend_context(node.context, node.text)),
             payload=get_kind(node.kind).payload(node),
         )
         for node in nodes
@@ -247,8 +247,8 @@ def ensure_collection(build: IndexBuild, kind: str) -> str:
     """The collection of this kind, made if it is not there yet."""
     name = build.collection(kind)
     fields = {**build.spec.filter_fields, **get_kind(kind).payload_fields}
-    dimension = build.spec.embedding_of(kind).dimension
-    schema = CollectionSchema(dimension, fields, has_sparse=kind not in DENSE_KINDS)
+    dimension = build.spec.embedding_spec_for(kind).dimension
+    schema = CollectionSchema(dimension, fields, has_sparse=kind not in DENSE_ONLY_KINDS)
     get_store().ensure_collection(name, schema)
     return name
 

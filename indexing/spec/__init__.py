@@ -1,15 +1,15 @@
-"""The index spec: what one YAML file in ``specs/`` says, checked and frozen.
+"""The index spec: one YAML file of ``specs/``, validated and immutable.
 
 A spec knows neither models nor stores. Its fingerprint covers what shapes a build (vectors,
 nodes, payloads) and leaves out what can change at no cost (titles, search settings).
 """
 
 from indexing.spec.index import IndexSpec
-from indexing.spec.kinds import COLLECTIONS, DENSE_KINDS
+from indexing.spec.kinds import COLLECTION_BY_KIND, DENSE_ONLY_KINDS
 from indexing.spec.reading import parse_spec, read_specs
 from indexing.spec.sections import (
     LANGUAGES,
-    MORGAN,
+    MORGAN_PREFIX,
     NAME_PATTERN,
     CompoundSpec,
     EmbeddingSpec,
@@ -27,10 +27,10 @@ from indexing.spec.sections import (
 )
 
 __all__ = [
-    "COLLECTIONS",
-    "DENSE_KINDS",
+    "COLLECTION_BY_KIND",
+    "DENSE_ONLY_KINDS",
     "LANGUAGES",
-    "MORGAN",
+    "MORGAN_PREFIX",
     "NAME_PATTERN",
     "CompoundSpec",
     "EmbeddingSpec",

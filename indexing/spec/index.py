@@ -1,4 +1,4 @@
-"""A spec as a whole: what its sections come to together."""
+"""``IndexSpec``: the whole spec, and the rules that span several of its sections."""
 
 import hashlib
 import json
@@ -10,8 +10,8 @@ from pydantic import Field, field_validator, model_validator
 
 from indexing.spec.kinds import (
     BUILT_IN_FIELDS,
-    COLLECTIONS,
-    FIELDS_OF_KINDS,
+    COLLECTION_BY_KIND,
+    PAYLOAD_FIELDS_BY_KIND,
     RESERVED_FIELDS,
 )
 from indexing.spec.sections import (
@@ -23,7 +23,7 @@ from indexing.spec.sections import (
     EmbeddingSpec,
     EvidenceSpec,
     FieldSpec,
-    Frozen,
+    FrozenModel,
     IdentifierSpec,
     ImageSpec,
     PageSummarySpec,
@@ -37,7 +37,7 @@ from indexing.spec.sections import (
 SEARCH_SETTINGS = {"title", "description", "search", "tools", "identifiers", "evidence"}
 
 
-class IndexSpec(Frozen):
+class IndexSpec(FrozenModel):
     """How one index is built and searched."""
 
     name: str
@@ -67,14 +67,14 @@ class IndexSpec(Frozen):
         "evidence", mode="before",
     )  # fmt: skip
     @classmethod
-    def _switch(cls, setting: Any) -> Any:
-        """``true`` for the defaults, ``false`` for none."""
+    def _expand_boolean(cls, setting: Any) -> Any:
+        """Read ``true`` as the defaults and ``false`` as none."""
         if isinstance(setting, bool):
             return {} if setting else None
         return setting
 
     @model_validator(mode="after")
-    def _kinds_fit_together(self) -> "IndexSpec":
+    def _check_sections_agree(self) -> "IndexSpec":
         if not self.kinds:
             raise ValueError("chunks.embed is false and no other kind of node is switched on")
         if self.artifact_summaries is not None and self.page_summaries is None:
@@ -111,7 +111,7 @@ class IndexSpec(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _each_space_has_its_own(self) -> "IndexSpec":
+    def _check_embedding_providers(self) -> "IndexSpec":
         if self.embedding.provider == "rdkit":
             raise ValueError(
                 "embedding.provider: rdkit reads structures and no text: switch compounds on"
@@ -131,14 +131,16 @@ class IndexSpec(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _names_are_usable(self) -> "IndexSpec":
+    def _check_names(self) -> "IndexSpec":
         if not NAME_PATTERN.fullmatch(self.name):
             raise ValueError(
                 f"{self.name!r} is not an index name: a small letter, then small letters, "
                 "digits and dashes, 63 at most"
             )
         for field in self.metadata:
-            if field in RESERVED_FIELDS.union(*(FIELDS_OF_KINDS[kind] for kind in self.kinds)):
+            if field in RESERVED_FIELDS.union(
+                *(PAYLOAD_FIELDS_BY_KIND[kind] for kind in self.kinds)
+            ):
                 raise ValueError(f"metadata.{field}: the name is used by the index already")
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", field):
                 raise ValueError(
@@ -148,14 +150,14 @@ class IndexSpec(Frozen):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of what shapes a build; two specs that agree in it can share one."""
-        shaping = self.model_dump(mode="json", exclude=SEARCH_SETTINGS)
-        shaping["concepts"] = self.concepts is not None  # whoever finds them
-        for field in shaping["metadata"].values():
+        """SHA-256 of the settings that decide a build's content; equal ones can share a build."""
+        build_settings = self.model_dump(mode="json", exclude=SEARCH_SETTINGS)
+        build_settings["concepts"] = self.concepts is not None  # whoever finds them
+        for field in build_settings["metadata"].values():
             field.pop("said_as")
             if self.questions is None:  # else it shapes what is asked about a chunk
                 field.pop("description")
-        return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(build_settings, sort_keys=True).encode()).hexdigest()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -170,10 +172,10 @@ class IndexSpec(Frozen):
             "compound": self.compounds is not None,
             "image": self.images is not None,
         }
-        return tuple(kind for kind in COLLECTIONS if is_on[kind])
+        return tuple(kind for kind in COLLECTION_BY_KIND if is_on[kind])
 
-    def embedding_of(self, kind: str) -> EmbeddingSpec:
-        """What embeds nodes of ``kind``. Scores of different models are never compared."""
+    def embedding_spec_for(self, kind: str) -> EmbeddingSpec:
+        """The embedding spec of a kind. Scores of different models are never compared."""
         if kind == "compound" and self.compounds is not None:
             return self.compounds.embedding
         if kind == "image" and self.images is not None:
@@ -181,19 +183,22 @@ class IndexSpec(Frozen):
         return self.embedding
 
     @property
-    def embeddings(self) -> set[EmbeddingSpec]:
-        """All the models this recipe asks for."""
-        return {self.embedding_of(kind) for kind in self.kinds}
+    def embedding_specs(self) -> set[EmbeddingSpec]:
+        """The embedding specs of all kinds in this recipe."""
+        return {self.embedding_spec_for(kind) for kind in self.kinds}
 
     @property
-    def is_written_about(self) -> bool:
-        """Whether anything has to be written about its documents before it is whole."""
+    def has_generated_texts(self) -> bool:
+        """Whether a build is complete only once summaries or questions have been written."""
         return self.page_summaries is not None or self.questions is not None
 
     def collection_alias(self, kind: str) -> str:
         """The public name of the collection that holds nodes of ``kind``."""
-        held: Any = COLLECTIONS[kind]
-        return self.collections.get(held) or f"{self.name}.{settings.STRATA_COLLECTION_NAMES[held]}"
+        collection_key: Any = COLLECTION_BY_KIND[kind]
+        return (
+            self.collections.get(collection_key)
+            or f"{self.name}.{settings.STRATA_COLLECTION_NAMES[collection_key]}"
+        )
 
     @property
     def filter_fields(self) -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""The kinds of node, where each lives, and which names their payloads take."""
+"""The kinds of node: the collection of each, and the payload fields it uses."""
 
 # The collection each kind lives in: page and artifact summaries share one, for their scores
 # compare.
-COLLECTIONS: dict[str, str] = {
+COLLECTION_BY_KIND: dict[str, str] = {
     "chunk": "chunk",
     "page_summary": "summary",
     "artifact_summary": "summary",
@@ -15,10 +15,10 @@ COLLECTIONS: dict[str, str] = {
 
 # Kinds without terms of BM25: a name of two words has too few of them, a structure and a picture
 # none.
-DENSE_KINDS = frozenset({"concept", "relationship_type", "compound", "image"})
+DENSE_ONLY_KINDS = frozenset({"concept", "relationship_type", "compound", "image"})
 
 # What payloads of these kinds use besides.
-FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
+PAYLOAD_FIELDS_BY_KIND: dict[str, frozenset[str]] = {
     "chunk": frozenset(),
     "page_summary": frozenset(
         {"type", "entity_id", "summary_text", "model_name", "date_embedded", "page_count"}
@@ -32,8 +32,8 @@ FIELDS_OF_KINDS: dict[str, frozenset[str]] = {
         }
     ),
 }  # fmt: skip
-FIELDS_OF_KINDS |= {kind: frozenset() for kind in DENSE_KINDS}
-FIELDS_OF_KINDS["artifact_summary"] = FIELDS_OF_KINDS["page_summary"]
+PAYLOAD_FIELDS_BY_KIND |= {kind: frozenset() for kind in DENSE_ONLY_KINDS}
+PAYLOAD_FIELDS_BY_KIND["artifact_summary"] = PAYLOAD_FIELDS_BY_KIND["page_summary"]
 
 # Names a payload already uses, and filters may name; a declared field cannot take them.
 BUILT_IN_FIELDS: dict[str, str] = {

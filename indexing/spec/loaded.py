@@ -1,4 +1,4 @@
-"""The specs this service was started with."""
+"""The specs of this process, loaded once, and single specs read again from their files."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -15,16 +15,16 @@ def get_specs() -> dict[str, IndexSpec]:
     Raises:
         InvalidSpec: the first file that is not valid.
     """
-    return _load(Path(settings.STRATA_SPECS_DIR))
+    return _load_folder(Path(settings.STRATA_SPECS_DIR))
 
 
-def has_spec(name: str) -> bool:
-    """Whether its file is there now."""
+def has_spec_file(name: str) -> bool:
+    """Whether the spec's file exists now."""
     return (Path(settings.STRATA_SPECS_DIR) / f"{name}.yaml").exists()
 
 
-def read_spec(name: str) -> IndexSpec:
-    """One spec as its file says now.
+def reread_spec(name: str) -> IndexSpec:
+    """Read one spec from its file again.
 
     Raises:
         UnknownIndex: there is no such file.
@@ -38,5 +38,5 @@ def read_spec(name: str) -> IndexSpec:
 
 
 @lru_cache
-def _load(folder: Path) -> dict[str, IndexSpec]:
+def _load_folder(folder: Path) -> dict[str, IndexSpec]:
     return read_specs(folder)

@@ -1,4 +1,4 @@
-"""Specs read from YAML, and what is said of those that are not valid."""
+"""Read specs from YAML, and describe the first error of an invalid one."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,12 +31,12 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     """Read one spec from YAML text.
 
     Raises:
-        InvalidSpec: with the first wrong field and what it may be.
+        InvalidSpec: the first wrong field, and what it may be.
     """
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InvalidSpec(f"{name}.yaml is not YAML: {_first_line(error)}") from None
+        raise InvalidSpec(f"{name}.yaml is not YAML: {_join_lines(error)}") from None
     if content is None:
         content = {}
     if not isinstance(content, Mapping):
@@ -46,7 +46,7 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     try:
         return IndexSpec.model_validate({**content, "name": name})
     except ValidationError as error:
-        raise InvalidSpec(f"{name}.yaml: {_explain(error)}") from None
+        raise InvalidSpec(f"{name}.yaml: {_describe_first_error(error)}") from None
 
 
 def read_specs(folder: Path) -> dict[str, IndexSpec]:
@@ -61,8 +61,8 @@ def read_specs(folder: Path) -> dict[str, IndexSpec]:
     }
 
 
-def _explain(error: ValidationError) -> str:
-    """One sentence for the first mistake: where it stands and what is allowed there."""
+def _describe_first_error(error: ValidationError) -> str:
+    """Describe the first mistake in one sentence: its location and what is allowed there."""
     # A misspelt setting first: the one it was meant for is then missing, and only seems wrong.
     mistakes: list[Any] = error.errors(include_url=False)
     first = min(mistakes, key=lambda mistake: mistake["type"] != "extra_forbidden")
@@ -101,5 +101,5 @@ def _known_settings(location: tuple[str | int, ...]) -> list[str]:
     return [] if owner is None else [name for name in owner.model_fields if name != "name"]
 
 
-def _first_line(error: Exception) -> str:
+def _join_lines(error: Exception) -> str:
     return " ".join(str(error).split())

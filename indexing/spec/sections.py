@@ -1,4 +1,4 @@
-"""What may stand in each section of a spec."""
+"""The sections of a spec, and what each of them allows."""
 
 import re
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,62}")
 PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
-MORGAN = "morgan-"  # and the radius: the name of a fingerprint as an embedding model
+MORGAN_PREFIX = "morgan-"  # and the radius: the name of a fingerprint as an embedding model
 
 # Which fields may be spoken of in which way.
-SAID_TYPES: dict[str, str] = {
+FIELD_TYPE_BY_SAID_AS: dict[str, str] = {
     "year": "integer",
     "person": "keyword",
     "name": "keyword",
@@ -29,12 +29,12 @@ LANGUAGES = frozenset(
 )
 
 
-class Frozen(BaseModel):
+class FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class EmbeddingSpec(Frozen):
-    """One embedding model. The index's own embeds every kind of node but those that are no text."""
+class EmbeddingSpec(FrozenModel):
+    """One embedding model. The index's own one embeds every kind of node that is text."""
 
     provider: Literal["fastembed", "huggingface", "openai", "rdkit", "clip"] = "fastembed"
     model: str = "all-MiniLM-L6-v2"
@@ -45,7 +45,7 @@ class EmbeddingSpec(Frozen):
     query_prefix: str = ""
 
 
-class SparseSpec(Frozen):
+class SparseSpec(FrozenModel):
     """How text becomes BM25 terms, for documents and queries alike."""
 
     tokenizer: Literal["multilingual", "word", "whitespace", "prefix"] = "multilingual"
@@ -56,26 +56,26 @@ class SparseSpec(Frozen):
 
     @field_validator("language")
     @classmethod
-    def _is_known(cls, language: str) -> str:
+    def _check_language(cls, language: str) -> str:
         if language not in LANGUAGES | {"none"}:
             raise ValueError(f"{language!r} is not one of: {', '.join(sorted(LANGUAGES))}, none")
         return language
 
 
-class SentenceStrategy(Frozen):
+class SentenceStrategy(FrozenModel):
     """Whole sentences, packed up to ``max_chars``."""
 
     name: Literal["sentence"] = "sentence"
     max_chars: int = Field(500, ge=50, le=10_000)
 
 
-class ParagraphStrategy(Frozen):
+class ParagraphStrategy(FrozenModel):
     """The whole source as one chunk where it fits the model's window."""
 
     name: Literal["paragraph"] = "paragraph"
 
 
-class SemanticStrategy(Frozen):
+class SemanticStrategy(FrozenModel):
     """Sentences packed up to ``max_chars`` and cut where the meaning turns."""
 
     name: Literal["semantic"] = "semantic"
@@ -88,7 +88,7 @@ Strategy = Annotated[
 ]
 
 
-class ChunkSpec(Frozen):
+class ChunkSpec(FrozenModel):
     """``embed: false`` cuts chunks for other kinds to build on, and stores no points of them."""
 
     strategies: tuple[Strategy, ...] = (SentenceStrategy(),)
@@ -96,7 +96,7 @@ class ChunkSpec(Frozen):
     embed: bool = True
 
     @model_validator(mode="after")
-    def _strategies_differ(self) -> "ChunkSpec":
+    def _check_strategies(self) -> "ChunkSpec":
         names = [strategy.name for strategy in self.strategies]
         if not names:
             raise ValueError("name at least one chunking strategy")
@@ -105,7 +105,7 @@ class ChunkSpec(Frozen):
         return self
 
 
-class PageSummarySpec(Frozen):
+class PageSummarySpec(FrozenModel):
     """A summary of each page. ``prompt`` names a file in ``templates/prompts/``; an empty
     ``model`` is the one of the settings."""
 
@@ -120,7 +120,7 @@ class ArtifactSummarySpec(PageSummarySpec):
     prompt: str = Field("artifact_summary", pattern=PROMPT_PATTERN)
 
 
-class QuestionSpec(Frozen):
+class QuestionSpec(FrozenModel):
     """Hypothetical questions that a chunk answers, with its one-line summary and the values of
     the declared fields it speaks of."""
 
@@ -129,7 +129,7 @@ class QuestionSpec(Frozen):
     count: int = Field(8, ge=1, le=20)  # a chunk
 
 
-class ConceptSpec(Frozen):
+class ConceptSpec(FrozenModel):
     """Concepts and the vocabulary of their relationships: given by people, and with ``extract``
     found in every source too."""
 
@@ -139,7 +139,7 @@ class ConceptSpec(Frozen):
     model: str = ""
 
 
-class CompoundSpec(Frozen):
+class CompoundSpec(FrozenModel):
     """Chemical structures, in a space of their own: Morgan fingerprints of what a declared field
     holds as SMILES."""
 
@@ -149,10 +149,12 @@ class CompoundSpec(Frozen):
 
     @property
     def embedding(self) -> EmbeddingSpec:
-        return EmbeddingSpec(provider="rdkit", model=f"{MORGAN}{self.radius}", dimension=self.bits)
+        return EmbeddingSpec(
+            provider="rdkit", model=f"{MORGAN_PREFIX}{self.radius}", dimension=self.bits
+        )
 
 
-class ImageSpec(Frozen):
+class ImageSpec(FrozenModel):
     """Pictures, in a space that they share with words: that of a pair of models of fastembed's,
     ``MODEL-vision`` and ``MODEL-text``."""
 
@@ -164,7 +166,7 @@ class ImageSpec(Frozen):
         return EmbeddingSpec(provider="clip", model=self.model, dimension=self.dimension)
 
 
-class ValueSpec(Frozen):
+class ValueSpec(FrozenModel):
     """One value of a declared field, and the other words a text may say it in."""
 
     value: str
@@ -172,7 +174,7 @@ class ValueSpec(Frozen):
     synonyms: tuple[str, ...] = ()
 
 
-class IdentifierSpec(Frozen):
+class IdentifierSpec(FrozenModel):
     """How documents are named in running text, such as a DOI."""
 
     pattern: str  # a regular expression that matches one whole name, in any case
@@ -180,7 +182,7 @@ class IdentifierSpec(Frozen):
 
     @field_validator("pattern")
     @classmethod
-    def _compiles(cls, pattern: str) -> str:
+    def _check_pattern(cls, pattern: str) -> str:
         try:
             matches_nothing = re.compile(pattern).fullmatch("")
         except re.error as error:
@@ -190,7 +192,7 @@ class IdentifierSpec(Frozen):
         return pattern
 
 
-class FieldSpec(Frozen):
+class FieldSpec(FrozenModel):
     """One declared metadata field: checked when given, stored, and open to filters.
 
     ``said_as``: how people speak of it in a question, where a query pipeline reads filters out of
@@ -209,7 +211,7 @@ class FieldSpec(Frozen):
 
     @field_validator("values", mode="before")
     @classmethod
-    def _describe_listed(cls, values: Any) -> Any:
+    def _normalise_values(cls, values: Any) -> Any:
         if isinstance(values, Mapping):
             return [{**(about or {}), "value": value} for value, about in values.items()]
         if isinstance(values, list | tuple):
@@ -217,27 +219,27 @@ class FieldSpec(Frozen):
         return values
 
     @model_validator(mode="after")
-    def _values_are_keywords(self) -> "FieldSpec":
+    def _check_values(self) -> "FieldSpec":
         if (self.values is not None or self.lowercase) and self.type not in {"keyword", "text"}:
             raise ValueError("values and lowercase belong to keyword and text fields")
         names = [each.value for each in self.values or ()]
         if len(set(names)) < len(names):
             raise ValueError("values: each stands once")
-        if self.said_as is not None and self.type != SAID_TYPES[self.said_as]:
+        if self.said_as is not None and self.type != FIELD_TYPE_BY_SAID_AS[self.said_as]:
             raise ValueError(
-                f"said_as: {self.said_as} belongs to {SAID_TYPES[self.said_as]} fields"
+                f"said_as: {self.said_as} belongs to {FIELD_TYPE_BY_SAID_AS[self.said_as]} fields"
             )
         return self
 
     @property
     def closed_values(self) -> tuple[str, ...] | None:
-        """All the values it may hold; None where it is open."""
+        """All the values the field may hold; None if any value is allowed."""
         if self.values is None or not self.closed:
             return None
         return tuple(each.value for each in self.values)
 
 
-class ParameterSpec(Frozen):
+class ParameterSpec(FrozenModel):
     """What a tool is asked with. One that names a ``field`` takes that field's values, and the
     search is filtered by it."""
 
@@ -245,8 +247,8 @@ class ParameterSpec(Frozen):
     description: str = ""
 
 
-class ToolSpec(Frozen):
-    """One search under a name of its own, for agents. Its parameters stand in ``query`` as
+class ToolSpec(FrozenModel):
+    """A named search for agents. Its parameters stand in ``query`` as
     ``{name}``."""
 
     description: str
@@ -255,7 +257,7 @@ class ToolSpec(Frozen):
     search: Literal["questions", "pages"] | None = None  # by default the finest kind there is
 
     @model_validator(mode="after")
-    def _query_names_its_parameters(self) -> "ToolSpec":
+    def _check_query_parameters(self) -> "ToolSpec":
         try:
             self.query.format(**dict.fromkeys(self.parameters, ""))
         except (KeyError, IndexError, ValueError, AttributeError):
@@ -264,7 +266,7 @@ class ToolSpec(Frozen):
         return self
 
 
-class SearchSpec(Frozen):
+class SearchSpec(FrozenModel):
     """Defaults of a search; changing them costs nothing and keeps the build."""
 
     dense_weight: float = Field(1.0, ge=0, le=100)
@@ -274,7 +276,7 @@ class SearchSpec(Frozen):
     pipeline: str = Field("plain", pattern=rf"^{NAME_PATTERN.pattern}$")  # how questions are asked
 
 
-class EvidenceSpec(Frozen):
-    """Findings are given to this index, each kept once by what it says."""
+class EvidenceSpec(FrozenModel):
+    """The index takes findings, and stores one of those that say the same."""
 
     threshold: float = Field(0.9, gt=0, le=1)  # cosine, from which two say the same

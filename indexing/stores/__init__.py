@@ -1,4 +1,4 @@
-"""The vector store: one interface, two engines, and the sparse encoder both share.
+"""The vector store: one interface, two implementations, and the BM25 encoder that both share.
 
 Nothing here imports an engine before it is used.
 """
@@ -52,32 +52,32 @@ __all__ = [
     "StoredPoint",
     "VectorStore",
     "close_store",
-    "encode_query",
-    "get_bm25",
+    "encode_sparse_query",
+    "get_bm25_encoder",
     "get_store",
 ]
 
-_making = threading.Lock()
+_store_lock = threading.Lock()
 _store: VectorStore | None = None
 
 
 def get_store() -> VectorStore:
-    """The store of this process, made on first use as ``STRATA_VECTOR_STORE`` says.
+    """Return this process's store; the first call creates it, as ``STRATA_VECTOR_STORE`` says.
 
     Raises:
-        StoreOwned: the embedded store's folder belongs to another process.
+        StoreLocked: the embedded store's folder belongs to another process.
     """
     global _store
-    with _making:
+    with _store_lock:
         if _store is None:
             _store = _make_store(settings.STRATA_VECTOR_STORE)
         return _store
 
 
 def close_store() -> None:
-    """Close the store of this process, if one was made; the next ``get_store`` makes another."""
+    """Close this process's store, if there is one; the next ``get_store`` creates a new one."""
     global _store
-    with _making:
+    with _store_lock:
         if _store is not None:
             _store.close()
             _store = None
@@ -87,16 +87,16 @@ def close_store() -> None:
 atexit.register(close_store)
 
 
-def get_bm25(spec: "SparseSpec") -> "Bm25Encoder":
-    """The encoder of this spec, made once."""
+def get_bm25_encoder(spec: "SparseSpec") -> "Bm25Encoder":
+    """Return the BM25 encoder for a spec, created once per process."""
     from indexing.stores import sparse
 
-    return sparse.get_bm25(spec)
+    return sparse.get_bm25_encoder(spec)
 
 
-def encode_query(spec: "SparseSpec", text: str) -> SparseVector:
-    """The query's terms; without any where it holds nothing but stop words and punctuation."""
-    return get_bm25(spec).encode_query(text)
+def encode_sparse_query(spec: "SparseSpec", text: str) -> SparseVector:
+    """Encode a query as BM25 terms; empty if it holds only stop words and punctuation."""
+    return get_bm25_encoder(spec).encode_query(text)
 
 
 def _make_store(kind: str) -> VectorStore:

@@ -1,4 +1,4 @@
-"""The one interface to a vector store, in plain terms of ours.
+"""The interface of a vector store, and the types it takes and returns.
 
 No Qdrant type crosses it. Every store keeps the promises tested in
 ``tests/contracts/test_stores.py``.
@@ -75,7 +75,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class MatchText:
-    """Every word of ``text`` stands in the field (a ``text`` field), in any order or case."""
+    """The ``text`` field contains every word of ``text``, in any order or case."""
 
     field: str
     text: str
@@ -149,14 +149,15 @@ class VectorStore(abc.ABC):
     """Collections of points. Thread-safe.
 
     Every method raises ``StoreUnavailable`` when the store cannot be reached or is broken for
-    the moment (retry helps), ``StoreSilent`` where it may have done, or may yet do, what it was
-    asked, and ``DiskFull`` before a write that the disk could not hold.
-    Whoever reads a collection that does not exist finds nothing in it.
+    the moment (retry helps), ``StoreOutcomeUnknown`` where the write may have been applied or may
+    yet be, and ``DiskFull`` before a write that the disk could not hold.
+    Reading a collection that does not exist finds nothing.
 
-    ``acts_late``: whether a write may yet be carried out when its caller is gone, as a server's.
+    ``has_late_writes``: whether the store, such as a server, may apply a write after its caller has
+    stopped waiting.
     """
 
-    acts_late: bool = False
+    has_late_writes: bool = False
 
     @abc.abstractmethod
     def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
@@ -200,7 +201,7 @@ class VectorStore(abc.ABC):
     def retrieve(
         self, name: str, ids: Sequence[UUID], *, with_vectors: bool = False
     ) -> dict[UUID, StoredPoint]:
-        """The points of these ids that exist."""
+        """Return the existing points among these ids."""
 
     @abc.abstractmethod
     def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
@@ -214,8 +215,8 @@ class VectorStore(abc.ABC):
     def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
         """The values of a ``keyword`` field of the schema, each with how many points hold it.
 
-        Those that most points hold come first, ties by value; ``limit`` of them at most. Which of
-        those that tie at the end stay, is the store's to say.
+        The most frequent values come first, ties by value; at most ``limit`` of them. Which values
+        are kept among those that tie at the limit depends on the store.
         """
 
     @abc.abstractmethod
@@ -235,4 +236,4 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Let go of files and connections; the store may not be used afterwards."""
+        """Close files and connections; the store cannot be used afterwards."""

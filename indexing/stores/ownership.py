@@ -9,7 +9,7 @@ from django.db import connections
 from indexing.stores import close_store, get_store
 
 
-def is_embedded() -> bool:
+def has_embedded_store() -> bool:
     """Whether the settings choose the embedded vector engine."""
     return settings.STRATA_VECTOR_STORE == "embedded"
 
@@ -19,7 +19,7 @@ def exclusive_store_access() -> Iterator[None]:
     """Open the embedded vector engine of this data folder; one process at a time can own it.
 
     Raises:
-        StoreOwned: another process does.
+        StoreLocked: another process owns it.
     """
     get_store()
     try:

@@ -1,4 +1,4 @@
-"""Text to BM25 term weights, for documents and queries, whichever store holds them.
+"""Encode documents and queries as BM25 term weights, for both stores.
 
 A document's weights carry the term frequencies, saturated and normalised for length; the store
 multiplies in the inverse document frequencies when it searches. Term ids are hashes of the
@@ -32,28 +32,28 @@ _DIGIT_LETTERS = "bcdfghjklm"
 
 
 class Bm25Encoder:
-    """One spec's encoder; threads may share it."""
+    """Encodes text as one sparse spec says. Thread-safe."""
 
     def __init__(self, spec: SparseSpec) -> None:
-        self._model = Bm25(_model_config(spec))
+        self._model = Bm25(_build_config(spec))
         self._drops_numbers = spec.tokenizer == "multilingual"
 
     def encode_document(self, text: str) -> SparseVector:
-        vector = self._model.embed_document(self._prepare(text))
+        vector = self._model.embed_document(self._spell_numbers(text))
         return SparseVector(vector.indices, vector.values)
 
     def encode_query(self, text: str) -> SparseVector:
         """Each distinct term once, with weight 1."""
-        vector = self._model.embed_query(self._prepare(text))
+        vector = self._model.embed_query(self._spell_numbers(text))
         return SparseVector(vector.indices, vector.values)
 
-    def _prepare(self, text: str) -> str:
+    def _spell_numbers(self, text: str) -> str:
         # The multilingual tokenizer drops whole numbers, so that "SACC-111" and "SACC-112" would
         # be one word and years none. Spelt in letters they are words like others.
-        return _NUMBER.sub(_spell, text) if self._drops_numbers else text
+        return _NUMBER.sub(_spell_number, text) if self._drops_numbers else text
 
 
-def _spell(number: "regex.Match[str]") -> str:
+def _spell_number(number: "regex.Match[str]") -> str:
     """A word for a number, one to one: it holds no vowel, ending or double letter that any
     language's stemmer would take off, and no digit that a segmenter would."""
     letters = "".join(f"{_DIGIT_LETTERS[unicodedata.digit(digit)]}q" for digit in number[0])
@@ -61,11 +61,11 @@ def _spell(number: "regex.Match[str]") -> str:
 
 
 @lru_cache(maxsize=64)
-def get_bm25(spec: SparseSpec) -> Bm25Encoder:
+def get_bm25_encoder(spec: SparseSpec) -> Bm25Encoder:
     return Bm25Encoder(spec)
 
 
-def _model_config(spec: SparseSpec) -> Bm25Config:
+def _build_config(spec: SparseSpec) -> Bm25Config:
     is_neutral = spec.language == "none"
     return Bm25Config(
         tokenizer=TOKENIZERS[spec.tokenizer],

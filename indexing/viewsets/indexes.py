@@ -24,7 +24,7 @@ from indexing.serializers import (
     IndexVerificationSerializer,
     VerifyResponseSerializer,
 )
-from indexing.spec.loaded import has_spec
+from indexing.spec.loaded import has_spec_file
 from indexing.verification import verify_and_save_report
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class IndexViewSet(viewsets.ViewSet):
             answer |= receipt.as_json()
             is_complete = receipt.is_complete
         detail = "" if is_complete else REST_GOES
-        if has_spec(index):
+        if has_spec_file(index):
             detail = f"{detail} {COMES_BACK.format(index)}".strip()
         if detail:
             answer["detail"] = detail

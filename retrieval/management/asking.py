@@ -10,7 +10,7 @@ from django.db import DatabaseError
 
 from core.exceptions import StrataError
 from core.running_server import RunningServer, ServerGone, find_server
-from indexing.management.prepared import prepare_database
+from indexing.management.base_command import prepare_database
 from indexing.stores import close_store
 from retrieval.answering import ANSWERS
 

@@ -7,7 +7,7 @@ from haystack import component
 
 from core.exceptions import InvalidInput
 from indexing import embedding
-from indexing.stores import Query, encode_query, get_store
+from indexing.stores import Query, encode_sparse_query, get_store
 from retrieval.pipelines.threads import add_run_async
 from retrieval.questions.wordings import (
     drop_near_duplicates,
@@ -101,7 +101,7 @@ def find_best_title(query: str, target: Target) -> str:
         target.collection,
         Query(
             dense=embedding.get_embedder(spec.embedding).embed_query(query),
-            sparse=encode_query(spec.sparse, query),
+            sparse=encode_sparse_query(spec.sparse, query),
             fusion=target.fusion,
             limit=1,
         ),

@@ -5,7 +5,7 @@ from typing import Final
 import regex  # for scripts, which re lacks
 
 from indexing import embedding
-from indexing.stores import Payload, Query, encode_query, get_bm25, get_store
+from indexing.stores import Payload, Query, encode_sparse_query, get_bm25_encoder, get_store
 from retrieval.questions.english.rules import is_not_english
 from retrieval.search.targets import Target
 
@@ -36,9 +36,9 @@ def is_relevant(target: Target, query: str, min_similarity: float) -> bool:
 def _has_point_with_all_terms(target: Target, query: str) -> bool:
     """Whether one point holds all terms of the query."""
     spec = target.spec.sparse
-    sparse = encode_query(spec, query)
+    sparse = encode_sparse_query(spec, query)
     found = get_store().search(target.collection, Query(sparse=sparse, limit=MAX_POINTS_CHECKED))
-    encoder = get_bm25(spec)
+    encoder = get_bm25_encoder(spec)
     terms = set(sparse.indices)
     return any(
         terms <= set(encoder.encode_document(_join_text_fields(point.payload)).indices)

@@ -12,7 +12,7 @@ from core.text import hash_text
 from documents.models import Source
 from indexing.kinds.compound import list_structures
 from indexing.models import Node
-from indexing.spec import COLLECTIONS
+from indexing.spec import COLLECTION_BY_KIND
 from indexing.stores import Payload
 from retrieval.ledger import LedgerRow, SummaryRow, read_ledger, read_summaries
 from retrieval.search.request import Stale
@@ -69,7 +69,7 @@ class Proof:
             key = found.key
             if key in self.verdicts or key in self.orphans or key in self.broken:
                 continue
-            unjudged.setdefault(COLLECTIONS[found.target.kinds[0]], []).append(found)
+            unjudged.setdefault(COLLECTION_BY_KIND[found.target.kinds[0]], []).append(found)
         for collection, group in unjudged.items():
             judgements = _JUDGES[collection](group)
             for found in group:

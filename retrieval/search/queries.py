@@ -10,7 +10,14 @@ import numpy as np
 from core.exceptions import InvalidInput
 from indexing import embedding
 from indexing.models import IndexBuild
-from indexing.stores import DenseVector, Query, RankFusion, ScoredPoint, encode_query, get_store
+from indexing.stores import (
+    DenseVector,
+    Query,
+    RankFusion,
+    ScoredPoint,
+    encode_sparse_query,
+    get_store,
+)
 from retrieval.explanation import Explanation, Share
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ledger import LiveBuild
@@ -157,7 +164,7 @@ def _search(
         if fusion.dense_weight:
             queries.append(Query(dense=vector, filter=target.filter, limit=depth))
         if fusion.sparse_weight:
-            sparse = encode_query(target.spec.sparse, text)
+            sparse = encode_sparse_query(target.spec.sparse, text)
             queries.append(Query(sparse=sparse, filter=target.filter, limit=depth))
     answers = iter(get_store().search_many([(target.collection, query) for query in queries]))
     return [

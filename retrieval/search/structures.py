@@ -26,7 +26,7 @@ def search_structures(request: SearchRequest, text: str | None = None) -> Artifa
         ModelUnavailable: RDKit is not installed.
         What ``search_chunks`` raises.
     """
-    embedding.read_structure(request.query)
+    embedding.parse_smiles(request.query)
     if text is None:
         return answer_alone(STRUCTURE, search_compounds(request), request)
     answers = {

@@ -10,7 +10,7 @@ from uuid import UUID
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing import embedding, revisions
 from indexing.models import Index, IndexBuild
-from indexing.spec import COLLECTIONS, EmbeddingSpec, IndexSpec
+from indexing.spec import COLLECTION_BY_KIND, EmbeddingSpec, IndexSpec
 from indexing.stores import (
     AllOf,
     DenseVector,
@@ -21,7 +21,7 @@ from indexing.stores import (
     RankFusion,
     ScoredPoint,
     SparseVector,
-    encode_query,
+    encode_sparse_query,
 )
 from retrieval.explanation import Explanation, explain_alone, explain_fused
 from retrieval.filters import parse_filter
@@ -61,7 +61,7 @@ class Target:
 
     @property
     def embedding(self) -> EmbeddingSpec:
-        return self.spec.embedding_of(self.kinds[0])
+        return self.spec.embedding_spec_for(self.kinds[0])
 
     @property
     def fusion(self) -> RankFusion:
@@ -173,7 +173,9 @@ def make_targets(
         if not held:
             raise _say_missing(build.index, kinds)
         parsed = parse_filter(filter, spec)
-        shares = [kind for kind in spec.kinds if COLLECTIONS[kind] == COLLECTIONS[held[0]]]
+        shares = [
+            kind for kind in spec.kinds if COLLECTION_BY_KIND[kind] == COLLECTION_BY_KIND[held[0]]
+        ]
         if len(held) < len(shares):
             of_kinds = Match("kind", held)
             parsed = of_kinds if parsed is None else AllOf([of_kinds, parsed])
@@ -208,7 +210,7 @@ def encode(query: str, mode: Mode, targets: Sequence[Target]) -> None:
             target.dense = dense
     if mode != Mode.DENSE:
         for target in targets:
-            target.sparse = encode_query(target.spec.sparse, query)
+            target.sparse = encode_sparse_query(target.spec.sparse, query)
 
 
 @lru_cache(maxsize=256)

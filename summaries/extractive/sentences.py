@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import regex  # for scripts and Unicode properties, which re lacks
 
+from indexing.chunking.long_sentences import find_split_position
 from indexing.chunking.sentences import find_sentences
-from indexing.chunking.splitting import find_cut
 
 MAX_SENTENCE_CHARS = 400  # of one sentence; a text without full stops is one sentence
 MIN_SENTENCE_WORDS = 4  # below, it is a label, a page number or the cell of a table
@@ -68,5 +68,5 @@ def find_truncation_end(text: str, start: int, end: int, limit: int) -> int:
     """Return where ``text[start:end]`` must end to have at most ``limit`` characters."""
     if end - start <= limit:
         return end
-    cut = find_cut(text, start, end, limit, limit)
+    cut = find_split_position(text, start, end, limit, limit)
     return start + len(text[start:cut].rstrip())

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from core.exceptions import InvalidInput
-from indexing.embedding import examine_model, get_embedder, read_structure
+from indexing.embedding import describe_model_availability, get_embedder, parse_smiles
 from indexing.spec import CompoundSpec
 from tests.chemistry.conftest import ASPIRIN, MOLECULES
 
@@ -46,13 +46,13 @@ class TestFingerprint:
         assert float(one @ other) == pytest.approx(DataStructs.CosineSimilarity(first, second))
 
     def test_needs_no_file(self):
-        assert "installed" in examine_model(CompoundSpec().embedding)
+        assert "installed" in describe_model_availability(CompoundSpec().embedding)
 
 
 class TestCheckStructure:
     @pytest.mark.parametrize("smiles", [*MOLECULES.values(), "C", "[Na+].[Cl-]", "C" * 2_000])
     def test_takes_what_stands_for_a_structure(self, smiles):
-        read_structure(smiles)
+        parse_smiles(smiles)
 
     @pytest.mark.parametrize(
         "smiles",
@@ -63,7 +63,7 @@ class TestCheckStructure:
     )  # fmt: skip
     def test_refuses_what_stands_for_none(self, smiles, capfd):
         with pytest.raises(InvalidInput, match="is no chemical structure") as refusal:
-            read_structure(smiles)
+            parse_smiles(smiles)
 
         assert refusal.value.field == "structure"
         assert "SMILES" in refusal.value.fix

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from strata_client.bodies import PART_BYTES, read_file, split_batch
+from strata_client.bodies import MAX_REQUEST_BYTES, read_file, split_batch
 
 
 def texts_of(lines: bytes) -> list[str]:
@@ -21,11 +21,11 @@ class TestSplitBatch:
     def test_keeps_to_its_bounds(self):
         parts = list(split_batch({"text": "a" * 2_000} for _ in range(3_000)))
 
-        assert max(len(lines) for _, lines in parts) <= PART_BYTES
+        assert max(len(lines) for _, lines in parts) <= MAX_REQUEST_BYTES
         assert max(count for count, _ in split_batch({"text": "a"} for _ in range(3_000))) == 1_000
 
     def test_lets_what_is_larger_go_alone(self):
-        large = {"text": "a" * PART_BYTES}
+        large = {"text": "a" * MAX_REQUEST_BYTES}
 
         assert [count for count, _ in split_batch([{"text": "a"}, large, {"text": "b"}])] == [1] * 3
 

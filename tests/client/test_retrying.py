@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from strata_client import StrataError
-from strata_client.retrying import back_off, read_retry_after, wait_after
+from strata_client.retrying import compute_backoff, compute_retry_wait, read_retry_after
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -11,7 +11,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 class TestBackOff:
     @pytest.mark.parametrize(("tries", "bound"), [(1, 0.5), (2, 1), (3, 2), (5, 8), (2_000, 8)])
     def test_is_spread_up_to_a_bound_that_doubles(self, tries, bound):
-        waits = [back_off(tries) for _ in range(300)]
+        waits = [compute_backoff(tries) for _ in range(300)]
 
         assert 0 <= min(waits) < bound / 4
         assert bound * 3 / 4 < max(waits) <= bound
@@ -42,4 +42,6 @@ class TestReadRetryAfter:
 class TestWaitAfter:
     def test_is_never_for_what_another_go_cannot_mend(self):
         for status in (400, 401, 403, 404, 409, 413, 422, 500, 507):
-            assert wait_after(StrataError("No.", status=status), 1, is_repeatable=True) is None
+            assert (
+                compute_retry_wait(StrataError("No.", status=status), 1, is_idempotent=True) is None
+            )

@@ -8,7 +8,7 @@ from tests.client.declared import differences
 SAME = {
     types.Answer: "AskAnswer",
     types.Artifact: "Artifact",
-    types.BatchVerdict: "Verdict",
+    types.BatchVerdict: "BatchLine",
     types.HierarchicalAnswer: "HierarchicalAnswer",
     types.HierarchicalSearchOptions: "HierarchicalParameters",
     types.Index: "Index",

@@ -87,11 +87,13 @@ class Corpus:
 
 
 def make_corpus(build: IndexBuild) -> Corpus:
-    documents = [_give(pages_of(k)) for k in range(CHAINED)]
+    documents = [_send_documents(pages_of(k)) for k in range(CHAINED)]
     # What lies between the two that are near, and documents that say little of any.
-    between = _give((" ".join([*SHARED, "othershared"]),))
+    between = _send_documents((" ".join([*SHARED, "othershared"]),))
     beside = [
-        _give((" ".join([*said[:3], f"beside{n}"]), f"Page {n} is blank.", f"Leaf {n} ends here."))
+        _send_documents(
+            (" ".join([*said[:3], f"beside{n}"]), f"Page {n} is blank.", f"Leaf {n} ends here.")
+        )
         for n, said in enumerate(PLANTED.values())
     ]
     concepts = [
@@ -116,7 +118,7 @@ def make_corpus(build: IndexBuild) -> Corpus:
     return Corpus(build, concepts, planted, types, documents, between.sources.get())
 
 
-def _give(pages: tuple[str, ...]) -> Artifact:
+def _send_documents(pages: tuple[str, ...]) -> Artifact:
     return add_artifact(INDEX, TextContent(pages))[0]
 
 

@@ -45,7 +45,7 @@ class TestRenderReport:
         assert "recall@100" in page
         assert "MRR" in page
         assert "granite cools slowly" in page
-        assert "CompletionValue by d3" in page
+        assert "Answered by d3" in page
         assert "Note 1" in page
         assert "&lt;script&gt;alert(1)&lt;/script&gt; heron" in page
 
@@ -87,7 +87,7 @@ class TestChange:
         assert (gain.y, gain.height, gain.is_loss) == (50, 50, False)
         assert (loss.y, loss.height, loss.is_loss) == (100, 50, True)
         assert gain.label == "+0.500 heron waits for fish"
-        assert (change.gained_count, change.lost) == (1, 1)
+        assert (change.gained_count, change.lost_count) == (1, 1)
         assert [each["text"] for each in change.losses] == [HOSTILE]
         assert [each["system"] for each in change.losses[0]["answers"]] == ["sparse", "hybrid"]
 

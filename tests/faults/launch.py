@@ -102,7 +102,7 @@ def set_traps() -> None:
         ("plan", planning, "_write_plan"),
         ("claim", syncing, "claim_nodes"),
         ("embed", Embedder, "embed_documents"),
-        ("collection", EmbeddedStore, "_create"),
+        ("collection", EmbeddedStore, "_create_collection"),
         ("upsert", EmbeddedStore, "upsert"),
         ("payloads", EmbeddedStore, "replace_payloads"),
         ("delete", EmbeddedStore, "delete"),

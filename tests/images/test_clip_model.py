@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from indexing.embedding import examine_model, get_embedder
-from indexing.embedding.clip_model import read_picture
+from indexing.embedding import describe_model_availability, get_embedder
+from indexing.embedding.clip_model import read_image
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import ImageSpec
 from tests.clip import DIMENSION, SPACE
@@ -34,7 +34,7 @@ def hung(settings, tmp_path):
 def read(tmp_path):
     def read(content):
         (tmp_path / "picture").write_bytes(content)
-        return read_picture(tmp_path / "picture")
+        return read_image(tmp_path / "picture")
 
     return read
 
@@ -86,7 +86,7 @@ class TestLoadClip:
             _ = get_embedder(SPEC).llama_index
 
     def test_examines_nothing_beforehand(self):
-        assert "fetched" in examine_model(SPEC)
+        assert "fetched" in describe_model_availability(SPEC)
 
 
 class TestReadPicture:

@@ -16,6 +16,7 @@ from tests.serving import ROOT, Service
 
 COUNT = 40  # documents, of one node each
 READY_SECONDS = 120
+EMBEDDING_SECONDS = 10  # of the command that is interrupted: it cannot have ended before that
 
 
 def add_notes(service: Service, folder: Path) -> None:
@@ -68,13 +69,17 @@ class TestRegenerate:
     def test_can_be_left_and_called_off(self, idle, tmp_path):
         """Stopped while it works, it goes on with whatever runs next, until it is cancelled."""
         add_notes(idle, tmp_path / "notes")
+        slowed = {
+            "STRATA_FAULT_ARMED": str(tmp_path / "armed"),  # no such file: no fault
+            "STRATA_FAULT_EMBEDDING_SECONDS": str(EMBEDDING_SECONDS),
+        }
         with subprocess.Popen(
-            [sys.executable, "manage.py", "regenerate", "--type", "chunk"],
-            cwd=ROOT, env=idle.environment, stderr=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "tests.faults.launch", "regenerate", "--type", "chunk"],
+            cwd=ROOT, env={**idle.environment, **slowed}, stderr=subprocess.PIPE, text=True,
         ) as command:  # fmt: skip
             await_row(idle)
             command.send_signal(signal.SIGINT)
-            said = command.communicate(timeout=60)[1]
+            said = command.communicate(timeout=120)[1]
 
         assert "It goes on with the next server." in said
         assert "Traceback" not in said

@@ -50,7 +50,7 @@ def silent(store: VectorStore, method: str) -> Iterator[Callable[[], None]]:
 @pytest.fixture
 def server(store, monkeypatch):
     """The store, taken for one that goes on when its caller is gone."""
-    monkeypatch.setattr(store, "acts_late", True)
+    monkeypatch.setattr(store, "has_late_writes", True)
     return store
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from benchmarks.deck import ANSWER, QUERY, SLIDES, save_deck
+from benchmarks.deck import ANSWER_SLIDE, QUERY, SLIDE_COUNT, save_deck
 from tests.serving import Service, serving
 
 READY_SECONDS = 240
@@ -109,10 +109,10 @@ class TestBiomedical:
             parameters = {"index": "biomedical", "query": QUERY, "mode": mode, "limit": 100}
             hits = search(service, "pages", **parameters)["hits"]
             pages = [hit["page"]["index"] for hit in hits]
-            places[mode] = pages.index(ANSWER) + 1 if ANSWER in pages else None
+            places[mode] = pages.index(ANSWER_SLIDE) + 1 if ANSWER_SLIDE in pages else None
 
         with capsys.disabled():
-            print(f"\n  {QUERY!r} among {SLIDES} slides, place of the right one: {places}")
+            print(f"\n  {QUERY!r} among {SLIDE_COUNT} slides, place of the right one: {places}")
         assert places["hybrid"] == 1
         assert places["dense"] != 1
 
@@ -121,14 +121,14 @@ class TestBiomedical:
 
         [artifact] = answer["artifacts"]
         assert artifact["summary_snippet"]
-        assert artifact["pages"][0]["page_index"] == ANSWER
+        assert artifact["pages"][0]["page_index"] == ANSWER_SLIDE
         assert artifact["pages"][0]["summary_snippet"]
         assert 1 <= len(artifact["pages"][0]["supporting_chunks"]) <= 3
 
     def test_finds_it_by_its_summary(self, service):
         answer = search(service, "summaries", index="biomedical", query=QUERY, type="page_summary")
 
-        assert answer["hits"][0]["page_index"] == ANSWER
+        assert answer["hits"][0]["page_index"] == ANSWER_SLIDE
         assert answer["hits"][0]["model_name"] == "extractive"
 
     def test_embeds_a_summary_written_by_hand(self, service):

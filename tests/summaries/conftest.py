@@ -91,10 +91,10 @@ def wide(db, store, embedder, settings, tmp_path: Path) -> Iterator[IndexBuild]:
     folder.mkdir()
     (folder / "wide.yaml").write_text(SPEC)
     settings.STRATA_SPECS_DIR = folder
-    loaded._load.cache_clear()
+    loaded._load_folder.cache_clear()
     load_specs()
     yield IndexBuild.objects.live().get(index="wide")
-    loaded._load.cache_clear()
+    loaded._load_folder.cache_clear()
 
 
 def write_all(build: IndexBuild, *artifacts: Any) -> None:
@@ -105,7 +105,7 @@ def write_all(build: IndexBuild, *artifacts: Any) -> None:
     while True:
         written = services.WriteBatchResult()
         services.write_due_texts(build, written)
-        for artifact_id, kinds in written.touched.items():
+        for artifact_id, kinds in written.kinds_by_artifact.items():
             plan_nodes(artifact_id, build, kinds)
         if not written.row_count:
             break

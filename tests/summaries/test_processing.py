@@ -632,7 +632,7 @@ class TestEmbed:
         file.write_text("Only the calf raise is left.")
 
         with pytest.raises(StrataError, match="changed meanwhile"):
-            inspection.embed()
+            inspection.add_to_index()
 
         assert not Artifact.objects.exists()
         assert not list(Path(settings.STRATA_FILES_DIR).glob("incoming-*"))

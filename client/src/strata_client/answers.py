@@ -1,4 +1,4 @@
-"""The events of an answer, and how they are read off the wire."""
+"""The events of an answer, and the parser of the event stream."""
 
 import json
 import re
@@ -61,20 +61,20 @@ class WireEvent:
 
 
 class EventParser:
-    """Server-sent events out of bytes, however they are cut.
+    """Parses server-sent events from bytes that arrive in arbitrary pieces.
 
     Source:
         HTML Living Standard, section 9.2.6, "Interpreting an event stream".
     """
 
     def __init__(self) -> None:
-        self._held = b""
+        self._buffer = b""
         self._kind = ""
         self._data: list[str] = []
         self._last_id: str | None = None
 
     def feed(self, content: bytes) -> Iterator[WireEvent]:
-        *lines, self._held = _LINE_END.split(self._held + content)
+        *lines, self._buffer = _LINE_END.split(self._buffer + content)
         for line in lines:
             if line:
                 self._read_field(line.decode(errors="replace").removeprefix("\ufeff"))
@@ -95,7 +95,7 @@ class EventParser:
 
 
 def read_event(wire: WireEvent) -> AnswerEvent | None:
-    """None for a kind of event that this version does not know.
+    """Return the event; None for a kind that this version does not know.
 
     Raises:
         StrataError: it is the ``error`` event, or holds no JSON object.

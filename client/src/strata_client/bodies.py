@@ -1,4 +1,4 @@
-"""What is sent, made of what callers give."""
+"""Build request bodies from the arguments of callers."""
 
 import asyncio
 import json
@@ -11,25 +11,25 @@ from typing import TypeAlias, cast
 from strata_client.exceptions import InvalidRequest
 from strata_client.types import EvidenceItem, TextDocument
 
-PART_BYTES = 2**20  # of a batch go in one request: encoding more would hold up an event loop
-PART_LINES = 1_000
+MAX_REQUEST_BYTES = 2**20  # of a batch go in one request: encoding more would hold up an event loop
+MAX_REQUEST_LINES = 1_000
 
-ITEMS_AT_ONCE = 100  # of evidence: the server takes no more
+MAX_FINDINGS_PER_REQUEST = 100  # of evidence: the server takes no more
 
 FileInput: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
 """A path; or a name, whose ending tells the format, and the bytes."""
 
 
-def given(values: Mapping[str, object]) -> dict[str, object]:
-    """Those that are not None."""
+def omit_none(values: Mapping[str, object]) -> dict[str, object]:
+    """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
-def name_indexes(index: str | Sequence[str]) -> str | list[str]:
+def to_index_names(index: str | Sequence[str]) -> str | list[str]:
     return index if isinstance(index, str) else list(index)
 
 
-def check_one_content(**contents: object) -> None:
+def require_one_content(**contents: object) -> None:
     """
     Raises:
         InvalidRequest: none of them is given, or more than one.
@@ -43,11 +43,11 @@ def check_one_content(**contents: object) -> None:
         )
 
 
-def form_fields(values: Mapping[str, object]) -> dict[str, str]:
-    """As a form takes them: metadata as JSON text."""
+def to_form_fields(values: Mapping[str, object]) -> dict[str, str]:
+    """Return values as form fields: metadata as JSON text."""
     return {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for name, value in given(values).items()
+        for name, value in omit_none(values).items()
     }
 
 
@@ -63,12 +63,14 @@ async def read_file_in_thread(file: FileInput) -> tuple[str, bytes]:
 
 
 def split_batch(documents: Iterable[TextDocument]) -> Iterator[tuple[int, bytes]]:
-    """Lines of JSON, as many as go in one request, and how many they are."""
+    """Yield, for each request, the number of documents and their lines of JSON."""
     lines: list[bytes] = []
     byte_count = 0
     for document in documents:
-        line = json.dumps(given(document), ensure_ascii=False).encode() + b"\n"
-        if lines and (byte_count + len(line) > PART_BYTES or len(lines) == PART_LINES):
+        line = json.dumps(omit_none(document), ensure_ascii=False).encode() + b"\n"
+        if lines and (
+            byte_count + len(line) > MAX_REQUEST_BYTES or len(lines) == MAX_REQUEST_LINES
+        ):
             yield len(lines), b"".join(lines)
             lines, byte_count = [], 0
         lines.append(line)
@@ -80,7 +82,7 @@ def split_batch(documents: Iterable[TextDocument]) -> Iterator[tuple[int, bytes]
 def split_evidence(
     items: EvidenceItem | Iterable[EvidenceItem],
 ) -> Iterator[list[EvidenceItem]]:
-    """As many as go in one request; one alone may be given as it is."""
+    """Yield the findings of each request; a single finding need not be in a list."""
     following = iter([cast(EvidenceItem, items)] if isinstance(items, dict) else items)
-    while some := list(islice(following, ITEMS_AT_ONCE)):
-        yield some
+    while batch := list(islice(following, MAX_FINDINGS_PER_REQUEST)):
+        yield batch

@@ -1,4 +1,4 @@
-"""What can go wrong, one class for each thing a caller may do about it."""
+"""The client's exceptions: one class for each way in which a caller can react."""
 
 import json
 from collections.abc import Mapping
@@ -54,21 +54,21 @@ class AccessDenied(StrataError):
 
 
 class NotFound(StrataError):
-    """There is no index, artifact or whatever was named."""
+    """The index, artifact or other object named does not exist."""
 
 
 class Conflict(StrataError):
-    """What is there now stands against it, such as ``not_yet_indexed``."""
+    """The current state does not allow it, such as ``not_yet_indexed``."""
 
 
 class TooManyRequests(StrataError):
-    """More was asked than this key may."""
+    """The key's rate or usage limit is exceeded."""
 
     is_retryable = True
 
 
 class Unavailable(StrataError):
-    """Strata, or what it needs, does not answer just now."""
+    """Strata, or a service it needs, is not available at the moment."""
 
     is_retryable = True
 
@@ -89,7 +89,7 @@ class NotReady(StrataError):
     is_retryable = True
 
 
-BY_STATUS: dict[int, type[StrataError]] = {
+ERROR_BY_STATUS: dict[int, type[StrataError]] = {
     400: InvalidRequest,
     401: AccessDenied,
     403: AccessDenied,
@@ -125,14 +125,14 @@ UNAVAILABLE_CODES = frozenset(
 
 
 def error_from_response(status: int, content: bytes, retry_after: float | None) -> StrataError:
-    """Also where no Strata answered: a proxy, or something else at this address."""
-    error_class = BY_STATUS.get(status, StrataError)
+    """Return the error for a failed response, also if a proxy or another server sent it."""
+    error_class = ERROR_BY_STATUS.get(status, StrataError)
     try:
         described = json.loads(content)
     except ValueError:
         described = None
     if isinstance(described, dict) and isinstance(described.get("code"), str):
-        return _described(error_class, described, status=status, retry_after=retry_after)
+        return _build_error(error_class, described, status=status, retry_after=retry_after)
     return error_class(
         f"The answer was {status} {responses.get(status, '')}".rstrip() + ", and not Strata's.",
         code="http_error",
@@ -144,10 +144,10 @@ def error_from_response(status: int, content: bytes, retry_after: float | None) 
 
 def error_from_event(data: Mapping[str, Any]) -> StrataError:
     error_class = Unavailable if data.get("code") in UNAVAILABLE_CODES else StrataError
-    return _described(error_class, data, status=None, retry_after=None)
+    return _build_error(error_class, data, status=None, retry_after=None)
 
 
-def _described(
+def _build_error(
     error_class: type[StrataError],
     data: Mapping[str, Any],
     *,

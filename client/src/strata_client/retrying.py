@@ -1,4 +1,4 @@
-"""When a request is sent again, and after how long. Reads no clock and sends nothing."""
+"""Decide whether a request is retried, and after how long. Sends nothing."""
 
 import random
 from collections.abc import Mapping
@@ -9,41 +9,41 @@ import httpx
 
 from strata_client.exceptions import StrataError, Unavailable
 
-FIRST_WAIT_SECONDS = 0.5
-LONGEST_WAIT_SECONDS = 8.0
-LONGEST_RETRY_AFTER_SECONDS = 60.0  # told to wait longer, the caller hears of it instead
+FIRST_BACKOFF_SECONDS = 0.5
+MAX_BACKOFF_SECONDS = 8.0
+MAX_RETRY_AFTER_SECONDS = 60.0  # told to wait longer, the caller hears of it instead
 
 
-def back_off(tries: int) -> float:
+def compute_backoff(tries: int) -> float:
     """Seconds to wait after so many tries: at random, up to a bound that doubles.
 
     Source:
         Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015: "full jitter".
     """
     doublings = min(tries - 1, 10)  # far beyond the bound, and within a float
-    bound = min(FIRST_WAIT_SECONDS * 2**doublings, LONGEST_WAIT_SECONDS)
+    bound = min(FIRST_BACKOFF_SECONDS * 2**doublings, MAX_BACKOFF_SECONDS)
     return random.uniform(0, bound)  # noqa: S311 - spreads clients, guards nothing
 
 
-def wait_after(error: StrataError, tries: int, *, is_repeatable: bool) -> float | None:
-    """Seconds until the same request may be sent again; None where it must not.
+def compute_retry_wait(error: StrataError, tries: int, *, is_idempotent: bool) -> float | None:
+    """Return the seconds until the request may be sent again; None if it must not.
 
-    ``is_repeatable`` where a second one changes nothing that the first did not. Told by the
-    server when to come back, any request may; one that never reached it, too.
+    ``is_idempotent``: a second request changes nothing that the first did not. Other requests
+    are sent again only if the server said when, or if they never reached it.
     """
     if error.status in {429, 503} and error.retry_after is not None:
-        if error.retry_after > LONGEST_RETRY_AFTER_SECONDS:
+        if error.retry_after > MAX_RETRY_AFTER_SECONDS:
             return None
-        return error.retry_after + back_off(tries)
+        return error.retry_after + compute_backoff(tries)
     if error.code == "unreachable":
-        return back_off(tries)
-    if is_repeatable and (error.code == "cut" or error.status in {429, 502, 503, 504}):
-        return back_off(tries)
+        return compute_backoff(tries)
+    if is_idempotent and (error.code == "cut" or error.status in {429, 502, 503, 504}):
+        return compute_backoff(tries)
     return None
 
 
-def unreached(error: httpx.RequestError, url: str) -> Unavailable:
-    """What kept a request from its answer. A timeout is the caller's own bound, and final."""
+def error_from_transport(error: httpx.RequestError, url: str) -> Unavailable:
+    """Translate a transport error. A timeout is the caller's own limit and is not retried."""
     if isinstance(error, httpx.TimeoutException):
         return Unavailable(
             f"{url} did not answer in time.", code="timeout", fix="Give it a longer timeout."
@@ -56,7 +56,7 @@ def unreached(error: httpx.RequestError, url: str) -> Unavailable:
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds, of either form of the header (RFC 9110, section 10.2.3); None where it is unfit."""
+    """The header's seconds or date (RFC 9110, section 10.2.3) in seconds; None if invalid."""
     value = headers.get("Retry-After", "").strip()
     if value.isascii() and value.isdecimal():
         return float(value)

@@ -1,7 +1,7 @@
-"""What goes over the wire, as the server's OpenAPI document has it.
+"""The types of requests and responses, as in the server's OpenAPI document.
 
-Answers are the server's JSON as it came: fields it has learnt since are kept, and nothing is
-copied. That is why these are TypedDicts and neither dataclasses nor pydantic models.
+Responses are the server's JSON, unchanged: fields added by newer servers are kept, and nothing
+is copied. That is why these are TypedDicts and neither dataclasses nor pydantic models.
 """
 
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ class LineError(TypedDict):
 
 
 class BatchVerdict(TypedDict):
-    """What became of one document of a batch."""
+    """The result for one document of a batch."""
 
     line: int  # its place among those given, counted from 1
     verdict: Literal["added", "unchanged", "revised", "rejected"]

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from concepts.importing import import_statement, read_statements
 from core.running_server import find_server
-from indexing.management.prepared import PreparedCommand
+from indexing.management.base_command import StrataCommand
 from indexing.models import Index
 
 PLURALS = {
@@ -18,7 +18,7 @@ PLURALS = {
 }
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = (
         "Take concepts, relationship types and relationships into an index, from JSON Lines or "
         "GraphML. Given again, a file only completes what is there. A server that runs embeds "

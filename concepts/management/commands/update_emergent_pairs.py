@@ -7,15 +7,15 @@ from concepts.emergent_pairs import nodes_due_for_pairing, update_emergent_pairs
 from concepts.models import EmergentPair
 from core.progress_bars import progress_bar
 from core.running_server import find_server
-from indexing.management.prepared import PreparedCommand, read_database_once
+from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import IndexBuild
 from indexing.stores import get_store
-from indexing.stores.ownership import exclusive_store_access, is_embedded
+from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
 MIN_CONCEPTS_FOR_GRAPH = 5_000  # concepts to compare, above which building the engine's graph pays
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = (
         "Look for the neighbours of every concept that changed, and keep the pairs that are near. "
         "A server does so by itself within a minute; after a large import this is faster while "
@@ -38,7 +38,7 @@ class Command(PreparedCommand):
             self.stdout.write("The server that runs looks for them now.")
             return
         with ExitStack() as stack:
-            if is_embedded():
+            if has_embedded_store():
                 _limit_memory()
                 stack.enter_context(exclusive_store_access())
             for build in builds.values() if index is None else [builds[index]]:
@@ -46,7 +46,7 @@ class Command(PreparedCommand):
 
     def _update_pairs(self, build: IndexBuild) -> None:
         total = nodes_due_for_pairing(build).count()
-        if total > MIN_CONCEPTS_FOR_GRAPH and is_embedded():
+        if total > MIN_CONCEPTS_FOR_GRAPH and has_embedded_store():
             _build_graph(build)
         done = 0
         with progress_bar(f"Concepts of {build}", total) as advance:
@@ -58,10 +58,10 @@ class Command(PreparedCommand):
 
 
 def _limit_memory() -> None:
-    from indexing.stores.embedded import map_files_once
+    from indexing.stores.embedded import disable_double_mmap
 
-    read_database_once()
-    map_files_once()
+    limit_database_cache()
+    disable_double_mmap()
 
 
 def _build_graph(build: IndexBuild) -> None:

@@ -8,14 +8,14 @@ from django.core.management.base import CommandError
 from core.running_server import find_server
 from documents.connectors.local_files import add_file, iter_files
 from documents.services import TextContent, add_artifact
-from indexing.management.prepared import PreparedCommand
+from indexing.management.base_command import StrataCommand
 from indexing.models import Index
-from indexing.stores.ownership import is_embedded
+from indexing.stores.ownership import has_embedded_store
 
 LIBRARY = Path(settings.BASE_DIR) / "demo" / "library"
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = (
         "Add the demo documents: the running Python's language reference, and a small library "
         "of files in many formats. Adding them again changes nothing."
@@ -39,5 +39,5 @@ class Command(PreparedCommand):
             )
         if server := find_server():
             server.reconcile()
-        elif is_embedded() and options["verbosity"]:
+        elif has_embedded_store() and options["verbosity"]:
             self.stdout.write("Added; manage.py serve indexes it.")

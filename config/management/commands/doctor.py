@@ -13,10 +13,10 @@ from django.db.migrations.executor import MigrationExecutor
 
 from core.exceptions import StrataError
 from core.running_server import find_server
-from indexing.embedding import examine_model
+from indexing.embedding import describe_model_availability
 from indexing.spec.loaded import get_specs
 from indexing.stores import get_store
-from indexing.stores.ownership import exclusive_store_access, is_embedded
+from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ def _check_free_disk() -> DiagnosticResult:
 
 def _check_models() -> Iterator[DiagnosticResult]:
     try:
-        embeddings = {model for spec in get_specs().values() for model in spec.embeddings}
+        embeddings = {model for spec in get_specs().values() for model in spec.embedding_specs}
     except StrataError as error:
         yield DiagnosticResult("specs", False, str(error), "manage.py check names the field.")
         return
     for embedding in sorted(embeddings, key=lambda e: e.model):
         name = f"{embedding.model} ({embedding.provider}, {embedding.precision})"
         try:
-            detail = examine_model(embedding)
+            detail = describe_model_availability(embedding)
         except StrataError as error:
             yield DiagnosticResult("model", False, f"{name}: {error}", error.fix or "")
         else:
@@ -124,7 +124,7 @@ def _check_database() -> DiagnosticResult:
 
 def _check_store() -> DiagnosticResult:
     try:
-        if is_embedded():
+        if has_embedded_store():
             with exclusive_store_access():
                 get_store().ping()
         else:

@@ -16,7 +16,7 @@ from config.preloading import preload_pipelines
 from config.progress import show_indexing_progress
 from core import running_server
 from core.exceptions import StrataError
-from indexing.management.prepared import prepare_database
+from indexing.management.base_command import prepare_database
 from indexing.stores.ownership import exclusive_store_access
 
 ADMIN_NAME = "admin"

@@ -3,11 +3,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from evaluation.golden_queries import golden_queries_folder, write_golden_queries
-from indexing.management.prepared import PreparedCommand
+from indexing.management.base_command import StrataCommand
 from indexing.models import Index
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = (
         "Write the golden queries of an index into its folder: what stands there already, and "
         "the hits that people marked as good or bad."

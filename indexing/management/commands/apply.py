@@ -3,13 +3,13 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from indexing.lifecycle import apply_spec
+from indexing.management.base_command import StrataCommand
 from indexing.management.local_work import ensure_workers, trigger_reconciliation
-from indexing.management.prepared import PreparedCommand
-from indexing.management.waiting import follow_build
+from indexing.management.waiting import wait_for_build
 from indexing.models import IndexBuild
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = (
         "Build an index by its spec as it is now, beside the live build. Stopped at any moment, "
         "it is gone on with by whoever works, or by the same command."
@@ -41,9 +41,11 @@ class Command(PreparedCommand):
         for name, limit in (("--max-calls", max_calls), ("--max-minutes", max_minutes)):
             if limit is not None and limit < 1:
                 raise CommandError(f"{name} takes a number from 1.")
-        asked = IndexBuild.Promotion.WHEN_COMPLETE if promote else IndexBuild.Promotion.MANUAL
+        promotion = IndexBuild.Promotion.WHEN_COMPLETE if promote else IndexBuild.Promotion.MANUAL
         with ensure_workers():
-            build = apply_spec(index, promotion=asked, max_calls=max_calls, max_minutes=max_minutes)
+            build = apply_spec(
+                index, promotion=promotion, max_calls=max_calls, max_minutes=max_minutes
+            )
             if build.state == IndexBuild.State.LIVE:
                 self.stdout.write(f"{build} is live and made by this spec; nothing had to be made.")
                 return
@@ -51,14 +53,16 @@ class Command(PreparedCommand):
             is_new = build.state == IndexBuild.State.BUILDING
             said = "is being built beside the live build." if is_new else "is kept from before."
             self.stdout.write(f"{build} {said}")
-            build = follow_build(build, self.stdout.write)
-        made = f"{build.copied_count:,} vectors copied, {build.embedded_count:,} made"
+            build = wait_for_build(build, self.stdout.write)
+        vector_counts = f"{build.copied_count:,} vectors copied, {build.embedded_count:,} made"
         if build.state == IndexBuild.State.LIVE:
-            self.stdout.write(f"{build} is live: {made}. To go back: manage.py rollback {index}")
+            self.stdout.write(
+                f"{build} is live: {vector_counts}. To go back: manage.py rollback {index}"
+            )
         elif promote:
             raise CommandError(
-                f"{build} is whole ({made}), but was not promoted. All the same: "
+                f"{build} is whole ({vector_counts}), but was not promoted. All the same: "
                 f"manage.py promote {index} --force"
             )
         else:
-            self.stdout.write(f"{build} is whole: {made}. Next: manage.py promote {index}")
+            self.stdout.write(f"{build} is whole: {vector_counts}. Next: manage.py promote {index}")

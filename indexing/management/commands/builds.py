@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from indexing.lifecycle import cancel_build, get_build, get_index, pause_build, resume_build
+from indexing.management.base_command import StrataCommand
 from indexing.management.local_work import trigger_reconciliation
-from indexing.management.prepared import PreparedCommand
 from indexing.models import IndexBuild
 from indexing.serializers import render_builds
 
@@ -18,14 +18,14 @@ ACTIONS: dict[str, Callable[[IndexBuild], None]] = {
 }
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = "The builds there are; or pause, resume or give up one that is not live."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("index", nargs="?", help="By default all.")
-        chosen = parser.add_mutually_exclusive_group()
+        actions = parser.add_mutually_exclusive_group()
         for action in ACTIONS:
-            chosen.add_argument(f"--{action}", type=int, metavar="N", help="The build's number.")
+            actions.add_argument(f"--{action}", type=int, metavar="N", help="The build's number.")
 
     def handle(self, *, index: str | None, **options: Any) -> None:
         if index is not None:

@@ -7,12 +7,12 @@ from rich.table import Table
 
 from core.progress_bars import progress_bar
 from indexing.estimates import BuildEstimate, estimate_build
-from indexing.management.prepared import PreparedCommand
+from indexing.management.base_command import StrataCommand
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_specs
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = "What applying a changed spec would do, before anything is spent on it."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,7 +25,7 @@ class Command(PreparedCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *, index: str | None, exact: bool, json: bool, **options: Any) -> None:
-        names = [index] if index is not None else _changed_indexes()
+        names = [index] if index is not None else _find_changed_indexes()
         estimates = []
         for name in names:
             with progress_bar(f"Looking at {name}", None) as advance:
@@ -38,10 +38,10 @@ class Command(PreparedCommand):
         if not estimates:
             console.print("Every index is built by its spec as it is.")
         for estimate in estimates:
-            _print(console, estimate)
+            _print_estimate(console, estimate)
 
 
-def _changed_indexes() -> list[str]:
+def _find_changed_indexes() -> list[str]:
     specs = get_specs()
     live = IndexBuild.objects.live().filter(index__in=specs)
     return sorted(
@@ -51,7 +51,7 @@ def _changed_indexes() -> list[str]:
     )
 
 
-def _print(console: Console, estimate: BuildEstimate) -> None:
+def _print_estimate(console: Console, estimate: BuildEstimate) -> None:
     console.print(f"{estimate.index}: {', '.join(estimate.changes) or 'nothing changed'}")
     if estimate.is_free:
         console.print("  Nothing that is stored changes: it costs nothing.")
@@ -69,8 +69,8 @@ def _print(console: Console, estimate: BuildEstimate) -> None:
     if prompt:
         console.print(f"  Language model: {prompt:,} tokens in, about {completion:,} out.")
     console.print(
-        f"  Embedding: {_minutes(estimate.embedding_minutes)}; "
-        f"language model: {_minutes(estimate.writing_minutes)}; "
+        f"  Embedding: {_format_minutes(estimate.embedding_minutes)}; "
+        f"language model: {_format_minutes(estimate.writing_minutes)}; "
         f"disk: about {estimate.disk_bytes / 2**20:,.0f} MiB."
     )
     if estimate.is_estimate:
@@ -80,7 +80,7 @@ def _print(console: Console, estimate: BuildEstimate) -> None:
         )
 
 
-def _minutes(minutes: float | None) -> str:
+def _format_minutes(minutes: float | None) -> str:
     if minutes is None:
         return "minutes unknown, as nothing was measured yet"
     if 0 < minutes < 1:

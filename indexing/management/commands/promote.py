@@ -4,13 +4,13 @@ from django.core.management.base import CommandError, CommandParser
 
 from indexing.exceptions import WrongBuildState
 from indexing.lifecycle import get_build, get_index, request_promotion
+from indexing.management.base_command import StrataCommand
 from indexing.management.local_work import ensure_workers, trigger_reconciliation
-from indexing.management.prepared import PreparedCommand
-from indexing.management.waiting import follow_build
+from indexing.management.waiting import wait_for_build
 from indexing.models import IndexBuild
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = "Have a build answer searches in the live one's place, if nothing is lost by it."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,7 +25,7 @@ class Command(PreparedCommand):
         with ensure_workers():
             request_promotion(chosen, is_forced=force)
             trigger_reconciliation()
-            promoted = follow_build(chosen, self.stdout.write)
+            promoted = wait_for_build(chosen, self.stdout.write)
         if promoted.state != IndexBuild.State.LIVE:
             raise CommandError(f"{promoted} was not promoted. All the same: --force")
         self.stdout.write(f"{promoted} is live. To go back: manage.py rollback {index}")

@@ -5,12 +5,12 @@ from django.core.management.base import CommandParser
 
 from core.running_server import find_server
 from indexing.lifecycle import get_index, prune_builds, remove_retired_builds
+from indexing.management.base_command import StrataCommand
 from indexing.management.local_work import trigger_reconciliation
-from indexing.management.prepared import PreparedCommand
-from indexing.stores.ownership import exclusive_store_access, is_embedded
+from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = (
         "Give up the builds that are only kept to roll back to, and remove what builds given up "
         "have left."
@@ -25,7 +25,7 @@ class Command(PreparedCommand):
         pruned = prune_builds(index)
         for build in pruned:
             self.stdout.write(f"{build} is given up.")
-        if find_server() is None and is_embedded():
+        if find_server() is None and has_embedded_store():
             with ExitStack() as stack:
                 stack.enter_context(exclusive_store_access())
                 count = remove_retired_builds(grace_seconds=0)  # no one else can be searching

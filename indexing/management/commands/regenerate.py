@@ -12,7 +12,7 @@ from core.local_workers import local_workers
 from core.running_server import RunningServer, ServerGone, find_server
 from indexing import tasks
 from indexing.kinds.registry import regeneration_types
-from indexing.management.prepared import PreparedCommand
+from indexing.management.base_command import StrataCommand
 from indexing.management.waiting import wait_for_regeneration
 from indexing.models import Regeneration
 from indexing.regeneration import (
@@ -22,10 +22,10 @@ from indexing.regeneration import (
     cancel_regeneration,
     get_regeneration,
 )
-from indexing.stores.ownership import exclusive_store_access, is_embedded
+from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = (
         "Have nodes made and embedded anew in every build that is kept up to date, and follow it "
         "to its end. Interrupted, it goes on where it was at the next start."
@@ -79,7 +79,7 @@ class Command(PreparedCommand):
             self.stdout.write(f"{regeneration} is {regeneration.state}.")
             return
         server = find_server()
-        runs_workers_here = server is None and is_embedded()
+        runs_workers_here = server is None and has_embedded_store()
         with ExitStack() as stack:
             if runs_workers_here:
                 stack.enter_context(exclusive_store_access())
@@ -93,8 +93,8 @@ class Command(PreparedCommand):
                     offset=offset,
                 )
             except (InvalidInput, UnknownIndex) as error:
-                there = f" There are: {', '.join(error.allowed)}." if error.allowed else ""
-                raise CommandError(f"{error}{there}") from None
+                allowed_text = f" There are: {', '.join(error.allowed)}." if error.allowed else ""
+                raise CommandError(f"{error}{allowed_text}") from None
             try:
                 if runs_workers_here:
                     stack.enter_context(local_workers())  # its first reconciliation takes it up
@@ -119,9 +119,9 @@ class Command(PreparedCommand):
 
     def _report(self, progress: RegenerationProgress) -> None:
         row = progress.regeneration
-        told = "Called off: " if row.state == Regeneration.State.CANCELLED else ""
+        prefix = "Called off: " if row.state == Regeneration.State.CANCELLED else ""
         self.stdout.write(
-            f"{told}{row.done_count} documents gone through, {row.due_artifact_count} made anew: "
+            f"{prefix}{row.done_count} documents gone through, {row.due_artifact_count} made anew: "
             f"{row.due_node_count} nodes, {row.due_text_count} texts"
         )
         failed = {
@@ -142,10 +142,10 @@ def _cancel_hint(regeneration: Regeneration) -> str:
     return f"To call it off: manage.py regenerate --cancel {regeneration.pk}"
 
 
-def _integer_from(least: int) -> Any:
+def _integer_from(minimum: int) -> Any:
     def number(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise ArgumentTypeError(f"{text!r} is no number from {least} on.")
+        if not text.isdecimal() or int(text) < minimum:
+            raise ArgumentTypeError(f"{text!r} is no number from {minimum} on.")
         return int(text)
 
     return number

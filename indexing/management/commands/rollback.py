@@ -3,11 +3,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from indexing.lifecycle import get_index, roll_back_index
+from indexing.management.base_command import StrataCommand
 from indexing.management.local_work import trigger_reconciliation
-from indexing.management.prepared import PreparedCommand
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = "Have the build answer searches that was live before."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -4,11 +4,11 @@ from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from indexing.management.prepared import PreparedCommand
+from indexing.management.base_command import StrataCommand
 from indexing.progress import get_index_progress
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = "How far each index has come."
 
     def add_arguments(self, parser: CommandParser) -> None:

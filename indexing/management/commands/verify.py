@@ -3,12 +3,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from core.running_server import find_server
-from indexing.management.prepared import PreparedCommand, read_database_once
+from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import Index, IndexBuild
 from indexing.verification import FINDINGS, verify_build
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = (
         "Compare documents, ledger and vector store in both directions. "
         "Exits with 0 only if they agree."
@@ -34,11 +34,11 @@ class Command(PreparedCommand):
                 report = answer.json()
                 reports += [report, *report.pop("beside")]
         else:
-            read_database_once()
+            limit_database_cache()
             builds = IndexBuild.objects.not_retired().filter(index__in=chosen)
             reports = [verify_build(build, repair=repair).as_json() for build in builds]
         for report in reports:
-            self._print(report, repairs=repair)
+            self._print_report(report, repairs=repair)
         if not all(report["is_sound"] for report in reports):
             self.stderr.write(
                 "Not everything agrees. What is being indexed syncs by itself; for the rest, "
@@ -46,15 +46,15 @@ class Command(PreparedCommand):
             )
             raise SystemExit(1)
 
-    def _print(self, report: dict[str, Any], *, repairs: bool) -> None:
+    def _print_report(self, report: dict[str, Any], *, repairs: bool) -> None:
         self.stdout.write(
             f"{report['index']} #{report['build']}: {report['artifact_count']} artifacts, "
             f"{report['node_count']} nodes ({report['failed_count']} failed), "
             f"{report['point_count']} points"
         )
-        for sort, count in report["findings"].items():
-            invariant, meaning, remedy = FINDINGS[sort]
-            examples = ", ".join(report["examples"][sort])
+        for finding, count in report["findings"].items():
+            invariant, meaning, remedy = FINDINGS[finding]
+            examples = ", ".join(report["examples"][finding])
             self.stdout.write(f"  {invariant} {count} {meaning}: {examples}")
             if not repairs:
                 self.stdout.write(f"     repair would {remedy}")

@@ -11,6 +11,6 @@ On disk, a folder per collection::
         shard/                  the engine's own files
 """
 
-from indexing.stores.embedded.store import EmbeddedStore, map_files_once
+from indexing.stores.embedded.store import EmbeddedStore, disable_double_mmap
 
-__all__ = ["EmbeddedStore", "map_files_once"]
+__all__ = ["EmbeddedStore", "disable_double_mmap"]

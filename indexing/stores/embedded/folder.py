@@ -1,4 +1,4 @@
-"""The folder of a store: who owns it, and its own files in it."""
+"""The store's folder on disk: its lock, and the files that are Strata's and not the engine's."""
 
 import errno
 import fcntl
@@ -15,7 +15,7 @@ from indexing.stores.base import (
 )
 
 
-def own(folder: Path) -> int:
+def lock_folder(folder: Path) -> int:
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -30,8 +30,8 @@ def own(folder: Path) -> int:
     return descriptor
 
 
-def folder_name(name: str) -> str:
-    """The name itself where any file system keeps it apart from others; else escaped."""
+def to_folder_name(name: str) -> str:
+    """Escape what some file system could not tell apart in a collection's name."""
 
     def escape(match: re.Match[str]) -> str:
         return "".join(f"%{byte:02x}" for byte in match[0].encode())
@@ -39,47 +39,47 @@ def folder_name(name: str) -> str:
     return re.sub(r"^\.|[^a-z0-9_.-]", escape, name)
 
 
-def schema_file(folder: Path) -> Path:
+def schema_path(folder: Path) -> Path:
     return folder / "collection.json"
 
 
 def read_schema(folder: Path) -> CollectionSchema:
-    return CollectionSchema(**json.loads(schema_file(folder).read_text(encoding="utf-8")))
+    return CollectionSchema(**json.loads(schema_path(folder).read_text(encoding="utf-8")))
 
 
-def closed_file(folder: Path) -> Path:
+def closed_marker_path(folder: Path) -> Path:
     return folder / "closed"
 
 
 def mark_closed(folder: Path, count: int) -> None:
-    """Nothing of its ``count`` points is only in the engine's log."""
-    closed_file(folder).write_text(str(count), encoding="ascii")
-    sync_folder(folder)
+    """Mark a collection as closed: none of its ``count`` points is only in the engine's log."""
+    closed_marker_path(folder).write_text(str(count), encoding="ascii")
+    fsync_folder(folder)
 
 
 def mark_open(folder: Path) -> None:
-    if closed_file(folder).exists():
-        closed_file(folder).unlink()
-        sync_folder(folder)
+    if closed_marker_path(folder).exists():
+        closed_marker_path(folder).unlink()
+        fsync_folder(folder)
 
 
 def write_schema(folder: Path, schema: CollectionSchema) -> None:
-    write_json(schema_file(folder), asdict(replace(schema, fields=dict(schema.fields))))
+    write_json_atomically(schema_path(folder), asdict(replace(schema, fields=dict(schema.fields))))
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Whole or not at all, whatever happens meanwhile."""
+def write_json_atomically(path: Path, content: dict[str, Any]) -> None:
+    """Write the whole file or, after a crash, nothing."""
     draft = path.with_name(f"{path.name}.new")
     with draft.open("w", encoding="utf-8") as file:
         json.dump(content, file, indent=2)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
-    sync_folder(path.parent)
+    fsync_folder(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames in the folder outlast a power cut."""
+def fsync_folder(folder: Path) -> None:
+    """Flush the folder, so that renames in it survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

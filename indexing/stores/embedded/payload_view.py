@@ -1,4 +1,4 @@
-"""Ids and payloads of a collection that is closed, read in little memory.
+"""Read the ids and payloads of a closed collection without loading its vectors.
 
 The engine opens a collection whole: it reads every vector and builds the index of the terms anew,
 some kilobytes for each point, before it gives the first payload. A view is a collection of its
@@ -18,26 +18,32 @@ from typing import Any
 import qdrant_edge as edge
 
 # The engine's own files, as of qdrant-edge-py 0.9: in the folder of a shard, and of a segment.
-CONFIG = "edge_config.json"
-SEGMENTS = "segments"
-DESCRIPTION = "segment.json"
-FIELD_INDEXES = "payload_index"
-LEFT_OUT = (FIELD_INDEXES, "vector_index", "vector_storage-sparse")  # what folders begin with
-ONLY_READ = ("page_*.dat", "chunk_*.mmap", "matrix.dat")  # the large files
-IDS_OF_FINISHED = "id_tracker.mappings"  # of a segment that is written no more; else another file
+SHARD_CONFIG_FILE = "edge_config.json"
+SEGMENTS_FOLDER = "segments"
+SEGMENT_FILE = "segment.json"
+FIELD_INDEX_FOLDER = "payload_index"
+SKIPPED_FOLDER_PREFIXES = (
+    FIELD_INDEX_FOLDER,
+    "vector_index",
+    "vector_storage-sparse",
+)  # what folders begin with
+LINKED_FILE_PATTERNS = ("page_*.dat", "chunk_*.mmap", "matrix.dat")  # the large files
+FINISHED_SEGMENT_IDS_FILE = (
+    "id_tracker.mappings"  # of a segment that is written no more; else another file
+)
 
 # Points: by their ids they are read from all over a file, and each reading maps 64 KiB around it.
-AT_ONCE = 250
+MAX_SCROLL_POINTS = 250
 
 # How vectors are kept -> the same files, read when they are asked for. By this the engine also
 # tells a segment that is written no more, whose ids it then looks for in another place.
-ON_DISK = {"InRamChunkedMmap": "ChunkedMmap", "InRamMmap": "Mmap"}
-FINISHED = "Mmap"
+ON_DISK_STORAGE_TYPES = {"InRamChunkedMmap": "ChunkedMmap", "InRamMmap": "Mmap"}
+FINISHED_STORAGE_TYPE = "Mmap"
 
 
 class PayloadView:
-    """What the collection in ``shard`` held when it was closed; made in ``folder``, which goes
-    with it. Nothing the engine does to a view reaches the collection.
+    """A view of the closed collection in ``shard``, made of links and copies in ``folder``, which
+    ``close`` deletes. Nothing the engine does to a view reaches the collection.
 
     Raises:
         OSError: the file system knows no hard links.
@@ -47,10 +53,10 @@ class PayloadView:
     def __init__(self, shard: Path, folder: Path) -> None:
         self._folder = folder
         try:
-            for segment in (shard / SEGMENTS).iterdir():
-                if (segment / DESCRIPTION).exists():
-                    _view_segment(segment, folder / SEGMENTS / segment.name)
-            (folder / CONFIG).write_text('{"wal_enabled": false}', encoding="utf-8")
+            for segment in (shard / SEGMENTS_FOLDER).iterdir():
+                if (segment / SEGMENT_FILE).exists():
+                    _link_segment(segment, folder / SEGMENTS_FOLDER / segment.name)
+            (folder / SHARD_CONFIG_FILE).write_text('{"wal_enabled": false}', encoding="utf-8")
             self._shard = edge.EdgeShard.load(str(folder))
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -60,12 +66,14 @@ class PayloadView:
         return self._shard.count(edge.CountRequest(exact=True))
 
     def scroll(self, offset: Any, limit: int) -> tuple[list[edge.Record], Any]:
-        """The next points, not always as many, and where those after them begin."""
-        request = edge.ScrollRequest(offset=offset, limit=min(limit, AT_ONCE), with_payload=True)
+        """Return at most ``limit`` points and the offset of the next ones."""
+        request = edge.ScrollRequest(
+            offset=offset, limit=min(limit, MAX_SCROLL_POINTS), with_payload=True
+        )
         try:
             return self._shard.scroll(request)
         finally:
-            _release(self._folder)
+            _release_mapped_memory(self._folder)
 
     def close(self) -> None:
         try:
@@ -74,33 +82,35 @@ class PayloadView:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _view_segment(segment: Path, view: Path) -> None:
+def _link_segment(segment: Path, view: Path) -> None:
     for path in segment.rglob("*"):
-        place = path.relative_to(segment)
-        if path.is_dir() or place.parts[0].startswith(LEFT_OUT):
+        relative_path = path.relative_to(segment)
+        if path.is_dir() or relative_path.parts[0].startswith(SKIPPED_FOLDER_PREFIXES):
             continue
-        target = view / place
+        target = view / relative_path
         target.parent.mkdir(parents=True, exist_ok=True)
-        if any(path.match(pattern) for pattern in ONLY_READ):
+        if any(path.match(pattern) for pattern in LINKED_FILE_PATTERNS):
             os.link(path, target)
         else:
             shutil.copyfile(path, target)
-    description = json.loads((view / DESCRIPTION).read_bytes())
-    is_finished = (segment / IDS_OF_FINISHED).exists()
-    description["config"] = _on_disk(description["config"], is_finished)
-    (view / DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
-    (view / FIELD_INDEXES).mkdir()
-    (view / FIELD_INDEXES / "config.json").write_text('{"indexed_fields": {}}', encoding="utf-8")
+    description = json.loads((view / SEGMENT_FILE).read_bytes())
+    is_finished = (segment / FINISHED_SEGMENT_IDS_FILE).exists()
+    description["config"] = _to_on_disk_config(description["config"], is_finished)
+    (view / SEGMENT_FILE).write_text(json.dumps(description), encoding="utf-8")
+    (view / FIELD_INDEX_FOLDER).mkdir()
+    (view / FIELD_INDEX_FOLDER / "config.json").write_text(
+        '{"indexed_fields": {}}', encoding="utf-8"
+    )
 
 
-def _on_disk(config: dict[str, Any], is_finished: bool) -> dict[str, Any]:
+def _to_on_disk_config(config: dict[str, Any], is_finished: bool) -> dict[str, Any]:
     vectors = {}
-    for name, kept in config["vector_data"].items():
-        storage = ON_DISK.get(kept["storage_type"])
-        if storage is None or (storage == FINISHED) != is_finished:
-            raise ValueError(f"vectors kept as {kept['storage_type']} in an unknown way")
+    for name, vector_config in config["vector_data"].items():
+        storage = ON_DISK_STORAGE_TYPES.get(vector_config["storage_type"])
+        if storage is None or (storage == FINISHED_STORAGE_TYPE) != is_finished:
+            raise ValueError(f"vectors kept as {vector_config['storage_type']} in an unknown way")
         index = {"type": "plain", "options": {}}
-        vectors[name] = {**kept, "storage_type": storage, "index": index}
+        vectors[name] = {**vector_config, "storage_type": storage, "index": index}
     if not vectors:
         raise ValueError("a segment without dense vectors")
     return {
@@ -110,9 +120,9 @@ def _on_disk(config: dict[str, Any], is_finished: bool) -> dict[str, Any]:
     }
 
 
-def _release(folder: Path) -> None:
-    """Take what this process mapped of the files in the folder out of its memory again; the next
-    reading maps it anew. Elsewhere than on Linux it stays, until the view is closed."""
+def _release_mapped_memory(folder: Path) -> None:
+    """Release the memory that this process mapped from files in the folder; the next read maps it
+    again. On systems other than Linux it stays mapped until the view is closed."""
     if sys.platform != "linux":
         return
     prefix = f"{folder.resolve()}/"

@@ -1,4 +1,4 @@
-"""The store itself: collections, opened on first use, and what is asked of them."""
+"""``EmbeddedStore``: collections of the engine in this process, each opened on first use."""
 
 import json
 import logging
@@ -29,42 +29,44 @@ from indexing.stores.base import (
     VectorStore,
 )
 from indexing.stores.embedded.folder import (
-    closed_file,
-    folder_name,
+    closed_marker_path,
+    fsync_folder,
+    lock_folder,
     mark_closed,
     mark_open,
-    own,
     read_schema,
-    schema_file,
-    sync_folder,
-    write_json,
+    schema_path,
+    to_folder_name,
+    write_json_atomically,
     write_schema,
 )
 from indexing.stores.embedded.payload_view import PayloadView
 from indexing.stores.embedded.translation import (
-    edge_config,
-    edge_filter,
-    edge_point,
-    edge_request,
-    index_fields,
-    stored_point,
-    uuid_of,
+    create_field_indexes,
+    to_edge_config,
+    to_edge_filter,
+    to_edge_point,
+    to_edge_request,
+    to_stored_point,
+    to_uuid,
 )
-from indexing.stores.engine import (
+from indexing.stores.qdrant_queries import (
     SPARSE,
     UPSERT_BATCH,
-    cut_page,
-    order_facet,
-    rankings_of,
+    get_vector_queries,
+    paginate_points,
+    sort_facet_counts,
 )
 
 logger = logging.getLogger(__name__)
 
-OPENING_BYTES = 64 * 2**20  # two segments of the log; less than writing needs, so reads go on
+MIN_FREE_BYTES_TO_OPEN = (
+    64 * 2**20
+)  # two segments of the log; less than writing needs, so reads go on
 
 
 @dataclass(slots=True)
-class _Collection:
+class _OpenCollection:
     folder: Path
     schema: CollectionSchema
     shard: edge.EdgeShard
@@ -77,30 +79,30 @@ class EmbeddedStore(VectorStore):
     10,000 of 384 dimensions). ``optimize`` builds the graph that ends this.
 
     Raises:
-        StoreOwned: another process has the folder.
+        StoreLocked: another process owns the folder.
     """
 
     def __init__(self, folder: Path, min_free_bytes: int = 0) -> None:
         self._folder = Path(folder)
         self._min_free_bytes = min_free_bytes
-        self._owner = os.getpid()
+        self._owner_pid = os.getpid()
         self._is_closed = False
-        self._opening = threading.RLock()
-        self._collections: dict[str, _Collection] = {}
+        self._open_lock = threading.RLock()
+        self._collections: dict[str, _OpenCollection] = {}
         self._views: dict[str, PayloadView] = {}  # of collections that are not open
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock_file = own(self._folder)
+        self._lock_descriptor = lock_folder(self._folder)
         _drop_lock_after_fork(self)
         for leftover in self._folder.glob(".*-*"):
             if leftover.name.startswith((".new-", ".dropped-", ".view-")):
                 shutil.rmtree(leftover, ignore_errors=True)
 
     def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
-        with self._opening:
-            collection = self._find(name)
+        with self._open_lock:
+            collection = self._find_collection(name)
             if collection is None:
-                self._check_disk()
-                self._create(name, schema)
+                self._check_free_space()
+                self._create_collection(name, schema)
                 return
             missing = {
                 field: kind
@@ -109,9 +111,9 @@ class EmbeddedStore(VectorStore):
             }
             if not missing:
                 return
-            self._check_disk()
-            with _reaching_engine():
-                index_fields(collection.shard, missing)
+            self._check_free_space()
+            with _translate_engine_errors():
+                create_field_indexes(collection.shard, missing)
                 collection.shard.flush()
             fields = {**collection.schema.fields, **missing}
             collection.schema = replace(collection.schema, fields=fields)
@@ -119,41 +121,41 @@ class EmbeddedStore(VectorStore):
 
     def has_collection(self, name: str) -> bool:
         self._check_usable()
-        return schema_file(self._folder_of(name)).exists()
+        return schema_path(self._collection_folder(name)).exists()
 
     def drop_collection(self, name: str) -> None:
-        with self._opening:
+        with self._open_lock:
             self._check_usable()
             self._close_view(name)
             collection = self._collections.pop(name, None)
             if collection is not None:
-                with _reaching_engine():
+                with _translate_engine_errors():
                     collection.shard.close()
             trash = self._folder / f".dropped-{uuid.uuid4()}"
             try:
-                self._folder_of(name).rename(trash)
+                self._collection_folder(name).rename(trash)
             except FileNotFoundError:
                 return
-            sync_folder(self._folder)
+            fsync_folder(self._folder)
         shutil.rmtree(trash, ignore_errors=True)
 
     def upsert(self, name: str, points: Sequence[Point]) -> None:
-        collection = self._get(name)
+        collection = self._get_collection(name)
         for point in points:
             _check_dimension(collection, point.dense)
-        self._check_disk()
-        with _reaching_engine():
+        self._check_free_space()
+        with _translate_engine_errors():
             for start in range(0, len(points), UPSERT_BATCH):
-                written = [edge_point(point) for point in points[start : start + UPSERT_BATCH]]
+                written = [to_edge_point(point) for point in points[start : start + UPSERT_BATCH]]
                 collection.shard.update(edge.UpdateOperation.upsert_points(written))
             collection.shard.flush()
 
     def replace_payloads(self, name: str, payloads: Mapping[UUID, Payload]) -> None:
-        collection = self._find(name)
+        collection = self._find_collection(name)
         if collection is None:
             return
-        self._check_disk()
-        with _reaching_engine():
+        self._check_free_space()
+        with _translate_engine_errors():
             for point_id, payload in payloads.items():
                 # Named by filter, a point that is missing is left out; by id, it is an error.
                 this_point = edge.Filter(must=[edge.HasIdCondition({point_id})])
@@ -163,11 +165,11 @@ class EmbeddedStore(VectorStore):
             collection.shard.flush()
 
     def delete(self, name: str, ids: Sequence[UUID]) -> None:
-        collection = self._find(name)
+        collection = self._find_collection(name)
         if collection is None or not ids:
             return
-        self._check_disk()
-        with _reaching_engine():
+        self._check_free_space()
+        with _translate_engine_errors():
             if collection.schema.has_sparse:
                 # A deleted point would count among the documents that hold its terms until the
                 # next start, and spoil the terms' weights; a point without terms does not.
@@ -181,18 +183,18 @@ class EmbeddedStore(VectorStore):
             collection.shard.flush()
 
     def search(self, name: str, query: Query) -> list[ScoredPoint]:
-        collection = self._find(name)
-        rankings = rankings_of(query)
-        if collection is None or not rankings or query.limit < 1:
+        collection = self._find_collection(name)
+        vector_queries = get_vector_queries(query)
+        if collection is None or not vector_queries or query.limit < 1:
             return []
         _check_dimension(collection, query.dense)
         if query.sparse is not None and not collection.schema.has_sparse:
             raise ValueError(f"{name} has no sparse vectors.")
-        request = edge_request(query, rankings)
-        with _reaching_engine():
+        request = to_edge_request(query, vector_queries)
+        with _translate_engine_errors():
             found = collection.shard.query(request)
-        return cut_page(
-            (ScoredPoint(uuid_of(hit.id), hit.score, hit.payload or {}) for hit in found), query
+        return paginate_points(
+            (ScoredPoint(to_uuid(hit.id), hit.score, hit.payload or {}) for hit in found), query
         )
 
     def search_many(self, requests: Sequence[tuple[str, Query]]) -> list[list[ScoredPoint]]:
@@ -202,12 +204,12 @@ class EmbeddedStore(VectorStore):
     def retrieve(
         self, name: str, ids: Sequence[UUID], *, with_vectors: bool = False
     ) -> dict[UUID, StoredPoint]:
-        collection = self._find(name)
+        collection = self._find_collection(name)
         if collection is None or not ids:
             return {}
-        with _reaching_engine():
+        with _translate_engine_errors():
             records = collection.shard.retrieve(list(ids), True, with_vectors)
-        return {uuid_of(record.id): stored_point(record) for record in records}
+        return {to_uuid(record.id): to_stored_point(record) for record in records}
 
     def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
         offset: Any = None
@@ -215,34 +217,34 @@ class EmbeddedStore(VectorStore):
             while True:
                 records, offset = self._scroll_batch(name, offset, batch)
                 if records:
-                    yield [stored_point(record) for record in records]
+                    yield [to_stored_point(record) for record in records]
                 if offset is None:
                     return
         finally:
             self._close_view(name)
 
     def count(self, name: str, filter: Filter | None = None) -> int:
-        collection = self._find(name)
+        collection = self._find_collection(name)
         if collection is None:
             return 0
-        request = edge.CountRequest(exact=True, filter=edge_filter(filter))
-        with _reaching_engine():
+        request = edge.CountRequest(exact=True, filter=to_edge_filter(filter))
+        with _translate_engine_errors():
             return collection.shard.count(request)
 
     def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
-        collection = self._find(name)
+        collection = self._find_collection(name)
         if collection is None or limit < 1:
             return {}
         request = edge.FacetRequest(field, limit, exact=True)
-        with _reaching_engine():
+        with _translate_engine_errors():
             hits = collection.shard.facet(request).hits
-        return order_facet((str(hit.value), hit.count) for hit in hits)
+        return sort_facet_counts((str(hit.value), hit.count) for hit in hits)
 
     def switch_aliases(self, aliases: Mapping[str, str | None]) -> None:
-        with self._opening:
+        with self._open_lock:
             switched = {**self.aliases(), **aliases}
             kept = {alias: name for alias, name in switched.items() if name is not None}
-            write_json(self._folder / "aliases.json", kept)
+            write_json_atomically(self._folder / "aliases.json", kept)
 
     def aliases(self) -> dict[str, str]:
         self._check_usable()
@@ -256,15 +258,15 @@ class EmbeddedStore(VectorStore):
         self._check_usable()
 
     def close(self) -> None:
-        """Flush and let go; without effect the second time, and in a forked child."""
-        with self._opening:
-            if self._is_closed or os.getpid() != self._owner:
+        """Flush and close; does nothing the second time or in a forked child."""
+        with self._open_lock:
+            if self._is_closed or os.getpid() != self._owner_pid:
                 return
             self._is_closed = True
             try:
                 for name in list(self._views):
                     self._close_view(name)
-                with _reaching_engine():
+                with _translate_engine_errors():
                     for collection in self._collections.values():
                         count = collection.shard.count(edge.CountRequest(exact=True))
                         collection.shard.flush()
@@ -272,7 +274,7 @@ class EmbeddedStore(VectorStore):
                         mark_closed(collection.folder, count)
             finally:
                 self._collections.clear()
-                os.close(self._lock_file)
+                os.close(self._lock_descriptor)
 
     def optimize(self, name: str) -> bool:
         """Build the graph and merge segments, for when nothing else runs in this process.
@@ -286,15 +288,15 @@ class EmbeddedStore(VectorStore):
         Raises:
             LookupError: there is no such collection.
         """
-        collection = self._get(name)
-        self._check_disk()
-        with _reaching_engine():
+        collection = self._get_collection(name)
+        self._check_free_space()
+        with _translate_engine_errors():
             changed = collection.shard.optimize()
             collection.shard.flush()
         return changed
 
     def _check_usable(self) -> None:
-        if os.getpid() != self._owner:
+        if os.getpid() != self._owner_pid:
             # The engine's threads did not come along, and a call would wait for them for ever.
             raise StoreUnavailable(
                 "The embedded vector store cannot be used in a forked child process."
@@ -302,7 +304,7 @@ class EmbeddedStore(VectorStore):
         if self._is_closed:
             raise StoreUnavailable("The embedded vector store is closed.")
 
-    def _check_disk(self, needed_bytes: int | None = None) -> None:
+    def _check_free_space(self, needed_bytes: int | None = None) -> None:
         """The engine writes through mapped files: a full disk would kill the process."""
         needed = self._min_free_bytes if needed_bytes is None else needed_bytes
         free = shutil.disk_usage(self._folder).free
@@ -313,65 +315,65 @@ class EmbeddedStore(VectorStore):
                 fix="Free some space; what waits is then written by itself.",
             )
 
-    def _folder_of(self, name: str) -> Path:
-        return self._folder / folder_name(name)
+    def _collection_folder(self, name: str) -> Path:
+        return self._folder / to_folder_name(name)
 
-    def _get(self, name: str) -> _Collection:
-        collection = self._find(name)
+    def _get_collection(self, name: str) -> _OpenCollection:
+        collection = self._find_collection(name)
         if collection is None:
             raise LookupError(f"There is no collection {name!r}.")
         return collection
 
-    def _find(self, name: str) -> _Collection | None:
+    def _find_collection(self, name: str) -> _OpenCollection | None:
         """The collection, opened on first use; None where there is none."""
         self._check_usable()
         if opened := self._collections.get(name):
             return opened
-        with self._opening:
+        with self._open_lock:
             self._check_usable()
             if opened := self._collections.get(name):
                 return opened
-            folder = self._folder_of(name)
+            folder = self._collection_folder(name)
             try:
                 schema = read_schema(folder)
             except FileNotFoundError:
                 return None
             # Opening writes as well: what the log holds is played back.
-            self._check_disk(min(OPENING_BYTES, self._min_free_bytes))
+            self._check_free_space(min(MIN_FREE_BYTES_TO_OPEN, self._min_free_bytes))
             self._close_view(name)
             mark_open(folder)
-            with _reaching_engine():
-                shard = edge.EdgeShard.load(str(folder / "shard"), edge_config(schema))
-            self._collections[name] = _Collection(folder, schema, shard)
+            with _translate_engine_errors():
+                shard = edge.EdgeShard.load(str(folder / "shard"), to_edge_config(schema))
+            self._collections[name] = _OpenCollection(folder, schema, shard)
             return self._collections[name]
 
     def _scroll_batch(self, name: str, offset: Any, limit: int) -> tuple[list[Any], Any]:
-        """The next points, and where those after them begin, if there are any."""
+        """Return the next points and the offset of those that follow, or None."""
         self._check_usable()
         if name not in self._collections:
-            with self._opening:  # nobody opens the collection, or writes to it, meanwhile
-                view = None if name in self._collections else self._view_of(name)
+            with self._open_lock:  # nobody opens the collection, or writes to it, meanwhile
+                view = None if name in self._collections else self._find_view(name)
                 if view is not None:
-                    with _reaching_engine():
+                    with _translate_engine_errors():
                         return view.scroll(offset, limit)
-        collection = self._find(name)
+        collection = self._find_collection(name)
         if collection is None:
             return [], None
         request = edge.ScrollRequest(offset=offset, limit=limit, with_payload=True)
-        with _reaching_engine():
+        with _translate_engine_errors():
             return collection.shard.scroll(request)
 
-    def _view_of(self, name: str) -> PayloadView | None:
-        """The view of a closed collection; None where it must be opened to be read."""
+    def _find_view(self, name: str) -> PayloadView | None:
+        """Return the view of a closed collection; None if it must be opened to be read."""
         if view := self._views.get(name):
             return view
-        folder = self._folder_of(name)
-        if not closed_file(folder).exists():
+        folder = self._collection_folder(name)
+        if not closed_marker_path(folder).exists():
             return None
-        count = closed_file(folder).read_text(encoding="ascii")
-        self._check_disk(min(OPENING_BYTES, self._min_free_bytes))
+        count = closed_marker_path(folder).read_text(encoding="ascii")
+        self._check_free_space(min(MIN_FREE_BYTES_TO_OPEN, self._min_free_bytes))
         try:
-            with _reaching_engine():
+            with _translate_engine_errors():
                 view = PayloadView(folder / "shard", self._folder / f".view-{uuid.uuid4()}")
                 if count != str(view.count()):
                     view.close()
@@ -383,56 +385,56 @@ class EmbeddedStore(VectorStore):
         return view
 
     def _close_view(self, name: str) -> None:
-        if os.getpid() != self._owner:
+        if os.getpid() != self._owner_pid:
             return
-        with self._opening:
+        with self._open_lock:
             view = self._views.pop(name, None)
             if view is not None:
-                with _reaching_engine():
+                with _translate_engine_errors():
                     view.close()
 
-    def _create(self, name: str, schema: CollectionSchema) -> None:
-        """Complete it under another name first: a collection is there whole or not at all."""
+    def _create_collection(self, name: str, schema: CollectionSchema) -> None:
+        """Create a collection atomically: complete it under a temporary name, then rename it."""
         draft = self._folder / f".new-{uuid.uuid4()}"
         (draft / "shard").mkdir(parents=True)
         try:
-            with _reaching_engine():
-                shard = edge.EdgeShard.create(str(draft / "shard"), edge_config(schema))
-                index_fields(shard, schema.fields)
+            with _translate_engine_errors():
+                shard = edge.EdgeShard.create(str(draft / "shard"), to_edge_config(schema))
+                create_field_indexes(shard, schema.fields)
                 shard.flush()
                 shard.close()
             write_schema(draft, schema)
             mark_closed(draft, 0)
-            draft.rename(self._folder_of(name))
+            draft.rename(self._collection_folder(name))
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
-        sync_folder(self._folder)
+        fsync_folder(self._folder)
 
 
-def map_files_once() -> None:
-    """Spare the memory of a second copy of every vector, for a process that reads all of them.
+def disable_double_mmap() -> None:
+    """Have the engine map each file once instead of twice, for a process that reads every vector.
 
-    The engine maps each file twice, once for reading it in order; where the system keeps little of
-    it, that is the faster way. To be called before the first collection is opened.
+    The second mapping speeds up sequential reads when memory is short. Call this before the first
+    collection is opened.
     """
     os.environ["QDRANT_NO_MULTI_MMAP"] = "1"
 
 
 def _drop_lock_after_fork(store: EmbeddedStore) -> None:
-    """Keep a child that outlives its parent from owning the folder in the parent's place."""
+    """Close the lock in forked children, so that none keeps the folder after its parent ends."""
     reference = weakref.ref(store)
 
     def drop_lock() -> None:
         store = reference()
         if store is not None and not store._is_closed:
-            os.close(store._lock_file)
+            os.close(store._lock_descriptor)
 
     os.register_at_fork(after_in_child=drop_lock)
 
 
 @contextmanager
-def _reaching_engine() -> Iterator[None]:
+def _translate_engine_errors() -> Iterator[None]:
     """Errors and panics of the engine become ``StoreUnavailable``."""
     try:
         yield
@@ -444,7 +446,7 @@ def _reaching_engine() -> Iterator[None]:
         raise StoreUnavailable(f"The embedded vector store broke down: {error}") from error
 
 
-def _check_dimension(collection: _Collection, dense: Any) -> None:
+def _check_dimension(collection: _OpenCollection, dense: Any) -> None:
     expected = collection.schema.dimension
     if dense is not None and len(dense) != expected:
         raise ValueError(f"A vector has {len(dense)} dimensions; the collection's have {expected}.")

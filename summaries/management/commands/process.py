@@ -10,9 +10,9 @@ from core.progress_bars import progress_bar
 from core.running_server import ServerGone, find_server
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
-from indexing.management.prepared import PreparedCommand
+from indexing.management.base_command import StrataCommand
 from indexing.management.waiting import wait_for_artifacts
-from indexing.stores.ownership import exclusive_store_access, is_embedded
+from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 from summaries.processing import (
     CHUNKS_FILE_NAME,
     MANIFEST_FILE_NAME,
@@ -21,7 +21,7 @@ from summaries.processing import (
 )
 
 
-class Command(PreparedCommand):
+class Command(StrataCommand):
     help = (
         "Make of a file what an index would be given, as files to read and edit: its text "
         "(parsed.md) and its chunks with questions, summaries and fields (chunks.json). Nothing "
@@ -86,7 +86,7 @@ class Command(PreparedCommand):
             self._write_chunks_with_progress(inspection)
         server = find_server()
         with ExitStack() as stack:
-            runs_workers_here = server is None and is_embedded()
+            runs_workers_here = server is None and has_embedded_store()
             if runs_workers_here:
                 stack.enter_context(exclusive_store_access())
             artifact = inspection.add_to_index()

@@ -100,7 +100,7 @@ class TestAddBatch:
         assert request.content.decode() == '{"text": "Ä"}\n{"title": "b"}\n'
 
     async def test_counts_lines_through_all_its_requests(self, monkeypatch):
-        monkeypatch.setattr("strata_client.bodies.PART_LINES", 2)
+        monkeypatch.setattr("strata_client.bodies.MAX_REQUEST_LINES", 2)
         script = Script(verdicts("added", "added"), verdicts("revised"))
         documents = ({"text": text} for text in "abc")  # gone through once only
         async with asking(script) as strata:

@@ -163,12 +163,12 @@ class TestChildren:
         program = (
             "import sys\n"
             "from pathlib import Path\n"
-            "from documents.parsing import FORMATS, Limits, children, parse_file\n"
-            "class Child(children._Child):\n"
+            "from documents.parsing import FORMATS, Limits, parse_file, process_pool\n"
+            "class Child(process_pool._ChildProcess):\n"
             "    def __init__(self):\n"
             "        super().__init__()\n"
             "        print(self._process.pid, flush=True)\n"
-            "children._Child = Child\n"
+            "process_pool._ChildProcess = Child\n"
             f"parse_file(Path(sys.argv[1]), file_name='a.txt', limits={LIMITS!r})\n"
         )
         parent = subprocess.Popen(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from indexing.chunking import cut_chunks
+from indexing.chunking import split_into_chunks
 from indexing.spec import ParagraphStrategy, SemanticStrategy, SentenceStrategy
 
 SENTENCE = SentenceStrategy()
@@ -40,7 +40,7 @@ def by_letters(texts):
 def cut(
     text, strategy=SENTENCE, *, context="", window=100_000, count_tokens=None, embed=by_letters
 ):
-    return cut_chunks(
+    return split_into_chunks(
         text,
         strategy,
         context=context,

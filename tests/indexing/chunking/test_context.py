@@ -1,20 +1,20 @@
 import pytest
 
-from indexing.chunking import embedded_text, fit_context
+from indexing.chunking import fit_context, prepend_context
 from tests.indexing.chunking.fakes import FAMILY, Counter, cut
 from tests.indexing.chunking.soundness import assert_sound
 
 
 class TestEmbeddedText:
     def test_puts_the_context_in_front(self):
-        assert embedded_text("Cat", "A cat sat.") == "Cat\nA cat sat."
+        assert prepend_context("Cat", "A cat sat.") == "Cat\nA cat sat."
 
     def test_is_the_text_alone_without_context(self):
-        assert embedded_text("", "A cat sat.") == "A cat sat."
+        assert prepend_context("", "A cat sat.") == "A cat sat."
 
     def test_does_not_repeat_a_context_the_text_begins_with(self):
-        assert embedded_text("Cat", "Cat: it sat.") == "Cat: it sat."
-        assert embedded_text("Cat", "Caterpillars crawl.") == "Cat\nCaterpillars crawl."
+        assert prepend_context("Cat", "Cat: it sat.") == "Cat: it sat."
+        assert prepend_context("Cat", "Caterpillars crawl.") == "Cat\nCaterpillars crawl."
 
 
 class TestFitContext:
@@ -46,4 +46,4 @@ class TestFitContext:
 
         assert chunks == cut(text, context=fitted, window=64)
         assert_sound(text, chunks)
-        assert all(len(embedded_text(fitted, chunk.text)) + 2 <= 64 for chunk in chunks)
+        assert all(len(prepend_context(fitted, chunk.text)) + 2 <= 64 for chunk in chunks)

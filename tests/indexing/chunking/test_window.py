@@ -1,6 +1,6 @@
 import pytest
 
-from indexing.chunking import embedded_text
+from indexing.chunking import prepend_context
 from indexing.spec import ParagraphStrategy
 from tests.indexing.chunking.fakes import FAMILY, STRATEGIES, Counter, by_words, cut, texts
 from tests.indexing.chunking.soundness import assert_sound, graphemes_cut
@@ -46,7 +46,7 @@ class TestWindow:
 
         assert_sound(text, chunks)
         for chunk in chunks:
-            [count] = counter([embedded_text("A title", chunk.text)])
+            [count] = counter([prepend_context("A title", chunk.text)])
             assert chunk.token_count == count <= 64
 
     def test_leaves_chunks_that_fit_in_one_call(self):

@@ -185,7 +185,7 @@ class TestBatches:
         texts = texts_of_many_lengths(200)
         lengths = embedder.count_tokens(texts)
 
-        batches = list(embedder._batches(texts))
+        batches = list(embedder._split_into_batches(texts))
 
         assert sorted(row for rows in batches for row in rows) == list(range(200))
         assert all(

@@ -74,7 +74,9 @@ class TestEnsureModel:
 
     def test_converts_only_once(self, models_dir, monkeypatch):
         folder = minilm.ensure_model("float32")
-        monkeypatch.setattr(minilm, "_convert", lambda *args: pytest.fail("converted again"))
+        monkeypatch.setattr(
+            minilm, "_write_model_files", lambda *args: pytest.fail("converted again")
+        )
 
         assert minilm.ensure_model("float32") == folder
         assert names_in(models_dir) == [folder.name]
@@ -139,19 +141,19 @@ class TestEnsureModel:
         [left] = models_dir.iterdir()
         assert killed.returncode == -9
         assert left.name.startswith(".converting-")
-        assert minilm.check_model("float32") != []
+        assert minilm.find_model_problems("float32") != []
         long_ago = time.time() - 2 * minilm.ABANDONED_SECONDS
         os.utime(left, (long_ago, long_ago))
 
         folder = minilm.ensure_model("float32")
 
-        assert minilm.check_model("float32") == []
+        assert minilm.find_model_problems("float32") == []
         assert names_in(models_dir) == [folder.name]
 
     def test_gives_way_to_a_process_that_finished_first(self, models_dir, monkeypatch):
         ready = minilm.model_folder("float32")
         original = settings.STRATA_MODELS_DIR
-        convert = minilm._convert
+        convert = minilm._write_model_files
 
         def convert_while_another_finishes(weights, precision, folder):
             convert(weights, precision, folder)
@@ -162,7 +164,7 @@ class TestEnsureModel:
                 finished.rename(ready)
                 (ready / "first").touch()
 
-        monkeypatch.setattr(minilm, "_convert", convert_while_another_finishes)
+        monkeypatch.setattr(minilm, "_write_model_files", convert_while_another_finishes)
 
         folder = minilm.ensure_model("float32")
 
@@ -175,13 +177,13 @@ class TestEnsureModel:
 
         minilm.ensure_model("float32")
 
-        assert minilm.check_model("float32") == []
+        assert minilm.find_model_problems("float32") == []
         assert names_in(models_dir) == [folder.name]
 
 
 class TestCheckModel:
     def test_says_that_there_is_none(self, models_dir):
-        [problem] = minilm.check_model("float32")
+        [problem] = minilm.find_model_problems("float32")
 
         assert str(models_dir) in problem
 
@@ -190,7 +192,7 @@ class TestCheckModel:
         (folder / "config.json").unlink()
         (folder / "tokenizer.json").write_text("{}")
 
-        problems = minilm.check_model("float32")
+        problems = minilm.find_model_problems("float32")
 
         assert [Path(problem.split()[0]).name for problem in problems] == [
             "config.json",

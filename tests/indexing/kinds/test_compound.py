@@ -7,7 +7,7 @@ import pytest
 from documents.models import Artifact
 from documents.services import remove_artifact, update_artifact
 from indexing import embedding
-from indexing.embedding import examine_model, get_embedder
+from indexing.embedding import describe_model_availability, get_embedder
 from indexing.estimates import estimate_build
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.kinds.registry import unplanned_artifacts
@@ -29,7 +29,7 @@ RECIPE = {
 @pytest.fixture
 def chemistry(db, store, embedder, monkeypatch):
     """The live build of an index whose structures may be any text."""
-    monkeypatch.setattr(embedding, "read_structure", lambda smiles: None)
+    monkeypatch.setattr(embedding, "parse_smiles", lambda smiles: None)
     return make_build("chemistry", **RECIPE)
 
 
@@ -59,10 +59,10 @@ class TestSpec:
     def test_each_kind_has_its_own_model(self):
         spec = IndexSpec.model_validate({"name": "chemistry", **RECIPE})
 
-        assert spec.embedding_of("chunk") == spec.embedding
-        assert spec.embedding_of("compound").provider == "rdkit"
-        assert spec.embedding_of("compound").dimension == 384
-        assert spec.embeddings == {spec.embedding, spec.embedding_of("compound")}
+        assert spec.embedding_spec_for("chunk") == spec.embedding
+        assert spec.embedding_spec_for("compound").provider == "rdkit"
+        assert spec.embedding_spec_for("compound").dimension == 384
+        assert spec.embeddings == {spec.embedding, spec.embedding_spec_for("compound")}
 
     @pytest.mark.parametrize(
         ("text", "words"),
@@ -191,9 +191,9 @@ class TestWithoutRdkit:
 
     def test_the_model_says_what_is_missing(self, bare):
         with pytest.raises(ModelUnavailable, match="need RDKit"):
-            examine_model(bare.spec.embedding_of("compound"))
+            describe_model_availability(bare.spec.embedding_spec_for("compound"))
         with pytest.raises(ModelUnavailable, match="need RDKit"):
-            get_embedder(bare.spec.embedding_of("compound"))
+            get_embedder(bare.spec.embedding_spec_for("compound"))
 
 
 class TestEstimate:

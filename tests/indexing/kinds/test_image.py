@@ -65,7 +65,7 @@ class TestSpec:
 
         assert spec.kinds == ("chunk", "image")
         assert spec.collection_alias("image") == "gallery.image_embeddings"
-        model = spec.embedding_of("image")
+        model = spec.embedding_spec_for("image")
         assert (model.provider, model.model, model.dimension) == (
             "clip", "Qdrant/clip-ViT-B-32", 512,
         )  # fmt: skip
@@ -73,8 +73,8 @@ class TestSpec:
     def test_each_kind_has_its_own_model(self):
         spec = IndexSpec.model_validate({"name": "gallery", **RECIPE})
 
-        assert spec.embedding_of("chunk") == spec.embedding
-        assert spec.embeddings == {spec.embedding, spec.embedding_of("image")}
+        assert spec.embedding_spec_for("chunk") == spec.embedding
+        assert spec.embeddings == {spec.embedding, spec.embedding_spec_for("image")}
 
     def test_can_hold_pictures_alone(self):
         spec = parse_spec("gallery", "chunks: {embed: false}\nimages: true\n")

@@ -97,12 +97,12 @@ store.close()
 SECOND_OWNER = """
 import sys
 from pathlib import Path
-from indexing.exceptions import StoreOwned
+from indexing.exceptions import StoreLocked
 from indexing.stores.embedded import EmbeddedStore
 
 try:
     EmbeddedStore(Path(sys.argv[1]))
-except StoreOwned as error:
+except StoreLocked as error:
     print(error.code, error.detail)
 """
 
@@ -403,7 +403,7 @@ class TestViews:
         assert (folder / NAME / "closed").exists()
 
     def test_opens_what_is_laid_out_in_an_unknown_way(self, closed, folder, monkeypatch):
-        monkeypatch.setattr("indexing.stores.embedded.payload_view.ON_DISK", {})
+        monkeypatch.setattr("indexing.stores.embedded.payload_view.ON_DISK_STORAGE_TYPES", {})
 
         assert stored_numbers(closed) == list(range(1, 10))
         assert not (folder / NAME / "closed").exists()

@@ -4,7 +4,7 @@ import pytest
 
 from indexing.exceptions import InvalidSpec
 from indexing.spec import LANGUAGES, SparseSpec, parse_spec
-from indexing.stores import encode_query, get_bm25
+from indexing.stores import encode_sparse_query, get_bm25_encoder
 from indexing.stores.sparse import TOKENIZERS, Bm25Encoder
 
 
@@ -36,7 +36,7 @@ class TestBm25Encoder:
 
     @pytest.mark.parametrize("text", ["", "the of and", " \n\t", "…!?"])
     def test_has_no_terms_for_a_text_that_says_nothing(self, text):
-        assert encode_query(SparseSpec(), text).indices == []
+        assert encode_sparse_query(SparseSpec(), text).indices == []
 
     @pytest.mark.parametrize(
         ("text", "word"),
@@ -68,7 +68,7 @@ class TestBm25Encoder:
         ],
     )
     def test_finds_whole_numbers_in_any_script_by_default(self, text, number):
-        bm25 = get_bm25(SparseSpec())
+        bm25 = get_bm25_encoder(SparseSpec())
 
         found = set(bm25.encode_document(text).indices)
 
@@ -77,7 +77,7 @@ class TestBm25Encoder:
 
     @pytest.mark.parametrize("language", [*sorted(LANGUAGES), "none"])
     def test_keeps_numbers_apart_in_every_language(self, language):
-        bm25 = get_bm25(SparseSpec(language=language))
+        bm25 = get_bm25_encoder(SparseSpec(language=language))
         numbers = [str(number) for number in (*range(130), *range(1990, 2030), 1_000_000)]
 
         terms = [tuple(bm25.encode_query(number).indices) for number in numbers]
@@ -87,7 +87,7 @@ class TestBm25Encoder:
 
     @pytest.mark.parametrize("word", ["P00037", "37signals", "a37b"])
     def test_keeps_a_number_within_a_word_in_it(self, word):
-        bm25 = get_bm25(SparseSpec())
+        bm25 = get_bm25_encoder(SparseSpec())
 
         found = set(bm25.encode_document(f"Marker {word}.").indices)
 
@@ -113,8 +113,8 @@ class TestBm25Encoder:
             parse_spec("notes", "sparse: {language: klingon}")
 
     def test_is_made_once_for_a_spec(self):
-        assert get_bm25(SparseSpec()) is get_bm25(SparseSpec())
-        assert get_bm25(SparseSpec()) is not get_bm25(SparseSpec(language="german"))
+        assert get_bm25_encoder(SparseSpec()) is get_bm25_encoder(SparseSpec())
+        assert get_bm25_encoder(SparseSpec()) is not get_bm25_encoder(SparseSpec(language="german"))
 
     def test_may_be_shared_by_threads(self):
         encoder = Bm25Encoder(SparseSpec())

@@ -1,4 +1,4 @@
-"""The client: what Strata's API does, a method each."""
+"""The client: one method for each operation of Strata's API."""
 
 import json
 from asyncio import sleep
@@ -16,12 +16,12 @@ from strata_client._async.streaming import AsyncAnswerStream, stream_answer
 from strata_client.answers import Done, Metadata
 from strata_client.bodies import (
     FileInput,
-    check_one_content,
-    form_fields,
-    given,
-    name_indexes,
+    omit_none,
     read_file_in_thread,
+    require_one_content,
     split_batch,
+    to_form_fields,
+    to_index_names,
 )
 from strata_client.exceptions import (
     ArtifactFailed,
@@ -50,8 +50,8 @@ from strata_client.types import (
     TextDocument,
 )
 
-FIRST_LOOK_SECONDS = 0.1  # between looks at an artifact that is waited for, then longer
-LONGEST_LOOK_SECONDS = 2.0
+FIRST_POLL_SECONDS = 0.1  # between looks at an artifact that is waited for, then longer
+MAX_POLL_SECONDS = 2.0
 
 
 class AsyncStrata:
@@ -110,7 +110,7 @@ class AsyncStrata:
     # --- Indexes -----------------------------------------------------------------------------
 
     async def indexes(self) -> list[Index]:
-        """Those that the key may see."""
+        """Return the indexes that the key may see."""
         answer: dict[str, list[Index]] = await self._connection.read("indexes/")
         return answer["results"]
 
@@ -132,31 +132,31 @@ class AsyncStrata:
         external_id: str | None = None,
         url: str | None = None,
     ) -> Artifact:
-        """Give a text, pages or a file. It can be searched once its status is ``ready``.
+        """Add a text, pages or a file. It can be searched once its status is ``ready``.
 
         Give an ``external_id`` to what changes: other content under it is a new revision.
         A file's bytes are held in memory.
         """
-        check_one_content(text=text, pages=pages, file=file)
+        require_one_content(text=text, pages=pages, file=file)
         path = f"indexes/{quote(index, safe='')}/artifacts/"
-        known: dict[str, object] = {
+        attributes: dict[str, object] = {
             "title": title, "metadata": metadata, "external_id": external_id, "url": url
         }  # fmt: skip
         artifact: Artifact
         if file is None:
-            body = given({**known, "text": text, "pages": pages})
-            artifact = await self._connection.post(path, body, is_repeatable=True)
+            body = omit_none({**attributes, "text": text, "pages": pages})
+            artifact = await self._connection.post(path, body, is_idempotent=True)
         else:
             content = {"file": await read_file_in_thread(file)}
             response = await self._connection.send(
-                "POST", path, is_repeatable=True, files=content, data=form_fields(known)
+                "POST", path, is_idempotent=True, files=content, data=to_form_fields(attributes)
             )
             artifact = read_json(response)
         return artifact
 
     async def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
-        """Give many texts; a verdict for each, in their order. One that is wrong is
-        ``rejected`` and stops no other.
+        """Add many texts; return a verdict for each, in order. An invalid one is ``rejected``
+        and does not stop the others.
 
         They go in requests of about 1 MiB. After a broken connection such a part is sent again;
         what it had stored by then is told as ``unchanged``.
@@ -166,21 +166,21 @@ class AsyncStrata:
         verdicts: list[BatchVerdict] = []
         for count, lines in split_batch(documents):
             response = await self._connection.send(
-                "POST", path, is_repeatable=True, content=lines, headers=headers
+                "POST", path, is_idempotent=True, content=lines, headers=headers
             )
-            told: list[BatchVerdict] = [
+            part_verdicts: list[BatchVerdict] = [
                 json.loads(line) for line in response.content.split(b"\n") if line
             ]
-            if len(told) != count:
+            if len(part_verdicts) != count:
                 raise Unavailable(
-                    f"Of {count} documents the server told the verdicts of {len(told)}.",
+                    f"Of {count} documents the server told the verdicts of {len(part_verdicts)}.",
                     code="cut",
                     fix="Give the batch again: what is stored will be unchanged.",
                 )
             before = len(verdicts)
-            for verdict in told:
+            for verdict in part_verdicts:
                 verdict["line"] += before
-            verdicts += told
+            verdicts += part_verdicts
         return verdicts
 
     async def artifact(self, artifact_id: str) -> Artifact:
@@ -200,7 +200,7 @@ class AsyncStrata:
     async def wait_until_ready(
         self, artifact_ids: str | list[str] | tuple[str, ...], *, timeout: float = 300.0
     ) -> Artifact | list[Artifact]:
-        """The artifact, or artifacts, once all of it can be searched.
+        """Wait until all of the artifact, or artifacts, can be searched, and return it or them.
 
         Raises:
             ArtifactFailed: one could not be read or indexed.
@@ -212,7 +212,7 @@ class AsyncStrata:
         return [await self._wait_for(artifact_id, deadline) for artifact_id in artifact_ids]
 
     async def _wait_for(self, artifact_id: str, deadline: float) -> Artifact:
-        pause = FIRST_LOOK_SECONDS
+        pause = FIRST_POLL_SECONDS
         while True:
             artifact = await self.artifact(artifact_id)
             if artifact["status"] == "ready":
@@ -225,13 +225,13 @@ class AsyncStrata:
                     f"Artifact {artifact_id} is still {artifact['status']}.", code="not_ready"
                 )
             await sleep(min(pause, left))
-            pause = min(pause * 1.5, LONGEST_LOOK_SECONDS)
+            pause = min(pause * 1.5, MAX_POLL_SECONDS)
 
     async def delete(self, artifact_id: str) -> Removal:
         """Remove it, its pages and its points. No search returns it after that, also where
         ``points`` says that some are left: they go by themselves."""
         response = await self._connection.send(
-            "DELETE", f"artifacts/{quote(artifact_id, safe='')}/", is_repeatable=False
+            "DELETE", f"artifacts/{quote(artifact_id, safe='')}/", is_idempotent=False
         )
         removal: Removal = read_json(response)
         return removal
@@ -305,8 +305,8 @@ class AsyncStrata:
     async def _search(
         self, kind: str, index: str | Sequence[str], query: str, options: Mapping[str, object]
     ) -> Any:
-        body = given({**options, "index": name_indexes(index), "query": query})
-        return await self._connection.post(f"search/{kind}", body, is_repeatable=True)
+        body = omit_none({**options, "index": to_index_names(index), "query": query})
+        return await self._connection.post(f"search/{kind}", body, is_idempotent=True)
 
     # --- Questions ---------------------------------------------------------------------------
 
@@ -330,7 +330,7 @@ class AsyncStrata:
             "index": index, "query": query, "filter": filter, "pipeline": pipeline,
             "limit": limit, "explain": explain, "why_not": why_not,
         }  # fmt: skip
-        return AsyncAnswerStream(stream_answer(self._connection, given(question)))
+        return AsyncAnswerStream(stream_answer(self._connection, omit_none(question)))
 
     async def answer(
         self,

@@ -1,4 +1,4 @@
-"""An answer as it is written, taken up again where its connection broke."""
+"""Stream an answer while it is written, and resume it after a broken connection."""
 
 from asyncio import sleep
 from collections.abc import AsyncGenerator, Mapping
@@ -10,10 +10,10 @@ import httpx
 from strata_client._async.connection import AsyncConnection
 from strata_client.answers import AnswerEvent, Chunk, Done, EventParser, Metadata, read_event
 from strata_client.exceptions import Unavailable
-from strata_client.retrying import back_off
+from strata_client.retrying import compute_backoff
 
 MAX_RESUMPTIONS = 3  # of one answer
-LONGEST_SILENCE_SECONDS = 30.0  # the server says something each 10
+MAX_SILENCE_SECONDS = 30.0  # the server says something each 10
 
 
 class AsyncAnswerStream:
@@ -67,7 +67,9 @@ class AsyncAnswerStream:
 async def stream_answer(
     connection: AsyncConnection, question: Mapping[str, object]
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Holds nothing that refers to whoever reads it: forgotten half read, it is closed."""
+    """Yield the events of an answer, reconnecting with ``Last-Event-ID`` after a broken connection.
+
+    Holds no reference to its reader, so that a stream abandoned half read is closed."""
     last_id: str | None = None
     resumptions = 0
     while True:
@@ -77,12 +79,12 @@ async def stream_answer(
         response = await connection.send(
             "POST",
             "ask",
-            is_repeatable=True,
+            is_idempotent=True,
             is_streamed=True,
             json=question,
             headers=headers,
             timeout=httpx.Timeout(
-                connection.timeout, read=max(connection.timeout, LONGEST_SILENCE_SECONDS)
+                connection.timeout, read=max(connection.timeout, MAX_SILENCE_SECONDS)
             ),
         )
         cause: httpx.RequestError | None = None
@@ -108,4 +110,4 @@ async def stream_answer(
                 fix="Ask again.",
             ) from cause
         resumptions += 1
-        await sleep(back_off(resumptions))
+        await sleep(compute_backoff(resumptions))

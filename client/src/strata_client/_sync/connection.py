@@ -1,5 +1,5 @@
 # Made of client/src/strata_client/_async/connection.py by `make client`: edit that.
-"""Requests, sent again where that is safe, and their answers or errors."""
+"""Send requests, retry them where that is safe, and raise errors for failed ones."""
 
 import json
 import os
@@ -8,15 +8,15 @@ from typing import Any
 
 import httpx
 
-from strata_client.bodies import given
+from strata_client.bodies import omit_none
 from strata_client.exceptions import InvalidRequest, StrataError, error_from_response
-from strata_client.retrying import read_retry_after, unreached, wait_after
+from strata_client.retrying import compute_retry_wait, error_from_transport, read_retry_after
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
 class Connection:
-    """One server, and the key by which it is asked."""
+    """An HTTP client of one server with one key."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Connection:
         self.timeout = timeout
         self.retries = retries
         key = key or os.environ.get("STRATA_KEY")
-        if not _is_address(self.url):
+        if not _is_http_url(self.url):
             raise InvalidRequest(
                 f"base_url is {self.url!r}.",
                 code="invalid",
@@ -53,24 +53,24 @@ class Connection:
         self._http.close()
 
     def read(self, path: str, **params: str | int | float | None) -> Any:
-        """The JSON at a path; parameters that are None are left out."""
-        asked = given(params)
-        return read_json(self.send("GET", path, is_repeatable=True, params=asked))
+        """Return the JSON at a path; parameters that are None are left out."""
+        asked = omit_none(params)
+        return read_json(self.send("GET", path, is_idempotent=True, params=asked))
 
-    def post(self, path: str, content: object, *, is_repeatable: bool) -> Any:
-        """The JSON that answers JSON."""
-        return read_json(self.send("POST", path, is_repeatable=is_repeatable, json=content))
+    def post(self, path: str, content: object, *, is_idempotent: bool) -> Any:
+        """Post JSON and return the JSON of the answer."""
+        return read_json(self.send("POST", path, is_idempotent=is_idempotent, json=content))
 
     def send(
         self,
         method: str,
         path: str,
         *,
-        is_repeatable: bool,
+        is_idempotent: bool,
         is_streamed: bool = False,
         **content: Any,
     ) -> httpx.Response:
-        """A successful answer, after as many tries as it takes and may take.
+        """Send a request, with retries where allowed, and return the successful response.
 
         The caller closes one that is streamed; any other has been read.
 
@@ -87,15 +87,15 @@ class Connection:
                     return response
                 error = _read_error(response)
             except httpx.RequestError as cause:
-                error = unreached(cause, self.url)
+                error = error_from_transport(cause, self.url)
                 error.__cause__ = cause
-            wait = wait_after(error, tries, is_repeatable=is_repeatable)
+            wait = compute_retry_wait(error, tries, is_idempotent=is_idempotent)
             if wait is None or tries > self.retries:
                 raise error
             sleep(wait)
 
 
-def _is_address(url: str) -> bool:
+def _is_http_url(url: str) -> bool:
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL:
@@ -114,7 +114,7 @@ def _read_error(response: httpx.Response) -> StrataError:
 def read_json(response: httpx.Response) -> Any:
     """
     Raises:
-        StrataError: it is none.
+        StrataError: the body is not JSON.
     """
     try:
         return json.loads(response.content)

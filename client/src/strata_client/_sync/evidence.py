@@ -1,11 +1,11 @@
 # Made of client/src/strata_client/_async/evidence.py by `make client`: edit that.
-"""What a research agent gathers, kept once however often and in whatever words it is found."""
+"""Add a research agent's findings without duplicates, and search them."""
 
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from strata_client._sync.connection import Connection
-from strata_client.bodies import given, split_evidence
+from strata_client.bodies import omit_none, split_evidence
 from strata_client.types import EvidenceAnswer, EvidenceHit, EvidenceItem, EvidenceVerdict
 
 
@@ -22,7 +22,7 @@ class Evidence:
         *,
         threshold: float | None = None,
     ) -> list[EvidenceVerdict]:
-        """A verdict for each item, in their order; also on twins among themselves.
+        """Add findings; return a verdict for each, in order. They are also compared to each other.
 
         From a similarity of ``threshold`` on (0 to 1; by default the index's own) an item says
         what is stored already: it is a ``duplicate``, and not stored again. Known by its url, an
@@ -33,11 +33,11 @@ class Evidence:
         first has stored would be told as a duplicate.
         """
         verdicts: list[EvidenceVerdict] = []
-        for some in split_evidence(items):
+        for batch in split_evidence(items):
             answer: dict[str, list[EvidenceVerdict]] = self._connection.post(
                 f"indexes/{quote(index, safe='')}/evidence/",
-                given({"items": some, "threshold": threshold}),
-                is_repeatable=False,
+                omit_none({"items": batch, "threshold": threshold}),
+                is_idempotent=False,
             )
             verdicts += answer["verdicts"]
         return verdicts
@@ -51,7 +51,7 @@ class Evidence:
         min_similarity: float | None = None,
         min_revision: int | None = None,
     ) -> list[EvidenceHit]:
-        """What is stored and near to a text, nearest first; none where nothing is stored.
+        """Return the stored evidence nearest to a text, nearest first; empty if there is none.
 
         ``min_revision``, of a verdict, has it wait up to 5 s for that, and raise ``Conflict``
         where this was too short.
@@ -75,7 +75,7 @@ class Evidence:
         min_similarity: float | None = None,
         min_revision: int | None = None,
     ) -> list[EvidenceHit]:
-        """The same without the evidence at hand, named by its urls: what other searches missed."""
+        """Return the evidence nearest to a text, without that of these urls."""
         body = {
             "query": query,
             "urls": list(urls),
@@ -84,6 +84,6 @@ class Evidence:
             "min_revision": min_revision,
         }
         answer: EvidenceAnswer = self._connection.post(
-            f"indexes/{quote(index, safe='')}/evidence/related", given(body), is_repeatable=True
+            f"indexes/{quote(index, safe='')}/evidence/related", omit_none(body), is_idempotent=True
         )
         return answer["hits"]

@@ -1,5 +1,5 @@
 # Made of client/src/strata_client/_async/streaming.py by `make client`: edit that.
-"""An answer as it is written, taken up again where its connection broke."""
+"""Stream an answer while it is written, and resume it after a broken connection."""
 
 from collections.abc import Generator, Mapping
 from time import sleep
@@ -11,10 +11,10 @@ import httpx
 from strata_client._sync.connection import Connection
 from strata_client.answers import AnswerEvent, Chunk, Done, EventParser, Metadata, read_event
 from strata_client.exceptions import Unavailable
-from strata_client.retrying import back_off
+from strata_client.retrying import compute_backoff
 
 MAX_RESUMPTIONS = 3  # of one answer
-LONGEST_SILENCE_SECONDS = 30.0  # the server says something each 10
+MAX_SILENCE_SECONDS = 30.0  # the server says something each 10
 
 
 class AnswerStream:
@@ -68,7 +68,9 @@ class AnswerStream:
 def stream_answer(
     connection: Connection, question: Mapping[str, object]
 ) -> Generator[AnswerEvent, None]:
-    """Holds nothing that refers to whoever reads it: forgotten half read, it is closed."""
+    """Yield the events of an answer, reconnecting with ``Last-Event-ID`` after a broken connection.
+
+    Holds no reference to its reader, so that a stream abandoned half read is closed."""
     last_id: str | None = None
     resumptions = 0
     while True:
@@ -78,12 +80,12 @@ def stream_answer(
         response = connection.send(
             "POST",
             "ask",
-            is_repeatable=True,
+            is_idempotent=True,
             is_streamed=True,
             json=question,
             headers=headers,
             timeout=httpx.Timeout(
-                connection.timeout, read=max(connection.timeout, LONGEST_SILENCE_SECONDS)
+                connection.timeout, read=max(connection.timeout, MAX_SILENCE_SECONDS)
             ),
         )
         cause: httpx.RequestError | None = None
@@ -109,4 +111,4 @@ def stream_answer(
                 fix="Ask again.",
             ) from cause
         resumptions += 1
-        sleep(back_off(resumptions))
+        sleep(compute_backoff(resumptions))

@@ -1,16 +1,16 @@
-"""Whether a model is at hand, without loading it."""
+"""Check that an embedding model is available, without loading it."""
 
 from indexing.embedding import minilm
-from indexing.embedding.structures import require_rdkit
+from indexing.embedding.smiles import require_rdkit
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
 
-def examine_model(spec: EmbeddingSpec) -> str:
-    """One sentence on the model's files.
+def describe_model_availability(spec: EmbeddingSpec) -> str:
+    """Describe the state of a model's files in one sentence.
 
     Raises:
-        ModelUnavailable: they are missing or not the right ones; the error says what to do.
+        ModelUnavailable: files are missing or damaged; the error says what to do.
     """
     if spec.provider == "rdkit":
         require_rdkit()
@@ -21,7 +21,7 @@ def examine_model(spec: EmbeddingSpec) -> str:
     if not folder.exists():
         minilm.find_weights()  # once it is converted, they may be gone
         return "weights at hand; converted when it is first used."
-    if wrong := minilm.check_model(spec.precision):
+    if wrong := minilm.find_model_problems(spec.precision):
         raise ModelUnavailable(
             f"{len(wrong)} of its files are not as they were written: {wrong[0]}",
             fix=f"Delete {folder}; it is made again when it is next used.",

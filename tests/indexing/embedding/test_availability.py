@@ -1,7 +1,7 @@
 import pytest
 
 from indexing.embedding import minilm
-from indexing.embedding.examination import examine_model
+from indexing.embedding.availability import describe_model_availability
 from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
@@ -16,22 +16,22 @@ def no_weights(monkeypatch):
 class TestExamineModel:
     def test_needs_no_weights_once_they_are_converted(self, monkeypatch, tmp_path):
         monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path)
-        monkeypatch.setattr(minilm, "check_model", lambda precision: [])
+        monkeypatch.setattr(minilm, "find_model_problems", lambda precision: [])
 
-        assert examine_model(EmbeddingSpec()).startswith("converted")
+        assert describe_model_availability(EmbeddingSpec()).startswith("converted")
 
     def test_says_what_to_install_where_nothing_is_converted_yet(self, monkeypatch, tmp_path):
         monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path / "none")
 
         with pytest.raises(ModelUnavailable) as raised:
-            examine_model(EmbeddingSpec())
+            describe_model_availability(EmbeddingSpec())
 
-        assert raised.value.fix == minilm.INSTALL
+        assert raised.value.fix == minilm.INSTALL_COMMAND
 
     def test_says_what_to_delete_where_files_are_damaged(self, monkeypatch, tmp_path):
         monkeypatch.setattr(minilm, "model_folder", lambda precision: tmp_path)
 
         with pytest.raises(ModelUnavailable) as raised:
-            examine_model(EmbeddingSpec())
+            describe_model_availability(EmbeddingSpec())
 
         assert str(tmp_path) in raised.value.fix

@@ -1,4 +1,4 @@
-"""Chemical structures as RDKit reads them; it is an extra (requirements/chemistry.in)."""
+"""Parse chemical structures with RDKit, an optional extra (requirements/chemistry.in)."""
 
 from typing import Any, Final
 
@@ -9,12 +9,12 @@ INSTALL: Final = "pip install --require-hashes --no-deps -r requirements/chemist
 MAX_SMILES_CHARS: Final = 2_000  # a small protein's; reading one takes milliseconds
 
 
-def read_structure(smiles: str) -> Any:
-    """The molecule a SMILES stands for.
+def parse_smiles(smiles: str) -> Any:
+    """Parse a SMILES string into an RDKit molecule.
 
     Raises:
         ModelUnavailable: RDKit is not installed.
-        InvalidInput: it stands for none.
+        InvalidInput: the string is not a valid structure.
     """
     require_rdkit()
     from rdkit import Chem, rdBase
@@ -35,7 +35,8 @@ def read_structure(smiles: str) -> Any:
 
 
 def require_rdkit() -> None:
-    """
+    """Check that RDKit is installed.
+
     Raises:
         ModelUnavailable: RDKit is not installed.
     """

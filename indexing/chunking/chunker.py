@@ -1,23 +1,23 @@
-"""The whole cut of a source: sentences, packed as the strategy says, fitted to the window."""
+"""Split a source into chunks: sentences, packed as the strategy says, fitted to the window."""
 
 from indexing.chunking.context import CountTokens
 from indexing.chunking.packing import pack_sentences
 from indexing.chunking.sentences import find_sentences
-from indexing.chunking.topics import Embed, pack_topics
-from indexing.chunking.window import Chunk, fit_window
+from indexing.chunking.topics import EmbedTexts, pack_by_topic
+from indexing.chunking.window import Chunk, fit_to_window
 from indexing.spec import ParagraphStrategy, SemanticStrategy, SentenceStrategy, Strategy
 
 
-def cut_chunks(
+def split_into_chunks(
     text: str,
     strategy: Strategy,
     *,
     context: str,
     window: int,
     count_tokens: CountTokens,
-    embed: Embed | None = None,
+    embed: EmbedTexts | None = None,
 ) -> list[Chunk]:
-    """Cut a source into chunks, none of which exceeds ``window`` tokens with its context.
+    """Split a source into chunks, none of which exceeds ``window`` tokens with its context.
 
     Together the chunks hold every character that is not white space, in order and once each;
     they begin and end at such characters. They depend on the arguments alone.
@@ -32,7 +32,7 @@ def cut_chunks(
 
     Raises:
         ValueError: the semantic strategy has no ``embed``.
-        Uncuttable: a single character exceeds the window.
+        UnchunkableText: a single character exceeds the window.
     """
     sentences = find_sentences(text)
     if not sentences:
@@ -43,7 +43,7 @@ def cut_chunks(
         case SemanticStrategy():
             if embed is None:
                 raise ValueError("the semantic strategy needs embed")
-            pieces = pack_topics(text, sentences, strategy, embed)
+            pieces = pack_by_topic(text, sentences, strategy, embed)
         case ParagraphStrategy():
             pieces = [sentences]
-    return fit_window(text, pieces, context.strip(), window, count_tokens)
+    return fit_to_window(text, pieces, context.strip(), window, count_tokens)

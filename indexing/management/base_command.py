@@ -1,4 +1,4 @@
-"""The base of commands that read or write indexes, on a fresh data folder as on any other."""
+"""The base class of commands that read or write indexes."""
 
 from typing import Any
 
@@ -12,9 +12,8 @@ from core.exceptions import StrataError
 from indexing.services import load_specs
 
 
-class PreparedCommand(BaseCommand):
-    """Before it runs, the database is prepared; what goes wrong in the ways we know ends in one
-    sentence."""
+class StrataCommand(BaseCommand):
+    """Prepares the database before the command runs, and reports known errors in one sentence."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
@@ -29,9 +28,8 @@ class PreparedCommand(BaseCommand):
             ) from error
 
 
-def read_database_once() -> None:
-    """For whoever reads most of it and nothing twice: mapped, all of it would count as memory of
-    this process, and little of it is worth keeping."""
+def limit_database_cache() -> None:
+    """Limit SQLite's cache and memory map, for a command that reads most of the database once."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA mmap_size = 0")
@@ -39,9 +37,9 @@ def read_database_once() -> None:
 
 
 def prepare_database() -> list[str]:
-    """Make every spec an index; in the embedded form, migrate first where that is due.
+    """Create an index for every spec; with the embedded store, run due migrations first.
 
-    Elsewhere an operator migrates, once for all machines. Returns what people should be told.
+    Elsewhere an operator migrates, once for all machines. Returns warnings for the user.
     """
     if settings.STRATA_VECTOR_STORE == "embedded":
         executor = MigrationExecutor(connection)

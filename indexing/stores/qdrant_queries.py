@@ -1,4 +1,4 @@
-"""What both engines share: they speak Qdrant's query language, each with classes of its own."""
+"""Query building shared by both stores: the same Qdrant query language, in different classes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ TIE_MARGIN = 6
 
 
 @dataclass(frozen=True, slots=True)
-class FilterTypes:
-    """One engine's classes for filters; their keyword arguments are the same."""
+class FilterTranslator:
+    """Translates filters into one Qdrant library's classes; their keyword arguments are alike."""
 
     filter: Callable[..., Any]
     field: Callable[..., Any]
@@ -45,11 +45,11 @@ class FilterTypes:
         """The engine's own filter, equal to ``filter``."""
         match filter:
             case Match(field, values):
-                return self._equals_any(field, values)
+                return self._translate_match(field, values)
             case MatchText(field, text):
                 return self.filter(must=[self.field(key=field, match=self.text(text=text))])
             case Range():
-                return self.filter(must=[self._within(filter)])
+                return self.filter(must=[self._translate_range(filter)])
             case AllOf(filters):
                 return self.filter(must=[self.translate(each) for each in filters] or None)
             case AnyOf(filters):
@@ -62,7 +62,7 @@ class FilterTypes:
             return self.filter(must_not=[self.filter()])  # an empty ``should`` matches everything
         return self.filter(should=conditions)
 
-    def _equals_any(self, field: str, values: Sequence[str | int | float | bool]) -> Any:
+    def _translate_match(self, field: str, values: Sequence[str | int | float | bool]) -> Any:
         types = {type(value) for value in values}
         if len(values) > 1 and (types == {str} or types == {int}):
             match = self.any_value(any=list(values))  # one look-up in the field's index
@@ -76,7 +76,7 @@ class FilterTypes:
             value = self.bool_value(value)
         return self.field(key=field, match=self.value(value=value))
 
-    def _within(self, range: Range) -> Any:
+    def _translate_range(self, range: Range) -> Any:
         bounds = {
             name: bound
             for name in ("gte", "gt", "lte", "lt")
@@ -88,59 +88,59 @@ class FilterTypes:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
-    """One vector's part in a search."""
+class VectorQuery:
+    """One of a search's vectors, with its name and its weight in the fusion."""
 
     using: str
     vector: DenseVector | SparseVector
     weight: float
 
 
-def rankings_of(query: Query) -> list[Ranking]:
-    """The vectors that take part: those that are there, say something and carry weight.
+def get_vector_queries(query: Query) -> list[VectorQuery]:
+    """Return the vectors to search with: those that are given, not empty, and not of weight 0.
 
     Raises:
-        ValueError: two vectors and no way to fuse them.
+        ValueError: two vectors are given without a fusion.
     """
     fusion = query.fusion or RankFusion()
-    rankings = []
+    vector_queries = []
     if query.dense is not None and fusion.dense_weight > 0:
-        rankings.append(Ranking(DENSE, query.dense, fusion.dense_weight))
+        vector_queries.append(VectorQuery(DENSE, query.dense, fusion.dense_weight))
     if query.sparse is not None and query.sparse.indices and fusion.sparse_weight > 0:
-        rankings.append(Ranking(SPARSE, query.sparse, fusion.sparse_weight))
+        vector_queries.append(VectorQuery(SPARSE, query.sparse, fusion.sparse_weight))
     if query.fusion is None and query.dense is not None and query.sparse is not None:
         raise ValueError("A search with both vectors needs a fusion.")
-    return rankings
+    return vector_queries
 
 
-def fetch_limit(query: Query) -> int:
+def compute_fetch_limit(query: Query) -> int:
     return query.offset + query.limit + TIE_MARGIN
 
 
-def cut_page(points: Iterable[ScoredPoint], query: Query) -> list[ScoredPoint]:
-    """The page the query asks for, of the best ``fetch_limit`` points in whatever order."""
+def paginate_points(points: Iterable[ScoredPoint], query: Query) -> list[ScoredPoint]:
+    """The page the query asks for, of the best ``compute_fetch_limit`` points in whatever order."""
     ranked = sorted(points, key=lambda point: (-point.score, point.id))
     if query.min_score is not None:
         ranked = [point for point in ranked if point.score >= query.min_score]
     return ranked[query.offset : query.offset + query.limit]
 
 
-def native_rrf_k(k: int) -> int:
+def to_qdrant_rrf_k(k: int) -> int:
     """Qdrant counts ranks from 0, so its ``k`` is one more for the same scores."""
     return k + 1
 
 
-def has_equal_weights(rankings: Sequence[Ranking]) -> bool:
+def has_unit_weights(vector_queries: Sequence[VectorQuery]) -> bool:
     """Whether Qdrant's own fusion gives our scores.
 
     Its weights scale the ranks (``1 / (k + rank / weight)``), not the shares, and agree with
     ours where all are 1. Otherwise each ranking is turned into reciprocal ranks by itself and a
     formula sums those with their weights, within the same request.
     """
-    return all(ranking.weight == 1 for ranking in rankings)
+    return all(ranking.weight == 1 for ranking in vector_queries)
 
 
-def order_facet(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """The values that most points hold first, ties by value; none that no point holds any more."""
+def sort_facet_counts(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Sort facet values by descending count, ties by value; drop those whose count is 0."""
     held = (each for each in counted if each[1] > 0)
     return dict(sorted(held, key=lambda each: (-each[1], each[0])))

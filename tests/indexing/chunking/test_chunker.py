@@ -3,7 +3,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexing.chunking import Chunk, embedded_text, fit_context
+from indexing.chunking import Chunk, fit_context, prepend_context
 from indexing.spec import SentenceStrategy
 from tests.indexing.chunking.fakes import FAMILY, FLAG, STRATEGIES, Counter, cut
 from tests.indexing.chunking.soundness import assert_sound, graphemes_cut
@@ -61,7 +61,7 @@ class TestEveryText:
         assert_sound(text, chunks)
         fitted = fit_context(context, window, counter)
         for chunk in chunks:
-            [count] = counter([embedded_text(fitted, chunk.text)])
+            [count] = counter([prepend_context(fitted, chunk.text)])
             assert chunk.token_count == count <= window
             assert len(chunk.text) <= getattr(strategy, "max_chars", len(text))
 
