@@ -36,7 +36,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             return None
         secret = secret.strip()
-        if running_server.is_own_key(secret):
+        if running_server.is_key_of_this_process(secret):
             return ApiKeyUser("this server"), None
         name = ApiKey.find_name_by_secret(secret)
         if name is None:

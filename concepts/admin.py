@@ -19,7 +19,7 @@ from concepts.models import (
     Relationship,
     RelationshipType,
 )
-from core.admin import Listed, LookedAt, selected
+from core.admin import ReadOnlyAdmin, ServiceRowAdmin, select_rows
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput, StrataError
 from documents.admin import ArtifactIndexFilter, IndexFilter
@@ -111,7 +111,7 @@ class IndexOfRelationshipFilter(IndexFilter):
     lookup = "source__artifact__index"
 
 
-class _EntityAdmin(Listed):
+class _EntityAdmin(ServiceRowAdmin):
     list_select_related = ["artifact"]
     id_fields = ["pk"]
     create: Callable[..., Any]
@@ -145,8 +145,10 @@ class _EntityAdmin(Listed):
 
 
 @admin.action(description="Merge into the first by label", permissions=["change"])
-def merge_concepts(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Concept]) -> None:
-    ids = list(selected(queryset).order_by("label", "pk").values_list("pk", flat=True))
+def merge_concepts(
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Concept]
+) -> None:
+    ids = list(select_rows(queryset).order_by("label", "pk").values_list("pk", flat=True))
     try:
         kept = services.merge_concepts(ids[0], ids[1:])
     except StrataError as error:
@@ -205,7 +207,7 @@ class RelationshipForm(forms.ModelForm):
 
 
 @admin.register(Relationship)
-class RelationshipAdmin(Listed):
+class RelationshipAdmin(ServiceRowAdmin):
     form = RelationshipForm
     list_display = ["source", "type", "target"]
     list_filter = [IndexOfRelationshipFilter]
@@ -240,9 +242,9 @@ class EmergentPairForm(forms.ModelForm):
 
 @admin.action(description="Dismiss", permissions=["change"])
 def dismiss_pairs(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[EmergentPair]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[EmergentPair]
 ) -> None:
-    ids = list(selected(queryset).values_list("pk", flat=True))
+    ids = list(select_rows(queryset).values_list("pk", flat=True))
     for pair_id in ids:
         emergent_pairs.dismiss_pair(pair_id)
     model_admin.message_user(request, f"{len(ids)} dismissed.", messages.SUCCESS)
@@ -266,7 +268,7 @@ class IndexOfPairFilter(IndexFilter):
 
 
 @admin.register(EmergentPair)
-class EmergentPairAdmin(Listed):
+class EmergentPairAdmin(ServiceRowAdmin):
     """To accept a pair is to save it with a type."""
 
     form = EmergentPairForm
@@ -289,9 +291,9 @@ class EmergentPairAdmin(Listed):
 
 @admin.action(description="Look for concepts again", permissions=["queue"])
 def requeue_extractions(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Extraction]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Extraction]
 ) -> None:
-    rows = selected(queryset)
+    rows = select_rows(queryset)
     indexes = set(rows.values_list("source__artifact__index", flat=True))
     count = extraction.requeue_extractions(rows)
     for build in IndexBuild.objects.live().filter(index__in=indexes):
@@ -304,7 +306,7 @@ class IndexOfExtractionFilter(IndexFilter):
 
 
 @admin.register(Extraction)
-class ExtractionAdmin(LookedAt):
+class ExtractionAdmin(ReadOnlyAdmin):
     list_display = [
         "source", "state", "model_name", "concept_count", "refused_count", "attempts",
         "written_at",
@@ -321,7 +323,7 @@ class ExtractionAdmin(LookedAt):
 
 
 @admin.register(Instance)
-class InstanceAdmin(LookedAt):
+class InstanceAdmin(ReadOnlyAdmin):
     """Quotes come in through the API or an import, which find them in their text."""
 
     list_display = ["__str__", "concept", "artifact", "is_lost"]

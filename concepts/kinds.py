@@ -9,12 +9,12 @@ from concepts.models import Concept, Entity, RelationshipType
 from core.text import hash_text
 from documents.models import Artifact
 from indexing import embedding
-from indexing.kinds.registry import Condition, UnwrittenKind
+from indexing.kinds.registry import Condition, KindWithoutWrittenInput
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 
 
-class _EntityKind(UnwrittenKind):
+class _EntityKind(KindWithoutWrittenInput):
     name: str
     model: type[Entity]
     regeneration_type: str

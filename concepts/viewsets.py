@@ -42,7 +42,7 @@ from concepts.serializers import (
     render_relationship_type,
 )
 from core.exceptions import UnknownIndex
-from core.paging import paged
+from core.paging import paginate
 from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
 from documents.index_catalog import get_catalog
 
@@ -69,7 +69,7 @@ class ConceptViewSet(viewsets.ViewSet):
             concepts = concepts.with_evidence()
         if "label" in given:
             concepts = concepts.filter(label__icontains=given["label"])
-        page, answer = paged(request, concepts.order_by("label", "pk"), given)
+        page, answer = paginate(request, concepts.order_by("label", "pk"), given)
         return Response({**answer, "results": render_concepts(list(page))})
 
     @extend_schema(
@@ -129,7 +129,7 @@ class ConceptViewSet(viewsets.ViewSet):
         given = validate_data(PagingSerializer, request.query_params)
         get_concept(concept_id)
         rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
-        page, answer = paged(request, rows, given)
+        page, answer = paginate(request, rows, given)
         return Response({**answer, "results": [render_instance(each) for each in page]})
 
     @extend_schema(
@@ -177,7 +177,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         kinds = RelationshipType.objects.filter(artifact__index=index).select_related("artifact")
         if "category" in given:
             kinds = kinds.filter(category=given["category"].lower())
-        page, answer = paged(request, kinds.order_by("name", "pk"), given)
+        page, answer = paginate(request, kinds.order_by("name", "pk"), given)
         return Response({**answer, "results": [render_relationship_type(kind) for kind in page]})
 
     @extend_schema(
@@ -238,7 +238,7 @@ class RelationshipViewSet(viewsets.ViewSet):
             edges = edges.involving(given["concept"])
         if "type" in given:
             edges = edges.filter(type=given["type"])
-        page, answer = paged(request, edges, given)
+        page, answer = paginate(request, edges, given)
         return Response({**answer, "results": [render_relationship(edge) for edge in page]})
 
     @extend_schema(

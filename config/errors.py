@@ -24,7 +24,7 @@ from concepts.exceptions import (
     UnknownRelationshipType,
 )
 from core.exceptions import DiskFull, InvalidInput, StrataError, TooLarge, UnknownIndex
-from core.serializers import describe_error, invalid_input
+from core.serializers import describe_error, to_invalid_input
 from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
 from evaluation.exceptions import UnknownJudgement, UnknownRun
 from indexing.exceptions import (
@@ -120,7 +120,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 def _translate_error(error: Exception) -> Response | None:
     if isinstance(error, exceptions.ValidationError):
-        error = invalid_input(error.detail)
+        error = to_invalid_input(error.detail)
     if isinstance(error, StrataError):
         status = http_status(error)
         if status >= 500:

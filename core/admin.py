@@ -10,30 +10,31 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-COUNT_LIMIT = 10_000  # rows: a hundred pages, more than anyone turns
+MAX_COUNTED_ROWS = 10_000  # rows: a hundred pages, more than anyone turns
 
 M = TypeVar("M", bound=Model)
 
 
-class AtLeast(int):
-    """A count that was not carried on; shown with a plus."""
+class LowerBound(int):
+    """A count that stopped at its limit; shown with a plus."""
 
     def __str__(self) -> str:
         return f"{int(self)}+"
 
 
 class CappedPaginator(Paginator):
-    """Counts no further than ``COUNT_LIMIT``: a list of a million rows opens as a short one."""
+    """Counts no further than ``MAX_COUNTED_ROWS``: a list of a million rows opens as a short
+    one."""
 
     @cached_property
     def count(self) -> int:
         rows: Any = self.object_list
-        count = rows.order_by().values("pk")[: COUNT_LIMIT + 1].count()
-        return count if count <= COUNT_LIMIT else AtLeast(COUNT_LIMIT)
+        count = rows.order_by().values("pk")[: MAX_COUNTED_ROWS + 1].count()
+        return count if count <= MAX_COUNTED_ROWS else LowerBound(MAX_COUNTED_ROWS)
 
 
-class Listed(admin.ModelAdmin):
-    """Rows the service adds and removes, in lists that cost the same however many there are."""
+class ServiceRowAdmin(admin.ModelAdmin):
+    """Base for rows that the service adds and removes; a list costs the same however long it is."""
 
     paginator = CappedPaginator
     show_full_result_count = False
@@ -51,9 +52,9 @@ class Listed(admin.ModelAdmin):
             wanted = UUID(search_term.strip())
         except ValueError:
             return super().get_search_results(request, queryset, search_term)
-        return queryset.filter(self.has_id(wanted)), False
+        return queryset.filter(self.id_condition(wanted)), False
 
-    def has_id(self, wanted: UUID) -> Q:
+    def id_condition(self, wanted: UUID) -> Q:
         """Compared as ids, not as text: so an index finds them."""
         condition = Q(pk__in=[])
         for name in self.id_fields:
@@ -68,8 +69,8 @@ class Listed(admin.ModelAdmin):
         return super().has_change_permission(request)
 
 
-class LookedAt(Listed):
-    """Rows the service writes; people only read them."""
+class ReadOnlyAdmin(ServiceRowAdmin):
+    """Base for rows that the service writes and people only read."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -81,7 +82,7 @@ def offer_actions(model: type[Model], *actions: Any) -> None:
     model_admin.actions = [*(model_admin.actions or []), *actions]
 
 
-def selected(queryset: QuerySet[M]) -> QuerySet[M]:
+def select_rows(queryset: QuerySet[M]) -> QuerySet[M]:
     """The rows an action is for, without the list's ordering, joins and annotations.
 
     They are named by a subquery: all of a long list may be meant, and ids would be too many.

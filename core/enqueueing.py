@@ -1,4 +1,4 @@
-"""Waking the work that a change makes due. A wake-up may be lost: the reconciliation makes up for
+"""Send tasks when a transaction commits. A message may be lost: the reconciliation makes up for
 it."""
 
 import logging

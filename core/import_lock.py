@@ -1,4 +1,4 @@
-"""Importing what takes seconds, such as LlamaIndex and Haystack: one thread at a time.
+"""A lock for imports that take seconds, such as LlamaIndex: one thread imports at a time.
 
 Their packages import each other in circles. Where two threads would wait for each other, Python
 lets one go on with the half that the other has begun, and that half lacks names.
@@ -6,4 +6,4 @@ lets one go on with the half that the other has begun, and that half lacks names
 
 import threading
 
-importing = threading.RLock()
+import_lock = threading.RLock()

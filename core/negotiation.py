@@ -1,4 +1,4 @@
-"""Which of a view's renderers answers a request."""
+"""Chooses the renderer of an answer."""
 
 from collections.abc import Iterable
 from typing import Final

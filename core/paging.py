@@ -1,4 +1,4 @@
-"""Lists that are answered a page at a time."""
+"""Paging of lists by limit and offset."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
 
-def paged(
+def paginate(
     request: Request, rows: QuerySet[Any], given: dict[str, Any]
 ) -> tuple[QuerySet[Any], dict[str, Any]]:
     """The rows of one page, and what a list's answer says beside them."""

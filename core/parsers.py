@@ -53,7 +53,7 @@ def load_json(text: bytes | str) -> Any:
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")  # with or without a byte order mark
-        return json.loads(text, parse_float=_finite, parse_constant=_refuse)
+        return json.loads(text, parse_float=_parse_finite_float, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise Malformed(f"This is not UTF-8: byte {error.start} is no part of a text.") from None
     except RecursionError:
@@ -91,12 +91,12 @@ def iter_lines(stream: Readable, *, limit: int) -> Iterator[Line]:
         yield Line(number, bytes(buffered))
 
 
-def _finite(digits: str) -> float:
+def _parse_finite_float(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError(f"{digits[:30]} is too large a number")
     return number
 
 
-def _refuse(constant: str) -> float:
+def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is no JSON number")

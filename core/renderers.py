@@ -1,4 +1,4 @@
-"""How answers become JSON."""
+"""Renders answers as JSON."""
 
 from collections.abc import Mapping
 from typing import Any

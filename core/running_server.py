@@ -1,4 +1,4 @@
-"""The running server of this data folder, if there is one, and how commands ask it.
+"""Finds the server that runs on this data folder, and sends requests to it.
 
 The server holds a lock for as long as it lives, which the kernel lets go of however it dies;
 the file beside the lock says where it listens. So a file left behind by a killed server is
@@ -21,12 +21,12 @@ from typing import IO, Any
 import httpx
 from django.conf import settings
 
-ANSWER_SECONDS = 5.0  # a server that has just started, or is busy, gets this long
-TAKE_SECONDS = 1.0  # whoever only looks whether the lock is held, holds it for a moment
+FIND_TIMEOUT_SECONDS = 5.0  # a server that has just started, or is busy, gets this long
+LOCK_TIMEOUT_SECONDS = 1.0  # whoever only looks whether the lock is held, holds it for a moment
 POLL_SECONDS = 0.1
 
 
-class ServerGone(Exception):
+class ServerUnreachable(Exception):
     """The server stopped answering."""
 
 
@@ -58,11 +58,13 @@ class RunningServer:
                 headers = {"Authorization": f"Bearer {self.key}"}
                 return client.request(method, path, json=json, headers=headers)
         except httpx.TimeoutException as error:
-            raise ServerGone(
+            raise ServerUnreachable(
                 f"The server at {self.url} did not answer in {timeout:g} s."
             ) from error
         except httpx.TransportError as error:
-            raise ServerGone(f"The server at {self.url} stopped answering: {error}") from error
+            raise ServerUnreachable(
+                f"The server at {self.url} stopped answering: {error}"
+            ) from error
 
     def reconcile(self) -> None:
         """Have it look now, and not within a minute, for work that is due.
@@ -77,8 +79,8 @@ _own_key: str | None = None
 _lock: IO[bytes] | None = None
 
 
-def announce(url: str) -> str:
-    """Let commands find this process; its key lives in memory and in a file only we may read.
+def register_server(url: str) -> str:
+    """Register this process so that commands find it, and return the key that they use.
 
     Raises:
         BlockingIOError: another server has announced itself in this data folder.
@@ -86,48 +88,48 @@ def announce(url: str) -> str:
     global _own_key, _lock
     folder = Path(settings.STRATA_DATA_DIR)
     folder.mkdir(parents=True, exist_ok=True)
-    lock = _take_lock()
+    lock = _acquire_lock()
     key = f"strata_{secrets.token_urlsafe(32)}"
     said = json.dumps({"url": url.rstrip("/"), "key": key, "pid": os.getpid()})
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="server-")  # mode 0600
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(said)
-    Path(temporary).replace(_file_path())
+    Path(temporary).replace(_server_file_path())
     _own_key, _lock = key, lock
     return key
 
 
-def withdraw() -> None:
-    """Take the announcement back; harmless where there is none."""
+def unregister_server() -> None:
+    """Remove the registration, if there is one."""
     global _own_key, _lock
     if _lock is None:
         return
-    _file_path().unlink(missing_ok=True)
+    _server_file_path().unlink(missing_ok=True)
     _lock.close()
     _own_key = _lock = None
 
 
 @contextlib.contextmanager
-def announced(url: str) -> Iterator[str]:
-    """Announced until the block ends."""
-    key = announce(url)
+def registered_server(url: str) -> Iterator[str]:
+    """Keep this process registered until the block ends."""
+    key = register_server(url)
     try:
         yield key
     finally:
-        withdraw()
+        unregister_server()
 
 
-def is_own_key(secret: str) -> bool:
+def is_key_of_this_process(secret: str) -> bool:
     """Whether this is the key this very process announced."""
     return _own_key is not None and hmac.compare_digest(secret.encode(), _own_key.encode())
 
 
 def find_server() -> RunningServer | None:
     """The server of this data folder, once it answers; None where none runs."""
-    deadline = time.monotonic() + ANSWER_SECONDS
+    deadline = time.monotonic() + FIND_TIMEOUT_SECONDS
     while _is_lock_held():
-        server = _read_file()
-        if server is not None and _is_live(server, deadline - time.monotonic()):
+        server = _read_server_file()
+        if server is not None and _is_answering(server, deadline - time.monotonic()):
             return server
         if time.monotonic() + POLL_SECONDS >= deadline:
             return None
@@ -135,9 +137,9 @@ def find_server() -> RunningServer | None:
     return None
 
 
-def _take_lock() -> IO[bytes]:
+def _acquire_lock() -> IO[bytes]:
     lock = _lock_path().open("ab")
-    deadline = time.monotonic() + TAKE_SECONDS
+    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -150,10 +152,10 @@ def _take_lock() -> IO[bytes]:
             return lock
 
 
-def _is_live(server: RunningServer, seconds: float) -> bool:
+def _is_answering(server: RunningServer, seconds: float) -> bool:
     try:
         return server.request("GET", "/health/live", timeout=max(seconds, 0.5)).is_success
-    except ServerGone:
+    except ServerUnreachable:
         return False
 
 
@@ -168,15 +170,15 @@ def _is_lock_held() -> bool:
     return False
 
 
-def _read_file() -> RunningServer | None:
+def _read_server_file() -> RunningServer | None:
     try:
-        said = json.loads(_file_path().read_text(encoding="utf-8"))
+        said = json.loads(_server_file_path().read_text(encoding="utf-8"))
         return RunningServer(url=said["url"], key=said["key"], pid=said["pid"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # being withdrawn, or not written yet
 
 
-def _file_path() -> Path:
+def _server_file_path() -> Path:
     return Path(settings.STRATA_DATA_DIR) / "server.json"
 
 

@@ -30,7 +30,7 @@ class StrictSerializer(serializers.Serializer):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, QueryDict):
-            data = _plain(data)
+            data = _to_plain_dict(data)
         if isinstance(data, Mapping):
             allowed = [name for name, field in self.fields.items() if not field.read_only]
             for name in data:
@@ -44,11 +44,11 @@ class StrictSerializer(serializers.Serializer):
     def is_valid(self, *, raise_exception: bool = False) -> bool:
         is_valid = super().is_valid(raise_exception=False)
         if not is_valid and raise_exception:
-            raise invalid_input(self.errors, self.fields)
+            raise to_invalid_input(self.errors, self.fields)
         return is_valid
 
 
-def invalid_input(
+def to_invalid_input(
     errors: Any, fields: Mapping[str, serializers.Field] | None = None
 ) -> InvalidInput:
     """The first of DRF's validation errors as one of ours, named by its place in the body."""
@@ -83,7 +83,7 @@ def _first_error(errors: Any) -> tuple[list[str], ErrorDetail]:
     return path, errors if isinstance(errors, ErrorDetail) else ErrorDetail(errors, "invalid")
 
 
-def _plain(data: QueryDict) -> dict[str, Any]:
+def _to_plain_dict(data: QueryDict) -> dict[str, Any]:
     # As a plain dict an absent boolean takes its default; in a form DRF calls it false.
     plain: dict[str, Any] = {}
     for name, values in data.lists():

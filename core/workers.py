@@ -1,4 +1,4 @@
-"""Work that one thread of a process does at a time, and that can be stopped."""
+"""The base of workers: one thread of a process works at a time, and it can be stopped."""
 
 import threading
 from collections.abc import Iterator

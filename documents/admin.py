@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from core.admin import LookedAt
+from core.admin import ReadOnlyAdmin
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, Source
 from documents.services import remove_artifact
@@ -33,7 +33,7 @@ class ArtifactIndexFilter(IndexFilter):
 
 
 @admin.register(Artifact)
-class ArtifactAdmin(LookedAt):
+class ArtifactAdmin(ReadOnlyAdmin):
     list_display = ["__str__", "index", "media_type", "state", "error_code", "updated_at"]
     list_filter = ["state", IndexFilter, "media_type"]
     search_fields = ["title", "file_name", "external_id"]
@@ -62,7 +62,7 @@ class ArtifactAdmin(LookedAt):
                 remove_artifact(artifact_id)
 
 
-class ArtifactPartAdmin(LookedAt):
+class ArtifactPartAdmin(ReadOnlyAdmin):
     """Pages and sources, which come and go with their artifact."""
 
     list_filter = [ArtifactIndexFilter]

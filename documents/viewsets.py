@@ -22,7 +22,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.exceptions import StrataError, TooLarge, UnknownIndex
-from core.paging import paged
+from core.paging import paginate
 from core.parsers import JSONParser, Readable
 from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
 from core.text import clean_text
@@ -111,7 +111,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         if "title" in given:
             artifacts = artifacts.filter(title__icontains=given["title"])
         artifacts = artifacts.order_by(given["ordering"], "id")
-        page, answer = paged(request, artifacts, given)
+        page, answer = paginate(request, artifacts, given)
         return Response({**answer, "results": render_artifacts(list(page))})
 
     @extend_schema(
@@ -261,7 +261,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         with _raise_unknown_artifact(pk):
             artifact = Artifact.objects.documents().get(pk=pk)
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
-        page, answer = paged(request, pages.defer("text"), given)
+        page, answer = paginate(request, pages.defer("text"), given)
         results = [
             {
                 "id": str(row.pk),

@@ -4,14 +4,14 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html
 
-from core.admin import LookedAt
+from core.admin import ReadOnlyAdmin
 from documents.admin import IndexFilter
 from evaluation.models import EvaluationRun, Judgement
 from evaluation.report import format_measure_name
 
 
 @admin.register(Judgement)
-class JudgementAdmin(LookedAt):
+class JudgementAdmin(ReadOnlyAdmin):
     list_display = ["query", "is_good", "index", "artifact", "page_index", "judged_by", "judged_at"]
     list_filter = ["is_good", IndexFilter]
     list_select_related = ["artifact"]
@@ -22,7 +22,7 @@ class JudgementAdmin(LookedAt):
 
 
 @admin.register(EvaluationRun)
-class EvaluationRunAdmin(LookedAt):
+class EvaluationRunAdmin(ReadOnlyAdmin):
     list_display = [
         "created_at", "index", "build_number", "first_measure", "state", "progress", "query_count",
         "report", "asked_by",

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.enqueueing import enqueue_on_commit
-from core.paging import paged
+from core.paging import paginate
 from core.serializers import (
     ErrorSerializer,
     StrictSerializer,
@@ -56,7 +56,7 @@ class EvaluationViewSet(viewsets.ViewSet):
         rows = EvaluationRun.objects.without_large_fields()
         if index := given.get("index"):
             rows = rows.filter(index=index)
-        page, answer = paged(request, rows, given)
+        page, answer = paginate(request, rows, given)
         return Response(answer | {"results": [render_run(run) for run in page]})
 
     @extend_schema(
@@ -138,7 +138,7 @@ class JudgementViewSet(viewsets.ViewSet):
             rows = rows.filter(query=given["query"])
         if "verdict" in given:
             rows = rows.filter(is_good=given["verdict"] == VERDICT_NAMES[True])
-        page, answer = paged(request, rows, given)
+        page, answer = paginate(request, rows, given)
         return Response(answer | {"results": [render_judgement(each) for each in page]})
 
     @extend_schema(

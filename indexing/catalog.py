@@ -12,7 +12,7 @@ from documents.index_catalog import NodeCounts
 from documents.models import Artifact
 from indexing import embedding
 from indexing.kinds.compound import list_structures
-from indexing.kinds.registry import is_unfinished
+from indexing.kinds.registry import is_incomplete
 from indexing.models import Index, IndexBuild, Node
 from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
@@ -51,7 +51,7 @@ class LedgerIndexCatalog:
             status=Case(
                 When(~is_parsed, then=F("state")),
                 When(Exists(nodes.filter(state=Node.State.PENDING)), then=Value("indexing")),
-                When(is_unfinished(list(builds)), then=Value("indexing")),
+                When(is_incomplete(list(builds)), then=Value("indexing")),
                 When(Exists(nodes.filter(state=Node.State.FAILED)), then=Value("failed")),
                 default=Value("ready"),
                 output_field=CharField(),

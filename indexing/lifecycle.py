@@ -17,7 +17,7 @@ from core.exceptions import UnknownIndex
 from documents.models import Artifact
 from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
 from indexing.exceptions import BuildUnfinished, UnknownBuild, WrongBuildState
-from indexing.kinds.registry import is_unfinished
+from indexing.kinds.registry import is_incomplete
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import ensure_collection
 from indexing.spec.loaded import reread_spec
@@ -332,7 +332,7 @@ def remove_retired_builds(*, grace_seconds: float | None = None) -> int:
 def _is_unsynced_in(build: IndexBuild) -> Q:
     """Condition on artifacts: this build does not hold all their nodes yet."""
     pending = Node.objects.filter(build=build, artifact=OuterRef("pk"), state=Node.State.PENDING)
-    return Q(Exists(pending)) | Q(is_unfinished([build]))
+    return Q(Exists(pending)) | Q(is_incomplete([build]))
 
 
 def _require_complete(build: IndexBuild) -> None:

@@ -7,7 +7,7 @@ from django.db.models import Count, Min
 from django.utils import timezone
 
 from documents.models import Artifact
-from indexing.kinds.registry import awaited_artifacts, unplanned_artifacts
+from indexing.kinds.registry import find_artifacts_with_unwritten_input, find_unplanned_artifacts
 from indexing.models import IndexBuild, Node
 
 
@@ -108,4 +108,4 @@ def get_index_progress(
 
 
 def _count_incomplete_artifacts(build: IndexBuild) -> int:
-    return (unplanned_artifacts(build) | awaited_artifacts(build)).count()
+    return (find_unplanned_artifacts(build) | find_artifacts_with_unwritten_input(build)).count()

@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, PendingRevision
 from indexing.exceptions import NotYetIndexed
-from indexing.kinds.registry import is_unfinished_in
+from indexing.kinds.registry import is_incomplete_in
 from indexing.models import Node
 from webhooks.services import emit_event
 
@@ -58,7 +58,7 @@ def is_revision_visible(index: str, build_id: int, kinds: Sequence[str], revisio
         return True
     ids = changed.values("artifact_id")
     is_read = Q(state__in=[Artifact.State.PARSED, Artifact.State.FAILED])
-    is_incomplete = ~is_read | (Q(state=Artifact.State.PARSED) & is_unfinished_in(build_id, kinds))
+    is_incomplete = ~is_read | (Q(state=Artifact.State.PARSED) & is_incomplete_in(build_id, kinds))
     if Artifact.objects.filter(is_incomplete, pk__in=ids).exists():
         return False
     nodes = Node.objects.filter(build=build_id, artifact__in=ids, kind__in=kinds)

@@ -14,7 +14,7 @@ from django.conf import settings
 from core.exceptions import StrataError
 from core.workers import Worker
 from indexing import lifecycle, removal, revisions, services, verification
-from indexing.kinds.registry import unplanned_artifacts
+from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import IndexBuild, Node, Regeneration
 from indexing.regeneration import (
     DueWork,
@@ -94,7 +94,7 @@ def _plan_or_log(artifact_id: UUID, build: IndexBuild, kinds: list[str] | None =
 
 sync_worker = BuildWorker(_sync_batch, services.set_build_problem)
 plan_worker = PlanWorker(
-    unplanned_artifacts,
+    find_unplanned_artifacts,
     _plan_or_log,
     sync_worker,
     lambda build_id: sync_nodes.delay(build_id=build_id),
@@ -143,7 +143,7 @@ def reconcile_indexes() -> None:
     for build in IndexBuild.objects.not_paused():
         for artifact_id in services.audit_documents(build):
             plan_nodes.delay(artifact_id=str(artifact_id))
-        if unplanned_artifacts(build).exists():
+        if find_unplanned_artifacts(build).exists():
             plan_build.delay(build_id=build.pk)
         if Node.objects.unsynced(build).exists() or Node.objects.deletable(build).exists():
             sync_nodes.delay(build_id=build.pk)

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from core.exceptions import StrataError
 from core.text import hash_text
 from documents.models import Artifact, Source
-from indexing.kinds.registry import awaited_artifacts, hash_payload
+from indexing.kinds.registry import find_artifacts_with_unwritten_input, hash_payload
 from indexing.models import IndexBuild, Node, UnconfirmedWrite
 from indexing.services import draft_nodes, orphaned_artifacts, plan_nodes
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
@@ -208,7 +208,9 @@ def _verify_documents(build: IndexBuild, report: VerificationReport, repair: boo
             if repair:
                 plan_nodes(artifact.pk, build)
                 report.repaired_count += 1
-    for artifact_id in awaited_artifacts(build).values_list("pk", flat=True).iterator():
+    for artifact_id in (
+        find_artifacts_with_unwritten_input(build).values_list("pk", flat=True).iterator()
+    ):
         report.add_finding("unwritten", artifact_id)  # the reconciliation has it written
     for artifact_id in orphaned_artifacts(build):
         report.add_finding("unplanned", artifact_id)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from core.import_lock import importing
+from core.import_lock import import_lock
 from indexing.exceptions import ModelUnavailable
 
 BATCH_PAIRS: Final = 8  # scored at once: on two cores some tens of milliseconds
@@ -68,7 +68,7 @@ def get_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
     Raises:
         ModelUnavailable: there is no such model, or it cannot be fetched or read.
     """
-    with _loading, importing:
+    with _loading, import_lock:
         if (name, window) not in _encoders:
             _encoders[name, window] = CrossEncoder(_load(name), window)
         return _encoders[name, window]

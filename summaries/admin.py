@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import ngettext
 from rest_framework.exceptions import ValidationError as InvalidJSON
 
-from core.admin import Listed, offer_actions, selected
+from core.admin import ServiceRowAdmin, offer_actions, select_rows
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput
 from core.text import clean_text
@@ -25,7 +25,7 @@ from documents.serializers import MetadataTextField
 from documents.services import retry_parsing
 from documents.tasks import reconcile_documents
 from indexing import services as indexing
-from indexing.admin.indexes import ERROR_CHARS, IndexOfBuildFilter, enqueue_syncing
+from indexing.admin.indexes import ERROR_CHARS, IndexOfBuildFilter, enqueue_sync_of_pending_builds
 from indexing.models import IndexBuild, Node
 from indexing.spec.loaded import get_specs
 from summaries import services, tasks
@@ -60,12 +60,12 @@ def rewrite_and_enqueue(rows: QuerySet[Any]) -> int:
     return count
 
 
-def show_summaries_queued(model_admin: Listed, request: HttpRequest, count: int) -> None:
+def show_summaries_queued(model_admin: ServiceRowAdmin, request: HttpRequest, count: int) -> None:
     message = ngettext("%d summary queued.", "%d summaries queued.", count) % count
     model_admin.message_user(request, message, messages.SUCCESS)
 
 
-def show_chunks_queued(model_admin: Listed, request: HttpRequest, count: int) -> None:
+def show_chunks_queued(model_admin: ServiceRowAdmin, request: HttpRequest, count: int) -> None:
     message = ngettext("%d chunk queued.", "%d chunks queued.", count) % count
     model_admin.message_user(request, message, messages.SUCCESS)
 
@@ -77,26 +77,26 @@ def show_chunks_queued(model_admin: Listed, request: HttpRequest, count: int) ->
 
 @admin.action(description="Summarise again, but for what is by hand", permissions=["queue"])
 def summarise_artifacts_again(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
-    summaries = Summary.objects.filter(artifact__in=selected(queryset), is_by_hand=False)
+    summaries = Summary.objects.filter(artifact__in=select_rows(queryset), is_by_hand=False)
     show_summaries_queued(model_admin, request, rewrite_and_enqueue(summaries))
 
 
 @admin.action(description="Ask questions again, but for what is by hand", permissions=["queue"])
 def rewrite_artifact_questions(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
-    chunks = Annotation.objects.filter(artifact__in=selected(queryset), is_by_hand=False)
+    chunks = Annotation.objects.filter(artifact__in=select_rows(queryset), is_by_hand=False)
     show_chunks_queued(model_admin, request, rewrite_and_enqueue(chunks))
 
 
 @admin.action(description="Retry failed", permissions=["queue"])
 def retry_failed_artifacts(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
     """Retry all failed work of these artifacts: parsing, writing and embedding."""
-    artifacts = selected(queryset)
+    artifacts = select_rows(queryset)
     with transaction.atomic():
         nodes = indexing.retry_failed_nodes(Node.objects.filter(artifact__in=artifacts))
         texts = sum(
@@ -106,7 +106,7 @@ def retry_failed_artifacts(
         files = retry_parsing(artifacts)  # last: the list may be of those that failed
         if files:
             enqueue_on_commit(reconcile_documents)
-        enqueue_syncing()
+        enqueue_sync_of_pending_builds()
         enqueue_writing_of_due_builds()
     counts = [
         ngettext("%d file", "%d files", files) % files,
@@ -119,9 +119,9 @@ def retry_failed_artifacts(
 
 @admin.action(description="Summarise again, but for what is by hand", permissions=["queue"])
 def summarise_pages_again(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Page]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Page]
 ) -> None:
-    summaries = Summary.objects.filter(page__in=selected(queryset), is_by_hand=False)
+    summaries = Summary.objects.filter(page__in=select_rows(queryset), is_by_hand=False)
     show_summaries_queued(model_admin, request, rewrite_and_enqueue(summaries))
 
 
@@ -236,7 +236,7 @@ class AnnotationForm(forms.ModelForm):
             raise forms.ValidationError(f"{error}{allowed}") from None
 
 
-class WrittenTextAdmin(Listed):
+class WrittenTextAdmin(ServiceRowAdmin):
     """Base class for rows that a writer writes and people may edit."""
 
     list_select_related = ["artifact", "page", "build"]
@@ -289,7 +289,7 @@ class SummaryAdmin(WrittenTextAdmin):
 
     @admin.action(description="Summarise again", permissions=["queue"])
     def summarise_again(self, request: HttpRequest, queryset: QuerySet[Summary]) -> None:
-        show_summaries_queued(self, request, rewrite_and_enqueue(selected(queryset)))
+        show_summaries_queued(self, request, rewrite_and_enqueue(select_rows(queryset)))
 
 
 @admin.register(Annotation)
@@ -312,9 +312,9 @@ class AnnotationAdmin(WrittenTextAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Annotation]:
         return super().get_queryset(request).annotate(line=Left("summary", SUMMARY_PREVIEW_CHARS))
 
-    def has_id(self, wanted: UUID) -> Q:
+    def id_condition(self, wanted: UUID) -> Q:
         builds = [*IndexBuild.objects.values_list("pk", flat=True)]
-        return super().has_id(wanted) | Q(build__in=builds, chunk_id=wanted)
+        return super().id_condition(wanted) | Q(build__in=builds, chunk_id=wanted)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -335,4 +335,4 @@ class AnnotationAdmin(WrittenTextAdmin):
 
     @admin.action(description="Ask again", permissions=["queue"])
     def rewrite_questions(self, request: HttpRequest, queryset: QuerySet[Annotation]) -> None:
-        show_chunks_queued(self, request, rewrite_and_enqueue(selected(queryset)))
+        show_chunks_queued(self, request, rewrite_and_enqueue(select_rows(queryset)))

@@ -13,7 +13,7 @@ from core.text import hash_text
 from documents.models import Artifact, Page, Source
 from indexing import embedding
 from indexing.chunking import fit_context, prepend_context
-from indexing.kinds.chunk import declared_fields, passage_place
+from indexing.kinds.chunk import declared_field_payload, passage_payload
 from indexing.kinds.registry import Condition
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
@@ -58,7 +58,7 @@ class _SummaryKind:
 
     def payload(self, node: Node) -> Payload:
         artifact, page = node.artifact, node.page
-        return declared_fields(node) | {
+        return declared_field_payload(node) | {
             "kind": self.name,
             "type": self.name,
             "entity_id": str(node.point_id),
@@ -194,7 +194,7 @@ class QuestionKind:
         artifact, details = node.artifact, node.details
         return (
             details["fields"]
-            | passage_place(node)
+            | passage_payload(node)
             | {
                 "kind": self.name,
                 "question": node.text,

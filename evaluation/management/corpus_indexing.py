@@ -12,7 +12,7 @@ from core.progress_bars import progress_bar
 from documents.services import TextContent, add_artifact
 from evaluation.judged_queries import CorpusText, read_corpus
 from indexing import services
-from indexing.kinds.registry import awaited_artifacts
+from indexing.kinds.registry import find_artifacts_with_unwritten_input
 from indexing.models import IndexBuild, Node
 from summaries import services as writing
 
@@ -56,7 +56,7 @@ def index_corpus(name: str, folder: Path) -> None:
 
 def _write_summaries_and_questions(build: IndexBuild) -> None:
     """Write the due summaries and questions, and plan their nodes."""
-    artifacts = awaited_artifacts(build).values_list("pk", flat=True)
+    artifacts = find_artifacts_with_unwritten_input(build).values_list("pk", flat=True)
     for artifact_id in list(artifacts):
         writing.plan_written_texts(artifact_id, build)
     touched: dict[UUID, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Indexes, builds and the ledger in the admin: to look at, and to have work done again."""
+"""The admin of indexes, builds and nodes: shows them, and has their work done again."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.translation import ngettext
 
-from core.admin import Listed, LookedAt, offer_actions, selected
+from core.admin import ReadOnlyAdmin, ServiceRowAdmin, offer_actions, select_rows
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import StrataError
 from documents.admin import IndexFilter
@@ -33,11 +33,13 @@ from indexing.spec import COLLECTION_BY_KIND
 ERROR_CHARS = 200  # of an error, in a list
 
 
-class Kept(LookedAt):
+class UndeletableRowAdmin(ReadOnlyAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def do_each(self, request: HttpRequest, rows: Iterable[Any], act: Callable[[Any], str]) -> None:
+    def run_for_each(
+        self, request: HttpRequest, rows: Iterable[Any], act: Callable[[Any], str]
+    ) -> None:
         """Say of each row what came of it; what one refuses keeps none of the others."""
         for row in rows:
             try:
@@ -46,7 +48,7 @@ class Kept(LookedAt):
                 message, level = f"{row}: {error} {error.fix or ''}".strip(), messages.ERROR
             self.message_user(request, message, level)
 
-    def ask_first(
+    def ask_confirmation(
         self,
         request: HttpRequest,
         action: str,
@@ -83,7 +85,7 @@ class KindFilter(admin.SimpleListFilter):
         return queryset if kind is None else queryset.filter(kind=kind)
 
 
-def enqueue_syncing() -> None:
+def enqueue_sync_of_pending_builds() -> None:
     """Once this is committed, have the builds synced that have something to sync."""
     pending = Node.objects.filter(build=OuterRef("pk"), state=Node.State.PENDING)
     builds = IndexBuild.objects.not_retired().filter(Exists(pending))
@@ -91,18 +93,18 @@ def enqueue_syncing() -> None:
         enqueue_on_commit(tasks.sync_nodes, build_id=build_id)
 
 
-def say_queued(model_admin: Listed, request: HttpRequest, node_count: int) -> None:
+def show_queued(model_admin: ServiceRowAdmin, request: HttpRequest, node_count: int) -> None:
     message = ngettext("%d node queued.", "%d nodes queued.", node_count) % node_count
     model_admin.message_user(request, message, messages.SUCCESS)
 
 
 @admin.action(description="Embed again", permissions=["queue"])
 def embed_artifacts_again(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
-    count = services.reembed_nodes(Node.objects.filter(artifact__in=selected(queryset)))
-    enqueue_syncing()
-    say_queued(model_admin, request, count)
+    count = services.reembed_nodes(Node.objects.filter(artifact__in=select_rows(queryset)))
+    enqueue_sync_of_pending_builds()
+    show_queued(model_admin, request, count)
 
 
 offer_actions(
@@ -111,7 +113,7 @@ offer_actions(
 
 
 @admin.register(Index)
-class IndexAdmin(Kept):
+class IndexAdmin(UndeletableRowAdmin):
     list_display = ["name", "live_build", "created_at"]
     list_select_related = ["live_build"]
     long_fields = ["live_build__recipe"]
@@ -140,7 +142,7 @@ class IndexAdmin(Kept):
         self, request: HttpRequest, queryset: QuerySet[Index], *, repair: bool
     ) -> None:
         """It takes minutes where there is much to compare: the reports come with the builds."""
-        builds = IndexBuild.objects.not_retired().filter(index__in=selected(queryset))
+        builds = IndexBuild.objects.not_retired().filter(index__in=select_rows(queryset))
         for build in builds:
             enqueue_on_commit(tasks.verify_build, build_id=build.pk, repair=repair)
         message = ngettext(
@@ -158,7 +160,7 @@ class IndexAdmin(Kept):
                 return f"{build} is live and made by this spec; nothing has to be made."
             return f"{build} is being built beside the live build."
 
-        self.do_each(request, selected(queryset), apply)
+        self.run_for_each(request, select_rows(queryset), apply)
         tasks.enqueue_reconciliation()
 
     @admin.action(description="Roll back", permissions=["queue"])
@@ -166,7 +168,7 @@ class IndexAdmin(Kept):
         def go_back(index: Index) -> str:
             return f"{lifecycle.roll_back_index(index.name)} answers again."
 
-        self.do_each(request, selected(queryset), go_back)
+        self.run_for_each(request, select_rows(queryset), go_back)
         enqueue_on_commit(tasks.reconcile_store)
 
     @admin.action(description="Prune", permissions=["queue"])
@@ -176,22 +178,22 @@ class IndexAdmin(Kept):
             names = ", ".join(str(build) for build in pruned)
             return f"{names} is given up." if names else f"{index} keeps no build to roll back to."
 
-        indexes = selected(queryset)
+        indexes = select_rows(queryset)
         question = "Give up the builds that are kept to roll back to? Their points are removed."
-        page = self.ask_first(request, "prune", question, [(index, "") for index in indexes])
+        page = self.ask_confirmation(request, "prune", question, [(index, "") for index in indexes])
         if page is None:
-            self.do_each(request, indexes, give_up_standby)
+            self.run_for_each(request, indexes, give_up_standby)
         return page
 
 
-def _count_nodes(*conditions: Q) -> Coalesce:
+def _count_nodes_query(*conditions: Q) -> Coalesce:
     """Of a build; each by an index alone, whatever the build holds."""
     nodes = Node.objects.filter(*conditions, build=OuterRef("pk")).order_by().values("build")
     return Coalesce(Subquery(nodes.annotate(count=Count("pk")).values("count")), 0)
 
 
 @admin.register(IndexBuild)
-class IndexBuildAdmin(Kept):
+class IndexBuildAdmin(UndeletableRowAdmin):
     list_display = [
         "__str__", "state", "progress", "copied_count", "embedded_count", "promotion", "measured",
         "verdict", "paused", "problem", "writing_problem", "fingerprint", "created_at",
@@ -207,10 +209,10 @@ class IndexBuildAdmin(Kept):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         counts = {
-            f"{state}_count": _count_nodes(NOT_SYNCED, Q(state=state))
+            f"{state}_count": _count_nodes_query(NOT_SYNCED, Q(state=state))
             for state in (Node.State.PENDING, Node.State.DELETING, Node.State.FAILED)
         }
-        return super().get_queryset(request).annotate(node_count=_count_nodes(), **counts)
+        return super().get_queryset(request).annotate(node_count=_count_nodes_query(), **counts)
 
     @admin.display(description="verified")
     def verdict(self, build: IndexBuild) -> str:
@@ -253,7 +255,7 @@ class IndexBuildAdmin(Kept):
             lifecycle.request_promotion(build)
             return f"{build} is promoted once it is whole, if nothing is significantly lost by it."
 
-        self.do_each(request, selected(queryset), ask)
+        self.run_for_each(request, select_rows(queryset), ask)
 
     @admin.action(description="Promote whatever is lost", permissions=["queue"])
     def force_promotion(
@@ -263,12 +265,12 @@ class IndexBuildAdmin(Kept):
             lifecycle.request_promotion(build, is_forced=True)
             return f"{build} is promoted within seconds."
 
-        builds = selected(queryset).select_related("index__live_build")
+        builds = select_rows(queryset).select_related("index__live_build")
         question = "Have these builds answer searches at once, whatever is lost by it?"
-        rows = [(build, self._say_lost(build)) for build in builds]
-        page = self.ask_first(request, "force_promotion", question, rows)
+        rows = [(build, self._describe_losses(build)) for build in builds]
+        page = self.ask_confirmation(request, "force_promotion", question, rows)
         if page is None:
-            self.do_each(request, builds, force)
+            self.run_for_each(request, builds, force)
         return page
 
     @admin.action(description="Pause", permissions=["queue"])
@@ -277,7 +279,7 @@ class IndexBuildAdmin(Kept):
             lifecycle.pause_build(build, f"Paused by {request.user}.")
             return f"{build} is paused."
 
-        self.do_each(request, selected(queryset), pause)
+        self.run_for_each(request, select_rows(queryset), pause)
 
     @admin.action(description="Resume", permissions=["queue"])
     def resume(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> None:
@@ -285,7 +287,7 @@ class IndexBuildAdmin(Kept):
             lifecycle.resume_build(build)
             return f"{build} goes on."
 
-        self.do_each(request, selected(queryset), resume)
+        self.run_for_each(request, select_rows(queryset), resume)
         tasks.enqueue_reconciliation()
 
     @admin.action(description="Give up", permissions=["queue"])
@@ -294,15 +296,15 @@ class IndexBuildAdmin(Kept):
             lifecycle.cancel_build(build)
             return f"{build} is given up."
 
-        builds = selected(queryset)
+        builds = select_rows(queryset)
         question = "Give these builds up? What was made for them is removed."
         rows = [(build, f"{build.copied_count + build.embedded_count:,} nodes") for build in builds]
-        page = self.ask_first(request, "give_up", question, rows)
+        page = self.ask_confirmation(request, "give_up", question, rows)
         if page is None:
-            self.do_each(request, builds, give_up)
+            self.run_for_each(request, builds, give_up)
         return page
 
-    def _say_lost(self, build: IndexBuild) -> str:
+    def _describe_losses(self, build: IndexBuild) -> str:
         failed = lifecycle.find_failed_artifacts(build)
         lost = [
             f"documents it lacks: {self.missing(build)}",
@@ -312,7 +314,7 @@ class IndexBuildAdmin(Kept):
 
 
 @admin.register(Node)
-class NodeAdmin(Kept):
+class NodeAdmin(UndeletableRowAdmin):
     list_display = [
         "point_id",
         "kind",
@@ -339,7 +341,7 @@ class NodeAdmin(Kept):
             .annotate(artifact_title=title[:1], error=Left("last_error", ERROR_CHARS))
         )
 
-    def has_id(self, wanted: UUID) -> Q:
+    def id_condition(self, wanted: UUID) -> Q:
         builds: Sequence[int] = [*IndexBuild.objects.values_list("pk", flat=True)]
         points = Q(build__in=builds, point_id=wanted)  # the one index there is begins with builds
         return points | Q(artifact=wanted) | Q(source=wanted)
@@ -354,12 +356,12 @@ class NodeAdmin(Kept):
 
     @admin.action(description="Embed again", permissions=["queue"])
     def embed_again(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
-        count = services.reembed_nodes(selected(queryset))
-        enqueue_syncing()
-        say_queued(self, request, count)
+        count = services.reembed_nodes(select_rows(queryset))
+        enqueue_sync_of_pending_builds()
+        show_queued(self, request, count)
 
     @admin.action(description="Retry failed", permissions=["queue"])
     def retry_failed(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
-        count = services.retry_failed_nodes(selected(queryset))
-        enqueue_syncing()
-        say_queued(self, request, count)
+        count = services.retry_failed_nodes(select_rows(queryset))
+        enqueue_sync_of_pending_builds()
+        show_queued(self, request, count)

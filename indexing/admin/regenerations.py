@@ -1,4 +1,4 @@
-"""Regenerations in the admin, and the actions that ask for one."""
+"""The admin of regenerations, and the actions that start one."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import ngettext
 
-from core.admin import Listed, LookedAt, selected
+from core.admin import ReadOnlyAdmin, ServiceRowAdmin, select_rows
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import StrataError
 from documents.admin import IndexFilter
@@ -21,10 +21,14 @@ from indexing.kinds.registry import get_kind
 from indexing.models import Index, Node, Regeneration
 from indexing.regeneration import ALL_TYPES, begin_regeneration, cancel_regeneration
 
-Asked = tuple[list[str], dict[str, Any]]  # types, and what else begin_regeneration takes
+RegenerationRequest = tuple[
+    list[str], dict[str, Any]
+]  # types, and what else begin_regeneration takes
 
 
-def _begin(model_admin: Listed, request: HttpRequest, asked: Iterable[Asked]) -> None:
+def _start_regenerations(
+    model_admin: ServiceRowAdmin, request: HttpRequest, asked: Iterable[RegenerationRequest]
+) -> None:
     for types, scope in asked:
         try:
             regeneration = begin_regeneration(types, **scope)
@@ -45,54 +49,63 @@ def _begin(model_admin: Listed, request: HttpRequest, asked: Iterable[Asked]) ->
 
 @admin.action(description="Regenerate: cut, write and embed all again", permissions=["queue"])
 def regenerate_indexes(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Index]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Index]
 ) -> None:
-    _begin(
-        model_admin, request, [([ALL_TYPES], {"index": index.pk}) for index in selected(queryset)]
+    _start_regenerations(
+        model_admin,
+        request,
+        [([ALL_TYPES], {"index": index.pk}) for index in select_rows(queryset)],
     )
 
 
 @admin.action(description="Regenerate what is missing", permissions=["queue"])
 def regenerate_missing_of_indexes(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Index]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Index]
 ) -> None:
-    asked: list[Asked] = [
-        ([ALL_TYPES], {"index": index.pk, "is_for_missing": True}) for index in selected(queryset)
+    asked: list[RegenerationRequest] = [
+        ([ALL_TYPES], {"index": index.pk, "is_for_missing": True})
+        for index in select_rows(queryset)
     ]
-    _begin(model_admin, request, asked)
+    _start_regenerations(model_admin, request, asked)
 
 
 @admin.action(description="Regenerate: cut, write and embed all again", permissions=["queue"])
 def regenerate_artifacts(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
-    artifact_ids = list(selected(queryset).values_list("pk", flat=True))
-    _begin(model_admin, request, [([ALL_TYPES], {"artifact_ids": artifact_ids})])
+    artifact_ids = list(select_rows(queryset).values_list("pk", flat=True))
+    _start_regenerations(model_admin, request, [([ALL_TYPES], {"artifact_ids": artifact_ids})])
 
 
 @admin.action(description="Regenerate what is missing", permissions=["queue"])
 def regenerate_missing_of_artifacts(
-    model_admin: Listed, request: HttpRequest, queryset: QuerySet[Artifact]
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
-    artifact_ids = list(selected(queryset).values_list("pk", flat=True))
-    asked: list[Asked] = [([ALL_TYPES], {"artifact_ids": artifact_ids, "is_for_missing": True})]
-    _begin(model_admin, request, asked)
+    artifact_ids = list(select_rows(queryset).values_list("pk", flat=True))
+    asked: list[RegenerationRequest] = [
+        ([ALL_TYPES], {"artifact_ids": artifact_ids, "is_for_missing": True})
+    ]
+    _start_regenerations(model_admin, request, asked)
 
 
 @admin.action(
     description="Regenerate, with all of their type of their documents", permissions=["queue"]
 )
-def regenerate_nodes(model_admin: Listed, request: HttpRequest, queryset: QuerySet[Node]) -> None:
+def regenerate_nodes(
+    model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Node]
+) -> None:
     """No node alone: a document's chunks are cut together."""
     artifacts: dict[str, set[UUID]] = {}
-    for kind, artifact_id in selected(queryset).values_list("kind", "artifact_id").distinct():
+    for kind, artifact_id in select_rows(queryset).values_list("kind", "artifact_id").distinct():
         artifacts.setdefault(get_kind(kind).regeneration_type, set()).add(artifact_id)
-    asked: list[Asked] = [([each], {"artifact_ids": ids}) for each, ids in artifacts.items()]
-    _begin(model_admin, request, asked)
+    asked: list[RegenerationRequest] = [
+        ([each], {"artifact_ids": ids}) for each, ids in artifacts.items()
+    ]
+    _start_regenerations(model_admin, request, asked)
 
 
 @admin.register(Regeneration)
-class RegenerationAdmin(LookedAt):
+class RegenerationAdmin(ReadOnlyAdmin):
     list_display = [
         "started_at", "what", "index", "state", "progress", "due_artifact_count", "due_node_count",
         "due_text_count", "failed_count", "last_error", "finished_at",
@@ -117,7 +130,7 @@ class RegenerationAdmin(LookedAt):
 
     @admin.action(description="Cancel", permissions=["queue"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[Regeneration]) -> None:
-        running = [*selected(queryset).filter(state=Regeneration.State.RUNNING)]
+        running = [*select_rows(queryset).filter(state=Regeneration.State.RUNNING)]
         for regeneration in running:
             cancel_regeneration(regeneration)
         message = ngettext(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from core.import_lock import importing
+from core.import_lock import import_lock
 from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingMismatch
 from indexing.spec import EmbeddingSpec
@@ -148,7 +148,7 @@ def get_embedder(spec: EmbeddingSpec) -> Embedder:
     """
     embedder = _embedders.get(spec)
     if embedder is None:
-        with _loading_lock, importing:
+        with _loading_lock, import_lock:
             spec_without_prefixes = spec.model_copy(
                 update={"document_prefix": "", "query_prefix": ""}
             )

@@ -12,13 +12,13 @@ from core.text import hash_text
 from documents.models import Artifact, Source
 from indexing import embedding
 from indexing.chunking import fit_context, split_into_chunks
-from indexing.kinds.registry import Condition, UnwrittenKind
+from indexing.kinds.registry import Condition, KindWithoutWrittenInput
 from indexing.models import IndexBuild, Node
 from indexing.spec import SemanticStrategy
 from indexing.stores.base import Payload
 
 
-class ChunkKind(UnwrittenKind):
+class ChunkKind(KindWithoutWrittenInput):
     name = "chunk"
     regeneration_type = "chunk"
 
@@ -27,7 +27,7 @@ class ChunkKind(UnwrittenKind):
 
     def payload(self, node: Node) -> Payload:
         passage = {"kind": self.name, "text": node.text}
-        return declared_fields(node) | passage_place(node) | passage
+        return declared_field_payload(node) | passage_payload(node) | passage
 
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
         mirrored = Node.objects.filter(
@@ -58,7 +58,7 @@ def draft_chunks(artifact: Artifact, sources: Iterable[Source], build: IndexBuil
     occurrences: Counter[tuple[str, str]] = Counter()
     for source in sources:
         source_hash = hash_text(source.text)
-        context = fit_context(_context(artifact, source, build), window, count_tokens)
+        context = fit_context(_join_context(artifact, source, build), window, count_tokens)
         for strategy in spec.chunks.strategies:
             embed = None
             if isinstance(strategy, SemanticStrategy):
@@ -72,7 +72,7 @@ def draft_chunks(artifact: Artifact, sources: Iterable[Source], build: IndexBuil
                     Node(
                         build=build,
                         kind=ChunkKind.name,
-                        point_id=chunk_id(artifact.pk, strategy.name, text_hash, occurrence),
+                        point_id=make_chunk_id(artifact.pk, strategy.name, text_hash, occurrence),
                         artifact=artifact,
                         page=source.page,
                         source=source,
@@ -90,15 +90,15 @@ def draft_chunks(artifact: Artifact, sources: Iterable[Source], build: IndexBuil
     return drafts
 
 
-def chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: int) -> UUID:
+def make_chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: int) -> UUID:
     """The point id of a chunk; ``occurrence`` counts equal texts of its artifact, from 1."""
     return uuid.uuid5(artifact_id, f"chunk {strategy} {text_hash} {occurrence}")
 
 
-def passage_place(node: Node) -> Payload:
+def passage_payload(node: Node) -> Payload:
     """Where the passage of a node stands, and what proves it: of its document, page and source."""
     page, source = node.page, node.source
-    return artifact_place(node) | {
+    return artifact_payload(node) | {
         "page_id": str(node.page_id),
         "page_index": page.index if page else None,
         "source_id": str(node.source_id),
@@ -110,7 +110,7 @@ def passage_place(node: Node) -> Payload:
     }
 
 
-def artifact_place(node: Node) -> Payload:
+def artifact_payload(node: Node) -> Payload:
     """Of which artifact a node is, and what proves it."""
     artifact = node.artifact
     return {
@@ -124,13 +124,13 @@ def artifact_place(node: Node) -> Payload:
     }
 
 
-def declared_fields(node: Node) -> Payload:
+def declared_field_payload(node: Node) -> Payload:
     """The values of the declared fields that the node's artifact has."""
     metadata = node.artifact.metadata
     return {name: metadata[name] for name in node.build.spec.metadata if name in metadata}
 
 
-def _context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
+def _join_context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
     parts = {"title": artifact.title, "heading": source.heading}
     wanted = [parts[name] for name in build.spec.chunks.context]
     # A heading that repeats the title would only spend the window twice.

@@ -10,13 +10,13 @@ from django.db.models.lookups import In, IsNull
 
 from core.text import hash_text
 from documents.models import Artifact
-from indexing.kinds.chunk import artifact_place, declared_fields
-from indexing.kinds.registry import NEVER, Condition, UnwrittenKind
+from indexing.kinds.chunk import artifact_payload, declared_field_payload
+from indexing.kinds.registry import NEVER, Condition, KindWithoutWrittenInput
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 
 
-class CompoundKind(UnwrittenKind):
+class CompoundKind(KindWithoutWrittenInput):
     name = "compound"
     regeneration_type = "compound"
 
@@ -37,7 +37,7 @@ class CompoundKind(UnwrittenKind):
 
     def payload(self, node: Node) -> Payload:
         structure = {"kind": self.name, "text": node.text}
-        return declared_fields(node) | artifact_place(node) | structure
+        return declared_field_payload(node) | artifact_payload(node) | structure
 
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
         conditions = NEVER

@@ -9,13 +9,13 @@ from django.db.models import Exists, OuterRef, Q
 from core.text import hash_text
 from documents.models import Artifact
 from documents.parsing import IMAGE_TYPES
-from indexing.kinds.chunk import artifact_place, declared_fields
-from indexing.kinds.registry import Condition, UnwrittenKind
+from indexing.kinds.chunk import artifact_payload, declared_field_payload
+from indexing.kinds.registry import Condition, KindWithoutWrittenInput
 from indexing.models import IndexBuild, Node
 from indexing.stores.base import Payload
 
 
-class ImageKind(UnwrittenKind):
+class ImageKind(KindWithoutWrittenInput):
     """Its text is the name of the artifact's file among the originals, which the content's hash
     is a part of: another revision is another text, and another title is not."""
 
@@ -40,7 +40,7 @@ class ImageKind(UnwrittenKind):
 
     def payload(self, node: Node) -> Payload:
         picture = {"kind": self.name, "text": node.text}
-        return declared_fields(node) | artifact_place(node) | picture
+        return declared_field_payload(node) | artifact_payload(node) | picture
 
     def is_unplanned(self, builds: Sequence[int]) -> Condition:
         mirrored = Node.objects.filter(

@@ -53,7 +53,7 @@ class NodeKind(Protocol):
 NEVER = Q(pk__in=[])
 
 
-class UnwrittenKind:
+class KindWithoutWrittenInput:
     """What kinds have in common whose nodes are made of what people gave: nothing has to be
     written before, by a language model or by rules."""
 
@@ -83,12 +83,12 @@ def get_kind(name: str) -> NodeKind:
     return _kinds[name]
 
 
-def regeneration_types() -> list[str]:
+def list_regeneration_types() -> list[str]:
     """What people can have made anew."""
     return sorted({kind.regeneration_type for kind in _kinds.values()})
 
 
-def recipe_kinds(build: IndexBuild) -> list[NodeKind]:
+def get_kinds_of_build(build: IndexBuild) -> list[NodeKind]:
     """The kinds this build's recipe asks for."""
     return [_kinds[name] for name in build.spec.kinds]
 
@@ -100,21 +100,21 @@ def hash_payload(payload: Payload) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def unplanned_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
+def find_unplanned_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
     """Parsed artifacts the ledger of ``build`` does not mirror as they are now."""
-    return _parsed(build).filter(
-        _any([kind.is_unplanned([build.pk]) for kind in recipe_kinds(build)])
+    return _parsed_artifacts(build).filter(
+        _any_of([kind.is_unplanned([build.pk]) for kind in get_kinds_of_build(build)])
     )
 
 
-def awaited_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
+def find_artifacts_with_unwritten_input(build: IndexBuild) -> QuerySet[Artifact]:
     """Parsed artifacts of which summaries or questions are still to be written."""
-    return _parsed(build).filter(
-        _any([kind.has_unwritten_input([build.pk]) for kind in recipe_kinds(build)])
+    return _parsed_artifacts(build).filter(
+        _any_of([kind.has_unwritten_input([build.pk]) for kind in get_kinds_of_build(build)])
     )
 
 
-def is_unfinished(builds: Sequence[IndexBuild]) -> Condition:
+def is_incomplete(builds: Sequence[IndexBuild]) -> Condition:
     """Of parsed artifacts of these builds' indexes: they miss nodes in them."""
     alike: dict[tuple[str, ...], list[IndexBuild]] = {}
     for build in builds:
@@ -124,22 +124,22 @@ def is_unfinished(builds: Sequence[IndexBuild]) -> Condition:
         ids, indexes = [build.pk for build in group], [build.index_id for build in group]
         misses = [_kinds[name].is_unplanned(ids) for name in kinds]
         misses += [_kinds[name].has_unwritten_input(ids) for name in kinds]
-        conditions.append(Q(index__in=indexes) & _any(misses))
-    return _any(conditions)
+        conditions.append(Q(index__in=indexes) & _any_of(misses))
+    return _any_of(conditions)
 
 
-def is_unfinished_in(build_id: int, kinds: Sequence[str]) -> Condition:
+def is_incomplete_in(build_id: int, kinds: Sequence[str]) -> Condition:
     """Of parsed artifacts of the build's index: they miss nodes of these kinds in it."""
     wanted = [_kinds[name] for name in kinds]
     misses = [kind.is_unplanned([build_id]) for kind in wanted]
-    return _any(misses + [kind.has_unwritten_input([build_id]) for kind in wanted])
+    return _any_of(misses + [kind.has_unwritten_input([build_id]) for kind in wanted])
 
 
-def _parsed(build: IndexBuild) -> QuerySet[Artifact]:
+def _parsed_artifacts(build: IndexBuild) -> QuerySet[Artifact]:
     return Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED)
 
 
-def _any(conditions: Sequence[Condition]) -> Q:
+def _any_of(conditions: Sequence[Condition]) -> Q:
     together = NEVER
     for condition in conditions:
         together |= Q(condition)

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import UnknownRegeneration
-from indexing.kinds.registry import recipe_kinds, regeneration_types
+from indexing.kinds.registry import get_kinds_of_build, list_regeneration_types
 from indexing.models import Index, IndexBuild, Regeneration
 from indexing.regeneration.scope import find_regenerated_artifacts
 
@@ -64,7 +64,7 @@ def begin_regeneration(
 
 
 def _clean_types(types: Collection[str], index: str | None) -> list[str]:
-    known = regeneration_types()
+    known = list_regeneration_types()
     types = [TYPE_ALIASES.get(each, each) for each in types]
     for each in types:
         if each not in known and each != ALL_TYPES:
@@ -77,7 +77,9 @@ def _clean_types(types: Collection[str], index: str | None) -> list[str]:
     if index is None or ALL_TYPES in types:
         return wanted
     builds = IndexBuild.objects.not_retired().filter(index=index)
-    available_types = {kind.regeneration_type for build in builds for kind in recipe_kinds(build)}
+    available_types = {
+        kind.regeneration_type for build in builds for kind in get_kinds_of_build(build)
+    }
     for each in wanted:
         if each not in available_types:
             raise InvalidInput(

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.text import hash_text
 from documents.models import Artifact, Page, Source
-from indexing.kinds.registry import NodeKind, recipe_kinds
+from indexing.kinds.registry import NodeKind, get_kinds_of_build
 from indexing.models import NOT_SYNCED, IndexBuild, Node, Regeneration
 from indexing.stores import get_store
 
@@ -106,7 +106,7 @@ def find_builds_and_kinds(
     if regeneration.index_id is not None:
         builds = builds.filter(index=regeneration.index_id)
     for build in builds:
-        kinds = [k for k in recipe_kinds(build) if k.regeneration_type in regeneration.types]
+        kinds = [k for k in get_kinds_of_build(build) if k.regeneration_type in regeneration.types]
         if kinds:
             yield build, kinds
 

@@ -14,7 +14,7 @@ from documents.models import Artifact, Source
 from documents.services import mark_artifact_failed
 from indexing.chunking import prepend_context
 from indexing.exceptions import UnchunkableText
-from indexing.kinds.registry import NodeKind, hash_payload, recipe_kinds
+from indexing.kinds.registry import NodeKind, get_kinds_of_build, hash_payload
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
@@ -108,7 +108,7 @@ def _read_kind_inputs(
 
 
 def _planned_kinds(build: IndexBuild, kinds: Collection[str] | None) -> list[NodeKind]:
-    return [kind for kind in recipe_kinds(build) if kinds is None or kind.name in kinds]
+    return [kind for kind in get_kinds_of_build(build) if kinds is None or kind.name in kinds]
 
 
 def _read_source_texts(artifact_id: UUID) -> list[Any]:

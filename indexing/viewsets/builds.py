@@ -1,4 +1,4 @@
-"""Builds over HTTP: what a changed spec would take, making it, promoting it, going back."""
+"""Builds over HTTP: estimate, apply, promote, roll back."""
 
 from typing import Any
 
@@ -25,8 +25,8 @@ from indexing.serializers import (
     render_builds,
 )
 
-CHANGED = {200: BuildSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
-ACCEPTED = {202: BuildSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
+CHANGE_RESPONSES = {200: BuildSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
+ACCEPTED_RESPONSES = {202: BuildSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
 
 
 class PlanView(APIView):
@@ -37,12 +37,12 @@ class PlanView(APIView):
     )
     def get(self, request: Request, index: str) -> Response:
         """What applying the index's spec as it is now would do, before anything is spent."""
-        given = _checked(PlanParametersSerializer, request.query_params.dict())
+        given = _validate(PlanParametersSerializer, request.query_params.dict())
         return Response(estimate_build(index, is_exact=given["exact"]).as_json())
 
 
 class RollBackView(APIView):
-    @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGED)
+    @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGE_RESPONSES)
     def post(self, request: Request, index: str) -> Response:
         """Have the build answer that was live before."""
         lifecycle.get_index(index)
@@ -62,7 +62,7 @@ class PruneView(APIView):
         lifecycle.get_index(index)
         pruned = lifecycle.prune_builds(index)
         tasks.enqueue_reconciliation()
-        return Response(_listed(pruned))
+        return Response(_render_list(pruned))
 
 
 class BuildViewSet(viewsets.ViewSet):
@@ -79,15 +79,15 @@ class BuildViewSet(viewsets.ViewSet):
         """The builds of an index that still hold anything."""
         lifecycle.get_index(index)
         builds = IndexBuild.objects.filter(index=index, removed_at=None)
-        return Response(_listed(list(builds.order_by("number"))))
+        return Response(_render_list(list(builds.order_by("number"))))
 
-    @extend_schema(operation_id="apply_spec", request=ApplySerializer, responses=ACCEPTED)
+    @extend_schema(operation_id="apply_spec", request=ApplySerializer, responses=ACCEPTED_RESPONSES)
     def create(self, request: Request, index: str) -> Response:
         """Build the index by its spec as it is now, beside the live build.
 
         202: it is being built. 200: nothing stored changes, and searches follow it already.
         """
-        given = _checked(ApplySerializer, request.data or {})
+        given = _validate(ApplySerializer, request.data or {})
         asked = (
             IndexBuild.Promotion.WHEN_COMPLETE if given["promote"] else IndexBuild.Promotion.MANUAL
         )
@@ -103,56 +103,58 @@ class BuildViewSet(viewsets.ViewSet):
             render_build(build), status=status.HTTP_200_OK if is_live else status.HTTP_202_ACCEPTED
         )
 
-    @extend_schema(operation_id="read_build", responses=CHANGED)
+    @extend_schema(operation_id="read_build", responses=CHANGE_RESPONSES)
     def retrieve(self, request: Request, index: str, number: str) -> Response:
         """One build: how far it is, and what it was measured to be worth."""
         return Response(render_build(lifecycle.get_build(index, int(number))))
 
-    @extend_schema(operation_id="promote_build", request=PromoteSerializer, responses=ACCEPTED)
+    @extend_schema(
+        operation_id="promote_build", request=PromoteSerializer, responses=ACCEPTED_RESPONSES
+    )
     @action(detail=True, methods=["post"])
     def promote(self, request: Request, index: str, number: str) -> Response:
         """Have a build promoted once it is whole; its ``comparison`` then says what came of it."""
-        given = _checked(PromoteSerializer, request.data or {})
+        given = _validate(PromoteSerializer, request.data or {})
         build = lifecycle.get_build(index, int(number))
         lifecycle.request_promotion(build, is_forced=given["force"])
-        return self._changed(build, status.HTTP_202_ACCEPTED)
+        return self._change_response(build, status.HTTP_202_ACCEPTED)
 
-    @extend_schema(operation_id="pause_build", request=None, responses=CHANGED)
+    @extend_schema(operation_id="pause_build", request=None, responses=CHANGE_RESPONSES)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, index: str, number: str) -> Response:
         """Have nothing done for a build that is not live."""
         build = lifecycle.get_build(index, int(number))
         lifecycle.pause_build(build)
-        return self._changed(build)
+        return self._change_response(build)
 
-    @extend_schema(operation_id="resume_build", request=None, responses=CHANGED)
+    @extend_schema(operation_id="resume_build", request=None, responses=CHANGE_RESPONSES)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, index: str, number: str) -> Response:
         """Go on with a paused build."""
         build = lifecycle.get_build(index, int(number))
         lifecycle.resume_build(build)
-        return self._changed(build)
+        return self._change_response(build)
 
-    @extend_schema(operation_id="cancel_build", request=None, responses=CHANGED)
+    @extend_schema(operation_id="cancel_build", request=None, responses=CHANGE_RESPONSES)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, index: str, number: str) -> Response:
         """Give up a build that is not live."""
         build = lifecycle.get_build(index, int(number))
         lifecycle.cancel_build(build)
-        return self._changed(build)
+        return self._change_response(build)
 
-    def _changed(self, build: IndexBuild, code: int = status.HTTP_200_OK) -> Response:
+    def _change_response(self, build: IndexBuild, code: int = status.HTTP_200_OK) -> Response:
         tasks.enqueue_reconciliation()
         build.refresh_from_db()
         return Response(render_build(build), status=code)
 
 
-def _checked(serializer_class: type[Serializer], given: Any) -> dict[str, Any]:
+def _validate(serializer_class: type[Serializer], given: Any) -> dict[str, Any]:
     serializer = serializer_class(data=given)
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
 
 
-def _listed(builds: list[IndexBuild]) -> dict[str, Any]:
+def _render_list(builds: list[IndexBuild]) -> dict[str, Any]:
     results = render_builds(builds)
     return {"count": len(results), "next": None, "previous": None, "results": results}

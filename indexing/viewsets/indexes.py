@@ -1,4 +1,4 @@
-"""Indexes over HTTP: how far they are, whether they are right."""
+"""Indexes over HTTP: progress, removal, verification."""
 
 import logging
 from typing import Any
@@ -29,8 +29,8 @@ from indexing.verification import verify_and_save_report
 
 logger = logging.getLogger(__name__)
 
-REST_GOES = "No search finds it any more; what is left is removed by itself."
-COMES_BACK = (
+REMOVAL_CONTINUES = "No search finds it any more; what is left is removed by itself."
+INDEX_RETURNS = (
     "specs/{}.yaml is still there, so that the index comes back, empty, at the next start; remove "
     "the file to be rid of it."
 )
@@ -57,7 +57,7 @@ class IndexViewSet(viewsets.ViewSet):
     @extend_schema(responses=IndexSerializer)
     def retrieve(self, request: Request, index: str) -> Response:
         """One index with its progress."""
-        return Response(_progress_of(index))
+        return Response(_get_progress(index))
 
     @extend_schema(
         responses={200: IndexRemovalSerializer, 202: IndexRemovalSerializer, 404: ErrorSerializer}
@@ -77,9 +77,9 @@ class IndexViewSet(viewsets.ViewSet):
         else:
             answer |= receipt.as_json()
             is_complete = receipt.is_complete
-        detail = "" if is_complete else REST_GOES
+        detail = "" if is_complete else REMOVAL_CONTINUES
         if has_spec_file(index):
-            detail = f"{detail} {COMES_BACK.format(index)}".strip()
+            detail = f"{detail} {INDEX_RETURNS.format(index)}".strip()
         if detail:
             answer["detail"] = detail
         return Response(
@@ -93,7 +93,7 @@ class IndexViewSet(viewsets.ViewSet):
 
         The report is the live build's; ``beside`` has those of the builds beside it.
         """
-        live = _progress_of(index)["build"]
+        live = _get_progress(index)["build"]
         reports = {report["build"]: report for report in _verify(request, index)}
         report = reports.pop(live)
         return Response({**report, "beside": list(reports.values())})
@@ -127,7 +127,7 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
     return [report.as_json() for report in reports]
 
 
-def _progress_of(index: str) -> dict[str, Any]:
+def _get_progress(index: str) -> dict[str, Any]:
     for progress in get_index_progress(index, include_unplanned=True):
         return progress.as_json()
     names = Index.objects.not_being_removed().values_list("name", flat=True)

@@ -1,4 +1,4 @@
-"""Regenerations over HTTP: asking for one, how far each is, calling one off."""
+"""Regenerations over HTTP: start, progress, cancel."""
 
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.enqueueing import enqueue_on_commit
-from core.paging import paged
+from core.paging import paginate
 from core.serializers import (
     ErrorSerializer,
     PagingSerializer,
@@ -29,7 +29,7 @@ from indexing.serializers import (
     RegenerationSerializer,
 )
 
-FOUND = {200: RegenerationSerializer, 404: ErrorSerializer}
+DETAIL_RESPONSES = {200: RegenerationSerializer, 404: ErrorSerializer}
 
 
 class RegenerationViewSet(viewsets.ViewSet):
@@ -44,8 +44,8 @@ class RegenerationViewSet(viewsets.ViewSet):
         """Every regeneration asked for, the newest first."""
         serializer = PagingSerializer(data=request.query_params)
         serializer.is_valid(raise_exception=True)
-        page, answer = paged(request, Regeneration.objects.all(), serializer.validated_data)
-        return Response(answer | {"results": [_rendered(each) for each in page]})
+        page, answer = paginate(request, Regeneration.objects.all(), serializer.validated_data)
+        return Response(answer | {"results": [_render(each) for each in page]})
 
     @extend_schema(
         operation_id="regenerate",
@@ -67,27 +67,27 @@ class RegenerationViewSet(viewsets.ViewSet):
             offset=given["offset"],
         )
         enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
-        return Response(_rendered(regeneration), status=status.HTTP_202_ACCEPTED)
+        return Response(_render(regeneration), status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(operation_id="read_regeneration", responses=FOUND)
+    @extend_schema(operation_id="read_regeneration", responses=DETAIL_RESPONSES)
     def retrieve(self, request: Request, regeneration_id: str) -> Response:
         """How far one is, and what of it is still to be synced."""
-        return Response(_rendered(_found(regeneration_id)))
+        return Response(_render(_get_or_404(regeneration_id)))
 
-    @extend_schema(operation_id="cancel_regeneration", request=None, responses=FOUND)
+    @extend_schema(operation_id="cancel_regeneration", request=None, responses=DETAIL_RESPONSES)
     def cancel(self, request: Request, regeneration_id: str) -> Response:
         """Make nothing more due for it; what is due already is synced."""
-        regeneration = _found(regeneration_id)
+        regeneration = _get_or_404(regeneration_id)
         cancel_regeneration(regeneration)
-        return Response(_rendered(regeneration))
+        return Response(_render(regeneration))
 
 
-def _found(regeneration_id: str) -> Regeneration:
+def _get_or_404(regeneration_id: str) -> Regeneration:
     try:
         return get_regeneration(UUID(regeneration_id))
     except ValueError:
         raise UnknownRegeneration(field="id") from None
 
 
-def _rendered(regeneration: Regeneration) -> dict[str, Any]:
+def _render(regeneration: Regeneration) -> dict[str, Any]:
     return get_regeneration_progress(regeneration).as_json()

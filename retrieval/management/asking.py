@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from core.exceptions import StrataError
-from core.running_server import RunningServer, ServerGone, find_server
+from core.running_server import RunningServer, ServerUnreachable, find_server
 from indexing.management.base_command import prepare_database
 from indexing.stores import close_store
 from retrieval.answering import ANSWERS
@@ -52,7 +52,7 @@ def answering(server: RunningServer | None) -> Iterator[None]:
         yield
     except StrataError as error:
         raise CommandError(explain(error)) from None
-    except (httpx.HTTPError, ServerGone) as error:
+    except (httpx.HTTPError, ServerUnreachable) as error:
         raise CommandError(f"The running server did not answer: {error}") from None
     except DatabaseError as error:
         raise CommandError(

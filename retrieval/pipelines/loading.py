@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from core.exceptions import StrataError
-from core.import_lock import importing
+from core.import_lock import import_lock
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import (
     COMPONENTS,
@@ -70,7 +70,7 @@ def load_pipeline(declaration: PipelineDeclaration) -> LoadedPipeline:
     Raises:
         InvalidPipeline: with the first mistake, and what is allowed in its place.
     """
-    with importing:
+    with import_lock:
         from haystack import Pipeline
 
         for component in declaration.components.values():

@@ -10,7 +10,7 @@ from typing import Any, Final
 from haystack import component
 
 from core.exceptions import InvalidInput
-from core.import_lock import importing
+from core.import_lock import import_lock
 from indexing.exceptions import ModelUnavailable
 from retrieval.cross_encoders import CrossEncoder, Stopped, get_cross_encoder
 from retrieval.passages import Passage, PipelineStep
@@ -158,7 +158,7 @@ def make_postprocessor(name: str, options: Mapping[str, Any], top_n: int) -> Any
     Raises:
         ModelUnavailable: it needs a package or a model that is not there.
     """
-    with importing:
+    with import_lock:
         from llama_index.core import postprocessor
 
     given = dict(options)

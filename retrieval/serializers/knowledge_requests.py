@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.exceptions import InvalidInput
-from core.serializers import MAX_OFFSET, StrictSerializer, StringField, invalid_input
+from core.serializers import MAX_OFFSET, StrictSerializer, StringField, to_invalid_input
 from retrieval.context import MAX_WINDOW
 from retrieval.knowledge.graph import MAX_DEPTH
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
@@ -191,5 +191,5 @@ def read_parameters(serializer: type[StrictSerializer], content: Any) -> Mapping
     try:
         values: Mapping[str, Any] = parameters.run_validation(content)
     except serializers.ValidationError as error:
-        raise invalid_input(error.detail, parameters.fields) from None
+        raise to_invalid_input(error.detail, parameters.fields) from None
     return values

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from core.exceptions import InvalidInput, Malformed
 from core.parsers import load_json
-from core.serializers import StrictSerializer, StringField, invalid_input
+from core.serializers import StrictSerializer, StringField, to_invalid_input
 from retrieval.context import MAX_WINDOW
 from retrieval.pipelines.running import MAX_ANSWER_HITS, AskRequest
 from retrieval.search import (
@@ -283,7 +283,7 @@ def _read(parameters: StrictSerializer, content: Any) -> dict[str, Any]:
     try:
         return parameters.run_validation(content)
     except serializers.ValidationError as error:
-        raise invalid_input(error.detail, parameters.fields) from None
+        raise to_invalid_input(error.detail, parameters.fields) from None
 
 
 def _make_request(values: Mapping[str, Any]) -> SearchRequest:

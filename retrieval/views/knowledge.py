@@ -14,7 +14,7 @@ from concepts.emergent_pairs import accept_pair, dismiss_pair
 from concepts.models import EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, RelationshipSerializer, render_relationship
 from concepts.viewsets import get_concept, require_index
-from core.paging import paged
+from core.paging import paginate
 from core.serializers import StrictSerializer
 from retrieval.answering import Answered
 from retrieval.knowledge import bridges, concept_evidence, concepts, graph, routing, sources
@@ -286,7 +286,7 @@ class EmergentPairListView(APIView):
         pairs = pairs.open() if given["state"] == "open" else pairs.dismissed()
         if "min_similarity" in given:
             pairs = pairs.filter(similarity__gte=given["min_similarity"])
-        page, answer = paged(request, pairs.select_related("first__artifact", "second"), given)
+        page, answer = paginate(request, pairs.select_related("first__artifact", "second"), given)
         shown = list(page)
         found = bridges.find_bridges(
             given["index"], shown, min_similarity=given["bridge_similarity"]

@@ -2,7 +2,7 @@
 
 import regex  # for Unicode properties, which re lacks
 
-from core.import_lock import importing
+from core.import_lock import import_lock
 from summaries.extractive.languages import load_stop_words
 
 MAX_PHRASE_WORDS = 4  # of a phrase
@@ -21,7 +21,7 @@ def find_key_phrases(sentences: list[str], *, language: str, count: int) -> list
         Rose, Engel, Cramer and Cowley, "Automatic keyword extraction from individual documents",
         in Text Mining: Applications and Theory, Wiley 2010.
     """
-    with importing:  # nltk comes with it: not when Django starts
+    with import_lock:  # nltk comes with it: not when Django starts
         from rake_nltk import Rake
 
     read, length = [], 0

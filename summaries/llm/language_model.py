@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from django.conf import settings
 from pydantic import BaseModel, ValidationError
 
-from core.import_lock import importing
+from core.import_lock import import_lock
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelMisconfigured,
@@ -389,7 +389,7 @@ def _get_ssl_context() -> ssl.SSLContext:
 
 def _import_clients() -> None:
     """Import the client libraries, which takes seconds the first time, before a slot is held."""
-    with importing:
+    with import_lock:
         import llama_index.llms.openai_like  # noqa: F401
 
     _get_ssl_context()

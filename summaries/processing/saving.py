@@ -15,7 +15,7 @@ from documents.models import Artifact, Source
 from documents.originals import FileContent
 from documents.parsing import ParsedPage
 from documents.services import add_artifact, assign_next_revision, replace_pages
-from indexing.kinds.chunk import chunk_id
+from indexing.kinds.chunk import make_chunk_id
 from indexing.models import IndexBuild
 from summaries.models import Annotation, WrittenText
 from summaries.processing.chunks import AnnotatedChunk, ChunkLocation
@@ -95,7 +95,7 @@ def _make_annotations(
     def next_id(chunk: AnnotatedChunk) -> UUID:
         key = chunk.strategy, hash_text(chunk.text)
         occurrences[key] += 1
-        return chunk_id(artifact.pk, *key, occurrences[key])
+        return make_chunk_id(artifact.pk, *key, occurrences[key])
 
     # Ids as the recipe assigns them; chunks cut by hand are numbered after equal ones.
     ids: dict[ChunkLocation, UUID] = {chunk.location: next_id(chunk) for chunk in recipe_chunks}

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from core.exceptions import StrataError
 from core.text import hash_text
 from documents.models import Artifact
-from indexing.kinds.registry import awaited_artifacts
+from indexing.kinds.registry import find_artifacts_with_unwritten_input
 from indexing.lifecycle import pause_build
 from indexing.models import IndexBuild, lease_expiry
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
@@ -129,7 +129,7 @@ def artifacts_without_planned_texts(build: IndexBuild) -> models.QuerySet[Artifa
         Exists(model._default_manager.filter(build=build, artifact=OuterRef("pk"), state="due"))
         for model in KINDS_BY_MODEL
     ]
-    return awaited_artifacts(build).exclude(due[0] | due[1])
+    return find_artifacts_with_unwritten_input(build).exclude(due[0] | due[1])
 
 
 def _claim_batch(build: IndexBuild, model: type[WrittenText], limit: int) -> _WritingClaim:

@@ -70,7 +70,7 @@ class TestKeyAuthentication:
 
     def test_knows_the_running_servers_own_key_while_it_runs(self, client, settings, tmp_path):
         settings.STRATA_DATA_DIR = tmp_path
-        with running_server.announced("http://127.0.0.1:1") as secret:
+        with running_server.registered_server("http://127.0.0.1:1") as secret:
             assert ask(client, f"Bearer {secret}").status_code == 404
 
         assert ask(client, f"Bearer {secret}").status_code == 401

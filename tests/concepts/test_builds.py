@@ -3,7 +3,7 @@
 import pytest
 
 from concepts import services
-from indexing.kinds.registry import unplanned_artifacts
+from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import IndexBuild
 from indexing.services import load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec
@@ -30,7 +30,7 @@ class TestASecondBuild:
         )
         embedder.embedded.clear()
 
-        for artifact in unplanned_artifacts(second):
+        for artifact in find_unplanned_artifacts(second):
             plan_nodes(artifact.pk, second)
         while sync_nodes(second):
             pass

@@ -58,8 +58,8 @@ def url(web) -> str:
 @pytest.fixture(autouse=True)
 def data_dir(settings, tmp_path, monkeypatch) -> Path:
     settings.STRATA_DATA_DIR = tmp_path
-    monkeypatch.setattr(running_server, "ANSWER_SECONDS", 0.3)
-    monkeypatch.setattr(running_server, "TAKE_SECONDS", 0.2)
+    monkeypatch.setattr(running_server, "FIND_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(running_server, "LOCK_TIMEOUT_SECONDS", 0.2)
     return tmp_path
 
 
@@ -99,19 +99,19 @@ class TestFindServer:
         assert running_server.find_server() is None
 
     def test_finds_none_where_nothing_answers(self):
-        with running_server.announced("http://127.0.0.1:1"):
+        with running_server.registered_server("http://127.0.0.1:1"):
             assert running_server.find_server() is None
 
     def test_waits_for_one_that_has_just_started(self, monkeypatch, web, url):
-        monkeypatch.setattr(running_server, "ANSWER_SECONDS", 5.0)
+        monkeypatch.setattr(running_server, "FIND_TIMEOUT_SECONDS", 5.0)
         answers = iter([False, False, True])
-        monkeypatch.setattr(running_server, "_is_live", lambda *args: next(answers))
+        monkeypatch.setattr(running_server, "_is_answering", lambda *args: next(answers))
 
-        with running_server.announced(url):
+        with running_server.registered_server(url):
             assert running_server.find_server().url == url
 
     def test_finds_none_in_a_file_of_nonsense(self, data_dir, url):
-        with running_server.announced(url):
+        with running_server.registered_server(url):
             (data_dir / "server.json").write_text("[]")
 
             assert running_server.find_server() is None
@@ -119,12 +119,12 @@ class TestFindServer:
 
 class TestAnnounce:
     def test_writes_a_file_for_its_owner_alone(self, data_dir, url):
-        with running_server.announced(url):
+        with running_server.registered_server(url):
             assert (data_dir / "server.json").stat().st_mode & 0o777 == 0o600
 
     def test_refuses_a_second_server(self, announcer, url):
         with pytest.raises(BlockingIOError):
-            running_server.announce(url)
+            running_server.register_server(url)
 
         assert running_server.find_server().pid == announcer.pid
 
@@ -132,21 +132,21 @@ class TestAnnounce:
         announcer.kill()
         announcer.wait()
 
-        with running_server.announced(url):
+        with running_server.registered_server(url):
             assert running_server.find_server().pid == os.getpid()
 
     def test_leaves_nothing_behind_once_withdrawn(self, data_dir, url):
-        with running_server.announced(url) as key:
-            assert running_server.is_own_key(key)
+        with running_server.registered_server(url) as key:
+            assert running_server.is_key_of_this_process(key)
 
-        running_server.withdraw()
-        assert not running_server.is_own_key(key)
+        running_server.unregister_server()
+        assert not running_server.is_key_of_this_process(key)
         assert not (data_dir / "server.json").exists()
 
 
 class TestRequest:
     def test_sends_the_key(self, web, url):
-        with running_server.announced(url) as key:
+        with running_server.registered_server(url) as key:
             running_server.find_server().request("GET", "/anything")
 
         assert web.asked[-1] == ("/anything", f"Bearer {key}")
@@ -159,11 +159,11 @@ class TestRequest:
         assert answer.json() == {"status": "live"}
 
     def test_says_when_the_server_is_gone(self):
-        with pytest.raises(running_server.ServerGone):
+        with pytest.raises(running_server.ServerUnreachable):
             running_server.RunningServer("http://127.0.0.1:1", "k", 1).request("GET", "/")
 
     def test_says_when_the_server_is_too_slow(self, web, url, monkeypatch):
         monkeypatch.setattr(Live, "do_GET", lambda self: time.sleep(0.5))
 
-        with pytest.raises(running_server.ServerGone, match=r"0\.1 s"):
+        with pytest.raises(running_server.ServerUnreachable, match=r"0\.1 s"):
             running_server.RunningServer(url, "k", 1).request("GET", "/", timeout=0.1)

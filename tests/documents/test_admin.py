@@ -50,7 +50,7 @@ class TestLists:
         assert len(long.splitlines()) == len(short.splitlines())
 
     def test_count_no_further_than_anyone_turns_pages(self, build, admin_client, monkeypatch):
-        monkeypatch.setattr(core_admin, "COUNT_LIMIT", 200)
+        monkeypatch.setattr(core_admin, "MAX_COUNTED_ROWS", 200)
         add_artifacts(201)
         url = reverse("admin:documents_artifact_changelist")
 

@@ -9,7 +9,7 @@ from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing import services, tasks
 from indexing.exceptions import ModelUnavailable, StoreUnavailable, UnchunkableText
-from indexing.kinds.registry import unplanned_artifacts
+from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.progress import get_index_progress
 from indexing.services import syncing
@@ -41,7 +41,7 @@ class TestPlanNodes:
         for row in rows:
             text = sources[row.source_id].text
             assert text[row.start_offset : row.end_offset] == row.text
-        assert not unplanned_artifacts(build).exists()
+        assert not find_unplanned_artifacts(build).exists()
 
     def test_changes_nothing_when_run_again(self, build):
         artifact = give(long_text())
@@ -325,7 +325,7 @@ class TestRows:
         Node.objects.update(text_hash=None, source_hash=None)
         Source.objects.update(content_hash=None)
 
-        assert list(unplanned_artifacts(build)) == [artifact]
+        assert list(find_unplanned_artifacts(build)) == [artifact]
         sync(build, artifact)
 
         assert not Node.objects.filter(source_hash=None).exists()

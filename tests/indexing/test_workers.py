@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from indexing import services, workers
 from indexing.exceptions import StoreUnavailable
-from indexing.kinds.registry import unplanned_artifacts
+from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import Index, IndexBuild
 from indexing.workers import BuildWorker, PlanWorker
 from tests.factories import give
@@ -108,7 +108,7 @@ def planning(monkeypatch):
         def __init__(self) -> None:
             self.woken: list[int] = []
             work = BuildWorker(lambda build, should_stop: 0, lambda build, error: None)
-            super().__init__(unplanned_artifacts, self.plan, work, self.woken.append)
+            super().__init__(find_unplanned_artifacts, self.plan, work, self.woken.append)
 
         def plan(self, artifact_id, build) -> None:
             if self.joined is not None:
@@ -129,7 +129,7 @@ class TestPlanWorker:
         left = planning.run(build.pk)
 
         assert left == []
-        assert not unplanned_artifacts(build).exists()
+        assert not find_unplanned_artifacts(build).exists()
         assert planning.woken == [build.pk, build.pk]  # once each slice of two
 
     def test_comes_again_when_its_time_is_up(self, build, planning, settings):
@@ -140,7 +140,7 @@ class TestPlanWorker:
         left = planning.run(build.pk)
 
         assert left == [build.pk]
-        assert unplanned_artifacts(build).count() == 1
+        assert find_unplanned_artifacts(build).count() == 1
 
     def test_takes_up_a_build_that_joins_meanwhile(self, build, planning):
         other = IndexBuild.objects.live().exclude(pk=build.pk).order_by("pk")[0]
@@ -150,7 +150,7 @@ class TestPlanWorker:
         planning.joined = other.pk
         planning.run(build.pk)
 
-        assert not unplanned_artifacts(other).exists()
+        assert not find_unplanned_artifacts(other).exists()
 
     def test_leaves_a_paused_build_alone(self, build, planning):
         give("One heron.")
@@ -158,4 +158,4 @@ class TestPlanWorker:
 
         planning.run(build.pk)
 
-        assert unplanned_artifacts(build).count() == 1
+        assert find_unplanned_artifacts(build).count() == 1

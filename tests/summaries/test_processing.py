@@ -17,7 +17,7 @@ from documents.parsing import ParsedPage
 from documents.parsing.document import clean_label
 from documents.services import TextContent, add_artifact, parse_artifact
 from indexing import services as indexing
-from indexing.kinds.registry import awaited_artifacts, unplanned_artifacts
+from indexing.kinds.registry import find_artifacts_with_unwritten_input, find_unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from summaries import services
@@ -415,8 +415,8 @@ class TestEmbed:
         }
         assert questions_in(physio) == written
         assert verify_build(physio).is_sound
-        assert not awaited_artifacts(physio).exists()
-        assert not unplanned_artifacts(physio).exists()
+        assert not find_artifacts_with_unwritten_input(physio).exists()
+        assert not find_unplanned_artifacts(physio).exists()
         assert {row.model_name for row in Annotation.objects.all()} == {"extractive"}
 
     def test_makes_what_is_missing(self, physio, file, out):
@@ -457,7 +457,7 @@ class TestEmbed:
 
         assert list(Annotation.objects.order_by("pk").values()) == before
         assert not services.has_claimable_texts(physio)
-        assert not awaited_artifacts(physio).exists()
+        assert not find_artifacts_with_unwritten_input(physio).exists()
 
     def test_lets_questions_go_that_were_taken_out(self, physio, file, out):
         process(file, out, "--embed")
@@ -614,7 +614,7 @@ class TestEmbed:
         process(file, out, "--embed")
 
         assert Artifact.objects.get().warnings[0]["code"] == "no_text"
-        assert not unplanned_artifacts(physio).exists()
+        assert not find_unplanned_artifacts(physio).exists()
 
     def test_leaves_a_title_that_was_given(self, physio, file, out):
         content = stages.save_incoming_file(file.name, [file.read_bytes()])

@@ -10,7 +10,7 @@ from documents.exceptions import UnknownArtifact
 from documents.models import Artifact, Page
 from documents.services import TextContent, add_artifact, remove_artifact, replace_content
 from indexing.exceptions import UnchunkableText
-from indexing.kinds.registry import awaited_artifacts, unplanned_artifacts
+from indexing.kinds.registry import find_artifacts_with_unwritten_input, find_unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.removal import remove_artifact_points
 from indexing.services import plan_nodes, sync_nodes
@@ -58,8 +58,8 @@ class TestWriting:
         assert nodes_of(wide, "artifact_summary").count() == 1
         assert nodes_of(wide, "question").count() == 2 * Annotation.objects.count() > 0
         assert verify_build(wide).is_sound
-        assert not unplanned_artifacts(wide).exists()
-        assert not awaited_artifacts(wide).exists()
+        assert not find_unplanned_artifacts(wide).exists()
+        assert not find_artifacts_with_unwritten_input(wide).exists()
 
     def test_asks_once_for_each_page_chunk_and_artifact(self, wide, writer):
         artifact = give_pages(*PAGES)
@@ -182,7 +182,7 @@ class TestWriting:
             pass
 
         assert get_store().count(wide.collection("chunk")) >= 3
-        assert list(awaited_artifacts(wide)) == [artifact]
+        assert list(find_artifacts_with_unwritten_input(wide)) == [artifact]
 
     def test_keeps_a_result_whose_claim_was_overtaken_to_itself(self, wide, writer, monkeypatch):
         artifact = give_pages(PAGES[0])
@@ -233,7 +233,7 @@ class TestPlanWriting:
 
         artifact.refresh_from_db()
         assert (artifact.state, artifact.error_code) == ("failed", "uncuttable")
-        assert not awaited_artifacts(wide).exists()
+        assert not find_artifacts_with_unwritten_input(wide).exists()
 
 
 class TestChanges:
@@ -317,9 +317,9 @@ class TestChanges:
 
         Page.objects.filter(artifact=artifact, index=0).update(text="Rewritten.", content_hash=None)
 
-        assert list(awaited_artifacts(wide)) == [artifact]
+        assert list(find_artifacts_with_unwritten_input(wide)) == [artifact]
         write_all(wide, artifact)
-        assert not awaited_artifacts(wide).exists()
+        assert not find_artifacts_with_unwritten_input(wide).exists()
 
 
 class TestTakeSummary:

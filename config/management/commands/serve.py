@@ -68,7 +68,7 @@ class Command(BaseCommand):
                 ) from None
             self._print_welcome(url, is_first_start)
             running.enter_context(embedded.local_workers())
-            running.enter_context(running_server.announced(url))
+            running.enter_context(running_server.registered_server(url))
             background = [
                 threading.Thread(target=show_indexing_progress, args=[stopped], daemon=True),
                 threading.Thread(target=preload_pipelines, daemon=True),

@@ -9,9 +9,9 @@ from django.core.management.base import CommandError, CommandParser
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput, UnknownIndex
 from core.local_workers import local_workers
-from core.running_server import RunningServer, ServerGone, find_server
+from core.running_server import RunningServer, ServerUnreachable, find_server
 from indexing import tasks
-from indexing.kinds.registry import regeneration_types
+from indexing.kinds.registry import list_regeneration_types
 from indexing.management.base_command import StrataCommand
 from indexing.management.waiting import wait_for_regeneration
 from indexing.models import Regeneration
@@ -34,8 +34,8 @@ class Command(StrataCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--type", action="append", dest="types", metavar="TYPE",
-            help=f"One of {', '.join(regeneration_types())}, or {ALL_TYPES} (the default); several "
-            "if given several times. Summaries and questions are written again, but for those by "
+            help=f"One of {', '.join(list_regeneration_types())}, or {ALL_TYPES} (the default); "
+            "several if given several times. Summaries and questions are written again, but for those by "
             "hand.",
         )  # fmt: skip
         parser.add_argument("--index", help="All indexes where none is named.")
@@ -107,7 +107,7 @@ class Command(StrataCommand):
                 goes_on = "with the next server" if runs_workers_here else "without this command"
                 self.stderr.write(f"It goes on {goes_on}. {_cancel_hint(regeneration)}")
                 raise SystemExit(128 + signal.SIGINT) from None
-            except (CommandError, ServerGone) as error:
+            except (CommandError, ServerUnreachable) as error:
                 raise CommandError(f"{error} {_cancel_hint(regeneration)}") from None
         self._report(progress)
 

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from core.local_workers import local_workers
 from core.progress_bars import progress_bar
-from core.running_server import ServerGone, find_server
+from core.running_server import ServerUnreachable, find_server
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from indexing.management.base_command import StrataCommand
@@ -98,7 +98,7 @@ class Command(StrataCommand):
         if server is not None:
             try:
                 server.reconcile()
-            except ServerGone as error:
+            except ServerUnreachable as error:
                 raise CommandError(
                     f"{error} Everything is written down; the next manage.py serve embeds it."
                 ) from None

@@ -10,7 +10,7 @@ from indexing import embedding
 from indexing.embedding import describe_model_availability, get_embedder
 from indexing.estimates import estimate_build
 from indexing.exceptions import InvalidSpec, ModelUnavailable
-from indexing.kinds.registry import unplanned_artifacts
+from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import Node
 from indexing.services import plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, parse_spec
@@ -125,16 +125,16 @@ class TestLedger:
         sync(chemistry, artifact)
 
         assert not compounds(chemistry)
-        assert not unplanned_artifacts(chemistry).exists()
+        assert not find_unplanned_artifacts(chemistry).exists()
 
     def test_misses_those_that_came_behind_its_back(self, chemistry):
         artifact = give(index="chemistry", metadata={"smiles": []})
         sync(chemistry, artifact)
-        assert not unplanned_artifacts(chemistry).exists()
+        assert not find_unplanned_artifacts(chemistry).exists()
 
         Artifact.objects.filter(pk=artifact.pk).update(metadata={"smiles": [ASPIRIN]})
 
-        assert unplanned_artifacts(chemistry).exists()
+        assert find_unplanned_artifacts(chemistry).exists()
 
     def test_lets_one_bad_structure_fail_alone(self, chemistry, embedder, monkeypatch):
         embed = embedder.embed_documents
