@@ -35,8 +35,8 @@ class Command(StrataCommand):
         parser.add_argument(
             "--type", action="append", dest="types", metavar="TYPE",
             help=f"One of {', '.join(list_regeneration_types())}, or {ALL_TYPES} (the default); "
-            "several if given several times. Summaries and questions are written again, but for those by "
-            "hand.",
+            "several if given several times. Summaries and questions are written again, except "
+            "those written by hand.",
         )  # fmt: skip
         parser.add_argument("--index", help="All indexes where none is named.")
         parser.add_argument(
