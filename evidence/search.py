@@ -9,7 +9,7 @@ from django.db.models import Prefetch
 
 from documents.models import Artifact, Page
 from evidence.services import find_evidence_build, make_external_id
-from retrieval.awaiting import in_thread
+from retrieval.event_loop import run_in_thread
 from retrieval.filters import MAX_CONDITIONS
 from retrieval.search import Hit, Mode, SearchAnswer, SearchRequest, search_artifacts
 
@@ -76,7 +76,7 @@ def find_similar_evidence(
 
 async def afind_similar_evidence(index: str, query: str, **options: Any) -> EvidenceSearchAnswer:
     """``find_similar_evidence`` in a thread, for callers in an event loop."""
-    return await in_thread(find_similar_evidence, index, query, **options)
+    return await run_in_thread(find_similar_evidence, index, query, **options)
 
 
 def _read_evidence(artifact_ids: Iterable[UUID]) -> dict[UUID, Evidence]:

@@ -23,7 +23,7 @@ from documents.services import TextContent, add_artifact, find_by_external_ids
 from evidence.duplicates import DuplicateFinder, embed_contents, hash_vector_space
 from evidence.models import RecentEvidence, Vectors
 from indexing.models import Index, IndexBuild
-from retrieval.awaiting import in_thread
+from retrieval.event_loop import run_in_thread
 
 MAX_ITEMS = 100
 MAX_EXTERNAL_ID_CHARS = 255
@@ -122,7 +122,7 @@ async def aadd_evidence(
     index: str, items: Sequence[EvidenceInput], *, threshold: float | None = None
 ) -> list[EvidenceDecision]:
     """``add_evidence`` in a thread, for callers in an event loop."""
-    return await in_thread(add_evidence, index, items, threshold=threshold)
+    return await run_in_thread(add_evidence, index, items, threshold=threshold)
 
 
 def _add_findings(

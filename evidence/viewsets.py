@@ -20,7 +20,7 @@ from evidence.serializers import (
 )
 from evidence.services import add_evidence
 from retrieval.serializers.requests import read_query_string
-from retrieval.views.searches import enqueue_planning
+from retrieval.views.searches import enqueue_planning_of_stale_artifacts
 
 ERROR_RESPONSES = {400: ErrorSerializer, 404: ErrorSerializer}
 
@@ -53,7 +53,7 @@ class EvidenceViewSet(viewsets.ViewSet):
             SimilarEvidenceParametersSerializer, read_query_string(request.query_params)
         )
         found = find_similar_evidence(index, **given)
-        enqueue_planning(found.answer.stale_artifact_ids)
+        enqueue_planning_of_stale_artifacts(found.answer.stale_artifact_ids)
         return Response(render_evidence_answer(found))
 
     @extend_schema(
@@ -65,5 +65,5 @@ class EvidenceViewSet(viewsets.ViewSet):
         """Findings similar to a query, except those at the given URLs."""
         given = read_search_parameters(RelatedEvidenceParametersSerializer, request.data)
         found = find_similar_evidence(index, excluded_urls=given.pop("urls"), **given)
-        enqueue_planning(found.answer.stale_artifact_ids)
+        enqueue_planning_of_stale_artifacts(found.answer.stale_artifact_ids)
         return Response(render_evidence_answer(found))

@@ -1,4 +1,4 @@
-"""System checks of what people write for retrieval: query pipelines."""
+"""System checks of query pipelines."""
 
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,13 @@ def check_pipelines(**kwargs: Any) -> list[CheckMessage]:
                 id="retrieval.E001",
             )
         ]
-    messages = [_say(each) for each in read_declarations() if isinstance(each, InvalidPipeline)]
+    messages = [
+        _make_check_error(each) for each in read_declarations() if isinstance(each, InvalidPipeline)
+    ]
     return [*messages, *_check_specs()]
 
 
-def check_loading(**kwargs: Any) -> list[CheckMessage]:
+def check_pipelines_load(**kwargs: Any) -> list[CheckMessage]:
     """Every pipeline can be made: its parameters, inputs and outputs are there and fit.
 
     Imports Haystack, which takes seconds: for ``manage.py check``, which registers it, alone.
@@ -42,7 +44,7 @@ def check_loading(**kwargs: Any) -> list[CheckMessage]:
         try:
             load_pipeline(declaration)
         except InvalidPipeline as error:
-            messages.append(_say(error))
+            messages.append(_make_check_error(error))
     return messages
 
 
@@ -64,5 +66,5 @@ def _check_specs() -> list[CheckMessage]:
     ]
 
 
-def _say(error: InvalidPipeline) -> Error:
+def _make_check_error(error: InvalidPipeline) -> Error:
     return Error(str(error), hint=", ".join(error.allowed or ()) or None, id="retrieval.E002")

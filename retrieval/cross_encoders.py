@@ -1,4 +1,4 @@
-"""Cross-encoders: models that read a query and a text together. The only place that loads one."""
+"""Cross-encoders: models that score a query and a text together. No other module loads one."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from indexing.exceptions import ModelUnavailable
 BATCH_PAIRS: Final = 8  # scored at once: on two cores some tens of milliseconds
 
 
-class Stopped(Exception):
+class ScoringStopped(Exception):
     """The scoring was given up half-way."""
 
 
@@ -47,7 +47,7 @@ class CrossEncoder:
         order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
         for start in range(0, len(order), BATCH_PAIRS):
             if should_stop():
-                raise Stopped
+                raise ScoringStopped
             rows = order[start : start + BATCH_PAIRS]
             found = self._model.rerank(query, [texts[row] for row in rows], batch_size=len(rows))
             for row, score in zip(rows, found, strict=True):
@@ -56,7 +56,7 @@ class CrossEncoder:
 
 
 _encoders: dict[tuple[str, int | None], CrossEncoder] = {}
-_loading = threading.Lock()
+_loading_lock = threading.Lock()
 
 
 def get_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
@@ -68,13 +68,13 @@ def get_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
     Raises:
         ModelUnavailable: there is no such model, or it cannot be fetched or read.
     """
-    with _loading, import_lock:
+    with _loading_lock, import_lock:
         if (name, window) not in _encoders:
-            _encoders[name, window] = CrossEncoder(_load(name), window)
+            _encoders[name, window] = CrossEncoder(_load_model(name), window)
         return _encoders[name, window]
 
 
-def _load(name: str) -> Any:
+def _load_model(name: str) -> Any:
     folder = Path(name)
     if folder.is_dir():
         return _load_folder(folder)
@@ -87,7 +87,7 @@ def _load(name: str) -> Any:
             field="model",
             allowed=names,
         )
-    return _make(name)
+    return _make_encoder(name)
 
 
 def _load_folder(folder: Path) -> Any:
@@ -101,10 +101,10 @@ def _load_folder(folder: Path) -> Any:
         TextCrossEncoder.add_custom_model(
             model=name, sources=ModelSource(hf=name), model_file="model.onnx"
         )
-    return _make(name, specific_model_path=str(folder))
+    return _make_encoder(name, specific_model_path=str(folder))
 
 
-def _make(name: str, **options: Any) -> Any:
+def _make_encoder(name: str, **options: Any) -> Any:
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 
     cache = Path(settings.STRATA_MODELS_DIR) / "fastembed"

@@ -1,4 +1,4 @@
-"""Filters as callers write them, checked against a spec and turned into the store's tree.
+"""Parses filters: checks what a caller wrote against the spec, and makes the store's filter of it.
 
 ``{"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}`` holds where every key holds; ``all_of``,
 ``any_of`` and ``not`` nest. Nothing is ever ignored: what cannot be understood is refused.
@@ -21,8 +21,8 @@ MAX_DEPTH = 8  # objects inside each other
 MAX_CONDITIONS = 200  # values compared, in the whole filter
 MAX_VALUE_CHARS = 2_000
 
-COMBINATIONS = ("all_of", "any_of", "not")
-BOUNDS = ("gte", "gt", "lte", "lt")
+COMBINATORS = ("all_of", "any_of", "not")
+RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
 RANGED_TYPES = frozenset({"integer", "float", "datetime"})
 ID_FIELDS = frozenset({"artifact_id", "page_id", "source_id"})
 
@@ -41,21 +41,21 @@ def parse_filter(content: object, spec: IndexSpec) -> Filter | None:
     """
     if content is None:
         return None
-    return _Parser(spec).parse_object(content, "filter", depth=1)
+    return _FilterParser(spec).parse_object(content, "filter", depth=1)
 
 
-def read_value(value: object, kind: str, place: str, declared: FieldSpec | None = None) -> Any:
+def parse_value(value: object, kind: str, place: str, declared: FieldSpec | None = None) -> Any:
     """One value of a type of field (``text``, ``integer`` …), checked and as the store has it.
 
     Raises:
         InvalidInput: naming ``place``, and what may stand there.
     """
     read = _READERS[kind](value, place)
-    return read if declared is None else _normalise(read, declared, place)
+    return read if declared is None else _normalise_value(read, declared, place)
 
 
 @dataclass(slots=True)
-class _Parser:
+class _FilterParser:
     spec: IndexSpec
     condition_count: int = 0
 
@@ -98,10 +98,10 @@ class _Parser:
             raise InvalidInput(
                 f"{self.spec.name} has no field {name[:100]!r} to filter by.",
                 field=place[:200],
-                allowed=[*fields, *COMBINATIONS],
+                allowed=[*fields, *COMBINATORS],
             )
         kind = fields[name]
-        read = self._reader(name, kind)
+        read = self._get_value_reader(name, kind)
         if isinstance(value, Mapping):
             if kind not in RANGED_TYPES:
                 raise InvalidInput(
@@ -112,10 +112,10 @@ class _Parser:
             if not value:
                 raise InvalidInput(f"{name} takes one value or more.", field=place)
             places = [f"{place}.{number}" for number in range(len(value))]
-            return self._equals(
+            return self._make_match(
                 name, kind, [read(*pair) for pair in zip(value, places, strict=True)]
             )
-        return self._equals(name, kind, [read(value, place)])
+        return self._make_match(name, kind, [read(value, place)])
 
     def _parse_bounds(
         self,
@@ -125,26 +125,28 @@ class _Parser:
         read: Callable[[object, str], Any],
     ) -> Filter:
         for operator in bounds:
-            if operator not in BOUNDS:
+            if operator not in RANGE_OPERATORS:
                 raise InvalidInput(
                     f"{operator[:100]!r} is not a comparison.",
                     field=f"{place}.{operator}"[:200],
-                    allowed=BOUNDS,
+                    allowed=RANGE_OPERATORS,
                 )
         if not bounds:
-            raise InvalidInput("A range takes one bound or more.", field=place, allowed=BOUNDS)
+            raise InvalidInput(
+                "A range takes one bound or more.", field=place, allowed=RANGE_OPERATORS
+            )
         return Range(
             name, **{bound: read(value, f"{place}.{bound}") for bound, value in bounds.items()}
         )
 
-    def _equals(self, name: str, kind: str, values: Sequence[Any]) -> Filter:
+    def _make_match(self, name: str, kind: str, values: Sequence[Any]) -> Filter:
         if kind == "text":
             return _any_of([MatchText(name, value) for value in values])
         if kind in {"float", "datetime"}:  # the store matches neither by equality
             return _any_of([Range(name, gte=value, lte=value) for value in values])
         return Match(name, values)
 
-    def _reader(self, name: str, kind: str) -> Callable[[object, str], Any]:
+    def _get_value_reader(self, name: str, kind: str) -> Callable[[object, str], Any]:
         """Checks one value of the field and gives it as the store compares it."""
         declared = self.spec.metadata.get(name)
 
@@ -156,12 +158,12 @@ class _Parser:
                 )
             if name in ID_FIELDS:
                 return _read_id(value, place)
-            return read_value(value, kind, place, declared)
+            return parse_value(value, kind, place, declared)
 
         return read
 
 
-def _normalise(value: Any, declared: FieldSpec, place: str) -> Any:
+def _normalise_value(value: Any, declared: FieldSpec, place: str) -> Any:
     if not isinstance(value, str):
         return value
     if declared.lowercase:

@@ -1,4 +1,4 @@
-"""Several rankings made one: pure functions of plain ids and numbers."""
+"""Fusion of several rankings into one: pure functions of ids and numbers."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ RRF_K = 60  # as in the paper
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class FusedId:
     """An id and what made its score.
 
     ``rrf`` is the sum of its reciprocal ranks, ``rrf_normalised`` that as a share of the largest
@@ -63,7 +63,7 @@ def reciprocal_rank_fusion(
 
 def similarity_and_rank_fusion(
     rankings: Sequence[Sequence[tuple[str, float | None]]], *, w: float, k: float = RRF_K
-) -> list[Fused]:
+) -> list[FusedId]:
     """Fuse what several queries found by similarity and by rank.
 
     ``score = w * mean_similarity + (1 - w) * rrf_normalised``: how near an id is to the queries
@@ -103,6 +103,6 @@ def similarity_and_rank_fusion(
         measured = similarities[id]
         mean = sum(measured) / len(measured) if measured else 0.0
         share = rrf / largest
-        fused.append(Fused(id, w * mean + (1 - w) * share, rrf, share, mean, ranks[id]))
+        fused.append(FusedId(id, w * mean + (1 - w) * share, rrf, share, mean, ranks[id]))
     fused.sort(key=lambda each: (-each.score, each.id))
     return fused

@@ -1,5 +1,5 @@
-"""The questions every search asks the database, in plain SQL: one for what answers, and one for
-what it says of what was found.
+"""The two queries of every search, in plain SQL: which builds answer, and what the ledger says of
+the points that were found.
 
 Composing them through the ORM takes longer than the database does, and more than is left for
 them of the three milliseconds a search may cost beyond embedding and the vector store.
@@ -80,7 +80,7 @@ _SHA256 = {"sqlite": "SHA256({})", "postgresql": "encode(sha256(convert_to({}, '
 def read_live_builds(names: Collection[str]) -> dict[str, LiveBuild | None]:
     """The builds that answer for these indexes, None where there is none; unknown names are
     left out."""
-    rows = _select(
+    rows = _run_query(
         "SELECT i.name, b.id, b.number, b.recipe FROM {index} i "
         "LEFT JOIN {build} b ON b.id = i.live_build_id WHERE i.name IN ({names})",
         names=list(names),
@@ -91,9 +91,9 @@ def read_live_builds(names: Collection[str]) -> dict[str, LiveBuild | None]:
     }
 
 
-def read_ledger(build_ids: Collection[int], point_ids: Collection[UUID]) -> list[LedgerRow]:
+def read_ledger_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -> list[LedgerRow]:
     """The rows of these points, each with its source's text."""
-    rows = _select(
+    rows = _run_query(
         "SELECT n.build_id, n.point_id, n.artifact_id, n.source_id, s.text FROM {node} n "
         "JOIN {artifact} a ON a.id = n.artifact_id "
         "LEFT JOIN {source} s ON s.id = n.source_id "
@@ -110,14 +110,14 @@ def read_ledger(build_ids: Collection[int], point_ids: Collection[UUID]) -> list
     ]  # fmt: skip
 
 
-def read_summaries(build_ids: Collection[int], point_ids: Collection[UUID]) -> list[SummaryRow]:
+def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -> list[SummaryRow]:
     """The rows of these points of summaries.
 
     A page's text is hashed as it stands, as a chunk's source is: ``content_hash`` only tells
     what some writer thought it was, and ``update()`` passes it by. A page may be a whole book, so
     the database does it and the text stays there.
     """
-    rows = _select(
+    rows = _run_query(
         "SELECT n.build_id, n.point_id, n.kind, n.artifact_id, "
         "CASE WHEN n.kind = 'page_summary' THEN {page_hash} ELSE s.input_hash END, "
         "CASE WHEN n.kind = 'artifact_summary' THEN EXISTS ("
@@ -141,19 +141,19 @@ def read_summaries(build_ids: Collection[int], point_ids: Collection[UUID]) -> l
     ]
 
 
-def _select(sql: str, **lists: Sequence[Any]) -> list[tuple[Any, ...]]:
+def _run_query(sql: str, **lists: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Rows of ``sql``, in which each list stands by its name, in the order they are given."""
     counts = tuple((name, len(values)) for name, values in lists.items())
     with connection.cursor() as cursor:
         cursor.execute(
-            _fill_in(sql, counts, connection.vendor),
+            _expand_placeholders(sql, counts, connection.vendor),
             [each for values in lists.values() for each in values],
         )
         return cursor.fetchall()
 
 
 @lru_cache(maxsize=64)
-def _fill_in(sql: str, counts: tuple[tuple[str, int], ...], vendor: str) -> str:
+def _expand_placeholders(sql: str, counts: tuple[tuple[str, int], ...], vendor: str) -> str:
     """The statement with a place for each value; most searches ask for as many as the last."""
     places = {name: ",".join(["%s"] * count) for name, count in counts}
     return sql.format(**_TABLES, **places, page_hash=_SHA256[vendor].format("p.text"))

@@ -1,4 +1,4 @@
-"""The tools an index declares: searches with a name, typed arguments and a query made of them.
+"""The tools that a spec declares: named searches with typed arguments.
 
 Arguments are data. They are checked as filters are, stand in the query once, and nothing
 rewrites or expands what they say.
@@ -11,7 +11,7 @@ from typing import Any
 from core.exceptions import InvalidInput
 from indexing.spec import FieldSpec, IndexSpec, ToolSpec
 from retrieval.exceptions import UnknownTool
-from retrieval.filters import MAX_VALUE_CHARS, read_value
+from retrieval.filters import MAX_VALUE_CHARS, parse_value
 from retrieval.search import (
     MAX_LIMIT,
     SearchAnswer,
@@ -19,20 +19,20 @@ from retrieval.search import (
     search_chunks,
     search_questions,
 )
-from retrieval.search.targets import find_builds, read_spec
+from retrieval.search.targets import find_builds, parse_recipe
 
 DEFAULT_LIMIT = 10
-LIMIT = {
+LIMIT_SCHEMA = {
     "type": "integer",
     "minimum": 1,
     "maximum": MAX_LIMIT,
     "default": DEFAULT_LIMIT,
     "description": "How many hits to give at most.",
 }
-FREE_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_VALUE_CHARS}
+FREE_TEXT_TYPES: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_VALUE_CHARS}
 JSON_TYPES: dict[str, dict[str, Any]] = {
-    "keyword": FREE_TEXT,
-    "text": FREE_TEXT,
+    "keyword": FREE_TEXT_TYPES,
+    "text": FREE_TEXT_TYPES,
     "integer": {"type": "integer"},
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
@@ -69,7 +69,7 @@ def list_tools(index: str) -> list[Tool]:
     Raises:
         UnknownIndex: with the names there are.
     """
-    spec = _spec_of(index)
+    spec = _get_spec(index)
     if spec is None:
         return []
     return [
@@ -84,7 +84,7 @@ def call_tool(index: str, name: str, arguments: object) -> ToolCall:
         UnknownIndex, UnknownTool: with the names there are.
         InvalidInput: naming the argument and what is allowed.
     """
-    spec = _spec_of(index)
+    spec = _get_spec(index)
     tools = {} if spec is None else spec.tools
     if spec is None or name not in tools:
         raise UnknownTool(f"{index} declares no tool {name[:100]!r}.", field="name", allowed=tools)
@@ -94,17 +94,17 @@ def call_tool(index: str, name: str, arguments: object) -> ToolCall:
     conditions, said = [], {}
     for parameter, about in tool.parameters.items():
         if about.field is None:
-            said[parameter] = read_value(given[parameter], "text", parameter)
+            said[parameter] = parse_value(given[parameter], "text", parameter)
             continue
         field = spec.metadata[about.field]
-        value = read_value(given[parameter], field.type, parameter, field)
+        value = parse_value(given[parameter], field.type, parameter, field)
         conditions.append({about.field: value})
-        said[parameter] = _say(value, field)
+        said[parameter] = _format_value(value, field)
     # Formatted once: braces within an argument are only text.
     request = SearchRequest(indexes=[index], query=tool.query.format(**said), limit=limit)
     if conditions:
         request = replace(request, filter={"all_of": conditions})
-    return ToolCall(request, tool.search == "questions" or _prefers_questions(tool, spec))
+    return ToolCall(request, tool.search == "questions" or _searches_questions(tool, spec))
 
 
 def describe_parameters(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def describe_parameters(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     for name, about in tool.parameters.items():
         field = None if about.field is None else spec.metadata[about.field]
-        described = dict(FREE_TEXT if field is None else JSON_TYPES[field.type])
+        described = dict(FREE_TEXT_TYPES if field is None else JSON_TYPES[field.type])
         if field is not None and field.closed_values is not None:
             described = {"type": "string", "enum": list(field.closed_values)}
         if description := about.description or (field.description if field else ""):
@@ -120,18 +120,18 @@ def describe_parameters(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
         properties[name] = described
     return {
         "type": "object",
-        "properties": {**properties, "limit": LIMIT},
+        "properties": {**properties, "limit": LIMIT_SCHEMA},
         "required": list(tool.parameters),
         "additionalProperties": False,
     }
 
 
-def _spec_of(index: str) -> IndexSpec | None:
+def _get_spec(index: str) -> IndexSpec | None:
     build = find_builds([index])[index]
-    return None if build is None else read_spec(build.recipe)
+    return None if build is None else parse_recipe(build.recipe)
 
 
-def _prefers_questions(tool: ToolSpec, spec: IndexSpec) -> bool:
+def _searches_questions(tool: ToolSpec, spec: IndexSpec) -> bool:
     return tool.search is None and spec.questions is not None
 
 
@@ -155,7 +155,7 @@ def _read_limit(limit: object) -> int:
     return limit
 
 
-def _say(value: Any, field: FieldSpec) -> str:
+def _format_value(value: Any, field: FieldSpec) -> str:
     """The value in words: names of closed values stand for words with underscores between."""
     if isinstance(value, bool):
         return "true" if value else "false"

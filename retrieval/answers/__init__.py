@@ -1,4 +1,4 @@
-"""Answers written from passages, each sentence with what it rests on.
+"""Answers written from passages, each sentence with its citations.
 
 quoting.py     an answer of the passages' own sentences
 citing.py      which words of which passage the sentences of a written answer rest on

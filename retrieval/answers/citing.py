@@ -1,4 +1,4 @@
-"""What the sentences of a written answer rest on: by the marks they carry, to the words."""
+"""Finds the cited words for each sentence of an answer, by the citation marks in it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ _LEADING_MARKS: Final = re.compile(rf"\s*(?:{_MARK.pattern}\s*)+")
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitedAnswer:
     """``unknown``: marks that name no passage there is."""
 
     citations: list[Citation]
     unknown: int
 
 
-def cite(answer: str, contexts: Sequence[AnswerContext]) -> Cited:
+def find_citations(answer: str, contexts: Sequence[AnswerContext]) -> CitedAnswer:
     """The passages that each sentence names, and in each the sentence most like it.
 
     A sentence without a mark rests on nothing. A mark that follows the full stop belongs to the
@@ -31,15 +31,17 @@ def cite(answer: str, contexts: Sequence[AnswerContext]) -> Cited:
     by_number = {context.number: context for context in contexts}
     citations: list[Citation] = []
     unknown = 0
-    for start, end, numbers in _marked_sentences(answer):
+    for start, end, numbers in _find_marked_sentences(answer):
         known = [number for number in numbers if number in by_number]
         unknown += len(numbers) - len(known)
         said = _MARK.sub(" ", answer[start:end])
         citations += [
-            make_citation(by_number[number], _most_like(said, by_number[number]), start, end)
+            make_citation(
+                by_number[number], _find_most_similar_sentence(said, by_number[number]), start, end
+            )
             for number in known
         ]
-    return Cited(citations, unknown)
+    return CitedAnswer(citations, unknown)
 
 
 def make_citation(
@@ -59,7 +61,7 @@ def make_citation(
     )
 
 
-def _marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
+def _find_marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
     """Start, end and the numbers each sentence names, each once, in their order."""
     spans: list[tuple[int, int]] = []
     for found in find_sentences(answer):
@@ -79,7 +81,7 @@ def _marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
         yield start, end, list(dict.fromkeys(numbers))
 
 
-def _most_like(said: str, context: AnswerContext) -> LocatedSentence:
+def _find_most_similar_sentence(said: str, context: AnswerContext) -> LocatedSentence:
     """The context's sentence that shares most words with what was said, by the Dice
     coefficient; the first of equals; the whole text where it has no sentences.
 

@@ -1,8 +1,10 @@
-"""An answer that is gone on with where it broke off."""
+"""Continues an interrupted answer."""
 
 from typing import Final
 
-LEAST_REPEATED: Final = 20  # characters of a beginning, before saying them again is a repetition
+MIN_REPEATED_CHARS: Final = (
+    20  # characters of a beginning, before saying them again is a repetition
+)
 
 
 class Continuation:
@@ -11,7 +13,7 @@ class Continuation:
 
     def __init__(self, partial_answer: str) -> None:
         self.text = partial_answer
-        self._repeatable = partial_answer if len(partial_answer) >= LEAST_REPEATED else ""
+        self._repeatable = partial_answer if len(partial_answer) >= MIN_REPEATED_CHARS else ""
         self._held = ""
 
     def add(self, piece: str) -> str:

@@ -1,4 +1,4 @@
-"""An answer made of the passages' own sentences."""
+"""Answers a question with sentences quoted from the passages."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,13 @@ from summaries.extractive.sentences import LocatedSentence, find_quotable_senten
 # A query and texts -> their vectors, of unit length.
 Embed = Callable[[str, Sequence[str]], tuple[NDArray[np.float32], NDArray[np.float32]]]
 
-MAX_EMBEDDED: Final = 12  # sentences: about 400 tokens, which whoever waits has to wait for
-WORDS_WEIGHT: Final = 0.2  # of the words in common, beside the cosine
-LEAST_SHARE: Final = 0.6  # of the best sentence's relevance, that another needs to stand beside it
+MAX_EMBEDDED_SENTENCES: Final = (
+    12  # sentences: about 400 tokens, which whoever waits has to wait for
+)
+SHARED_WORDS_WEIGHT: Final = 0.2  # of the words in common, beside the cosine
+MIN_SHARED_WORDS: Final = (
+    0.6  # of the best sentence's relevance, that another needs to stand beside it
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +33,32 @@ class Quotation:
     sentence: LocatedSentence
 
 
-def quote(
+def select_quotations(
     query: str, contexts: Sequence[AnswerContext], *, sentences: int, embed: Embed
 ) -> list[Quotation]:
     """The sentences that answer a query best, ``sentences`` at most, no two alike, in the order
     of the contexts and as they stand there.
 
-    A sentence's relevance is its cosine to the query, and ``WORDS_WEIGHT`` times the share of the
-    query's words that it holds. Of many sentences those of the best contexts that share most words
-    are looked at. How they are chosen, and from where that is: ``choose_by_marginal_relevance``.
-    """
+    A sentence's relevance is its cosine to the query, and ``SHARED_WORDS_WEIGHT`` times the share
+    of the query's words that it holds. Of many sentences those of the best contexts that share most
+    words are looked at. How they are chosen, and from where that is:
+    ``choose_by_marginal_relevance``."""
     words = _content_words(query)
     candidates = [
-        (context, sentence, _share_of(words, sentence.text))
+        (context, sentence, _shared_word_fraction(words, sentence.text))
         for context in contexts
         for sentence in find_quotable_sentences(context.text)
     ]
     # Sorting is stable: among equals, those of the better contexts stay in front.
-    candidates = sorted(candidates, key=lambda each: -each[2])[:MAX_EMBEDDED]
+    candidates = sorted(candidates, key=lambda each: -each[2])[:MAX_EMBEDDED_SENTENCES]
     if not candidates:
         return []
     asked, vectors = embed(query, [sentence.text for _, sentence, _ in candidates])
     shares = np.array([share for *_, share in candidates], dtype=np.float32)
-    relevance = vectors @ asked + WORDS_WEIGHT * shares
+    relevance = vectors @ asked + SHARED_WORDS_WEIGHT * shares
     rows = choose_by_marginal_relevance(vectors, relevance, sentences)
     best = float(relevance.max())
-    chosen = [candidates[row] for row in rows if relevance[row] >= LEAST_SHARE * best]
+    chosen = [candidates[row] for row in rows if relevance[row] >= MIN_SHARED_WORDS * best]
     chosen.sort(key=lambda each: (each[0].number, each[1].start))
     return [Quotation(context, sentence) for context, sentence, _ in chosen]
 
@@ -64,5 +68,5 @@ def _content_words(query: str) -> frozenset[str]:
     return (words - load_stop_words(guess_language(query, "en"))) or words
 
 
-def _share_of(words: frozenset[str], sentence: str) -> float:
+def _shared_word_fraction(words: frozenset[str], sentence: str) -> float:
     return len(words & set(fold_words(sentence))) / len(words) if words else 0.0

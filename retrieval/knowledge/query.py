@@ -5,9 +5,16 @@ from uuid import UUID
 
 from indexing.stores import DenseVector, get_store
 from retrieval.search.flat import Hit, Stopwatch, make_hit
-from retrieval.search.hit_checks import Proof
-from retrieval.search.request import Mode, Stale, check_query
-from retrieval.search.targets import Candidate, Target, encode, find_builds, make_targets, merge
+from retrieval.search.hit_checks import HitChecks
+from retrieval.search.request import Mode, StaleHits, check_query
+from retrieval.search.targets import (
+    Candidate,
+    Target,
+    encode_query,
+    find_builds,
+    make_targets,
+    merge_candidates,
+)
 
 _EXTRA_HITS = 2  # fetched beyond what is wanted, lest the odd one dropped is missed
 
@@ -27,7 +34,7 @@ class KnowledgeQuery:
             check_query(indexes, query)
         self.query, self.vector = query, vector
         self._builds = find_builds(indexes)
-        self._proof = Proof()
+        self._proof = HitChecks()
         self._stopwatch = Stopwatch()
 
     @property
@@ -56,15 +63,15 @@ class KnowledgeQuery:
             # Replaced between our looks into store and ledger, most likely: what is there now?
             self._proof.orphans -= orphans
             for target in targets:
-                target.forget()
+                target.reset()
             ranking = self._search_and_check(targets, count, min_similarity)
-        served = [found for found in ranking if self._proof.serves(found, Stale.FLAG)]
+        served = [found for found in ranking if self._proof.is_served(found, StaleHits.FLAG)]
         return [make_hit(found, self._proof, {}) for found in served[:count]]
 
     def _embed_query(self, targets: Sequence[Target]) -> None:
         self._stopwatch.start()
         if self.vector is None and targets:
-            encode(self.query, Mode.DENSE, targets[:1])
+            encode_query(self.query, Mode.DENSE, targets[:1])
             self.vector = targets[0].dense
         for target in targets:
             target.dense = self.vector
@@ -78,9 +85,9 @@ class KnowledgeQuery:
             [(t.collection, t.query(Mode.DENSE, fetch_count, min_similarity)) for t in targets]
         )
         for target, points in zip(targets, answers, strict=True):
-            target.take(points, fetch_count)
-        ranking = merge(targets)
+            target.add_points(points, fetch_count)
+        ranking = merge_candidates(targets)
         self._stopwatch.lap("search")
-        self._proof.judge(ranking)
+        self._proof.check(ranking)
         self._stopwatch.lap("verify")
         return ranking

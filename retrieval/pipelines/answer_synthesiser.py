@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from core.exceptions import InvalidInput
 from indexing import embedding
-from retrieval.answers.citing import cite, make_citation
+from retrieval.answers.citing import find_citations, make_citation
 from retrieval.answers.continuing import Continuation
-from retrieval.answers.quoting import Embed, quote
+from retrieval.answers.quoting import Embed, select_quotations
 from retrieval.passages import Answer, AnswerContext, Citation
 from summaries import llm
 from summaries.prompts import Prompt, read_prompt_template, render_prompt
@@ -145,7 +145,9 @@ class AnswerSynthesiser:
     def _answer_by_quoting(
         self, query: str, contexts: Sequence[AnswerContext], partial_answer: str, on_piece: OnPiece
     ) -> Answer:
-        quoted = quote(query, contexts, sentences=self.sentences, embed=_make_embed(contexts))
+        quoted = select_quotations(
+            query, contexts, sentences=self.sentences, embed=_make_embed(contexts)
+        )
         text = ""
         citations: list[Citation] = []
         for quotation in quoted:
@@ -164,7 +166,7 @@ class AnswerSynthesiser:
 
 
 def _make_cited_answer(text: str, contexts: Sequence[AnswerContext], model_name: str) -> Answer:
-    cited = cite(text, contexts)
+    cited = find_citations(text, contexts)
     return Answer(text, model_name, cited.citations, unknown_marks=cited.unknown)
 
 

@@ -12,8 +12,8 @@ from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
 from retrieval.passages import Passage, QueryRanking, Refusal
 from retrieval.pipelines.loading import LoadedPipeline
-from retrieval.search import MAX_CANDIDATES, MeasuredHit, QueriesRequest, search_queries
-from retrieval.search.targets import Target, find_builds, make_targets, read_spec
+from retrieval.search import MAX_CANDIDATES, HitWithSimilarity, QueriesRequest, search_queries
+from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 
 MAX_NODES: Final = 1_000  # of an artifact, looked for in the rankings
 
@@ -76,7 +76,7 @@ def explain_absence(
 
 def _find_nodes(build: LiveBuild, sought_id: UUID) -> list[Node]:
     """The node with this id, or the artifact's nodes, of the kind that pipelines search."""
-    kind = "chunk" if "chunk" in read_spec(build.recipe).kinds else "question"
+    kind = "chunk" if "chunk" in parse_recipe(build.recipe).kinds else "question"
     rows = Node.objects.filter(build=build.id, kind=kind)
     return list(rows.filter(point_id=sought_id) or rows.filter(artifact=sought_id)[:MAX_NODES])
 
@@ -134,7 +134,7 @@ def _find_ranks(
     ]
 
 
-def _find_best_ranks(ranking: Sequence[MeasuredHit], ids: set[str]) -> dict[str, Any]:
+def _find_best_ranks(ranking: Sequence[HitWithSimilarity], ids: set[str]) -> dict[str, Any]:
     for rank, measured in enumerate(ranking, start=1):
         if not _matching_ids(measured.hit.payload, str(measured.hit.node_id)) & ids:
             continue

@@ -22,7 +22,7 @@ from retrieval.questions.values import (
     VALUES_CACHE_SECONDS,
     get_value_lookups,
 )
-from retrieval.search.targets import Target, find_builds, make_targets, read_spec
+from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
@@ -86,7 +86,7 @@ class FilterParser:
         build = find_builds([index])[index]
         if build is None:
             return {"query": query, "filter": filter, "parsed": {}, "notes": []}
-        spec = read_spec(build.recipe)
+        spec = parse_recipe(build.recipe)
         parse_filter(filter, spec)
         [target] = make_targets([build], spec.kinds[:1], None)
         reading, is_relevant_to_model, notes = self._parse(query, target, timezone.localdate())

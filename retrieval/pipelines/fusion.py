@@ -6,7 +6,7 @@ from typing import Any, Literal
 from haystack import component
 
 from core.exceptions import InvalidInput
-from retrieval.fusion import RRF_K, Fused, reciprocal_rank_fusion, similarity_and_rank_fusion
+from retrieval.fusion import RRF_K, FusedId, reciprocal_rank_fusion, similarity_and_rank_fusion
 from retrieval.passages import Passage, PipelineStep, QueryRanking
 
 UniqueBy = Literal["artifact", "passage"]
@@ -63,7 +63,7 @@ class Fusion:
             return str(passage.hit.payload["artifact_id"])
         return passage.hit.passage_id
 
-    def _fuse(self, unique_rankings: Sequence[dict[str, Passage]]) -> list[Fused]:
+    def _fuse(self, unique_rankings: Sequence[dict[str, Passage]]) -> list[FusedId]:
         measured = [
             [(name, passage.similarity) for name, passage in ranking.items()]
             for ranking in unique_rankings
@@ -77,7 +77,7 @@ class Fusion:
 
     def _merge_passages(
         self,
-        fused: Fused,
+        fused: FusedId,
         rankings: Sequence[QueryRanking],
         unique_rankings: Sequence[dict[str, Passage]],
     ) -> Passage:

@@ -14,7 +14,7 @@ from indexing.spec import IdentifierSpec
 from indexing.stores import Match, Payload, Query, get_store
 from retrieval.pipelines.threads import add_run_async
 from retrieval.search import MAX_QUERY_CHARS
-from retrieval.search.targets import Target, find_builds, make_targets, read_spec
+from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 
 MAX_IDENTIFIERS = 5  # looked up in one question
 MAX_DOCUMENT_CHARS = 1_000  # of each document: more than the window of most models
@@ -49,7 +49,7 @@ class IdentifierLookup:
     def run(self, index: str, query: str) -> dict[str, Any]:
         """Raises ``UnknownIndex``, or ``StoreUnavailable``: retry helps."""
         build = find_builds([index])[index]
-        spec = None if build is None else read_spec(build.recipe)
+        spec = None if build is None else parse_recipe(build.recipe)
         if spec is None or not spec.identifiers:
             return {"query": query, "identified": [], "notes": []}
         matches = find_identifier_matches(query, spec.identifiers)

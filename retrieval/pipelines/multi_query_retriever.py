@@ -7,11 +7,11 @@ from uuid import UUID
 from haystack import component
 
 from core.exceptions import InvalidInput
-from retrieval.explanation import Explanation, Share
+from retrieval.explanation import Explanation, ScoreShare
 from retrieval.passages import Passage, PipelineStep, QueryRanking
 from retrieval.pipelines.threads import add_run_async
 from retrieval.retrievers import QueriesRetriever
-from retrieval.search import MAX_CANDIDATES, Dropped, MeasuredHit
+from retrieval.search import MAX_CANDIDATES, DroppedPoints, HitWithSimilarity
 
 MAX_MULTIPLIER = 100
 
@@ -35,7 +35,7 @@ class MultiQueryRetriever:
     @component.output_types(
         rankings=list[QueryRanking],
         builds=dict[str, int | None],
-        dropped=Dropped,
+        dropped=DroppedPoints,
         stale_artifact_ids=list[UUID],
     )
     def run(
@@ -61,7 +61,7 @@ class MultiQueryRetriever:
 
 
 def make_passages(
-    query: str, ranking: Sequence[MeasuredHit], filter: Mapping[str, Any] | None
+    query: str, ranking: Sequence[HitWithSimilarity], filter: Mapping[str, Any] | None
 ) -> list[Passage]:
     """Turn one query's hits into passages, each with its ranks and scores as the first step."""
     return [
@@ -81,7 +81,7 @@ def make_passages(
 
 
 def _make_step_details(
-    query: str, rank: int, measured: MeasuredHit, filter: Mapping[str, Any] | None
+    query: str, rank: int, measured: HitWithSimilarity, filter: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     explanation = measured.hit.explanation
     assert isinstance(explanation, Explanation)
@@ -96,7 +96,7 @@ def _make_step_details(
     }
 
 
-def _make_share_details(share: Share | None) -> dict[str, Any] | None:
+def _make_share_details(share: ScoreShare | None) -> dict[str, Any] | None:
     if share is None:
         return None
     return {"rank": share.rank, "score": share.score, "contribution": share.contribution}

@@ -16,7 +16,7 @@ from retrieval.questions.wordings import (
     request_wordings,
 )
 from retrieval.search import MAX_QUERIES
-from retrieval.search.targets import Target, find_builds, make_targets, read_spec
+from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
@@ -66,7 +66,7 @@ class Reformulator:
             try:
                 reformulations = request_wordings(
                     query[:MAX_MODEL_QUERY_CHARS],
-                    read_spec(build.recipe),
+                    parse_recipe(build.recipe),
                     self.count - 1,
                     model=self.model,
                     prompt=self.prompt,
@@ -79,7 +79,7 @@ class Reformulator:
                     "queries": drop_near_duplicates(query, reformulations, self.count),
                     "notes": notes,
                 }
-        [target] = make_targets([build], read_spec(build.recipe).kinds[:1], None)
+        [target] = make_targets([build], parse_recipe(build.recipe).kinds[:1], None)
         return {
             "queries": drop_near_duplicates(
                 query, self._reformulate_by_rules(query, target), self.count

@@ -12,7 +12,7 @@ from haystack import component
 from core.exceptions import InvalidInput
 from core.import_lock import import_lock
 from indexing.exceptions import ModelUnavailable
-from retrieval.cross_encoders import CrossEncoder, Stopped, get_cross_encoder
+from retrieval.cross_encoders import CrossEncoder, ScoringStopped, get_cross_encoder
 from retrieval.passages import Passage, PipelineStep
 from retrieval.pipelines.threads import add_run_async
 
@@ -134,7 +134,7 @@ class Reranker:
         future = self._executor.submit(rerank_call, lambda: time.monotonic() > deadline)
         try:
             return future.result(timeout=max(0, deadline - time.monotonic()))
-        except (TimeoutError, Stopped):
+        except (TimeoutError, ScoringStopped):
             future.cancel()
             logger.warning("Reranking took longer than %d ms and was skipped", self.budget_ms)
             return None

@@ -10,15 +10,15 @@ from typing import Any, Final
 from uuid import UUID
 
 from core.exceptions import InvalidInput
-from retrieval.awaiting import in_thread
+from retrieval.event_loop import run_in_thread
 from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
 from retrieval.passages import Answer, Passage, Refusal
 from retrieval.pipelines.explaining import explain_absence
 from retrieval.pipelines.loading import LoadedPipeline, get_pipeline
-from retrieval.search import MAX_LIMIT, Dropped
+from retrieval.search import MAX_LIMIT, DroppedPoints
 from retrieval.search.request import check_query
-from retrieval.search.targets import find_builds, read_spec
+from retrieval.search.targets import find_builds, parse_recipe
 
 MAX_ANSWER_HITS: Final = MAX_LIMIT
 _DEFAULT_PIPELINE: Final = "plain"  # of an index that has nothing live to name one
@@ -66,7 +66,7 @@ class PipelineHits:
     refusal: Refusal | None = None
     identified: list[dict[str, Any]] = field(default_factory=list)
     builds: dict[str, int | None] = field(default_factory=dict)
-    dropped: Dropped = field(default_factory=Dropped)
+    dropped: DroppedPoints = field(default_factory=DroppedPoints)
     stale_artifact_ids: list[UUID] = field(default_factory=list)  # to be indexed again
     took_ms: dict[str, float] = field(default_factory=dict)
     why_not: dict[str, Any] | None = None
@@ -88,7 +88,7 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
         InvalidPipeline: its file is not valid.
         StrataError: what else a component raises, as it is.
     """
-    loaded = await in_thread(_check_and_load, question)
+    loaded = await run_in_thread(_check_and_load, question)
     events: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
@@ -134,7 +134,7 @@ def _check_and_load(question: AskRequest) -> LoadedPipeline:
     build = find_builds([question.index])[question.index]
     if build is None:
         return get_pipeline(question.pipeline or _DEFAULT_PIPELINE)
-    spec = read_spec(build.recipe)
+    spec = parse_recipe(build.recipe)
     parse_filter(question.filter, spec)  # wrong ones are named as they were written
     return get_pipeline(question.pipeline or spec.search.pipeline)
 
@@ -215,7 +215,7 @@ async def _make_hits_async(
     )
     if question.why_not is None:
         return make()
-    return await in_thread(make)
+    return await run_in_thread(make)
 
 
 class _ComponentTimer:
@@ -269,7 +269,7 @@ def _make_pipeline_hits(
         refusal=refusal,
         identified=list(merged_outputs.get("identified", ())),
         builds=_merge_mappings(content.get("builds", {}) for content in in_order),
-        dropped=merged_outputs.get("dropped", Dropped()),
+        dropped=merged_outputs.get("dropped", DroppedPoints()),
         stale_artifact_ids=list(merged_outputs.get("stale_artifact_ids", ())),
         took_ms={
             name: round(took, 3) for name, took in {**component_ms, "total": total_ms}.items()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from retrieval.awaiting import in_thread
+from retrieval.event_loop import run_in_thread
 
 T = TypeVar("T", bound=type)
 
@@ -18,7 +18,7 @@ def add_run_async(component: T) -> T:
 
     @wraps(run)
     async def run_async(self: Any, **inputs: Any) -> Any:
-        return await in_thread(run, self, **inputs)
+        return await run_in_thread(run, self, **inputs)
 
     component.run_async = run_async  # type: ignore[attr-defined]
     return component

@@ -1,4 +1,4 @@
-"""LlamaIndex retrievers over Strata's indexes, one concept a file; usable without HTTP.
+"""LlamaIndex retrievers over Strata's indexes, one in each file. They need no HTTP.
 
 Importing this package imports LlamaIndex, which takes seconds: do it inside functions.
 """

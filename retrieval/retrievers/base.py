@@ -1,4 +1,4 @@
-"""What every retriever shares: its index, and a thread of its own where an event loop waits."""
+"""The base of every retriever."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from indexing.models import IndexBuild
-from retrieval.awaiting import in_thread
-from retrieval.search import Mode, SearchRequest, Stale
+from retrieval.event_loop import run_in_thread
+from retrieval.search import Mode, SearchRequest, StaleHits
 
 
 class IndexRetriever(BaseRetriever):
@@ -30,7 +30,7 @@ class IndexRetriever(BaseRetriever):
         top_k: int = 10,
         filter: Mapping[str, Any] | None = None,
         min_score: float | None = None,
-        stale: Stale | str = Stale.FLAG,
+        stale: StaleHits | str = StaleHits.FLAG,
     ) -> None:
         super().__init__()
         self.index = index
@@ -38,13 +38,13 @@ class IndexRetriever(BaseRetriever):
         self.top_k = top_k
         self.filter = filter
         self.min_score = min_score
-        self.stale = Stale(stale)
+        self.stale = StaleHits(stale)
 
     @abstractmethod
     def find(self, query: str) -> list[NodeWithScore]:
         """The nodes for a query."""
 
-    def ask(self, query: str) -> SearchRequest:
+    def make_request(self, query: str) -> SearchRequest:
         """The query as this retriever was set up to ask it."""
         return SearchRequest(
             indexes=[self.index],
@@ -61,4 +61,4 @@ class IndexRetriever(BaseRetriever):
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """The same, in a thread: embedding, database and store would block the event loop."""
-        return await in_thread(self._retrieve, query_bundle)
+        return await run_in_thread(self._retrieve, query_bundle)

@@ -7,8 +7,8 @@ from llama_index.core.schema import NodeWithScore
 
 from indexing.models import IndexBuild
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.nodes import find_neighbours, to_chunk_node, to_summary_node
-from retrieval.search import HierarchicalRequest, Hit, Mode, Stale, search_hierarchical
+from retrieval.retrievers.nodes import find_neighbour_ids, to_chunk_node, to_summary_node
+from retrieval.search import HierarchicalRequest, Hit, Mode, StaleHits, search_hierarchical
 
 
 class HierarchicalRetriever(IndexRetriever):
@@ -27,7 +27,7 @@ class HierarchicalRetriever(IndexRetriever):
         top_k: int = 10,
         artifacts: int = 10,
         filter: Mapping[str, Any] | None = None,
-        stale: Stale | str = Stale.FLAG,
+        stale: StaleHits | str = StaleHits.FLAG,
         with_summaries: bool = False,
     ) -> None:
         super().__init__(index, mode=mode, top_k=top_k, filter=filter, stale=stale)
@@ -53,13 +53,13 @@ class HierarchicalRetriever(IndexRetriever):
                 summaries += [page.summary] if page.summary else []
                 about = {
                     "artifact_score": artifact.score,
-                    "artifact_summary": _text_of(artifact.summary),
+                    "artifact_summary": _get_summary_text(artifact.summary),
                     "page_score": page.score,
-                    "page_summary": _text_of(page.summary),
+                    "page_summary": _get_summary_text(page.summary),
                 }
                 chunks += [(hit, about) for hit in page.chunks]
         chunks = chunks[: self.top_k]
-        neighbours = find_neighbours(self.index, [hit for hit, _ in chunks])
+        neighbours = find_neighbour_ids(self.index, [hit for hit, _ in chunks])
         nodes = [
             NodeWithScore(node=to_chunk_node(hit, neighbours, more=about), score=hit.score)
             for hit, about in chunks
@@ -72,5 +72,5 @@ class HierarchicalRetriever(IndexRetriever):
         ]
 
 
-def _text_of(summary: Hit | None) -> str | None:
+def _get_summary_text(summary: Hit | None) -> str | None:
     return None if summary is None else summary.payload["summary_text"]

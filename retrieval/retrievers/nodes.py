@@ -1,4 +1,4 @@
-"""Hits as LlamaIndex nodes.
+"""Converts hits to LlamaIndex nodes.
 
 None of their metadata is shown to a model, for that would shift what fits a window.
 """
@@ -22,10 +22,10 @@ from retrieval.search import Hit
 from summaries.models import Annotation
 
 # source_id, strategy, chunk_index
-Place = tuple[UUID | None, str, int | None]
+ChunkPlace = tuple[UUID | None, str, int | None]
 
 
-def find_neighbours(index: str | IndexBuild, hits: Sequence[Hit]) -> dict[Place, UUID]:
+def find_neighbour_ids(index: str | IndexBuild, hits: Sequence[Hit]) -> dict[ChunkPlace, UUID]:
     """Ids by place, for every chunk of the hits' sources; one query.
 
     Chunks that are not embedded have no rows of their own; their annotations know their ids.
@@ -53,7 +53,7 @@ def find_neighbours(index: str | IndexBuild, hits: Sequence[Hit]) -> dict[Place,
 
 
 def to_chunk_node(
-    hit: Hit, neighbours: Mapping[Place, UUID], *, more: Mapping[str, Any] | None = None
+    hit: Hit, neighbours: Mapping[ChunkPlace, UUID], *, more: Mapping[str, Any] | None = None
 ) -> TextNode:
     """A chunk. Its SOURCE is the passage its offsets count in, its PARENT the page, PREVIOUS and
     NEXT its neighbours there."""
@@ -62,7 +62,7 @@ def to_chunk_node(
     )
 
 
-def to_parent_node(hit: Hit, neighbours: Mapping[Place, UUID]) -> TextNode:
+def to_parent_node(hit: Hit, neighbours: Mapping[ChunkPlace, UUID]) -> TextNode:
     """The chunk a question was asked of."""
     payload = hit.payload
     declared = {name: payload[name] for name in hit.spec.metadata if name in payload}
@@ -81,7 +81,7 @@ def to_summary_node(hit: Hit) -> TextNode:
     payload = hit.payload
     metadata = {
         **payload["metadata"],
-        **_name_document(hit),
+        **_make_document_metadata(hit),
         "type": payload["type"],
         "model_name": payload["model_name"],
         "date_embedded": payload["date_embedded"],
@@ -101,14 +101,14 @@ def _passage_node(
     hit: Hit,
     node_id: str,
     text: str,
-    neighbours: Mapping[Place, UUID],
+    neighbours: Mapping[ChunkPlace, UUID],
     more: Mapping[str, Any],
 ) -> TextNode:
     payload = hit.payload
     metadata = {
         **payload["metadata"],
         **more,
-        **_name_document(hit),
+        **_make_document_metadata(hit),
         "source_id": payload["source_id"],
         "source_ordinal": payload["source_ordinal"],
         "strategy": payload["strategy"],
@@ -116,12 +116,12 @@ def _passage_node(
         "start_offset": payload["start_offset"],
         "end_offset": payload["end_offset"],
     }
-    node = _text_node(node_id, text, metadata, _relate(payload, neighbours))
+    node = _text_node(node_id, text, metadata, _make_relationships(payload, neighbours))
     node.start_char_idx, node.end_char_idx = payload["start_offset"], payload["end_offset"]
     return node
 
 
-def _name_document(hit: Hit) -> dict[str, Any]:
+def _make_document_metadata(hit: Hit) -> dict[str, Any]:
     payload = hit.payload
     return {
         "index": hit.index,
@@ -150,8 +150,8 @@ def _text_node(
     )
 
 
-def _relate(
-    payload: Payload, neighbours: Mapping[Place, UUID]
+def _make_relationships(
+    payload: Payload, neighbours: Mapping[ChunkPlace, UUID]
 ) -> dict[NodeRelationship, RelatedNodeType]:
     related: dict[NodeRelationship, RelatedNodeType] = {
         NodeRelationship.SOURCE: RelatedNodeInfo(

@@ -8,8 +8,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from indexing.models import IndexBuild
 from retrieval.fusion import RRF_K, reciprocal_rank_fusion
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.nodes import find_neighbours, to_chunk_node, to_parent_node
-from retrieval.search import Hit, QueriesAnswer, QueriesRequest, Stale, search_queries
+from retrieval.retrievers.nodes import find_neighbour_ids, to_chunk_node, to_parent_node
+from retrieval.search import Hit, QueriesAnswer, QueriesRequest, StaleHits, search_queries
 
 
 class QueriesRetriever(IndexRetriever):
@@ -27,7 +27,7 @@ class QueriesRetriever(IndexRetriever):
         top_k: int = 10,
         multiplier: int = 5,
         filter: Mapping[str, Any] | None = None,
-        stale: Stale | str = Stale.FLAG,
+        stale: StaleHits | str = StaleHits.FLAG,
     ) -> None:
         super().__init__(index, top_k=top_k, filter=filter, stale=stale)
         self.multiplier = multiplier
@@ -58,7 +58,7 @@ class QueriesRetriever(IndexRetriever):
                 hits.setdefault(measured.hit.passage_id, measured.hit)
         ids = [[measured.hit.passage_id for measured in ranking] for ranking in rankings]
         fused = reciprocal_rank_fusion(ids, k=RRF_K)[: self.top_k]
-        neighbours = find_neighbours(self.index, [hits[id] for id, _ in fused])
+        neighbours = find_neighbour_ids(self.index, [hits[id] for id, _ in fused])
         return [
             NodeWithScore(
                 node=(to_parent_node if hits[id].payload["kind"] == "question" else to_chunk_node)(

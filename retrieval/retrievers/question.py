@@ -3,7 +3,7 @@
 from llama_index.core.schema import NodeWithScore
 
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.nodes import find_neighbours, to_parent_node
+from retrieval.retrievers.nodes import find_neighbour_ids, to_parent_node
 from retrieval.search import search_questions
 
 
@@ -15,8 +15,8 @@ class QuestionRetriever(IndexRetriever):
     """
 
     def find(self, query: str) -> list[NodeWithScore]:
-        hits = search_questions(self.ask(query)).hits
-        neighbours = find_neighbours(self.index, hits)
+        hits = search_questions(self.make_request(query)).hits
+        neighbours = find_neighbour_ids(self.index, hits)
         return [
             NodeWithScore(node=to_parent_node(hit, neighbours), score=hit.score) for hit in hits
         ]

@@ -20,5 +20,5 @@ class SummaryRetriever(IndexRetriever):
         self.type = SummaryType(type)
 
     def find(self, query: str) -> list[NodeWithScore]:
-        hits = search_summaries(self.ask(query), self.type).hits
+        hits = search_summaries(self.make_request(query), self.type).hits
         return [NodeWithScore(node=to_summary_node(hit), score=hit.score) for hit in hits]

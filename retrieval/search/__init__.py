@@ -1,11 +1,11 @@
-"""Searching the nodes of an index, and proving what was found.
+"""Searches the nodes of an index and checks every hit.
 
 The one search there is, for every kind of node: the HTTP views, the retrievers, the tools and
 the commands all come here.
 
     request.py    what is asked, and whether it may be
     targets.py    the collections that answer, and what they gave
-    proof.py      what they gave, compared with the documents as they are now
+    checks.py      what they gave, compared with the documents as they are now
     flat.py       one ranking of one kind: chunks, summaries, questions
     queries.py    several queries for one need, a ranking of passages for each
     hierarchy.py  summaries and chunks at once, by artifact and page
@@ -31,12 +31,12 @@ from retrieval.search.hierarchy import (
     PageGroup,
     search_hierarchical,
 )
-from retrieval.search.hit_checks import Dropped, Verdict
+from retrieval.search.hit_checks import DroppedPoints, Verdict
 from retrieval.search.images import search_images
-from retrieval.search.queries import (
+from retrieval.search.multi_query import (
     MAX_CANDIDATES,
     MAX_QUERIES,
-    MeasuredHit,
+    HitWithSimilarity,
     QueriesAnswer,
     QueriesRequest,
     search_queries,
@@ -49,11 +49,11 @@ from retrieval.search.request import (
     SCORE_KINDS,
     Mode,
     SearchRequest,
-    Stale,
+    StaleHits,
     SummaryType,
 )
-from retrieval.search.spaces import ArtifactHit, ArtifactsAnswer
 from retrieval.search.structures import search_structures
+from retrieval.search.vector_spaces import ArtifactHit, ArtifactsAnswer
 
 __all__ = [
     "MAX_ARTIFACTS",
@@ -67,18 +67,18 @@ __all__ = [
     "ArtifactGroup",
     "ArtifactHit",
     "ArtifactsAnswer",
-    "Dropped",
+    "DroppedPoints",
     "HierarchicalAnswer",
     "HierarchicalRequest",
     "Hit",
-    "MeasuredHit",
+    "HitWithSimilarity",
     "Mode",
     "PageGroup",
     "QueriesAnswer",
     "QueriesRequest",
     "SearchAnswer",
     "SearchRequest",
-    "Stale",
+    "StaleHits",
     "SummaryType",
     "Verdict",
     "asearch_chunks",

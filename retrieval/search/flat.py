@@ -1,4 +1,4 @@
-"""One ranking of one kind of node."""
+"""Searches of one kind of node, answered as one ranking."""
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -7,27 +7,27 @@ from uuid import UUID
 
 from indexing.spec import IndexSpec
 from indexing.stores import Payload, get_store
-from retrieval.awaiting import in_thread
+from retrieval.event_loop import run_in_thread
 from retrieval.explanation import Explanation
-from retrieval.search.hit_checks import Dropped, Proof, Verdict
+from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
 from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest, SummaryType, check_request
 from retrieval.search.targets import (
     Candidate,
     Key,
     Target,
-    encode,
-    explain,
+    encode_query,
+    explain_scores,
     find_builds,
+    get_passage_id,
     make_targets,
-    merge,
-    name_passage,
+    merge_candidates,
     wait_for_revision,
 )
 
-_MARGIN = 2  # fetched beyond the page: the odd hit that is dropped costs no second request
-_REFILL = 100  # fetched where the margin did not do; twice as many each time after
-_MOST_AT_ONCE = 10_000  # points: the database takes 32,766 parameters a query
-_MOST_REFILLS = 8  # over 20,000 points: no page is so far away, unless nearly all is unprovable
+_EXTRA_POINTS = 2  # fetched beyond the page: the odd hit that is dropped costs no second request
+_REFILL_FACTOR = 100  # fetched where the margin did not do; twice as many each time after
+_MAX_FETCHED = 10_000  # points: the database takes 32,766 parameters a query
+_MAX_REFILLS = 8  # over 20,000 points: no page is so far away, unless nearly all is unprovable
 _QUESTIONS_PER_CHUNK = 3  # fetched for each chunk that is wanted: its questions are much alike
 
 
@@ -44,7 +44,7 @@ class Hit:
     @property
     def passage_id(self) -> str:
         """The same for all questions of one chunk, for each stands for it."""
-        return name_passage(self.node_id, self.payload)
+        return get_passage_id(self.node_id, self.payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class SearchAnswer:
     builds: dict[str, int | None]
     score_kind: str
     hits: list[Hit]
-    dropped: Dropped
+    dropped: DroppedPoints
     stale_artifact_ids: list[UUID]  # for the caller to have indexed again
     took_ms: dict[str, float]  # by stage
 
@@ -71,41 +71,41 @@ def search_chunks(request: SearchRequest) -> SearchAnswer:
         NotYetIndexed: ``min_revision`` was not reached in time.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    return _search(request, ("chunk",))
+    return _search_kinds(request, ("chunk",))
 
 
 async def asearch_chunks(request: SearchRequest) -> SearchAnswer:
     """``search_chunks`` off the event loop."""
-    return await in_thread(search_chunks, request)
+    return await run_in_thread(search_chunks, request)
 
 
 def search_artifacts(request: SearchRequest) -> SearchAnswer:
     """The best chunk of each artifact; ``limit`` and ``offset`` count artifacts. Otherwise as
     ``search_chunks``."""
-    return _search(request, ("chunk",), group=_by_artifact)
+    return _search_kinds(request, ("chunk",), group=_artifact_key)
 
 
 def search_compounds(request: SearchRequest) -> SearchAnswer:
     """The chemical structure of each artifact nearest to the query, a SMILES; ``limit`` and
     ``offset`` count artifacts, and the mode is dense. Otherwise as ``search_chunks``."""
-    return _search(replace(request, mode=Mode.DENSE), ("compound",), group=_by_artifact)
+    return _search_kinds(replace(request, mode=Mode.DENSE), ("compound",), group=_artifact_key)
 
 
-def search_pictures(request: SearchRequest) -> SearchAnswer:
+def search_image_nodes(request: SearchRequest) -> SearchAnswer:
     """The pictures nearest to the query in the space they share with words; the mode is dense.
     Otherwise as ``search_chunks``."""
-    return _search(replace(request, mode=Mode.DENSE), ("image",))
+    return _search_kinds(replace(request, mode=Mode.DENSE), ("image",))
 
 
 def search_summaries(request: SearchRequest, type: SummaryType = SummaryType.ALL) -> SearchAnswer:
     """The best summaries, of pages, artifacts or both. Otherwise as ``search_chunks``."""
-    return _search(request, type.kinds)
+    return _search_kinds(request, type.kinds)
 
 
 def search_questions(request: SearchRequest) -> SearchAnswer:
     """The best question of each chunk; ``limit`` and ``offset`` count chunks. Otherwise as
     ``search_chunks``."""
-    return _search(
+    return _search_kinds(
         request,
         ("question",),
         group=lambda found: (found.target.build_id, found.point.payload.get("chunk_id")),
@@ -113,11 +113,11 @@ def search_questions(request: SearchRequest) -> SearchAnswer:
     )
 
 
-def _by_artifact(found: Candidate) -> Hashable:
+def _artifact_key(found: Candidate) -> Hashable:
     return found.target.build_id, found.point.payload.get("artifact_id")
 
 
-def _search(
+def _search_kinds(
     request: SearchRequest,
     kinds: Sequence[str],
     *,
@@ -131,75 +131,75 @@ def _search(
     targets = make_targets(builds.values(), kinds, request.filter)
     wait_for_revision(targets, request.min_revision)
     watch.start()
-    encode(request.query, request.mode, targets)
+    encode_query(request.query, request.mode, targets)
     watch.lap("embed")
 
     wanted = request.offset + request.limit
-    proof, ranking = _rank(request, targets, wanted, group, points_per_hit, watch)
-    if proof.orphans:
+    checks, ranking = _rank_servable(request, targets, wanted, group, points_per_hit, watch)
+    if checks.orphans:
         # Replaced between our looks into store and ledger, most likely: what is there now?
         for target in targets:
-            target.forget()
-        proof, ranking = _rank(request, targets, wanted, group, points_per_hit, watch)
+            target.reset()
+        checks, ranking = _rank_servable(request, targets, wanted, group, points_per_hit, watch)
     page = ranking[request.offset : wanted]
     explanations: dict[Key, Explanation] = {}
     if request.explain:
-        explanations = explain(request.mode, page)
+        explanations = explain_scores(request.mode, page)
         watch.lap("search")
     return SearchAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
         score_kind=SCORE_KINDS[request.mode],
-        hits=[make_hit(found, proof, explanations) for found in page],
-        dropped=proof.dropped,
-        stale_artifact_ids=sorted(proof.stale_artifact_ids),
+        hits=[make_hit(found, checks, explanations) for found in page],
+        dropped=checks.dropped,
+        stale_artifact_ids=sorted(checks.stale_artifact_ids),
         took_ms=watch.took_ms(),
     )
 
 
-def _rank(
+def _rank_servable(
     request: SearchRequest,
     targets: Sequence[Target],
     wanted: int,
     group: Callable[[Candidate], Hashable],
     points_per_hit: int,
     watch: "Stopwatch",
-) -> tuple[Proof, list[Candidate]]:
+) -> tuple[HitChecks, list[Candidate]]:
     """What can be served, best first; as far as it is ``wanted``, for certain."""
-    proof = Proof()
+    checks = HitChecks()
     ranking: list[Candidate] = []
-    count = wanted * points_per_hit + _MARGIN
-    for _ in range(1 + _MOST_REFILLS):
+    count = wanted * points_per_hit + _EXTRA_POINTS
+    for _ in range(1 + _MAX_REFILLS):
         for target in targets:
             if target.has_more:
                 query = target.query(request.mode, count, request.min_score)
-                target.take(get_store().search(target.collection, query), count)
-        ranking = merge(targets)
+                target.add_points(get_store().search(target.collection, query), count)
+        ranking = merge_candidates(targets)
         watch.lap("search")
         if request.verify:
-            proof.judge(ranking)
-            ranking = [found for found in ranking if proof.serves(found, request.stale)]
+            checks.check(ranking)
+            ranking = [found for found in ranking if checks.is_served(found, request.stale)]
             watch.lap("verify")
-        ranking = _best_of_each(ranking, group)
+        ranking = _keep_best_per_group(ranking, group)
         if _count_certain(ranking, targets) >= wanted or not any(t.has_more for t in targets):
             break
-        count = min(max(2 * count, _REFILL), _MOST_AT_ONCE)
-    return proof, ranking
+        count = min(max(2 * count, _REFILL_FACTOR), _MAX_FETCHED)
+    return checks, ranking
 
 
-def make_hit(found: Candidate, proof: Proof, explanations: Mapping[Key, Explanation]) -> Hit:
+def make_hit(found: Candidate, checks: HitChecks, explanations: Mapping[Key, Explanation]) -> Hit:
     key = found.key
     return Hit(
         node_id=found.point.id,
         index=found.target.index,
         score=found.point.score,
         payload=found.point.payload,
-        verdict=proof.verdicts.get(key),
+        verdict=checks.verdicts.get(key),
         spec=found.target.spec,
         explanation=explanations.get(key),
     )
 
 
-def _best_of_each(
+def _keep_best_per_group(
     ranking: Sequence[Candidate], group: Callable[[Candidate], Hashable]
 ) -> list[Candidate]:
     best: dict[Hashable, Candidate] = {}
@@ -211,14 +211,14 @@ def _best_of_each(
 def _count_certain(ranking: Sequence[Candidate], targets: Sequence[Target]) -> int:
     """How many of the ranking nothing still unfetched could come before."""
     ends = [
-        Candidate(target, target.points[-1]).place
+        Candidate(target, target.points[-1]).sort_key
         for target in targets
         if target.has_more and target.points
     ]
     if not ends:
         return len(ranking)
     frontier = min(ends)
-    return sum(found.place <= frontier for found in ranking)
+    return sum(found.sort_key <= frontier for found in ranking)
 
 
 class Stopwatch:

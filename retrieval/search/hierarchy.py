@@ -1,4 +1,4 @@
-"""Summaries and chunks asked at once, answered by artifact and page."""
+"""Hierarchical search: summaries and chunks at once, grouped by artifact and page."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ from indexing.stores import get_store
 from retrieval.explanation import Explanation
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
-from retrieval.search.hit_checks import Dropped, Proof
-from retrieval.search.request import SCORE_KINDS, Mode, Stale, SummaryType, check_query
+from retrieval.search.hit_checks import DroppedPoints, HitChecks
+from retrieval.search.request import SCORE_KINDS, Mode, StaleHits, SummaryType, check_query
 from retrieval.search.targets import (
     Candidate,
     Key,
     Target,
-    encode,
-    explain,
+    encode_query,
+    explain_scores,
     find_builds,
     make_targets,
-    merge,
-    read_spec,
+    merge_candidates,
+    parse_recipe,
     wait_for_revision,
 )
 
@@ -42,7 +42,7 @@ class HierarchicalRequest:
     filter: Mapping[str, Any] | None = None
     verify: bool = True
     explain: bool = False
-    stale: Stale = Stale.FLAG
+    stale: StaleHits = StaleHits.FLAG
     min_revision: int | None = None
 
 
@@ -80,7 +80,7 @@ class HierarchicalAnswer:
     builds: dict[str, int | None]
     score_kind: str
     artifacts: list[ArtifactGroup]  # best first
-    dropped: Dropped
+    dropped: DroppedPoints
     stale_artifact_ids: list[UUID]  # for the caller to have indexed again
     took_ms: dict[str, float]  # by stage
 
@@ -103,71 +103,71 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
     if not 1 <= request.limit <= MAX_ARTIFACTS:
         raise InvalidInput(f"limit lies between 1 and {MAX_ARTIFACTS}.", field="limit")
     builds = find_builds(request.indexes)
-    _require_both(builds.values())
+    _require_summaries_and_chunks(builds.values())
     summaries = make_targets(builds.values(), SummaryType.ALL.kinds, request.filter)
     chunks = make_targets(builds.values(), ["chunk"], request.filter)
     targets = [*summaries, *chunks]
     wait_for_revision(targets, request.min_revision)
     watch.start()
-    encode(request.query, request.mode, targets)
+    encode_query(request.query, request.mode, targets)
     watch.lap("embed")
 
-    proof, found = _find(request, summaries, chunks, watch)
-    if proof.orphans:
+    checks, found = _find_candidates(request, summaries, chunks, watch)
+    if checks.orphans:
         # Replaced between our looks into store and ledger, most likely: what is there now?
         for target in targets:
-            target.forget()
-        proof, found = _find(request, summaries, chunks, watch)
+            target.reset()
+        checks, found = _find_candidates(request, summaries, chunks, watch)
     explanations: dict[Key, Explanation] = {}
     if request.explain:
-        explanations = explain(request.mode, found)
+        explanations = explain_scores(request.mode, found)
         watch.lap("search")
     return HierarchicalAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
         score_kind=SCORE_KINDS[request.mode],
-        artifacts=group_by_artifact(found, proof, explanations),
-        dropped=proof.dropped,
-        stale_artifact_ids=sorted(proof.stale_artifact_ids),
+        artifacts=group_by_artifact(found, checks, explanations),
+        dropped=checks.dropped,
+        stale_artifact_ids=sorted(checks.stale_artifact_ids),
         took_ms=watch.took_ms(),
     )
 
 
-def _find(
+def _find_candidates(
     request: HierarchicalRequest,
     summaries: Sequence[Target],
     chunks: Sequence[Target],
     watch: Stopwatch,
-) -> tuple[Proof, list[Candidate]]:
+) -> tuple[HitChecks, list[Candidate]]:
     """The hits that are shown, those of either collection best first."""
     targets = [*summaries, *chunks]
     answers = get_store().search_many(
         [(target.collection, target.query(request.mode, CANDIDATES)) for target in targets]
     )
     for target, points in zip(targets, answers, strict=True):
-        target.take(points, CANDIDATES)
-    found = merge(summaries)[:CANDIDATES] + merge(chunks)[:CANDIDATES]
+        target.add_points(points, CANDIDATES)
+    found = merge_candidates(summaries)[:CANDIDATES] + merge_candidates(chunks)[:CANDIDATES]
     watch.lap("search")
 
-    proof = Proof()
-    candidates, found = found, _cut(found, request.limit)
+    checks = HitChecks()
+    candidates, found = found, _keep_best_artifacts(found, request.limit)
     while request.verify:
-        proof.judge(found)
-        unfit = {each.key for each in found if not proof.serves(each, request.stale)}
+        checks.check(found)
+        unfit = {each.key for each in found if not checks.is_served(each, request.stale)}
         if not unfit:
             break
         # What comes up in their place is looked at in the next turn.
         candidates = [each for each in candidates if each.key not in unfit]
-        found = _cut(candidates, request.limit)
+        found = _keep_best_artifacts(candidates, request.limit)
     watch.lap("verify")
-    return proof, found
+    return checks, found
 
 
-def _require_both(builds: Iterable[LiveBuild | None]) -> None:
+def _require_summaries_and_chunks(builds: Iterable[LiveBuild | None]) -> None:
     for build in builds:
         if build is None:
             continue
-        kinds = read_spec(build.recipe).kinds
-        if not _has_both(kinds):
+        kinds = parse_recipe(build.recipe).kinds
+        if not _has_summaries_and_chunks(kinds):
             missing = "embedded chunks" if "chunk" not in kinds else "summaries"
             raise InvalidInput(
                 f"A hierarchical search needs summaries and chunks; {build.index} holds no "
@@ -176,16 +176,16 @@ def _require_both(builds: Iterable[LiveBuild | None]) -> None:
                 allowed=[
                     live.index_id
                     for live in IndexBuild.objects.live()
-                    if _has_both(live.spec.kinds)
+                    if _has_summaries_and_chunks(live.spec.kinds)
                 ],
             )
 
 
-def _has_both(kinds: Collection[str]) -> bool:
+def _has_summaries_and_chunks(kinds: Collection[str]) -> bool:
     return "chunk" in kinds and any(kind in kinds for kind in SummaryType.ALL.kinds)
 
 
-def _cut(found: Sequence[Candidate], limit: int) -> list[Candidate]:
+def _keep_best_artifacts(found: Sequence[Candidate], limit: int) -> list[Candidate]:
     """The hits of the best ``limit`` artifacts, in the order they are in: what is not shown
     need not be proved. Ranks as ``group_by_artifact`` does."""
     scores: dict[str, tuple[float, float]] = {}
@@ -199,7 +199,7 @@ def _cut(found: Sequence[Candidate], limit: int) -> list[Candidate]:
 
 
 def group_by_artifact(
-    found: Sequence[Candidate], proof: Proof, explanations: Mapping[Key, Explanation]
+    found: Sequence[Candidate], checks: HitChecks, explanations: Mapping[Key, Explanation]
 ) -> list[ArtifactGroup]:
     """Best first, in one pass over ``found``, which holds the hits of either collection best
     first."""
@@ -215,7 +215,7 @@ def group_by_artifact(
             )
         artifact.score = max(artifact.score, score)
         artifact.support += score
-        hit = make_hit(each, proof, explanations)
+        hit = make_hit(each, checks, explanations)
         if kind == "artifact_summary":
             artifact.summary = hit
             continue

@@ -1,4 +1,4 @@
-"""What the store gave, compared with the ledger and the documents as they are now."""
+"""Checks every hit against the ledger and the document as it is now."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,8 +14,8 @@ from indexing.kinds.compound import list_structures
 from indexing.models import Node
 from indexing.spec import COLLECTION_BY_KIND
 from indexing.stores import Payload
-from retrieval.ledger import LedgerRow, SummaryRow, read_ledger, read_summaries
-from retrieval.search.request import Stale
+from retrieval.ledger import LedgerRow, SummaryRow, read_ledger_rows, read_summary_rows
+from retrieval.search.request import StaleHits
 from retrieval.search.targets import Candidate, Key
 
 logger = logging.getLogger(__name__)
@@ -27,25 +27,25 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedPoints:
     """Points found and not served."""
 
     orphans: int = 0  # without a ledger row or an artifact
     integrity_errors: int = 0  # not the text that was written, or of their unchanged source
 
 
-class Judgement(NamedTuple):
+class HitCheck(NamedTuple):
     """What is to be said of a point that has a row. ``verdict`` None: an integrity error."""
 
     verdict: Verdict | None
     stale_artifact_id: UUID | None = None  # where the verdict is stale
 
 
-Judge = Callable[[Sequence[Candidate]], dict[Key, Judgement]]
+CheckFunction = Callable[[Sequence[Candidate]], dict[Key, HitCheck]]
 
 
-class Proof:
-    """The verdicts on all that was found for one search."""
+class HitChecks:
+    """The checks of all candidates of one search."""
 
     def __init__(self) -> None:
         self.verdicts: dict[Key, Verdict] = {}
@@ -54,31 +54,31 @@ class Proof:
         self.stale_artifact_ids: set[UUID] = set()
 
     @property
-    def dropped(self) -> Dropped:
-        return Dropped(orphans=len(self.orphans), integrity_errors=len(self.broken))
+    def dropped(self) -> DroppedPoints:
+        return DroppedPoints(orphans=len(self.orphans), integrity_errors=len(self.broken))
 
-    def serves(self, found: Candidate, stale: Stale) -> bool:
+    def is_served(self, found: Candidate, stale: StaleHits) -> bool:
         verdict = self.verdicts.get(found.key)
-        return verdict == Verdict.EXACT or (verdict == Verdict.STALE and stale == Stale.FLAG)
+        return verdict == Verdict.EXACT or (verdict == Verdict.STALE and stale == StaleHits.FLAG)
 
-    def judge(self, ranking: Iterable[Candidate]) -> None:
-        """One query for each sort of collection of which something has not been judged yet,
+    def check(self, ranking: Iterable[Candidate]) -> None:
+        """One query for each sort of collection of which something has not been checked yet,
         another where a chunk names a source that its row does not."""
-        unjudged: dict[str, list[Candidate]] = {}
+        unchecked: dict[str, list[Candidate]] = {}
         for found in ranking:
             key = found.key
             if key in self.verdicts or key in self.orphans or key in self.broken:
                 continue
-            unjudged.setdefault(COLLECTION_BY_KIND[found.target.kinds[0]], []).append(found)
-        for collection, group in unjudged.items():
-            judgements = _JUDGES[collection](group)
+            unchecked.setdefault(COLLECTION_BY_KIND[found.target.kinds[0]], []).append(found)
+        for collection, group in unchecked.items():
+            hit_checks = _CHECK_BY_COLLECTION[collection](group)
             for found in group:
-                self._note(found, judgements.get(found.key))
+                self._add_check(found, hit_checks.get(found.key))
 
-    def _note(self, found: Candidate, judgement: Judgement | None) -> None:
-        if judgement is None:
+    def _add_check(self, found: Candidate, check: HitCheck | None) -> None:
+        if check is None:
             self.orphans.add(found.key)
-        elif judgement.verdict is None:
+        elif check.verdict is None:
             self.broken.add(found.key)
             logger.error(
                 "Integrity error: point %s of %s is not the text it stands for",
@@ -86,16 +86,16 @@ class Proof:
                 found.target.collection,
             )
         else:
-            self.verdicts[found.key] = judgement.verdict
-            if judgement.stale_artifact_id is not None:
-                self.stale_artifact_ids.add(judgement.stale_artifact_id)
+            self.verdicts[found.key] = check.verdict
+            if check.stale_artifact_id is not None:
+                self.stale_artifact_ids.add(check.stale_artifact_id)
 
 
-def _judgement(verdict: Verdict | None, row: LedgerRow | SummaryRow) -> Judgement:
-    return Judgement(verdict, row.artifact_id if verdict is Verdict.STALE else None)
+def _make_check(verdict: Verdict | None, row: LedgerRow | SummaryRow) -> HitCheck:
+    return HitCheck(verdict, row.artifact_id if verdict is Verdict.STALE else None)
 
 
-def _ids(group: Sequence[Candidate]) -> tuple[set[int], set[UUID]]:
+def _collect_ids(group: Sequence[Candidate]) -> tuple[set[int], set[UUID]]:
     return {found.target.build_id for found in group}, {found.point.id for found in group}
 
 
@@ -110,19 +110,21 @@ class PassageFields:
     text_hash: str
 
 
-CHUNK = PassageFields("text", "text_hash")
-QUESTION = PassageFields("chunk_text", "chunk_hash")
+CHUNK_FIELDS = PassageFields("text", "text_hash")
+QUESTION_FIELDS = PassageFields("chunk_text", "chunk_hash")
 
 
-def _judge_passages(group: Sequence[Candidate], passage: PassageFields) -> dict[Key, Judgement]:
-    rows = {(row.build_id, row.point): row for row in read_ledger(*_ids(group))}
+def _check_passages(group: Sequence[Candidate], passage: PassageFields) -> dict[Key, HitCheck]:
+    rows = {(row.build_id, row.point): row for row in read_ledger_rows(*_collect_ids(group))}
     texts = {
         row.source: row.source_text
         for row in rows.values()
         if row.source is not None and row.source_text is not None
     }
     # It is the payload's own source its offsets count in; a row may have moved to another since.
-    named = {key: _source_id(found.point.payload) for found in group if (key := found.key) in rows}
+    named = {
+        key: _get_source_id(found.point.payload) for found in group if (key := found.key) in rows
+    }
     sought = {source_id.int: source_id for source_id in named.values() if source_id is not None}
     if elsewhere := sought.keys() - texts.keys():
         held = Source.objects.filter(pk__in=[sought[source] for source in elsewhere])
@@ -131,7 +133,7 @@ def _judge_passages(group: Sequence[Candidate], passage: PassageFields) -> dict[
         source: (text, hash_text(text)) for source, text in texts.items() if source in sought
     }
     return {
-        key: _judgement(
+        key: _make_check(
             _compare_passage(found.point.payload, passage, named[key], sources), rows[key]
         )
         for found in group
@@ -139,7 +141,7 @@ def _judge_passages(group: Sequence[Candidate], passage: PassageFields) -> dict[
     }
 
 
-def _source_id(payload: Payload) -> UUID | None:
+def _get_source_id(payload: Payload) -> UUID | None:
     try:
         return UUID(payload["source_id"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -174,10 +176,12 @@ def _compare_passage(
 # --- Summaries -------------------------------------------------------------------------------
 
 
-def _judge_summaries(group: Sequence[Candidate]) -> dict[Key, Judgement]:
-    rows = {(row.build_id, row.point_id.int): row for row in read_summaries(*_ids(group))}
+def _check_summaries(group: Sequence[Candidate]) -> dict[Key, HitCheck]:
+    rows = {
+        (row.build_id, row.point_id.int): row for row in read_summary_rows(*_collect_ids(group))
+    }
     return {
-        found.key: _judgement(_compare_summary(found.point.payload, row), row)
+        found.key: _make_check(_compare_summary(found.point.payload, row), row)
         for found in group
         if (row := rows.get(found.key)) is not None
     }
@@ -202,26 +206,26 @@ def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
 # --- Concepts and relationship types ---------------------------------------------------------
 
 
-def _judge_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[Key, Judgement]:
+def _check_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[Key, HitCheck]:
     """What they say is said nowhere else: it is proved by the entity itself, as it is now."""
-    builds, ids = _ids(group)
+    builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     held = {(build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")}
     texts = {entity.pk: entity.text for entity in model._default_manager.filter(pk__in=ids)}
     return {
-        found.key: _judge_entity(found, texts)
+        found.key: _check_entity(found, texts)
         for found in group
         if found.key in held and found.point.id in texts
     }
 
 
-def _judge_entity(found: Candidate, texts: Mapping[UUID, str]) -> Judgement:
+def _check_entity(found: Candidate, texts: Mapping[UUID, str]) -> HitCheck:
     verdict = _compare_entity(found.point.payload, texts)
-    return Judgement(verdict, found.point.id if verdict is Verdict.STALE else None)
+    return HitCheck(verdict, found.point.id if verdict is Verdict.STALE else None)
 
 
 def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | None:
-    if not _is_as_written(payload):
+    if not _text_matches_hash(payload):
         return None
     is_said = payload["text"] == texts.get(UUID(payload["artifact_id"]))
     return Verdict.EXACT if is_said else Verdict.STALE
@@ -230,11 +234,11 @@ def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | No
 # --- Chemical structures and images ----------------------------------------------------------
 
 
-def _judge_by_artifact(
+def _check_against_artifact(
     group: Sequence[Candidate], column: str, compare: Callable[[Candidate, Any], Verdict | None]
-) -> dict[Key, Judgement]:
+) -> dict[Key, HitCheck]:
     """What stands in their artifact itself, as it is now."""
-    builds, ids = _ids(group)
+    builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     held = {
         (build_id, point.int): (artifact_id, value)
@@ -242,41 +246,41 @@ def _judge_by_artifact(
             "build_id", "point_id", "artifact_id", f"artifact__{column}"
         )
     }
-    judgements = {}
+    hit_checks = {}
     for found in group:
         if found.key in held:
             artifact_id, value = held[found.key]
             verdict = compare(found, value)
             is_stale = verdict is Verdict.STALE
-            judgements[found.key] = Judgement(verdict, artifact_id if is_stale else None)
-    return judgements
+            hit_checks[found.key] = HitCheck(verdict, artifact_id if is_stale else None)
+    return hit_checks
 
 
 def _compare_compound(found: Candidate, metadata: Mapping[str, Any]) -> Verdict | None:
     compounds = found.target.spec.compounds
-    if compounds is None or not _is_as_written(found.point.payload):
+    if compounds is None or not _text_matches_hash(found.point.payload):
         return None
     structures = list_structures(metadata, compounds.field)
     return Verdict.EXACT if found.point.payload["text"] in structures else Verdict.STALE
 
 
 def _compare_image(found: Candidate, sha256: str) -> Verdict | None:
-    if not _is_as_written(found.point.payload):
+    if not _text_matches_hash(found.point.payload):
         return None
     return Verdict.EXACT if found.point.payload.get("source_hash") == sha256 else Verdict.STALE
 
 
-def _is_as_written(payload: Payload) -> bool:
+def _text_matches_hash(payload: Payload) -> bool:
     text = payload.get("text")
     return isinstance(text, str) and payload.get("text_hash") == hash_text(text)
 
 
-_JUDGES: dict[str, Judge] = {
-    "concept": lambda group: _judge_entities(group, Concept),
-    "relationship": lambda group: _judge_entities(group, RelationshipType),
-    "compound": lambda group: _judge_by_artifact(group, "metadata", _compare_compound),
-    "image": lambda group: _judge_by_artifact(group, "sha256", _compare_image),
-    "chunk": lambda group: _judge_passages(group, CHUNK),
-    "question": lambda group: _judge_passages(group, QUESTION),
-    "summary": _judge_summaries,
+_CHECK_BY_COLLECTION: dict[str, CheckFunction] = {
+    "concept": lambda group: _check_entities(group, Concept),
+    "relationship": lambda group: _check_entities(group, RelationshipType),
+    "compound": lambda group: _check_against_artifact(group, "metadata", _compare_compound),
+    "image": lambda group: _check_against_artifact(group, "sha256", _compare_image),
+    "chunk": lambda group: _check_passages(group, CHUNK_FIELDS),
+    "question": lambda group: _check_passages(group, QUESTION_FIELDS),
+    "summary": _check_summaries,
 }

@@ -1,17 +1,17 @@
-"""Artifacts by the pictures they are, and by the passages they hold."""
+"""Image search: artifacts by their images, and by their passages."""
 
-from retrieval.search.flat import search_pictures
+from retrieval.search.flat import search_image_nodes
 from retrieval.search.request import SearchRequest
-from retrieval.search.spaces import (
-    TEXT,
+from retrieval.search.vector_spaces import (
+    TEXT_SPACE,
     ArtifactsAnswer,
-    answer_alone,
-    answer_fused,
-    as_asked_of_each,
-    search_text,
+    answer_from_fused_spaces,
+    answer_from_one_space,
+    make_request_per_space,
+    search_text_space,
 )
 
-IMAGE = "image"
+IMAGE_SPACE = "image"
 
 
 def search_images(request: SearchRequest, *, with_text: bool = True) -> ArtifactsAnswer:
@@ -27,9 +27,9 @@ def search_images(request: SearchRequest, *, with_text: bool = True) -> Artifact
         What ``search_chunks`` raises.
     """
     if not with_text:
-        return answer_alone(IMAGE, search_pictures(request), request)
+        return answer_from_one_space(IMAGE_SPACE, search_image_nodes(request), request)
     answers = {
-        IMAGE: search_pictures(as_asked_of_each(request)),
-        TEXT: search_text(request, request.query),
+        IMAGE_SPACE: search_image_nodes(make_request_per_space(request)),
+        TEXT_SPACE: search_text_space(request, request.query),
     }
-    return answer_fused(answers, request)
+    return answer_from_fused_spaces(answers, request)

@@ -1,4 +1,4 @@
-"""What a search is asked for."""
+"""The parameters of a search, and their limits."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class Mode(StrEnum):
 SCORE_KINDS = {Mode.HYBRID: "rrf", Mode.DENSE: "cosine", Mode.SPARSE: "bm25"}
 
 
-class Stale(StrEnum):
+class StaleHits(StrEnum):
     """What becomes of hits whose document has changed since they were indexed."""
 
     FLAG = "flag"
@@ -59,7 +59,7 @@ class SearchRequest:
     min_score: float | None = None
     verify: bool = True
     explain: bool = False
-    stale: Stale = Stale.FLAG
+    stale: StaleHits = StaleHits.FLAG
     min_revision: int | None = None
 
 

@@ -1,18 +1,18 @@
-"""Artifacts by the chemical structures they hold, and together with a query in words."""
+"""Structure search: artifacts by the chemical structures they hold, with or without words."""
 
 from indexing import embedding
 from retrieval.search.flat import search_compounds
 from retrieval.search.request import SearchRequest
-from retrieval.search.spaces import (
-    TEXT,
+from retrieval.search.vector_spaces import (
+    TEXT_SPACE,
     ArtifactsAnswer,
-    answer_alone,
-    answer_fused,
-    as_asked_of_each,
-    search_text,
+    answer_from_fused_spaces,
+    answer_from_one_space,
+    make_request_per_space,
+    search_text_space,
 )
 
-STRUCTURE = "structure"
+STRUCTURE_SPACE = "structure"
 
 
 def search_structures(request: SearchRequest, text: str | None = None) -> ArtifactsAnswer:
@@ -28,9 +28,9 @@ def search_structures(request: SearchRequest, text: str | None = None) -> Artifa
     """
     embedding.parse_smiles(request.query)
     if text is None:
-        return answer_alone(STRUCTURE, search_compounds(request), request)
+        return answer_from_one_space(STRUCTURE_SPACE, search_compounds(request), request)
     answers = {
-        STRUCTURE: search_compounds(as_asked_of_each(request)),
-        TEXT: search_text(request, text),
+        STRUCTURE_SPACE: search_compounds(make_request_per_space(request)),
+        TEXT_SPACE: search_text_space(request, text),
     }
-    return answer_fused(answers, request)
+    return answer_from_fused_spaces(answers, request)

@@ -1,4 +1,4 @@
-"""The collections that answer a search, and what they gave."""
+"""The collections that a search asks, and the candidates that they return."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from indexing.stores import (
     SparseVector,
     encode_sparse_query,
 )
-from retrieval.explanation import Explanation, explain_alone, explain_fused
+from retrieval.explanation import Explanation, explain_fused_ranking, explain_single_ranking
 from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild, read_live_builds
 from retrieval.search.request import Mode
@@ -32,7 +32,7 @@ from retrieval.search.request import Mode
 Key = tuple[int, int]
 
 # What nodes of a kind are called where people read of them.
-KIND_NAMES = {
+KIND_LABELS = {
     "chunk": "chunks",
     "page_summary": "page summaries",
     "artifact_summary": "artifact summaries",
@@ -88,12 +88,12 @@ class Target:
             min_score=min_score,
         )
 
-    def take(self, points: Sequence[ScoredPoint], count: int) -> None:
+    def add_points(self, points: Sequence[ScoredPoint], count: int) -> None:
         """Keep what a query for ``count`` points gave."""
         self.points += points
         self.has_more = len(points) == count
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Begin anew."""
         self.points.clear()
         self.has_more = True
@@ -111,20 +111,20 @@ class Candidate:
         self.key: Key = (target.build_id, point.id.int)
 
     @property
-    def place(self) -> tuple[float, int]:
+    def sort_key(self) -> tuple[float, int]:
         """Orders the best first; ties by node id."""
         return -self.point.score, self.key[1]
 
 
-def name_passage(point_id: UUID, payload: Payload) -> str:
+def get_passage_id(point_id: UUID, payload: Payload) -> str:
     """What makes two points the same passage: a question stands for the chunk it was asked of."""
     return str(payload["chunk_id"] if payload.get("kind") == "question" else point_id)
 
 
-def merge(targets: Iterable[Target]) -> list[Candidate]:
+def merge_candidates(targets: Iterable[Target]) -> list[Candidate]:
     """All that was found, best first."""
     found = [Candidate(target, point) for target in targets for point in target.points]
-    found.sort(key=lambda each: each.place)
+    found.sort(key=lambda each: each.sort_key)
     return found
 
 
@@ -151,7 +151,7 @@ def find_builds(indexes: Sequence[str | IndexBuild]) -> dict[str, LiveBuild | No
         if isinstance(given, str):
             builds.setdefault(given, live[given])
         else:
-            builds.setdefault(given.index_id, _as_given(given))
+            builds.setdefault(given.index_id, _require_name_or_build(given))
     return builds
 
 
@@ -168,10 +168,10 @@ def make_targets(
     for build in builds:
         if build is None:
             continue
-        spec = read_spec(build.recipe)
+        spec = parse_recipe(build.recipe)
         held = tuple(kind for kind in kinds if kind in spec.kinds)
         if not held:
-            raise _say_missing(build.index, kinds)
+            raise _describe_missing_kinds(build.index, kinds)
         parsed = parse_filter(filter, spec)
         shares = [
             kind for kind in spec.kinds if COLLECTION_BY_KIND[kind] == COLLECTION_BY_KIND[held[0]]
@@ -196,7 +196,7 @@ def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
             revisions.wait_for_revision(target.index, target.build_id, target.kinds, revision)
 
 
-def encode(query: str, mode: Mode, targets: Sequence[Target]) -> None:
+def encode_query(query: str, mode: Mode, targets: Sequence[Target]) -> None:
     """Give every target the query as it searches by it; the model is asked once.
 
     Raises:
@@ -214,12 +214,12 @@ def encode(query: str, mode: Mode, targets: Sequence[Target]) -> None:
 
 
 @lru_cache(maxsize=256)
-def read_spec(recipe: str) -> IndexSpec:
+def parse_recipe(recipe: str) -> IndexSpec:
     """Kept: validating a spec for each request would cost as much as the search."""
     return IndexSpec.model_validate_json(recipe)
 
 
-def _as_given(build: IndexBuild) -> LiveBuild:
+def _require_name_or_build(build: IndexBuild) -> LiveBuild:
     return LiveBuild(build.index_id, build.pk, build.number, json.dumps(build.recipe))
 
 
@@ -241,8 +241,8 @@ def _require_one_model(targets: Sequence[Target]) -> None:
         )
 
 
-def _say_missing(index: str, kinds: Sequence[str]) -> InvalidInput:
-    wanted = " or ".join(KIND_NAMES[kind] for kind in kinds)
+def _describe_missing_kinds(index: str, kinds: Sequence[str]) -> InvalidInput:
+    wanted = " or ".join(KIND_LABELS[kind] for kind in kinds)
     return InvalidInput(
         f"The index {index} holds no {wanted}.",
         field="index",
@@ -258,7 +258,7 @@ def _say_missing(index: str, kinds: Sequence[str]) -> InvalidInput:
 # --- Explaining ------------------------------------------------------------------------------
 
 
-def explain(mode: Mode, page: Sequence[Candidate]) -> dict[Key, Explanation]:
+def explain_scores(mode: Mode, page: Sequence[Candidate]) -> dict[Key, Explanation]:
     """By key, what gave each of these its score.
 
     Raises:
@@ -268,7 +268,7 @@ def explain(mode: Mode, page: Sequence[Candidate]) -> dict[Key, Explanation]:
     for target in {id(found.target): found.target for found in page}.values():
         scores = {found.point.id: found.point.score for found in page if found.target is target}
         if mode == Mode.HYBRID:
-            shares = explain_fused(
+            shares = explain_fused_ranking(
                 target.collection,
                 scores,
                 dense=target.dense,
@@ -277,7 +277,7 @@ def explain(mode: Mode, page: Sequence[Candidate]) -> dict[Key, Explanation]:
                 filter=target.filter,
             )
         else:
-            shares = explain_alone(target.points, scores, is_dense=mode == Mode.DENSE)
+            shares = explain_single_ranking(target.points, scores, is_dense=mode == Mode.DENSE)
         for point_id, explanation in shares.items():
             explanations[target.build_id, point_id.int] = explanation
     return explanations

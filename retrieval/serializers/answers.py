@@ -1,4 +1,4 @@
-"""What the read side answers over HTTP.
+"""Renders the answers of searches.
 
 Built as plain dicts, for a serializer per hit costs more than the search.
 """
@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from retrieval.context import SourceContext
-from retrieval.explanation import Explanation, Share
+from retrieval.explanation import Explanation, ScoreShare
 from retrieval.passages import Passage
 from retrieval.pipelines.explaining import explain_passage
 from retrieval.pipelines.running import AskRequest, PipelineHits
@@ -16,12 +15,13 @@ from retrieval.search import (
     ArtifactGroup,
     ArtifactHit,
     ArtifactsAnswer,
-    Dropped,
+    DroppedPoints,
     HierarchicalAnswer,
     Hit,
     PageGroup,
     SearchAnswer,
 )
+from retrieval.source_context import SourceContext
 from retrieval.tools import Tool
 
 SNIPPET_CHARS = 300
@@ -34,7 +34,7 @@ HitRenderer = Callable[[Hit, str], dict[str, Any]]
 
 def render_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
     """``index`` and ``build`` are lists where several indexes were asked; hits then name theirs."""
-    content = render_head(answer.builds, answer.took_ms)
+    content = render_answer_head(answer.builds, answer.took_ms)
     content["hits"] = [render_hit(hit, answer.score_kind) for hit in answer.hits]
     content["dropped"] = _render_dropped(answer.dropped)
     if len(answer.builds) > 1:
@@ -45,7 +45,7 @@ def render_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, An
 
 def render_hierarchy(answer: HierarchicalAnswer) -> dict[str, Any]:
     """As ``render_answer``, with artifacts in place of hits."""
-    content = render_head(answer.builds, answer.took_ms)
+    content = render_answer_head(answer.builds, answer.took_ms)
     content["artifacts"] = [
         _render_artifact(artifact, answer.score_kind) for artifact in answer.artifacts
     ]
@@ -58,12 +58,14 @@ def render_hierarchy(answer: HierarchicalAnswer) -> dict[str, Any]:
 
 def render_structures(answer: ArtifactsAnswer) -> dict[str, Any]:
     """As ``render_answer``, each hit an artifact."""
-    return _render_artifacts(answer, "structure", lambda hit: {"smiles": hit.payload.get("text")})
+    return _render_artifact_hits(
+        answer, "structure", lambda hit: {"smiles": hit.payload.get("text")}
+    )
 
 
 def render_images(answer: ArtifactsAnswer) -> dict[str, Any]:
     """As ``render_answer``, each hit an artifact."""
-    return _render_artifacts(
+    return _render_artifact_hits(
         answer,
         "image",
         lambda hit: {
@@ -73,7 +75,9 @@ def render_images(answer: ArtifactsAnswer) -> dict[str, Any]:
     )
 
 
-def render_head(builds: Mapping[str, int | None], took_ms: Mapping[str, float]) -> dict[str, Any]:
+def render_answer_head(
+    builds: Mapping[str, int | None], took_ms: Mapping[str, float]
+) -> dict[str, Any]:
     names, numbers = list(builds), list(builds.values())
     is_several = len(names) > 1
     return {
@@ -83,7 +87,7 @@ def render_head(builds: Mapping[str, int | None], took_ms: Mapping[str, float]) 
     }
 
 
-def _render_dropped(dropped: Dropped) -> dict[str, int]:
+def _render_dropped(dropped: DroppedPoints) -> dict[str, int]:
     return {"orphans": dropped.orphans, "integrity_errors": dropped.integrity_errors}
 
 
@@ -92,7 +96,7 @@ def _render_artifact(artifact: ArtifactGroup, score_kind: str) -> dict[str, Any]
         "artifact_id": artifact.artifact_id,
         "artifact_title": artifact.title,
         "score": artifact.score,
-        "summary_snippet": _cut_snippet(artifact.summary),
+        "summary_snippet": _make_snippet(artifact.summary),
         "pages": [_render_page(page, score_kind) for page in artifact.pages],
     }
 
@@ -102,23 +106,23 @@ def _render_page(page: PageGroup, score_kind: str) -> dict[str, Any]:
         "page_id": page.page_id,
         "page_index": page.page_index,
         "score": page.score,
-        "summary_snippet": _cut_snippet(page.summary),
+        "summary_snippet": _make_snippet(page.summary),
         "supporting_chunks": [render_chunk(hit, score_kind) for hit in page.chunks],
     }
 
 
-def _render_artifacts(
+def _render_artifact_hits(
     answer: ArtifactsAnswer, space: str, describe: Callable[[Hit], dict[str, Any]]
 ) -> dict[str, Any]:
     """``describe``: what a hit of this space says beside its similarity."""
-    content = render_head(answer.builds, answer.took_ms)
+    content = render_answer_head(answer.builds, answer.took_ms)
     content["hits"] = [
         {
             "score": hit.score,
             "score_kind": answer.score_kind,
             "artifact": _render_artifact_place(hit.first.payload),
             "metadata": hit.first.payload.get("metadata") or {},
-            space: _render_found(hit, space, describe),
+            space: _render_space_hit(hit, space, describe),
             "passage": _render_ranked_passage(hit),
         }
         for hit in answer.hits
@@ -130,7 +134,7 @@ def _render_artifacts(
     return content
 
 
-def _render_found(
+def _render_space_hit(
     hit: ArtifactHit, space: str, describe: Callable[[Hit], dict[str, Any]]
 ) -> dict[str, Any] | None:
     found = hit.found.get(space)
@@ -150,11 +154,11 @@ def _render_ranked_passage(hit: ArtifactHit) -> dict[str, Any] | None:
     return None if passage is None else render_chunk(passage, "rrf") | {"rank": hit.ranks["text"]}
 
 
-def _cut_snippet(summary: Hit | None) -> str | None:
-    return None if summary is None else clip(summary.payload.get("summary_text") or "")
+def _make_snippet(summary: Hit | None) -> str | None:
+    return None if summary is None else clip_text(summary.payload.get("summary_text") or "")
 
 
-def clip(text: str, limit: int = SNIPPET_CHARS) -> str:
+def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
     """The text where it is short enough, else its first words and an ellipsis, within ``limit``;
     a word longer than that is cut."""
     if len(text) <= limit:
@@ -168,14 +172,17 @@ def clip(text: str, limit: int = SNIPPET_CHARS) -> str:
 # --- Questions -------------------------------------------------------------------------------
 
 
-def render_found(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
+def render_pipeline_hits(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
     """What a pipeline found for a question, before it is answered."""
-    content = render_head(found.builds or {question.index: None}, found.took_ms)
+    content = render_answer_head(found.builds or {question.index: None}, found.took_ms)
     content |= {
         "pipeline": found.pipeline,
         "relevant": found.refusal is None,
         "refusal": None if found.refusal is None else asdict(found.refusal),
-        "hits": [_render_passage(passage, explain=question.explain) for passage in found.passages],
+        "hits": [
+            _render_pipeline_passage(passage, explain=question.explain)
+            for passage in found.passages
+        ],
         "filters": found.filter,
         "parsed": found.parsed,
         "query": found.query,
@@ -189,7 +196,7 @@ def render_found(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
     return content
 
 
-def _render_passage(passage: Passage, *, explain: bool) -> dict[str, Any]:
+def _render_pipeline_passage(passage: Passage, *, explain: bool) -> dict[str, Any]:
     """As any hit, with the score that the pipeline gave it; ``explain`` lists what each component
     did to it."""
     hit = replace(passage.hit, score=passage.score, explanation=None)
@@ -313,7 +320,7 @@ def _render_explanation(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _render_share(share: Share | None) -> dict[str, Any] | None:
+def _render_share(share: ScoreShare | None) -> dict[str, Any] | None:
     if share is None:
         return None
     return {"rank": share.rank, "score": share.score, "contribution": share.contribution}

@@ -13,7 +13,7 @@ from retrieval.knowledge.graph import ConceptPath, Subgraph
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.routing import RoutingResult
 from retrieval.knowledge.sources import SourceHit
-from retrieval.serializers.answers import render_chunk, render_head
+from retrieval.serializers.answers import render_answer_head, render_chunk
 
 COSINE = "cosine"
 
@@ -122,7 +122,7 @@ def render_emergent_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> 
 
 
 def _render_head(nearest: KnowledgeQuery) -> dict[str, Any]:
-    return render_head(nearest.builds, nearest.took_ms)
+    return render_answer_head(nearest.builds, nearest.took_ms)
 
 
 def _render_concept_hit(hit: ConceptHit) -> dict[str, Any]:

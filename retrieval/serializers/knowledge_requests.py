@@ -10,11 +10,11 @@ from rest_framework import serializers
 
 from core.exceptions import InvalidInput
 from core.serializers import MAX_OFFSET, StrictSerializer, StringField, to_invalid_input
-from retrieval.context import MAX_WINDOW
 from retrieval.knowledge.graph import MAX_DEPTH
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.search import MAX_OFFSET as MAX_SEARCH_OFFSET
-from retrieval.serializers.requests import IndexNamesField, OneIndexField, with_one_query
+from retrieval.serializers.requests import IndexNamesField, OneIndexField, merge_query_names
+from retrieval.source_context import MAX_WINDOW
 
 DEFAULT_SUBGRAPH_SIMILARITY = 0.7
 DEFAULT_BRIDGE_SIMILARITY = 0.75
@@ -70,7 +70,7 @@ class KnowledgeQuerySerializer(StrictSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        attrs = with_one_query(attrs)
+        attrs = merge_query_names(attrs)
         collection = attrs.pop("collection", None)
         if collection is not None and "index" in attrs:
             raise InvalidInput("Give index or collection, not both.", field="collection")

@@ -1,4 +1,4 @@
-"""What the read side takes over HTTP."""
+"""Reads and checks the parameters of searches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,6 @@ from rest_framework import serializers
 from core.exceptions import InvalidInput, Malformed
 from core.parsers import load_json
 from core.serializers import StrictSerializer, StringField, to_invalid_input
-from retrieval.context import MAX_WINDOW
 from retrieval.pipelines.running import MAX_ANSWER_HITS, AskRequest
 from retrieval.search import (
     MAX_ARTIFACTS,
@@ -20,9 +19,10 @@ from retrieval.search import (
     HierarchicalRequest,
     Mode,
     SearchRequest,
-    Stale,
+    StaleHits,
     SummaryType,
 )
+from retrieval.source_context import MAX_WINDOW
 
 
 @extend_schema_field(
@@ -92,7 +92,7 @@ class QueryParametersSerializer(StrictSerializer):
         default=False, help_text="Say what gave each hit its score; costs more requests."
     )
     stale = serializers.ChoiceField(
-        choices=[str(stale) for stale in Stale],
+        choices=[str(stale) for stale in StaleHits],
         default="flag",
         help_text="What becomes of hits whose document has changed since.",
     )
@@ -103,10 +103,10 @@ class QueryParametersSerializer(StrictSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return with_one_query(attrs)
+        return merge_query_names(attrs)
 
 
-def with_one_query(attrs: dict[str, Any]) -> dict[str, Any]:
+def merge_query_names(attrs: dict[str, Any]) -> dict[str, Any]:
     query, q = attrs.get("query"), attrs.pop("q", None)
     if query is not None and q is not None:
         raise InvalidInput("Give query or q, not both.", field="q")
@@ -149,7 +149,7 @@ class SpaceParametersSerializer(StrictSerializer):
     )
     filter = FilterField(required=False)
     verify = serializers.BooleanField(default=True)
-    stale = serializers.ChoiceField(choices=[str(stale) for stale in Stale], default="flag")
+    stale = serializers.ChoiceField(choices=[str(stale) for stale in StaleHits], default="flag")
     min_revision = serializers.IntegerField(required=False, min_value=0)
 
 
@@ -169,7 +169,7 @@ class ImageParametersSerializer(SpaceParametersSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return with_one_query(attrs)
+        return merge_query_names(attrs)
 
 
 class AskParametersSerializer(StrictSerializer):
@@ -193,7 +193,7 @@ class AskParametersSerializer(StrictSerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return with_one_query(attrs)
+        return merge_query_names(attrs)
 
 
 # Shared by all requests: a serializer of its own would copy every field for each.
@@ -210,7 +210,7 @@ def read_search_request(content: Any) -> SearchRequest:
     Raises:
         InvalidInput: the first thing wrong with it.
     """
-    return _make_request(_read(_search_parameters, content))
+    return _make_request(_validate(_search_parameters, content))
 
 
 def read_summary_request(content: Any) -> tuple[SearchRequest, SummaryType]:
@@ -218,7 +218,7 @@ def read_summary_request(content: Any) -> tuple[SearchRequest, SummaryType]:
     Raises:
         InvalidInput: the first thing wrong with it.
     """
-    values = _read(_summary_parameters, content)
+    values = _validate(_summary_parameters, content)
     return _make_request(values), SummaryType(values["type"])
 
 
@@ -227,7 +227,7 @@ def read_hierarchical_request(content: Any) -> HierarchicalRequest:
     Raises:
         InvalidInput: the first thing wrong with it.
     """
-    values = _read(_hierarchical_parameters, content)
+    values = _validate(_hierarchical_parameters, content)
     return HierarchicalRequest(
         indexes=values["index"],
         query=values["query"],
@@ -236,7 +236,7 @@ def read_hierarchical_request(content: Any) -> HierarchicalRequest:
         filter=values.get("filter"),
         verify=values["verify"],
         explain=values["explain"],
-        stale=Stale(values["stale"]),
+        stale=StaleHits(values["stale"]),
         min_revision=values.get("min_revision"),
     )
 
@@ -247,8 +247,8 @@ def read_structure_request(content: Any) -> tuple[SearchRequest, str | None]:
     Raises:
         InvalidInput: the first thing wrong with it.
     """
-    values = _read(_structure_parameters, content)
-    text = with_one_query(values)["query"] if {"query", "q"} & values.keys() else None
+    values = _validate(_structure_parameters, content)
+    text = merge_query_names(values)["query"] if {"query", "q"} & values.keys() else None
     return _make_space_request(values, values["structure"]), text
 
 
@@ -258,7 +258,7 @@ def read_image_request(content: Any) -> tuple[SearchRequest, bool]:
     Raises:
         InvalidInput: the first thing wrong with it.
     """
-    values = _read(_image_parameters, content)
+    values = _validate(_image_parameters, content)
     return _make_space_request(values, values["query"]), values["with_text"]
 
 
@@ -267,7 +267,7 @@ def read_question(content: Any) -> AskRequest:
     Raises:
         InvalidInput: the first thing wrong with it.
     """
-    values = _read(_ask_parameters, content)
+    values = _validate(_ask_parameters, content)
     return AskRequest(
         index=values["index"],
         query=values["query"],
@@ -279,7 +279,7 @@ def read_question(content: Any) -> AskRequest:
     )
 
 
-def _read(parameters: StrictSerializer, content: Any) -> dict[str, Any]:
+def _validate(parameters: StrictSerializer, content: Any) -> dict[str, Any]:
     try:
         return parameters.run_validation(content)
     except serializers.ValidationError as error:
@@ -297,7 +297,7 @@ def _make_request(values: Mapping[str, Any]) -> SearchRequest:
         min_score=values.get("min_score"),
         verify=values["verify"],
         explain=values["explain"],
-        stale=Stale(values["stale"]),
+        stale=StaleHits(values["stale"]),
         min_revision=values.get("min_revision"),
     )
 
@@ -312,7 +312,7 @@ def _make_space_request(values: Mapping[str, Any], query: str) -> SearchRequest:
         filter=values.get("filter"),
         min_score=values.get("min_similarity"),
         verify=values["verify"],
-        stale=Stale(values["stale"]),
+        stale=StaleHits(values["stale"]),
         min_revision=values.get("min_revision"),
     )
 
@@ -349,7 +349,7 @@ class SourceParametersSerializer(StrictSerializer):
     )
 
 
-def read_window(params: Mapping[str, Any]) -> int:
+def read_window_parameters(params: Mapping[str, Any]) -> int:
     parameters = SourceParametersSerializer(data=params)
     parameters.is_valid(raise_exception=True)
     return int(parameters.validated_data["window"])

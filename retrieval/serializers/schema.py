@@ -1,4 +1,4 @@
-"""Shapes of answers, for the OpenAPI document only."""
+"""The shapes of answers, for the OpenAPI document only."""
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -141,7 +141,7 @@ class QuestionSearchAnswerSerializer(SearchAnswerSerializer):
     hits = QuestionHitSerializer(many=True)
 
 
-class FoundStructureSerializer(serializers.Serializer):
+class StructureMatchSerializer(serializers.Serializer):
     node_id = serializers.UUIDField()
     smiles = serializers.CharField(help_text="As the artifact has it.")
     similarity = serializers.FloatField(help_text="Cosine of the fingerprints.")
@@ -166,7 +166,7 @@ class SpaceHitSerializer(serializers.Serializer):
 
 
 class StructureHitSerializer(SpaceHitSerializer):
-    structure = FoundStructureSerializer(
+    structure = StructureMatchSerializer(
         allow_null=True, help_text="Null where only the words found it."
     )
 
@@ -175,7 +175,7 @@ class StructureSearchAnswerSerializer(SearchAnswerSerializer):
     hits = StructureHitSerializer(many=True, help_text="Artifacts, best first.")
 
 
-class FoundImageSerializer(serializers.Serializer):
+class ImageMatchSerializer(serializers.Serializer):
     node_id = serializers.UUIDField()
     media_type = serializers.CharField()
     sha256 = serializers.CharField(help_text="Of the file whose pixels were embedded.")
@@ -185,7 +185,7 @@ class FoundImageSerializer(serializers.Serializer):
 
 
 class ImageHitSerializer(SpaceHitSerializer):
-    image = FoundImageSerializer(
+    image = ImageMatchSerializer(
         allow_null=True, help_text="Null where only the artifact's passages were found."
     )
 

@@ -1,7 +1,7 @@
-"""Questions over HTTP, answered as a stream of server-sent events, or in one piece.
+"""Answers questions over HTTP, as server-sent events or as one JSON object.
 
     POST api/v1/ask     read in a thread: the key, the form, whether there is such an index
-                        then on the event loop: retrieval.asking.ask -> events -> the wire
+                        then on the event loop: answer_stream.stream_answer -> events -> the wire
 
 Under WSGI it answers as well, all events at once when the last is there.
 
@@ -29,26 +29,26 @@ from rest_framework.settings import api_settings
 from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 
-from retrieval.asking import Event, Position, ask
-from retrieval.awaiting import in_thread
+from retrieval.answer_stream import AnswerEvent, StreamPosition, stream_answer
+from retrieval.event_loop import run_in_thread
 from retrieval.pipelines.running import AskRequest, PipelineHits, check_ask_request
-from retrieval.serializers.answers import render_found
+from retrieval.serializers.answers import render_pipeline_hits
 from retrieval.serializers.requests import (
     AskParametersSerializer,
     read_query_string,
     read_question,
 )
 from retrieval.serializers.schema import AskAnswerSerializer
-from retrieval.views.searches import enqueue_planning
+from retrieval.views.searches import enqueue_planning_of_stale_artifacts
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS: Final = 10.0  # proxies cut connections that are silent, often after 60
 EVENT_STREAM: Final = "text/event-stream"
-DEFECT: Final = "Something went wrong on the server; it has been logged."
+SERVER_ERROR: Final = "Something went wrong on the server; it has been logged."
 
 
-class _AnyForm(BaseContentNegotiation):
+class _JsonErrors(BaseContentNegotiation):
     """Errors are JSON whatever was asked for: half the clients name the stream alone."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
@@ -60,10 +60,10 @@ class _AnyForm(BaseContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-class _Read(HttpResponse):
+class _ReadQuestion(HttpResponse):
     """A question that may be answered, on its way from the thread that read it."""
 
-    def __init__(self, question: AskRequest, holder: str, since: Position | None) -> None:
+    def __init__(self, question: AskRequest, holder: str, since: StreamPosition | None) -> None:
         super().__init__()
         self.question = question
         self.holder = holder
@@ -73,7 +73,7 @@ class _Read(HttpResponse):
 class AskView(APIView):
     """Reads a question, or says what is wrong with it. ``answer_question`` answers it."""
 
-    content_negotiation_class = _AnyForm
+    content_negotiation_class = _JsonErrors
     renderer_classes = [JSONRenderer]
 
     @extend_schema(
@@ -114,9 +114,9 @@ class AskView(APIView):
     def _read(self, request: Request, content: Any) -> HttpResponse:
         question = read_question(content)
         last_id = request.headers.get("Last-Event-ID")
-        since = Position.parse(last_id) if last_id else None
+        since = StreamPosition.parse(last_id) if last_id else None
         check_ask_request(question)
-        return _Read(question, str(request.user), since)
+        return _ReadQuestion(question, str(request.user), since)
 
 
 _read = AskView.as_view()
@@ -126,13 +126,13 @@ _read = AskView.as_view()
 async def answer_question(request: HttpRequest) -> HttpResponseBase:
     # Not Django's own thread for synchronous code: that is a new one, with a new connection to
     # the database, for each request.
-    read = await in_thread(_read, request)
-    if not isinstance(read, _Read):
+    read = await run_in_thread(_read, request)
+    if not isinstance(read, _ReadQuestion):
         return read
-    events = ask(read.question, holder=read.holder, render=_render, since=read.since)
-    if _wants_one_piece(request):
-        return await _answer_in_one_piece(events)
-    wire = _write(_failing_softly(events))
+    events = stream_answer(read.question, holder=read.holder, render=_render, since=read.since)
+    if _wants_json(request):
+        return await _answer_as_json(events)
+    wire = _write_events(_end_with_error_event(events))
     if isinstance(request, ASGIRequest):
         response: HttpResponseBase = StreamingHttpResponse(wire, content_type=EVENT_STREAM)
     else:
@@ -148,11 +148,11 @@ answer_question.initkwargs = {}  # type: ignore[attr-defined]
 
 
 def _render(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
-    enqueue_planning(found.stale_artifact_ids)
-    return render_found(question, found)
+    enqueue_planning_of_stale_artifacts(found.stale_artifact_ids)
+    return render_pipeline_hits(question, found)
 
 
-def _wants_one_piece(request: HttpRequest) -> bool:
+def _wants_json(request: HttpRequest) -> bool:
     """Whether JSON is asked for by name, and a stream is not."""
     accepted = {
         kind.partition(";")[0].strip() for kind in request.headers.get("Accept", "").split(",")
@@ -160,7 +160,7 @@ def _wants_one_piece(request: HttpRequest) -> bool:
     return "application/json" in accepted and EVENT_STREAM not in accepted
 
 
-async def _answer_in_one_piece(events: AsyncGenerator[Event, None]) -> HttpResponse:
+async def _answer_as_json(events: AsyncGenerator[AnswerEvent, None]) -> HttpResponse:
     content: dict[str, Any] = {}
     pieces: list[str] = []
     try:
@@ -171,56 +171,58 @@ async def _answer_in_one_piece(events: AsyncGenerator[Event, None]) -> HttpRespo
                 else:
                     content |= event.data
     except Exception as error:
-        response = _describe(error)
+        response = _describe_error(error)
         if response is None:
             raise
         return response
-    return _json({**content, "answer": "".join(pieces) or None})
+    return _json_response({**content, "answer": "".join(pieces) or None})
 
 
-def _describe(error: Exception) -> HttpResponse | None:
+def _describe_error(error: Exception) -> HttpResponse | None:
     """As every other error of the API; None for a defect."""
-    described = _handle(error)
+    described = _handle_error(error)
     if described is None:
         return None
-    response = _json(described.data, status=described.status_code)
+    response = _json_response(described.data, status=described.status_code)
     for name, value in described.headers.items():
         response.headers.setdefault(name, value)
     return response
 
 
-def _handle(error: Exception) -> Response | None:
+def _handle_error(error: Exception) -> Response | None:
     handler: Any = api_settings.EXCEPTION_HANDLER
     response: Response | None = handler(error, {})
     return response
 
 
-def _json(content: Any, status: int = 200) -> JsonResponse:
+def _json_response(content: Any, status: int = 200) -> JsonResponse:
     return JsonResponse(content, encoder=JSONEncoder, status=status)
 
 
-async def _failing_softly(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+async def _end_with_error_event(
+    events: AsyncGenerator[AnswerEvent, None],
+) -> AsyncGenerator[AnswerEvent, None]:
     """The events, and where they break off the error as the last: its status has been sent."""
     async with aclosing(events):
         try:
             async for event in events:
                 yield event
         except Exception as error:
-            described = _handle(error)
+            described = _handle_error(error)
             if described is None:
                 logger.exception("A question could not be answered")
-                yield Event("error", {"code": "server_error", "detail": DEFECT})
+                yield AnswerEvent("error", {"code": "server_error", "detail": SERVER_ERROR})
             else:
-                yield Event("error", described.data)
+                yield AnswerEvent("error", described.data)
 
 
-async def _write(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
+async def _write_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[bytes, None]:
     """The wire form, with a comment wherever nothing came for a while."""
-    following: asyncio.Task[Event | None] | None = None
+    following: asyncio.Task[AnswerEvent | None] | None = None
     try:
         while True:
             if following is None:
-                following = asyncio.create_task(_next(events))
+                following = asyncio.create_task(_next_event(events))
             await asyncio.wait([following], timeout=HEARTBEAT_SECONDS)
             if not following.done():
                 yield b": still here\n\n"
@@ -228,7 +230,7 @@ async def _write(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, N
             event, following = following.result(), None
             if event is None:
                 return
-            yield _encode(event)
+            yield _encode_event(event)
     finally:
         if following is not None:
             following.cancel()
@@ -236,11 +238,11 @@ async def _write(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, N
         await events.aclose()
 
 
-async def _next(events: AsyncGenerator[Event, None]) -> Event | None:
+async def _next_event(events: AsyncGenerator[AnswerEvent, None]) -> AnswerEvent | None:
     return await anext(events, None)
 
 
-def _encode(event: Event) -> bytes:
+def _encode_event(event: AnswerEvent) -> bytes:
     # JSON holds no line breaks of its own, so the data is one line.
     lines = [] if event.id is None else [f"id: {event.id}"]
     data = json.dumps(event.data, cls=JSONEncoder, ensure_ascii=False)

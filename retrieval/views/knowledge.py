@@ -16,14 +16,19 @@ from concepts.serializers import EVIDENCE_DISCLAIMER, RelationshipSerializer, re
 from concepts.viewsets import get_concept, require_index
 from core.paging import paginate
 from core.serializers import StrictSerializer
-from retrieval.answering import Answered
 from retrieval.knowledge import bridges, concept_evidence, concepts, graph, routing, sources
 from retrieval.knowledge.query import KnowledgeQuery
+from retrieval.search_responses import SearchResponse
 from retrieval.serializers import knowledge_answers as answers
 from retrieval.serializers import knowledge_requests as requests
 from retrieval.serializers import knowledge_schema as schema
 from retrieval.serializers.requests import read_query_string
-from retrieval.views.searches import SearchView, described, enqueue_planning, respond
+from retrieval.views.searches import (
+    SearchView,
+    describe_search,
+    enqueue_planning_of_stale_artifacts,
+    make_response,
+)
 
 
 class KnowledgeView(SearchView):
@@ -31,17 +36,17 @@ class KnowledgeView(SearchView):
 
     parameters: type[StrictSerializer] = requests.KnowledgeQuerySerializer
 
-    def answer(self, parameters: Any) -> Answered:
+    def answer(self, parameters: Any) -> SearchResponse:
         given = requests.read_parameters(self.parameters, parameters)
         nearest = KnowledgeQuery(given["index"], given["query"])
         content = self.search(nearest, given)
-        return Answered(content, nearest.stale_artifact_ids)
+        return SearchResponse(content, nearest.stale_artifact_ids)
 
     def search(self, nearest: KnowledgeQuery, given: Mapping[str, Any]) -> dict[str, Any]:
         raise NotImplementedError
 
 
-@described(
+@describe_search(
     "search_concepts",
     "Search concepts",
     requests.PagedKnowledgeQuerySerializer,
@@ -61,7 +66,7 @@ class ConceptSearchView(KnowledgeView):
         return answers.render_concept_hits(nearest, found)
 
 
-@described(
+@describe_search(
     "search_relationships",
     "Search relationships",
     requests.PagedKnowledgeQuerySerializer,
@@ -82,7 +87,7 @@ class RelationshipTypeSearchView(KnowledgeView):
         return answers.render_relationship_type_hits(nearest, found)
 
 
-@described(
+@describe_search(
     "search_sources",
     "Search sources",
     requests.SourceQuerySerializer,
@@ -104,7 +109,7 @@ class SourceSearchView(KnowledgeView):
         return answers.render_source_hits(nearest, found)
 
 
-@described(
+@describe_search(
     "route_query",
     "Find the best entry point",
     requests.KnowledgeQuerySerializer,
@@ -120,7 +125,7 @@ class QueryRoutingView(KnowledgeView):
         return answers.render_routing(nearest, routes)
 
 
-@described(
+@describe_search(
     "blend_concepts",
     "Search concepts in every way",
     requests.BlendQuerySerializer,
@@ -146,7 +151,7 @@ class ConceptBlendView(KnowledgeView):
         return answers.render_concept_hits(nearest, found)
 
 
-@described(
+@describe_search(
     "search_subgraph",
     "Draw the subgraph",
     requests.SubgraphQuerySerializer,
@@ -235,7 +240,7 @@ class ConceptPathsView(APIView):
         index = concept.artifact.index
         paths, asked = graph.find_paths(index, concept.pk, given.pop("like"), **given)
         for nearest in asked:
-            enqueue_planning(nearest.stale_artifact_ids)
+            enqueue_planning_of_stale_artifacts(nearest.stale_artifact_ids)
         return Response(
             {
                 "index": index,
@@ -267,7 +272,7 @@ class SimilarSourcesView(APIView):
             excluded_source_id=source_id,
         )
         content = answers.render_source_hits(nearest, found)
-        return respond(Answered(content, nearest.stale_artifact_ids))
+        return make_response(SearchResponse(content, nearest.stale_artifact_ids))
 
 
 class EmergentPairListView(APIView):

@@ -1,4 +1,4 @@
-"""The declared query pipelines: as JSON, and as pictures."""
+"""The declared query pipelines, as JSON and as a page that draws them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The read side over HTTP. Retrievers are not imported here: they bring LlamaIndex along."""
+"""Searches over HTTP. Retrievers are not imported here, because they import LlamaIndex."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -20,8 +20,8 @@ from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from indexing.tasks import plan_nodes
-from retrieval.answering import (
-    Answered,
+from retrieval.search_responses import (
+    SearchResponse,
     answer_hierarchical,
     answer_images,
     answer_pages,
@@ -30,7 +30,6 @@ from retrieval.answering import (
     answer_summaries,
     answer_tool,
 )
-from retrieval.context import read_source
 from retrieval.serializers.answers import render_source, render_tools
 from retrieval.serializers.requests import (
     HierarchicalParametersSerializer,
@@ -40,7 +39,7 @@ from retrieval.serializers.requests import (
     StructureParametersSerializer,
     SummarySearchParametersSerializer,
     read_query_string,
-    read_window,
+    read_window_parameters,
 )
 from retrieval.serializers.schema import (
     HierarchicalAnswerSerializer,
@@ -52,6 +51,7 @@ from retrieval.serializers.schema import (
     SummarySearchAnswerSerializer,
     ToolListSerializer,
 )
+from retrieval.source_context import read_source_context
 from retrieval.tools import list_tools
 from summaries.tasks import plan_written_texts
 
@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 class SearchView(APIView):
     """A search, with its parameters in the query string or in the body."""
 
-    def answer(self, parameters: Any) -> Answered:
+    def answer(self, parameters: Any) -> SearchResponse:
         raise NotImplementedError
 
     def get(self, request: Request) -> Response:
@@ -71,10 +71,10 @@ class SearchView(APIView):
         return self._respond(request.data)
 
     def _respond(self, parameters: Any) -> Response:
-        return respond(self.answer(parameters))
+        return make_response(self.answer(parameters))
 
 
-def described(
+def describe_search(
     name: str, what: str, parameters: type[Serializer], answer: type[Serializer]
 ) -> Callable[[type[SearchView]], type[SearchView]]:
     """Both ways of asking, for the OpenAPI document."""
@@ -92,17 +92,17 @@ def described(
     )
 
 
-@described(
+@describe_search(
     "search_pages", "Search passages", SearchParametersSerializer, PageSearchAnswerSerializer
 )
 class PageSearchView(SearchView):
     """Passages that answer a query, best first, each compared with its document as it is now."""
 
-    def answer(self, parameters: Any) -> Answered:
+    def answer(self, parameters: Any) -> SearchResponse:
         return answer_pages(parameters)
 
 
-@described(
+@describe_search(
     "search_summaries",
     "Search summaries",
     SummarySearchParametersSerializer,
@@ -111,11 +111,11 @@ class PageSearchView(SearchView):
 class SummarySearchView(SearchView):
     """Summaries of pages and artifacts that answer a query, best first."""
 
-    def answer(self, parameters: Any) -> Answered:
+    def answer(self, parameters: Any) -> SearchResponse:
         return answer_summaries(parameters)
 
 
-@described(
+@describe_search(
     "search_questions",
     "Search by question",
     SearchParametersSerializer,
@@ -124,11 +124,11 @@ class SummarySearchView(SearchView):
 class QuestionSearchView(SearchView):
     """Passages by the questions they answer, each passage once, best first."""
 
-    def answer(self, parameters: Any) -> Answered:
+    def answer(self, parameters: Any) -> SearchResponse:
         return answer_questions(parameters)
 
 
-@described(
+@describe_search(
     "search_hierarchical",
     "Search artifacts, pages and passages at once",
     HierarchicalParametersSerializer,
@@ -137,11 +137,11 @@ class QuestionSearchView(SearchView):
 class HierarchicalSearchView(SearchView):
     """Artifacts that answer a query with their best pages, and up to three passages of each."""
 
-    def answer(self, parameters: Any) -> Answered:
+    def answer(self, parameters: Any) -> SearchResponse:
         return answer_hierarchical(parameters)
 
 
-@described(
+@describe_search(
     "search_structures",
     "Search by chemical structure",
     StructureParametersSerializer,
@@ -151,11 +151,11 @@ class StructureSearchView(SearchView):
     """Artifacts that hold a structure like the one given, best first; with words besides, those
     that say such a thing too."""
 
-    def answer(self, parameters: Any) -> Answered:
+    def answer(self, parameters: Any) -> SearchResponse:
         return answer_structures(parameters)
 
 
-@described(
+@describe_search(
     "search_images",
     "Search images by what they show",
     ImageParametersSerializer,
@@ -165,7 +165,7 @@ class ImageSearchView(SearchView):
     """Artifacts whose pictures show what the query says, best first, beside those whose passages
     say it."""
 
-    def answer(self, parameters: Any) -> Answered:
+    def answer(self, parameters: Any) -> SearchResponse:
         return answer_images(parameters)
 
 
@@ -192,7 +192,7 @@ class ToolView(APIView):
     )
     def post(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
-        return respond(answer_tool(index, name, request.data))
+        return make_response(answer_tool(index, name, request.data))
 
 
 class SourceView(APIView):
@@ -205,18 +205,18 @@ class SourceView(APIView):
     )
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source."""
-        window = read_window(request.query_params.dict())
-        return Response(render_source(read_source(source_id, window=window)))
+        window = read_window_parameters(request.query_params.dict())
+        return Response(render_source(read_source_context(source_id, window=window)))
 
 
-def respond(answered: Answered) -> Response:
-    enqueue_planning(answered.stale_artifact_ids)
+def make_response(answered: SearchResponse) -> Response:
+    enqueue_planning_of_stale_artifacts(answered.stale_artifact_ids)
     response = Response(answered.content)
-    response.add_post_render_callback(_untie)
+    response.add_post_render_callback(_break_reference_cycle)
     return response
 
 
-def _untie(response: Any) -> None:
+def _break_reference_cycle(response: Any) -> None:
     """Once rendered, let the answer be freed with its request. DRF has view and answer name each
     other: all hits would wait for the garbage collector, and each request take fresh memory.
     """
@@ -224,7 +224,7 @@ def _untie(response: Any) -> None:
     response.renderer_context = {}
 
 
-def enqueue_planning(artifact_ids: Iterable[UUID]) -> None:
+def enqueue_planning_of_stale_artifacts(artifact_ids: Iterable[UUID]) -> None:
     """Have stale artifacts looked at now, each once in a while however often it is found.
 
     While the work is held up, every search would send for it again and swamp the broker.

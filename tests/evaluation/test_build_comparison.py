@@ -15,7 +15,7 @@ from evaluation.build_comparison import (
 from indexing import embedding
 from tests.factories import give
 from tests.hashing import HashingEmbedder
-from tests.retrieval.beside import BLIND, COUNT, begin, fill, judge
+from tests.retrieval.beside import BLIND, COUNT, begin, check, fill
 from tests.written import make_build, question, write_all
 
 
@@ -109,7 +109,7 @@ class TestRankArtifacts:
 
 class TestCompareBuilds:
     def test_finds_no_difference_between_equals(self, live, golden):
-        judge(golden)
+        check(golden)
 
         compared = compare_builds(live, begin(live))
 
@@ -120,7 +120,7 @@ class TestCompareBuilds:
         assert not compared.is_loss
 
     def test_finds_the_loss_of_a_build_that_understands_nothing(self, live, golden):
-        judge(golden)
+        check(golden)
 
         compared = compare_builds(live, begin(live, **BLIND))
 
@@ -130,12 +130,12 @@ class TestCompareBuilds:
         assert compared.is_loss
 
     def test_finds_no_loss_the_other_way_round(self, live, golden):
-        judge(golden)
+        check(golden)
 
         assert not compare_builds(begin(live, **BLIND), live).is_loss
 
     def test_is_made_of_what_json_can_hold(self, live, golden):
-        judge(golden)
+        check(golden)
 
         kept = compare_builds(live, begin(live, **BLIND)).as_json()
 
@@ -147,7 +147,7 @@ class TestCompareBuilds:
         }  # fmt: skip
 
     def test_asks_of_many_golden_queries_the_same_sample_each_time(self, live, golden, monkeypatch):
-        judge(golden)
+        check(golden)
         monkeypatch.setattr(build_comparison, "MAX_GOLDEN_QUERIES", 5)
         asked = []
         monkeypatch.setattr(
@@ -162,14 +162,14 @@ class TestCompareBuilds:
         assert asked[:half] == asked[half:]
 
     def test_counts_a_judged_document_that_is_not_there_as_missed(self, live, golden):
-        judge(golden, kel1="d1", kel2="elsewhere")
+        check(golden, kel1="d1", kel2="elsewhere")
 
         compared = compare_builds(live, live)
 
         assert compared.measures["R@100"].live == 0.5
 
     def test_says_when_no_judged_document_is_in_the_index(self, live, golden):
-        judge(golden, kel1="elsewhere")
+        check(golden, kel1="elsewhere")
 
         with pytest.raises(InvalidInput, match="None of the documents that were judged"):
             compare_builds(live, live)
@@ -178,12 +178,12 @@ class TestCompareBuilds:
         assert compare_builds(live, begin(live)) is None
 
     def test_has_nothing_to_measure_in_an_empty_index(self, build, golden):
-        judge(golden)
+        check(golden)
 
         assert compare_builds(build, begin(build)) is None
 
     def test_can_be_ended_before_any_query(self, live, golden):
-        judge(golden)
+        check(golden)
         asked = []
 
         def end_at_third() -> None:
@@ -217,7 +217,7 @@ class TestHypotheticalQuestions:
         assert compare_builds(live, begin(live, **BLIND)).is_loss
 
     def test_give_way_to_golden_queries(self, asked, golden):
-        judge(golden)
+        check(golden)
 
         assert compare_builds(asked, asked).source == "golden_queries"
 
@@ -248,7 +248,7 @@ class TestOtherKindsOfNode:
         settings.STRATA_GOLDEN_DIR = tmp_path
         live = make_build("other", chunks={"embed": False}, **recipe)
         write_all(live, *fill(live, 3))
-        judge(tmp_path / "other", 3)
+        check(tmp_path / "other", 3)
 
         compared = compare_builds(live, live)
 
@@ -259,7 +259,7 @@ class TestOtherKindsOfNode:
         settings.STRATA_GOLDEN_DIR = tmp_path
         live = make_build("other", questions={"count": 3})
         write_all(live, *fill(live, 3))
-        judge(tmp_path / "other", 3)
+        check(tmp_path / "other", 3)
         without_chunks = begin(live, is_synced=False, chunks={"embed": False})
 
         assert compare_builds(live, without_chunks).kind == "question"

@@ -9,7 +9,7 @@ from core.running_server import RunningServer
 from evaluation.judged_queries import read_corpus, read_judged_queries
 from evaluation.management import run_evaluation
 from evaluation.models import EvaluationRun
-from retrieval.management import asking
+from retrieval.management import search_client
 from tests.factories import PARAGRAPHS, give, sync
 
 
@@ -247,10 +247,10 @@ class TestCommandsBesideAServer:
         sync(build, give(title="Stones", external_id="d1"))
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
-        for module in (asking, run_evaluation):
+        for module in (search_client, run_evaluation):
             monkeypatch.setattr(module, "find_server", lambda: running)
         # Whoever does not own the vectors must not reach for them.
-        monkeypatch.setattr(asking, "ANSWERS", None)
+        monkeypatch.setattr(search_client, "SEARCH_BY_KIND", None)
 
     def test_search_through_it(self, capsys):
         call_command("search", "granite", "--index", "plain")

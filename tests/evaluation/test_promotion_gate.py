@@ -13,7 +13,7 @@ from indexing.models import IndexBuild, Node
 from summaries.models import Summary, WrittenText
 from tests.factories import give, sync
 from tests.hashing import HashingEmbedder
-from tests.retrieval.beside import BLIND, begin, fill, judge
+from tests.retrieval.beside import BLIND, begin, check, fill
 from tests.written import write_summary
 
 Promotion = IndexBuild.Promotion
@@ -72,7 +72,7 @@ class Measuring:
 
 class TestPromoteAsked:
     def test_promotes_a_build_that_finds_as_much(self, live, golden):
-        judge(golden)
+        check(golden)
         beside = begin(live)
 
         assert decide_promotion(beside)
@@ -82,7 +82,7 @@ class TestPromoteAsked:
         assert again(beside).comparison["measures"]["nDCG@10"]["difference"] == 0
 
     def test_refuses_a_build_that_finds_significantly_less(self, live, golden):
-        judge(golden)
+        check(golden)
         beside = begin(live, **BLIND)
 
         assert not decide_promotion(beside)
@@ -93,7 +93,7 @@ class TestPromoteAsked:
         assert again(beside).comparison["is_loss"]
 
     def test_measures_a_refused_build_anew_when_asked_again(self, live, golden):
-        judge(golden)
+        check(golden)
         beside = begin(live, **BLIND)
         decide_promotion(beside)
         golden.rename(golden.with_name("other"))
@@ -146,7 +146,7 @@ class TestPromoteAsked:
         assert now_live() == live
 
     def test_brings_a_kept_build_back_when_asked(self, live, golden):
-        judge(golden)
+        check(golden)
         beside = begin(live)
         decide_promotion(beside)
 
@@ -156,7 +156,7 @@ class TestPromoteAsked:
         assert now_live() == live
 
     def test_refuses_where_the_golden_queries_cannot_be_read(self, live, golden):
-        judge(golden)
+        check(golden)
         (golden / "queries.jsonl").write_text("{")
         beside = begin(live)
 
@@ -168,7 +168,7 @@ class TestPromoteAsked:
 
 class TestAForcedPromotion:
     def test_goes_through_whatever_is_lost(self, live, golden):
-        judge(golden)
+        check(golden)
         beside = begin(live, **BLIND)
         decide_promotion(beside)
 
@@ -253,7 +253,7 @@ class TestWhatHappensMeanwhile:
     def test_what_was_measured_against_a_build_no_longer_live_decides_nothing(
         self, live, golden, monkeypatch
     ):
-        judge(golden)
+        check(golden)
         beside, third = begin(live, **BLIND), begin(live)
         measure = promotion_gate.compare_builds
 

@@ -78,7 +78,7 @@ class TestEvaluations:
     def test_can_be_by_the_golden_queries(self, client, measured):
         body = {"index": "plain", "systems": ["dense"]}
         assert client.post("/api/v1/evaluations/", body, format="json").status_code == 400
-        judge(client, node_id=point_of("d0"))
+        check(client, node_id=point_of("d0"))
 
         with measured():
             accepted = client.post("/api/v1/evaluations/", body, format="json")
@@ -145,15 +145,15 @@ def point_of(external_id: str) -> str:
     return str(Node.objects.get(artifact__external_id=external_id).point_id)
 
 
-def judge(client, **given):
+def check(client, **given):
     body = {"index": "plain", "query": "heron", "verdict": "good", **given}
     return client.post("/api/v1/judgements/", body, format="json")
 
 
 class TestJudgements:
     def test_are_kept_and_said_anew(self, client):
-        first = judge(client, node_id=point_of("d0"))
-        again = judge(client, node_id=point_of("d0"), verdict="bad")
+        first = check(client, node_id=point_of("d0"))
+        again = check(client, node_id=point_of("d0"), verdict="bad")
 
         assert (first.status_code, again.status_code) == (201, 200)
         assert first.json()["verdict"] == "good"
@@ -170,9 +170,9 @@ class TestJudgements:
         }
 
     def test_are_listed_by_what_they_are_about(self, client):
-        judge(client, node_id=point_of("d0"))
-        judge(client, node_id=point_of("d1"), verdict="bad")
-        judge(client, node_id=point_of("d1"), query="granite")
+        check(client, node_id=point_of("d0"))
+        check(client, node_id=point_of("d1"), verdict="bad")
+        check(client, node_id=point_of("d1"), query="granite")
 
         def count(question: str) -> int:
             return client.get(f"/api/v1/judgements/?{question}").json()["count"]
@@ -185,7 +185,7 @@ class TestJudgements:
         assert [each["query"] for each in newest] == ["granite"]
 
     def test_are_taken_back(self, client):
-        kept = judge(client, node_id=point_of("d0")).json()["id"]
+        kept = check(client, node_id=point_of("d0")).json()["id"]
 
         assert client.delete(f"/api/v1/judgements/{kept}/").status_code == 204
         assert not Judgement.objects.exists()
@@ -205,13 +205,13 @@ class TestJudgements:
         ],
     )
     def test_say_what_is_wrong(self, client, given, status, field):
-        refused = judge(client, **given)
+        refused = check(client, **given)
 
         assert (refused.status_code, refused.json()["field"]) == (status, field)
         assert json.dumps(refused.json())
 
     def test_go_with_their_document(self, client, filled):
-        judge(client, node_id=point_of("d0"))
+        check(client, node_id=point_of("d0"))
 
         filled[0].delete()
 

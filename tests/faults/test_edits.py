@@ -71,7 +71,7 @@ class History:
             answer = self.owner.service.api.post("search/pages", json=sought)
             self.readings.append(Reading(name, requested_at, time.monotonic(), answer))
 
-    def judge(self, reading: Reading) -> None:
+    def check(self, reading: Reading) -> None:
         if reading.answer.status_code == 503:
             assert int(reading.answer.headers["Retry-After"]) > 0
             return
@@ -128,7 +128,7 @@ def judge_all(history: History) -> None:
     readings = [*history.readings]
     assert len(readings) > 50
     for reading in readings:
-        history.judge(reading)
+        history.check(reading)
 
 
 class TestAnEdit:

@@ -77,7 +77,7 @@ class TestRegenerate:
             [sys.executable, "-m", "tests.faults.launch", "regenerate", "--type", "chunk"],
             cwd=ROOT, env={**idle.environment, **slowed}, stderr=subprocess.PIPE, text=True,
         ) as command:  # fmt: skip
-            await_row(idle)
+            await_gone_through(idle)
             command.send_signal(signal.SIGINT)
             said = command.communicate(timeout=120)[1]
 
@@ -88,13 +88,14 @@ class TestRegenerate:
         assert re.search(r"is (cancelled|done)\.", cancelled.stdout), cancelled.stderr
 
 
-def await_row(service: Service) -> None:
-    """Until a regeneration is asked for: the command's own process may just be starting."""
+def await_gone_through(service: Service) -> None:
+    """Until all documents were gone through: the command waits for the embedding from then on."""
     database = service.data_dir / "strata.sqlite3"
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         with sqlite3.connect(database) as connection:
-            if connection.execute("SELECT count(*) FROM indexing_regeneration").fetchone()[0]:
+            [done] = connection.execute("SELECT sum(done_count) FROM indexing_regeneration")
+            if done[0] == COUNT:
                 return
         time.sleep(0.02)
-    raise AssertionError("No regeneration was asked for.")
+    raise AssertionError("The regeneration did not go through all documents.")

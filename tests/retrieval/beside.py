@@ -49,7 +49,7 @@ def begin(live: IndexBuild, *, is_synced: bool = True, **recipe: Any) -> IndexBu
     return build
 
 
-def judge(folder: Path, count: int = COUNT, **documents: str) -> None:
+def check(folder: Path, count: int = COUNT, **documents: str) -> None:
     """Write golden queries: one for each document of ``fill``, or these, query -> document."""
     answers = documents or {f"kel{n} tam{n}": f"d{n}" for n in range(count)}
     (folder / "qrels").mkdir(parents=True)

@@ -1,7 +1,7 @@
 import pytest
 
 from indexing.exceptions import ModelUnavailable
-from retrieval.cross_encoders import BATCH_PAIRS, Stopped, get_cross_encoder
+from retrieval.cross_encoders import BATCH_PAIRS, ScoringStopped, get_cross_encoder
 from tests.indexing.crossing import WINDOW, write_cross_encoder
 
 
@@ -68,7 +68,7 @@ class TestCrossEncoder:
     def test_stops_between_batches(self, folder):
         asked = []
 
-        with pytest.raises(Stopped):
+        with pytest.raises(ScoringStopped):
             get_cross_encoder(str(folder)).score(
                 "heron",
                 ["fish"] * 3 * BATCH_PAIRS,

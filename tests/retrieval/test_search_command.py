@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from access.models import ApiKey
 from core.running_server import RunningServer
 from documents.services import TextContent, add_artifact
-from retrieval.management import asking
+from retrieval.management import search_client
 from tests.factories import PARAGRAPHS
 from tests.written import ALL_KINDS, make_build, write_all
 
@@ -77,8 +77,8 @@ class TestSearchCommand:
     def test_asks_the_server_that_runs(self, notes, capsys, live_server, monkeypatch):
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
-        monkeypatch.setattr(asking, "find_server", lambda: running)
+        monkeypatch.setattr(search_client, "find_server", lambda: running)
         # Whoever does not own the vectors must not reach for them.
-        monkeypatch.setattr(asking, "ANSWERS", None)
+        monkeypatch.setattr(search_client, "SEARCH_BY_KIND", None)
 
         assert "1. Notes  0.0" in self.search(capsys, "hierarchical")

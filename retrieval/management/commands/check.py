@@ -3,7 +3,7 @@ from typing import Any
 from django.core.checks import register
 from django.core.management.commands import check
 
-from retrieval.checks import check_loading
+from retrieval.checks import check_pipelines_load
 
 
 class Command(check.Command):
@@ -11,5 +11,5 @@ class Command(check.Command):
     that takes."""
 
     def handle(self, *app_labels: Any, **options: Any) -> None:
-        register(check_loading)
+        register(check_pipelines_load)
         super().handle(*app_labels, **options)

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from retrieval.answering import ANSWERS
-from retrieval.management.asking import asking
+from retrieval.management.search_client import open_search
 from retrieval.search import Mode
+from retrieval.search_responses import SEARCH_BY_KIND
 
 
 class Command(BaseCommand):
@@ -20,7 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("query", help="Words; with --kind structures a SMILES.")
         parser.add_argument("--index", required=True, help="One name, or several with commas.")
-        parser.add_argument("--kind", choices=list(ANSWERS), default="pages")
+        parser.add_argument("--kind", choices=list(SEARCH_BY_KIND), default="pages")
         parser.add_argument("--mode", choices=[str(mode) for mode in Mode], default="hybrid")
         parser.add_argument("--limit", type=int, default=10)
         parser.add_argument("--filter", help="JSON, as the API takes it.")
@@ -47,7 +47,7 @@ class Command(BaseCommand):
             parameters |= {"query": query, "mode": mode}
         if filter is not None:
             parameters["filter"] = _read_json(filter)
-        with asking(kind) as search:
+        with open_search(kind) as search:
             answer = search(parameters)
         if json:
             self.stdout.write(_write_json(answer))
@@ -70,21 +70,23 @@ class Command(BaseCommand):
 
     def _print_hit(self, rank: int, hit: dict[str, Any]) -> None:
         line = Text(f"{rank}. ", style="bold")
-        line.append(_title(hit["artifact"]["title"]))
+        line.append(_format_title(hit["artifact"]["title"]))
         if hit["page"] is not None:
             line.append(f"  page {hit['page']['index'] + 1}", style="cyan")
         line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
         self._print_line(line, hit)
         if "question" in hit:
-            self._console.print(Text(f"   {printable(hit['question'])}", style="italic"))
+            self._console.print(
+                Text(f"   {strip_control_characters(hit['question'])}", style="italic")
+            )
         self._print_text(hit["text"], 3)
 
     def _print_structure(self, rank: int, hit: dict[str, Any]) -> None:
-        self._print_line(_head(rank, hit), hit["structure"])
+        self._print_line(_format_heading(rank, hit), hit["structure"])
         self._print_text(hit["structure"]["smiles"], 3)
 
     def _print_image(self, rank: int, hit: dict[str, Any]) -> None:
-        line, image, passage = _head(rank, hit), hit["image"], hit["passage"]
+        line, image, passage = _format_heading(rank, hit), hit["image"], hit["passage"]
         if image is not None:
             line.append(f"  {image['media_type']}", style="cyan")
         self._print_line(line, image or passage)
@@ -94,7 +96,7 @@ class Command(BaseCommand):
     def _print_artifact(self, rank: int, artifact: dict[str, Any]) -> None:
         """The artifact, below it its pages, and below each of them its chunks."""
         line = Text(f"{rank}. ", style="bold")
-        line.append(_title(artifact["artifact_title"]))
+        line.append(_format_title(artifact["artifact_title"]))
         line.append(f"  {artifact['score']:.4f}", style="dim")
         self._console.print(line)
         if artifact["summary_snippet"]:
@@ -119,9 +121,9 @@ class Command(BaseCommand):
 
     def _print_text(self, text: str, margin: int) -> None:
         if self.stdout.isatty():
-            self._console.print(Padding(Text(printable(text)), (0, 0, 1, margin)))
+            self._console.print(Padding(Text(strip_control_characters(text)), (0, 0, 1, margin)))
         else:
-            self.stdout.write(indent(printable(text), " " * margin) + "\n")
+            self.stdout.write(indent(strip_control_characters(text), " " * margin) + "\n")
 
     @cached_property
     def _console(self) -> Console:
@@ -130,18 +132,18 @@ class Command(BaseCommand):
         )
 
 
-def _head(rank: int, hit: dict[str, Any]) -> Text:
+def _format_heading(rank: int, hit: dict[str, Any]) -> Text:
     line = Text(f"{rank}. ", style="bold")
-    line.append(_title(hit["artifact"]["title"]))
+    line.append(_format_title(hit["artifact"]["title"]))
     line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
     return line
 
 
-def _title(title: str) -> str:
-    return printable(title) or "(untitled)"
+def _format_title(title: str) -> str:
+    return strip_control_characters(title) or "(untitled)"
 
 
-def printable(text: str) -> str:
+def strip_control_characters(text: str) -> str:
     """Without the control characters by which a document could steer the terminal."""
     return "".join(
         character

@@ -62,7 +62,7 @@ class TestSpec:
         assert spec.embedding_spec_for("chunk") == spec.embedding
         assert spec.embedding_spec_for("compound").provider == "rdkit"
         assert spec.embedding_spec_for("compound").dimension == 384
-        assert spec.embeddings == {spec.embedding, spec.embedding_spec_for("compound")}
+        assert spec.embedding_specs == {spec.embedding, spec.embedding_spec_for("compound")}
 
     @pytest.mark.parametrize(
         ("text", "words"),

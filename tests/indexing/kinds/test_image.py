@@ -74,7 +74,7 @@ class TestSpec:
         spec = IndexSpec.model_validate({"name": "gallery", **RECIPE})
 
         assert spec.embedding_spec_for("chunk") == spec.embedding
-        assert spec.embeddings == {spec.embedding, spec.embedding_spec_for("image")}
+        assert spec.embedding_specs == {spec.embedding, spec.embedding_spec_for("image")}
 
     def test_can_hold_pictures_alone(self):
         spec = parse_spec("gallery", "chunks: {embed: false}\nimages: true\n")

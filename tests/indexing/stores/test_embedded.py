@@ -84,10 +84,10 @@ import sys
 from pathlib import Path
 import numpy as np
 from indexing.stores import Query
-from indexing.stores.embedded import EmbeddedStore, map_files_once
+from indexing.stores.embedded import EmbeddedStore, disable_double_mmap
 
 if "once" in sys.argv:
-    map_files_once()
+    disable_double_mmap()
 store = EmbeddedStore(Path(sys.argv[1]))
 store.search("library.page_embeddings.1", Query(dense=np.ones(4, dtype=np.float32)))
 print(Path("/proc/self/maps").read_text().count("vector_storage-dense/vectors/chunk_"))

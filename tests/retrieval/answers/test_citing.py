@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.answers.citing import cite
+from retrieval.answers.citing import find_citations
 from tests.retrieval.answers.making import make_context
 
 TEXT = "The tide turns at noon. Boats leave the harbour before dawn. Gulls follow them."
@@ -26,7 +26,7 @@ class TestASentence:
     def test_rests_on_the_words_most_like_it(self, contexts):
         answer = "Boats go out before dawn [1]. On Sunday nobody sails [3]."
 
-        assert quoted(answer, cite(answer, contexts)) == [
+        assert quoted(answer, find_citations(answer, contexts)) == [
             ("Boats go out before dawn [1].", "Boats leave the harbour before dawn."),
             ("On Sunday nobody sails [3].", "Nobody sails on Sunday."),
         ]
@@ -40,7 +40,7 @@ class TestASentence:
         ],
     )
     def test_is_marked_within_and_behind(self, contexts, answer):
-        cited = cite(answer, contexts)
+        cited = find_citations(answer, contexts)
 
         [[said, words]] = quoted(answer, cited)
         assert said.startswith("It turns")
@@ -49,21 +49,21 @@ class TestASentence:
 
     @pytest.mark.parametrize("marks", ["[1][3]", "[1, 3]", "[1;3]", "[1] [3]", "[1][3][1]"])
     def test_may_rest_on_several(self, contexts, marks):
-        cited = cite(f"Nobody sails at noon {marks}.", contexts)
+        cited = find_citations(f"Nobody sails at noon {marks}.", contexts)
 
         assert [citation.number for citation in cited.citations] == [1, 3]
 
     def test_without_a_mark_rests_on_nothing(self, contexts):
-        assert cite("The tide turns at noon.", contexts).citations == []
+        assert find_citations("The tide turns at noon.", contexts).citations == []
 
     def test_counts_marks_that_name_no_passage(self, contexts):
-        cited = cite("The tide turns at noon [1][2]. Gulls follow [99].", contexts)
+        cited = find_citations("The tide turns at noon [1][2]. Gulls follow [99].", contexts)
 
         assert [citation.number for citation in cited.citations] == [1]
         assert cited.unknown == 2
 
     def test_is_named_with_what_it_belongs_to(self, contexts):
-        [citation] = cite("Nobody sails [3].", contexts).citations
+        [citation] = find_citations("Nobody sails [3].", contexts).citations
 
         payload = contexts[1].passage.hit.payload
         assert citation.node_id == contexts[1].passage.id
@@ -73,4 +73,4 @@ class TestASentence:
 
 @pytest.mark.parametrize("answer", ["", "[1]", "  ", "[1][2]"])
 def test_says_nothing_of_an_answer_without_words(contexts, answer):
-    assert all(c.answer_end <= len(answer) for c in cite(answer, contexts).citations)
+    assert all(c.answer_end <= len(answer) for c in find_citations(answer, contexts).citations)

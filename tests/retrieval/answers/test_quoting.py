@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from retrieval.answers.quoting import MAX_EMBEDDED, quote
+from retrieval.answers.quoting import MAX_EMBEDDED_SENTENCES, select_quotations
 from tests.hashing import HashingEmbedder
 from tests.retrieval.answers.making import SPEC, make_context
 
@@ -33,53 +33,59 @@ class TestQuote:
     def test_takes_the_sentence_that_answers(self, embed):
         contexts = [make_context(1, HARBOUR), make_context(2, BAKERY)]
 
-        found = quote("When do boats leave the harbour?", contexts, sentences=1, embed=embed)
+        found = select_quotations(
+            "When do boats leave the harbour?", contexts, sentences=1, embed=embed
+        )
 
         assert texts_of(found) == ["Boats leave the harbour before dawn."]
 
     def test_keeps_the_order_in_which_they_stand(self, embed):
         contexts = [make_context(1, BAKERY), make_context(2, HARBOUR)]
 
-        found = quote("noon tide bakery sells", contexts, sentences=2, embed=embed)
+        found = select_quotations("noon tide bakery sells", contexts, sentences=2, embed=embed)
 
         assert [quotation.context.number for quotation in found] == [1, 2]
 
     def test_knows_where_each_stands(self, embed):
         contexts = [make_context(1, f"  \n{HARBOUR}")]
 
-        for quotation in quote("tide boats gulls", contexts, sentences=3, embed=embed):
+        for quotation in select_quotations("tide boats gulls", contexts, sentences=3, embed=embed):
             sentence = quotation.sentence
             assert contexts[0].text[sentence.start : sentence.end] == sentence.text
 
     def test_says_nothing_twice(self, embed):
         contexts = [make_context(1, HARBOUR), make_context(2, f"{HARBOUR} ")]
 
-        found = texts_of(quote("When does the tide turn?", contexts, sentences=4, embed=embed))
+        found = texts_of(
+            select_quotations("When does the tide turn?", contexts, sentences=4, embed=embed)
+        )
 
         assert len(found) == len(set(found))
 
     def test_leaves_out_what_answers_far_less_well(self, embed):
         contexts = [make_context(1, HARBOUR), make_context(2, BAKERY)]
 
-        found = quote("Boats leave the harbour before dawn.", contexts, sentences=6, embed=embed)
+        found = select_quotations(
+            "Boats leave the harbour before dawn.", contexts, sentences=6, embed=embed
+        )
 
         assert "Flour comes by rail." not in texts_of(found)
 
     def test_bounds_what_is_embedded(self, embed):
         many = " ".join(f"Sentence number {n} speaks of boats." for n in range(200))
 
-        quote("boats", [make_context(1, many)], sentences=2, embed=embed)
+        select_quotations("boats", [make_context(1, many)], sentences=2, embed=embed)
 
-        assert embed.calls == [MAX_EMBEDDED]
+        assert embed.calls == [MAX_EMBEDDED_SENTENCES]
 
     @pytest.mark.parametrize("text", ["", "   ", "\n\n"])
     def test_embeds_nothing_where_nothing_is_said(self, embed, text):
-        assert quote("boats", [make_context(1, text)], sentences=2, embed=embed) == []
-        assert quote("boats", [], sentences=2, embed=embed) == []
+        assert select_quotations("boats", [make_context(1, text)], sentences=2, embed=embed) == []
+        assert select_quotations("boats", [], sentences=2, embed=embed) == []
         assert embed.calls == []
 
     def test_takes_a_question_without_words(self, embed):
-        assert quote("???", [make_context(1, HARBOUR)], sentences=1, embed=embed)
+        assert select_quotations("???", [make_context(1, HARBOUR)], sentences=1, embed=embed)
 
 
 def test_vectors_are_compared_by_cosine(embed):

@@ -131,7 +131,7 @@ class TestTelemetry:
 
 class TestChecks:
     def test_find_nothing_wrong_with_ours(self):
-        assert checks.check_pipelines() == checks.check_loading() == []
+        assert checks.check_pipelines() == checks.check_pipelines_load() == []
 
     def test_name_a_file_that_is_not_valid(self, declare):
         declare("mine", "components: [")
@@ -144,7 +144,7 @@ class TestChecks:
     def test_name_a_parameter_that_is_not_there(self, declare):
         declare("mine", ASKING.replace("unique: artifact", "unique: author"))
 
-        [message] = checks.check_loading()
+        [message] = checks.check_pipelines_load()
 
         assert "fusion.init_parameters.unique" in message.msg
 

@@ -66,7 +66,7 @@ class TestReranker:
             while not should_stop():
                 time.sleep(0.005)
             is_stopped.set()
-            raise cross_encoders.Stopped
+            raise cross_encoders.ScoringStopped
 
         monkeypatch.setattr(encoder, "score", dawdle)
         began = time.monotonic()

@@ -7,7 +7,7 @@ from django.db import close_old_connections, connection
 from haystack import component
 
 from indexing.models import Index
-from retrieval import awaiting
+from retrieval import event_loop
 from retrieval.pipelines.threads import add_run_async
 
 
@@ -37,7 +37,7 @@ class TestInThreads:
             put_away.append(threading.current_thread().name)
             close_old_connections()
 
-        monkeypatch.setattr(awaiting, "close_old_connections", close_and_note)
+        monkeypatch.setattr(event_loop, "close_old_connections", close_and_note)
 
         answer = asyncio.run(Counter().run_async())
 

@@ -12,9 +12,9 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores import ScoredPoint, get_store
-from retrieval.search import HierarchicalRequest, Mode, Stale, Verdict, search_hierarchical
+from retrieval.search import HierarchicalRequest, Mode, StaleHits, Verdict, search_hierarchical
 from retrieval.search.hierarchy import group_by_artifact
-from retrieval.search.hit_checks import Proof
+from retrieval.search.hit_checks import HitChecks
 from retrieval.search.targets import Candidate, Target
 from summaries.models import Summary
 from tests.factories import PARAGRAPHS, sync
@@ -33,7 +33,7 @@ def shape(answer):
     return [(group.title, [page.page_index for page in group.pages]) for group in answer.artifacts]
 
 
-def forget(kind, **which):
+def reset(kind, **which):
     """Take summaries away as if they had never been found."""
     for node in Node.objects.filter(kind=kind, **which):
         get_store().delete(node.build.collection(kind), [node.point_id])
@@ -102,8 +102,8 @@ class TestSearchHierarchical:
         assert max(len(page.chunks) for page in pages) == 3
 
     def test_names_pages_and_artifacts_known_through_chunks_alone(self, talks):
-        forget("page_summary", artifact=talks[0])
-        forget("artifact_summary", artifact=talks[0])
+        reset("page_summary", artifact=talks[0])
+        reset("artifact_summary", artifact=talks[0])
 
         [best, *_] = ask().artifacts
 
@@ -129,7 +129,7 @@ class TestSearchHierarchical:
                 found(4, 0.25, "b", "b2"),
                 found(5, 0.75, "c", "c1"),
             ],
-            Proof(),
+            HitChecks(),
             {},
         )
 
@@ -137,7 +137,7 @@ class TestSearchHierarchical:
         assert [page.page_id for page in groups[1].pages] == ["b2", "b1"]
 
     def test_names_pages_known_through_their_summary_alone(self, talks):
-        forget("chunk", artifact=talks[0])
+        reset("chunk", artifact=talks[0])
 
         best = next(each for each in ask().artifacts if each.artifact_id == str(talks[0].pk))
 
@@ -271,7 +271,7 @@ class TestProof:
         page.save()
         page.sources.update(text="Basalt cools fast.")
 
-        answer = ask(stale=Stale.OMIT, limit=50)
+        answer = ask(stale=StaleHits.OMIT, limit=50)
 
         groups = {group.artifact_id: group for group in answer.artifacts}
         assert groups[str(talks[0].pk)].summary is None

@@ -12,11 +12,11 @@ from documents.models import Artifact, Page, Source
 from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild, Node
 from indexing.stores import Query, get_store
-from retrieval.ledger import read_summaries
+from retrieval.ledger import read_summary_rows
 from retrieval.search import (
     Mode,
     SearchRequest,
-    Stale,
+    StaleHits,
     SummaryType,
     Verdict,
     search_chunks,
@@ -174,7 +174,7 @@ class TestProofOfSummaries:
     def test_omits_stale_hits_where_asked_to(self, notes):
         notes.pages.filter(index=1).update(text="Basalt cools fast.")
 
-        answer = search_summaries(request(stale=Stale.OMIT))
+        answer = search_summaries(request(stale=StaleHits.OMIT))
 
         assert notes.pages.get(index=1).pk not in ids(answer)
         assert len(answer.hits) == 4
@@ -212,7 +212,7 @@ class TestProofOfSummaries:
         write_summary(full, others[2], "By hand.", page=others[2].pages.get(), input_hash="0" * 64)
         everyone = [notes, *others]
 
-        rows = read_summaries([full.pk], [artifact.pk for artifact in everyone])
+        rows = read_summary_rows([full.pk], [artifact.pk for artifact in everyone])
 
         expected = Summary.objects.filter(build=full).artifact_ids_with_outdated_page_summaries(
             [artifact.pk for artifact in everyone]

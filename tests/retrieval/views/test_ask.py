@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from access.models import ApiKey
-from retrieval.asking import Event, Position
+from retrieval.answer_stream import AnswerEvent, StreamPosition
 from retrieval.views import ask as ask_views
 from tests.faults.armed import armed
 from tests.serving import KEY
@@ -265,13 +265,13 @@ class TestAWrongQuestion:
 class TestTheWire:
     def write(self, events):
         async def collect():
-            return [part async for part in ask_views._write(events)]
+            return [part async for part in ask_views._write_events(events)]
 
         return asyncio.run(asyncio.wait_for(collect(), 10))
 
     def test_holds_an_event_in_lines(self):
         async def events():
-            yield Event("chunk", {"text": "a\nb ü"}, Position("x", 5))
+            yield AnswerEvent("chunk", {"text": "a\nb ü"}, StreamPosition("x", 5))
 
         assert self.write(events()) == [
             'id: x.5\nevent: chunk\ndata: {"text": "a\\nb ü"}\n\n'.encode()
@@ -282,7 +282,7 @@ class TestTheWire:
 
         async def events():
             await asyncio.sleep(0.2)
-            yield Event("done", {})
+            yield AnswerEvent("done", {})
 
         *signs, last = self.write(events())
 

@@ -10,7 +10,7 @@ from access.models import ApiKey
 from documents.models import Source
 from documents.services import TextContent, add_artifact
 from indexing.models import Node
-from retrieval.serializers.answers import SNIPPET_CHARS, clip
+from retrieval.serializers.answers import SNIPPET_CHARS, clip_text
 from tests.factories import PARAGRAPHS
 from tests.written import ALL_KINDS, WRITER, make_build, write_all
 
@@ -330,5 +330,5 @@ class TestClip:
         ],
     )
     def test_ends_at_a_word_within_the_limit(self, text, clipped):
-        assert clip(text, 10) == clipped
+        assert clip_text(text, 10) == clipped
         assert len(clipped) <= 10

@@ -1,4 +1,4 @@
-"""A passage and what surrounds it."""
+"""A source with its neighbours and chunks."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -19,7 +19,7 @@ class SourceContext:
     chunks: list[Node]
 
 
-def read_source(source_id: UUID, *, window: int = 0) -> SourceContext:
+def read_source_context(source_id: UUID, *, window: int = 0) -> SourceContext:
     """The source with ``window`` neighbours on each side, or as many as its artifact has.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A search's parameters in, its answer out, both as the API has them; with or without HTTP."""
+"""Answers a search: API parameters in, API answer out, with or without HTTP."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -33,51 +33,51 @@ from retrieval.tools import call_tool
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class SearchResponse:
     content: dict[str, Any]
     stale_artifact_ids: Iterable[UUID]  # for the caller to have indexed again
 
 
-def answer_pages(parameters: Any) -> Answered:
+def answer_pages(parameters: Any) -> SearchResponse:
     answer = search_chunks(read_search_request(parameters))
-    return Answered(render_answer(answer, render_chunk), answer.stale_artifact_ids)
+    return SearchResponse(render_answer(answer, render_chunk), answer.stale_artifact_ids)
 
 
-def answer_summaries(parameters: Any) -> Answered:
+def answer_summaries(parameters: Any) -> SearchResponse:
     answer = search_summaries(*read_summary_request(parameters))
-    return Answered(render_answer(answer, render_summary), answer.stale_artifact_ids)
+    return SearchResponse(render_answer(answer, render_summary), answer.stale_artifact_ids)
 
 
-def answer_questions(parameters: Any) -> Answered:
+def answer_questions(parameters: Any) -> SearchResponse:
     answer = search_questions(read_search_request(parameters))
-    return Answered(render_answer(answer, render_question), answer.stale_artifact_ids)
+    return SearchResponse(render_answer(answer, render_question), answer.stale_artifact_ids)
 
 
-def answer_hierarchical(parameters: Any) -> Answered:
+def answer_hierarchical(parameters: Any) -> SearchResponse:
     answer = search_hierarchical(read_hierarchical_request(parameters))
-    return Answered(render_hierarchy(answer), answer.stale_artifact_ids)
+    return SearchResponse(render_hierarchy(answer), answer.stale_artifact_ids)
 
 
-def answer_structures(parameters: Any) -> Answered:
+def answer_structures(parameters: Any) -> SearchResponse:
     answer = search_structures(*read_structure_request(parameters))
-    return Answered(render_structures(answer), answer.stale_artifact_ids)
+    return SearchResponse(render_structures(answer), answer.stale_artifact_ids)
 
 
-def answer_images(parameters: Any) -> Answered:
+def answer_images(parameters: Any) -> SearchResponse:
     request, with_text = read_image_request(parameters)
     answer = search_images(request, with_text=with_text)
-    return Answered(render_images(answer), answer.stale_artifact_ids)
+    return SearchResponse(render_images(answer), answer.stale_artifact_ids)
 
 
-def answer_tool(index: str, name: str, arguments: Any) -> Answered:
+def answer_tool(index: str, name: str, arguments: Any) -> SearchResponse:
     call = call_tool(index, name, arguments)
     answer = call.search()
     render_hit = render_question if call.is_of_questions else render_chunk
-    return Answered(render_answer(answer, render_hit), answer.stale_artifact_ids)
+    return SearchResponse(render_answer(answer, render_hit), answer.stale_artifact_ids)
 
 
 # By the last part of their addresses.
-ANSWERS: dict[str, Callable[[Any], Answered]] = {
+SEARCH_BY_KIND: dict[str, Callable[[Any], SearchResponse]] = {
     "pages": answer_pages,
     "summaries": answer_summaries,
     "questions": answer_questions,

@@ -1,4 +1,4 @@
-"""A question and the events of its answer, which can be taken up again where they broke off."""
+"""The event stream of an answer, which a client can resume where its connection broke."""
 
 import asyncio
 import hashlib
@@ -18,14 +18,14 @@ from retrieval.pipelines.running import AskRequest, PipelineHits, run_pipeline
 
 logger = logging.getLogger(__name__)
 
-KEPT_SECONDS: Final = 60  # after its last event an answer can be taken up for so long
+RESUMABLE_SECONDS: Final = 60  # after its last event an answer can be taken up for so long
 _ID_BYTES: Final = 16
-_END: Final = "end"
+_END_MARKER: Final = "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """How much of an answer someone has: so many characters of its text, or all there is.
+class StreamPosition:
+    """How much of an answer a client has: a number of characters, or all of it.
 
     As the id of an event: ``<answer>.<characters>``, or ``<answer>.end``.
     """
@@ -34,14 +34,18 @@ class Position:
     chars: int | None  # None: all there is
 
     @classmethod
-    def parse(cls, text: str) -> "Position":
+    def parse(cls, text: str) -> "StreamPosition":
         """
         Raises:
             InvalidInput: it is no id of an event.
         """
         answer_id, _, reached = text.partition(".")
-        if answer_id.isalnum() and (reached == _END or reached.isdecimal()) and len(text) < 100:
-            return cls(answer_id, None if reached == _END else int(reached))
+        if (
+            answer_id.isalnum()
+            and (reached == _END_MARKER or reached.isdecimal())
+            and len(text) < 100
+        ):
+            return cls(answer_id, None if reached == _END_MARKER else int(reached))
         raise InvalidInput(
             "Last-Event-ID is not the id of an event.",
             field="Last-Event-ID",
@@ -49,22 +53,22 @@ class Position:
         )
 
     def __str__(self) -> str:
-        return f"{self.answer_id}.{_END if self.chars is None else self.chars}"
+        return f"{self.answer_id}.{_END_MARKER if self.chars is None else self.chars}"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class AnswerEvent:
     """``kind``: ``metadata``, ``chunk``, ``done`` or ``error``. A ``metadata`` event begins an
     answer: what came before it is void. Nothing follows ``done`` or ``error``."""
 
     kind: str
     data: dict[str, Any]
-    id: Position | None = None
+    id: StreamPosition | None = None
 
 
 @dataclass(slots=True)
-class _Kept:
-    """What was sent of an answer, for whoever asks for the rest of it."""
+class _StoredAnswer:
+    """What was sent of an answer, stored so that a client can ask for the rest."""
 
     holder: str
     question: str  # its hash
@@ -73,13 +77,13 @@ class _Kept:
     done: dict[str, Any] | None = None
 
 
-async def ask(
+async def stream_answer(
     question: AskRequest,
     *,
     holder: str,
     render: Callable[[AskRequest, PipelineHits], dict[str, Any]],
-    since: Position | None = None,
-) -> AsyncGenerator[Event, None]:
+    since: StreamPosition | None = None,
+) -> AsyncGenerator[AnswerEvent, None]:
     """The events of an answer: ``metadata``, then each piece as it comes, then ``done``.
 
     With ``since`` they go on where the holder's connection broke: what was written since comes
@@ -89,53 +93,55 @@ async def ask(
 
     Raises what ``retrieval.pipelines.running.run_pipeline`` raises.
     """
-    kept = None if since is None else await _find_kept(since, holder, question)
+    kept = None if since is None else await _find_stored(since, holder, question)
     if since is not None and kept is not None:
         had = len(kept.text) if since.chars is None else since.chars
         if kept.done is not None:
             if had < len(kept.text):
-                yield _chunk(since.answer_id, kept.text[had:], len(kept.text))
-            yield Event("done", kept.done, Position(since.answer_id, None))
+                yield _make_chunk_event(since.answer_id, kept.text[had:], len(kept.text))
+            yield AnswerEvent("done", kept.done, StreamPosition(since.answer_id, None))
             return
-        async with aclosing(_go_on(question, since.answer_id, kept, had)) as events:
+        async with aclosing(_resume_answer(question, since.answer_id, kept, had)) as events:
             async for event in events:
                 yield event
             if kept.done is not None:
                 return
-    async with aclosing(_begin(question, holder, render, is_again=since is not None)) as events:
+    async with aclosing(
+        _start_answer(question, holder, render, is_again=since is not None)
+    ) as events:
         async for event in events:
             yield event
 
 
-async def _begin(
+async def _start_answer(
     question: AskRequest,
     holder: str,
     render: Callable[[AskRequest, PipelineHits], dict[str, Any]],
     *,
     is_again: bool,
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[AnswerEvent, None]:
     answer_id = secrets.token_hex(_ID_BYTES)
-    kept = _Kept(holder, _hash(question))
+    kept = _StoredAnswer(holder, _hash_question(question))
     async with aclosing(run_pipeline(question)) as results:
         async for result in results:
             if isinstance(result, PipelineHits):
                 kept.node_ids = [passage.id for passage in result.passages]
-                await _keep(answer_id, kept)
+                await _store(answer_id, kept)
                 metadata = await asyncio.to_thread(render, question, result)
                 if is_again:
                     metadata["restarted"] = True
-                yield Event("metadata", metadata, Position(answer_id, 0))
+                yield AnswerEvent("metadata", metadata, StreamPosition(answer_id, 0))
             elif isinstance(result, Answer):
-                yield await _end(answer_id, kept, result)
+                yield await _store_end(answer_id, kept, result)
                 return
             else:
-                yield await _add(answer_id, kept, result)
-    yield await _end(answer_id, kept, None)  # a question that is not answered
+                yield await _store_piece(answer_id, kept, result)
+    yield await _store_end(answer_id, kept, None)  # a question that is not answered
 
 
-async def _go_on(
-    question: AskRequest, answer_id: str, kept: _Kept, had: int
-) -> AsyncGenerator[Event, None]:
+async def _resume_answer(
+    question: AskRequest, answer_id: str, kept: _StoredAnswer, had: int
+) -> AsyncGenerator[AnswerEvent, None]:
     """The rest of an answer; nothing where its passages are no longer what is found."""
     async with aclosing(run_pipeline(replace(question, partial_answer=kept.text))) as results:
         async for result in results:
@@ -143,60 +149,62 @@ async def _go_on(
                 if [passage.id for passage in result.passages] != kept.node_ids:
                     return
                 if had < len(kept.text):
-                    yield _chunk(answer_id, kept.text[had:], len(kept.text))
+                    yield _make_chunk_event(answer_id, kept.text[had:], len(kept.text))
             elif isinstance(result, Answer):
-                yield await _end(answer_id, kept, result)
+                yield await _store_end(answer_id, kept, result)
                 return
             else:
-                yield await _add(answer_id, kept, result)
-    yield await _end(answer_id, kept, None)
+                yield await _store_piece(answer_id, kept, result)
+    yield await _store_end(answer_id, kept, None)
 
 
 # --- Events ----------------------------------------------------------------------------------
 
 
-async def _add(answer_id: str, kept: _Kept, piece: str) -> Event:
+async def _store_piece(answer_id: str, kept: _StoredAnswer, piece: str) -> AnswerEvent:
     kept.text += piece
-    await _keep(answer_id, kept)
-    return _chunk(answer_id, piece, len(kept.text))
+    await _store(answer_id, kept)
+    return _make_chunk_event(answer_id, piece, len(kept.text))
 
 
-async def _end(answer_id: str, kept: _Kept, answer: Answer | None) -> Event:
+async def _store_end(answer_id: str, kept: _StoredAnswer, answer: Answer | None) -> AnswerEvent:
     kept.done = {
         "model_name": None if answer is None else answer.model_name,
         "citations": [] if answer is None else [asdict(each) for each in answer.citations],
         "unknown_marks": 0 if answer is None else answer.unknown_marks,
     }
-    await _keep(answer_id, kept)
-    return Event("done", kept.done, Position(answer_id, None))
+    await _store(answer_id, kept)
+    return AnswerEvent("done", kept.done, StreamPosition(answer_id, None))
 
 
-def _chunk(answer_id: str, text: str, reached: int) -> Event:
-    return Event("chunk", {"text": text}, Position(answer_id, reached))
+def _make_chunk_event(answer_id: str, text: str, reached: int) -> AnswerEvent:
+    return AnswerEvent("chunk", {"text": text}, StreamPosition(answer_id, reached))
 
 
 # --- What is kept ----------------------------------------------------------------------------
 
 
-async def _find_kept(since: Position, holder: str, question: AskRequest) -> _Kept | None:
-    kept: _Kept | None = await asyncio.to_thread(cache.get, _key(since.answer_id))
-    if kept is None or (kept.holder, kept.question) != (holder, _hash(question)):
+async def _find_stored(
+    since: StreamPosition, holder: str, question: AskRequest
+) -> _StoredAnswer | None:
+    kept: _StoredAnswer | None = await asyncio.to_thread(cache.get, _cache_key(since.answer_id))
+    if kept is None or (kept.holder, kept.question) != (holder, _hash_question(question)):
         return None
     # A second connection may have got further, never less far.
     return kept if since.chars is None or since.chars <= len(kept.text) else None
 
 
-async def _keep(answer_id: str, kept: _Kept) -> None:
+async def _store(answer_id: str, kept: _StoredAnswer) -> None:
     """Before it is sent: whoever has an event finds what it was part of. The cache may be a
     server, which the event loop must not wait for."""
-    await asyncio.to_thread(cache.set, _key(answer_id), kept, KEPT_SECONDS)
+    await asyncio.to_thread(cache.set, _cache_key(answer_id), kept, RESUMABLE_SECONDS)
 
 
-def _key(answer_id: str) -> str:
+def _cache_key(answer_id: str) -> str:
     return f"answer-{answer_id}"
 
 
-def _hash(question: AskRequest) -> str:
+def _hash_question(question: AskRequest) -> str:
     return hashlib.sha256(
         json.dumps(asdict(question), sort_keys=True, default=str).encode()
     ).hexdigest()

@@ -1,4 +1,4 @@
-"""Waiting for the database, a model or the store without blocking an event loop."""
+"""Runs blocking calls in threads, so that an event loop goes on."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-async def in_thread(act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+async def run_in_thread(act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Act in one of the event loop's own threads.
 
     No request ends there, so connections to the database that went bad are put away here.

@@ -7,7 +7,7 @@ from indexing.stores import get_store
 from retrieval.search import (
     QueriesRequest,
     SearchRequest,
-    Stale,
+    StaleHits,
     Verdict,
     search_chunks,
     search_queries,
@@ -108,7 +108,7 @@ class TestSearchQueries:
     def test_fills_the_place_of_what_is_left_out(self, notes):
         notes[0].sources.update(text="Basalt.")
 
-        [ranking] = ask(QUERIES[0], limit=3, stale=Stale.OMIT).rankings
+        [ranking] = ask(QUERIES[0], limit=3, stale=StaleHits.OMIT).rankings
 
         assert len(ranking) == 3
         assert str(notes[0].pk) not in {each.hit.payload["artifact_id"] for each in ranking}

@@ -1,5 +1,5 @@
-"""Artifacts by what was found of them in spaces of their own, whose scores cannot be compared:
-where there are several, their ranks are fused."""
+"""Ranks artifacts that were found in vector spaces whose scores cannot be compared: the ranks of
+several spaces are fused."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,12 +8,12 @@ from uuid import UUID
 
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.search.flat import Hit, SearchAnswer, search_artifacts
-from retrieval.search.hit_checks import Dropped
+from retrieval.search.hit_checks import DroppedPoints
 from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest
 
-CANDIDATES = 100  # artifacts of each ranking: what lies beyond in all is not found
+ARTIFACTS_PER_SPACE = 100  # artifacts of each ranking: what lies beyond in all is not found
 
-TEXT = "text"
+TEXT_SPACE = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +38,25 @@ class ArtifactsAnswer:
     builds: dict[str, int | None]
     score_kind: str
     hits: list[ArtifactHit]
-    dropped: Dropped
+    dropped: DroppedPoints
     stale_artifact_ids: list[UUID]
     took_ms: dict[str, float]
 
 
-def as_asked_of_each(request: SearchRequest) -> SearchRequest:
+def make_request_per_space(request: SearchRequest) -> SearchRequest:
     """What each space is asked for where several are fused."""
-    return replace(request, limit=CANDIDATES, offset=0)
+    return replace(request, limit=ARTIFACTS_PER_SPACE, offset=0)
 
 
-def search_text(request: SearchRequest, text: str) -> SearchAnswer:
+def search_text_space(request: SearchRequest, text: str) -> SearchAnswer:
     """The artifacts of the best passages, to be fused with those of another space."""
-    deep = as_asked_of_each(request)
+    deep = make_request_per_space(request)
     return search_artifacts(replace(deep, query=text, mode=Mode.HYBRID, min_score=None))
 
 
-def answer_alone(space: str, answer: SearchAnswer, request: SearchRequest) -> ArtifactsAnswer:
+def answer_from_one_space(
+    space: str, answer: SearchAnswer, request: SearchRequest
+) -> ArtifactsAnswer:
     """The artifacts of one space as they were found."""
     return ArtifactsAnswer(
         builds=answer.builds,
@@ -69,13 +71,15 @@ def answer_alone(space: str, answer: SearchAnswer, request: SearchRequest) -> Ar
     )
 
 
-def answer_fused(answers: Mapping[str, SearchAnswer], request: SearchRequest) -> ArtifactsAnswer:
+def answer_from_fused_spaces(
+    answers: Mapping[str, SearchAnswer], request: SearchRequest
+) -> ArtifactsAnswer:
     """The artifacts of several spaces, scored by the reciprocals of their ranks."""
     return ArtifactsAnswer(
         builds=next(iter(answers.values())).builds,
         score_kind=SCORE_KINDS[Mode.HYBRID],
-        hits=_fuse(answers)[request.offset : request.offset + request.limit],
-        dropped=Dropped(
+        hits=_fuse_spaces(answers)[request.offset : request.offset + request.limit],
+        dropped=DroppedPoints(
             orphans=sum(answer.dropped.orphans for answer in answers.values()),
             integrity_errors=sum(answer.dropped.integrity_errors for answer in answers.values()),
         ),
@@ -86,7 +90,7 @@ def answer_fused(answers: Mapping[str, SearchAnswer], request: SearchRequest) ->
     )
 
 
-def _fuse(answers: Mapping[str, SearchAnswer]) -> list[ArtifactHit]:
+def _fuse_spaces(answers: Mapping[str, SearchAnswer]) -> list[ArtifactHit]:
     found = {
         space: {str(hit.payload["artifact_id"]): hit for hit in answer.hits}
         for space, answer in answers.items()

@@ -1,4 +1,4 @@
-"""Several queries for one need, asked at once: a verified ranking for each."""
+"""Searches several queries at once, with a checked ranking for each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,25 +18,25 @@ from indexing.stores import (
     encode_sparse_query,
     get_store,
 )
-from retrieval.explanation import Explanation, Share
+from retrieval.explanation import Explanation, ScoreShare
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
-from retrieval.search.hit_checks import Dropped, Proof
-from retrieval.search.request import Stale, check_query
+from retrieval.search.hit_checks import DroppedPoints, HitChecks
+from retrieval.search.request import StaleHits, check_query
 from retrieval.search.targets import (
     Candidate,
     Key,
     Target,
     find_builds,
+    get_passage_id,
     make_targets,
-    name_passage,
-    read_spec,
+    parse_recipe,
 )
 
 MAX_QUERIES = 10
 MAX_CANDIDATES = 1_000  # hits for each query
-_MARGIN = 2  # judged beyond what is wanted: the odd hit that is dropped costs no second look
+_EXTRA_HITS = 2  # checked beyond what is wanted: the odd hit that is dropped costs no second look
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class QueriesRequest:
     queries: Sequence[str]
     limit: int = 10
     filter: Mapping[str, Any] | None = None
-    stale: Stale = Stale.FLAG
+    stale: StaleHits = StaleHits.FLAG
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredHit:
+class HitWithSimilarity:
     """``hit.score`` is its reciprocal ranks among this query's vectors and words, fused as the
     spec says; ``similarity`` the cosine to this query, None where its vector is gone."""
 
@@ -64,14 +64,14 @@ class QueriesAnswer:
     """``rankings``: one for each query, in their order, best first."""
 
     builds: dict[str, int | None]
-    rankings: list[list[MeasuredHit]]
-    dropped: Dropped
+    rankings: list[list[HitWithSimilarity]]
+    dropped: DroppedPoints
     stale_artifact_ids: list[UUID]  # for the caller to have indexed again
     took_ms: dict[str, float]  # by stage
 
 
 @dataclass(frozen=True, slots=True)
-class _Standings:
+class _QueryRanks:
     """What one query found: ranks from 1 and scores in either ranking, and all of it fused."""
 
     dense: dict[UUID, tuple[int, float]]
@@ -92,30 +92,30 @@ def search_queries(request: QueriesRequest) -> QueriesAnswer:
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     watch = Stopwatch()
-    _check(request)
+    _check_request(request)
     builds = find_builds([request.index])
     [build] = builds.values()
-    proof = Proof()
-    rankings: list[list[MeasuredHit]] = [[] for _ in request.queries]
+    checks = HitChecks()
+    rankings: list[list[HitWithSimilarity]] = [[] for _ in request.queries]
     if build is not None:
         [target] = make_targets([build], [_passage_kind(build)], request.filter)
         watch.start()
         vectors = embedding.get_embedder(target.spec.embedding).embed_queries(request.queries)
         watch.lap("embed")
-        proof, rankings = _rank(request, target, vectors, watch)
-        if proof.orphans:
+        checks, rankings = _rank_queries(request, target, vectors, watch)
+        if checks.orphans:
             # Replaced between our looks into store and ledger, most likely: what is there now?
-            proof, rankings = _rank(request, target, vectors, watch)
+            checks, rankings = _rank_queries(request, target, vectors, watch)
     return QueriesAnswer(
         builds={name: found.number if found else None for name, found in builds.items()},
         rankings=rankings,
-        dropped=proof.dropped,
-        stale_artifact_ids=sorted(proof.stale_artifact_ids),
+        dropped=checks.dropped,
+        stale_artifact_ids=sorted(checks.stale_artifact_ids),
         took_ms=watch.took_ms(),
     )
 
 
-def _check(request: QueriesRequest) -> None:
+def _check_request(request: QueriesRequest) -> None:
     if not 1 <= len(request.queries) <= MAX_QUERIES:
         raise InvalidInput(f"Give 1 to {MAX_QUERIES} queries.", field="queries")
     for query in request.queries:
@@ -125,38 +125,38 @@ def _check(request: QueriesRequest) -> None:
 
 
 def _passage_kind(build: LiveBuild) -> str:
-    kinds = read_spec(build.recipe).kinds
+    kinds = parse_recipe(build.recipe).kinds
     return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
 
 
-def _rank(
+def _rank_queries(
     request: QueriesRequest, target: Target, vectors: DenseVector, watch: Stopwatch
-) -> tuple[Proof, list[list[MeasuredHit]]]:
+) -> tuple[HitChecks, list[list[HitWithSimilarity]]]:
     fusion = target.fusion
-    found = _search(request, target, vectors, fusion)
+    found = _search_both_vectors(request, target, vectors, fusion)
     watch.lap("search")
-    proof = Proof()
-    served = _serve(request, proof, [standings.fused for standings in found])
+    checks = HitChecks()
+    served = _select_served(request, checks, [standings.fused for standings in found])
     watch.lap("verify")
     explanations = [
-        {each.key: _explain(each, standings, fusion) for each in ranking}
+        {each.key: _explain_hits(each, standings, fusion) for each in ranking}
         for standings, ranking in zip(found, served, strict=True)
     ]
-    similarities = _measure(target, vectors, found, served)
+    similarities = _compute_similarities(target, vectors, found, served)
     watch.lap("search")
     rankings = [
         [
-            MeasuredHit(make_hit(each, proof, explained), similarities[number].get(each.key))
+            HitWithSimilarity(make_hit(each, checks, explained), similarities[number].get(each.key))
             for each in ranking
         ]
         for number, (ranking, explained) in enumerate(zip(served, explanations, strict=True))
     ]
-    return proof, rankings
+    return checks, rankings
 
 
-def _search(
+def _search_both_vectors(
     request: QueriesRequest, target: Target, vectors: DenseVector, fusion: RankFusion
-) -> list[_Standings]:
+) -> list[_QueryRanks]:
     """Both rankings of each query, as deep as a hybrid search of as many hits goes."""
     depth = max(fusion.prefetch, request.limit)
     queries: list[Query] = []
@@ -168,7 +168,7 @@ def _search(
             queries.append(Query(sparse=sparse, filter=target.filter, limit=depth))
     answers = iter(get_store().search_many([(target.collection, query) for query in queries]))
     return [
-        _fuse(
+        _fuse_queries(
             target,
             next(answers) if fusion.dense_weight else [],
             next(answers) if fusion.sparse_weight else [],
@@ -178,12 +178,12 @@ def _search(
     ]
 
 
-def _fuse(
+def _fuse_queries(
     target: Target,
     dense: Sequence[ScoredPoint],
     sparse: Sequence[ScoredPoint],
     fusion: RankFusion,
-) -> _Standings:
+) -> _QueryRanks:
     """Of questions asked of one chunk, the best stands for it."""
     points = {point.id.int: point for point in (*dense, *sparse)}
     scored = reciprocal_rank_fusion(
@@ -194,25 +194,25 @@ def _fuse(
     best: dict[str, Candidate] = {}
     for id, score in scored:
         point = points[id]
-        name = name_passage(point.id, point.payload)
+        name = get_passage_id(point.id, point.payload)
         if name not in best:
             best[name] = Candidate(target, ScoredPoint(point.id, score, point.payload))
-    return _Standings(_standings(dense), _standings(sparse), list(best.values()))
+    return _QueryRanks(_rank_by_key(dense), _rank_by_key(sparse), list(best.values()))
 
 
-def _standings(ranking: Sequence[ScoredPoint]) -> dict[UUID, tuple[int, float]]:
+def _rank_by_key(ranking: Sequence[ScoredPoint]) -> dict[UUID, tuple[int, float]]:
     return {point.id: (rank, point.score) for rank, point in enumerate(ranking, start=1)}
 
 
-def _serve(
-    request: QueriesRequest, proof: Proof, rankings: Sequence[Sequence[Candidate]]
+def _select_served(
+    request: QueriesRequest, checks: HitChecks, rankings: Sequence[Sequence[Candidate]]
 ) -> list[list[Candidate]]:
     """Of each ranking what can be served, ``limit`` at most."""
-    depth = request.limit + _MARGIN
+    depth = request.limit + _EXTRA_HITS
     while True:
-        proof.judge(found for ranking in rankings for found in ranking[:depth])
+        checks.check(found for ranking in rankings for found in ranking[:depth])
         served = [
-            [found for found in ranking[:depth] if proof.serves(found, request.stale)]
+            [found for found in ranking[:depth] if checks.is_served(found, request.stale)]
             for ranking in rankings
         ]
         if all(
@@ -223,25 +223,27 @@ def _serve(
         depth *= 2
 
 
-def _explain(found: Candidate, standings: _Standings, fusion: RankFusion) -> Explanation:
+def _explain_hits(found: Candidate, standings: _QueryRanks, fusion: RankFusion) -> Explanation:
     return Explanation(
-        dense=_share(standings.dense.get(found.point.id), fusion.dense_weight, fusion),
-        sparse=_share(standings.sparse.get(found.point.id), fusion.sparse_weight, fusion),
+        dense=_make_share(standings.dense.get(found.point.id), fusion.dense_weight, fusion),
+        sparse=_make_share(standings.sparse.get(found.point.id), fusion.sparse_weight, fusion),
         fusion=fusion,
     )
 
 
-def _share(standing: tuple[int, float] | None, weight: float, fusion: RankFusion) -> Share | None:
+def _make_share(
+    standing: tuple[int, float] | None, weight: float, fusion: RankFusion
+) -> ScoreShare | None:
     if standing is None:
         return None
     rank, score = standing
-    return Share(rank, score, weight / (fusion.k + rank))
+    return ScoreShare(rank, score, weight / (fusion.k + rank))
 
 
-def _measure(
+def _compute_similarities(
     target: Target,
     vectors: DenseVector,
-    found: Sequence[_Standings],
+    found: Sequence[_QueryRanks],
     served: Sequence[Sequence[Candidate]],
 ) -> list[dict[Key, float]]:
     """For each query, the cosine of its hits. The dense ranking told most of them; the vectors

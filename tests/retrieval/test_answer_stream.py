@@ -7,8 +7,8 @@ from django.core.cache import cache
 
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
-from retrieval import asking
-from retrieval.asking import Event, Position
+from retrieval import answer_stream
+from retrieval.answer_stream import AnswerEvent, StreamPosition
 from retrieval.passages import Answer, Passage, Refusal
 from retrieval.pipelines.running import AskRequest, PipelineHits
 from retrieval.search import Hit
@@ -52,7 +52,7 @@ class Pipeline:
 def pipeline(monkeypatch):
     cache.clear()
     pipeline = Pipeline()
-    monkeypatch.setattr(asking, "run_pipeline", pipeline)
+    monkeypatch.setattr(answer_stream, "run_pipeline", pipeline)
     return pipeline
 
 
@@ -64,7 +64,7 @@ def ask(question=QUESTION, *, holder="someone", since=None, most=None):
     """The events; left after the first ``most``."""
 
     async def collect():
-        events = asking.ask(question, holder=holder, render=render, since=since)
+        events = answer_stream.stream_answer(question, holder=holder, render=render, since=since)
         collected = []
         try:
             async for event in events:
@@ -99,7 +99,7 @@ class TestAnAnswer:
 
         [answer_id] = {event.id.answer_id for event in events}
         assert [event.id.chars for event in events] == [0, 5, 10, 16, None]
-        assert all(Position.parse(str(event.id)) == event.id for event in events)
+        assert all(StreamPosition.parse(str(event.id)) == event.id for event in events)
         assert ask()[0].id.answer_id != answer_id
 
     def test_ends_after_a_refusal(self, pipeline):
@@ -196,10 +196,10 @@ class TestAPosition:
     @pytest.mark.parametrize("text", ["", "abc", "abc.", "abc.x", ".5", "a b.5", "a.-1", "a" * 200])
     def test_is_refused_where_it_is_none(self, text):
         with pytest.raises(InvalidInput) as refused:
-            Position.parse(text)
+            StreamPosition.parse(text)
 
         assert refused.value.field == "Last-Event-ID"
 
 
 def test_an_event_needs_no_id():
-    assert Event("error", {"code": "x"}).id is None
+    assert AnswerEvent("error", {"code": "x"}).id is None

@@ -1,4 +1,4 @@
-"""How commands search: in this process, or, where a server owns the vector engine, through it."""
+"""How commands search: through the running server, or in this process where none runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,38 +12,38 @@ from core.exceptions import StrataError
 from core.running_server import RunningServer, ServerUnreachable, find_server
 from indexing.management.base_command import prepare_database
 from indexing.stores import close_store
-from retrieval.answering import ANSWERS
+from retrieval.search_responses import SEARCH_BY_KIND
 
-SEARCH_SECONDS = 60  # a server that also indexes may take its time
+SEARCH_TIMEOUT_SECONDS = 60  # a server that also indexes may take its time
 
 # Search parameters as the API takes them -> the answer as the API gives it.
-Search = Callable[[dict[str, Any]], dict[str, Any]]
+SearchFunction = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @contextmanager
-def asking(kind: str = "pages") -> Iterator[Search]:
+def open_search(kind: str = "pages") -> Iterator[SearchFunction]:
     """Search parameters in, the answer out, both as the API has them, for one of its searches.
 
     Whatever goes wrong meanwhile leaves the block as a ``CommandError`` that says what to do.
     """
     server = find_server()
-    with answering(server):
+    with prepared_indexes(server):
         if server is None:
-            yield lambda parameters: ANSWERS[kind](parameters).content
+            yield lambda parameters: SEARCH_BY_KIND[kind](parameters).content
             return
         with httpx.Client(
             base_url=server.url,
             headers={"Authorization": f"Bearer {server.key}"},
-            timeout=SEARCH_SECONDS,
+            timeout=SEARCH_TIMEOUT_SECONDS,
             trust_env=False,  # no proxy has any business between us and ourselves
         ) as client:
-            yield lambda parameters: answered(
+            yield lambda parameters: read_answer(
                 client.post(f"/api/v1/search/{kind}", json=parameters)
             )
 
 
 @contextmanager
-def answering(server: RunningServer | None) -> Iterator[None]:
+def prepared_indexes(server: RunningServer | None) -> Iterator[None]:
     """A block that may ask this server, or, where there is none, the indexes themselves: they
     are prepared first and let go of in the end. Errors leave it as ``CommandError``."""
     try:
@@ -51,7 +51,7 @@ def answering(server: RunningServer | None) -> Iterator[None]:
             prepare_database()
         yield
     except StrataError as error:
-        raise CommandError(explain(error)) from None
+        raise CommandError(describe_error(error)) from None
     except (httpx.HTTPError, ServerUnreachable) as error:
         raise CommandError(f"The running server did not answer: {error}") from None
     except DatabaseError as error:
@@ -62,7 +62,7 @@ def answering(server: RunningServer | None) -> Iterator[None]:
         close_store()
 
 
-def answered(response: httpx.Response) -> dict[str, Any]:
+def read_answer(response: httpx.Response) -> dict[str, Any]:
     """What the server answered.
 
     Raises:
@@ -74,7 +74,7 @@ def answered(response: httpx.Response) -> dict[str, Any]:
     return content
 
 
-def explain(error: StrataError) -> str:
+def describe_error(error: StrataError) -> str:
     """All an error says, in sentences."""
     parts = [error.detail if error.detail.endswith((".", "!", "?")) else f"{error.detail}."]
     if error.allowed:
