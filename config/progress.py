@@ -55,9 +55,9 @@ def _write_lines(stop_event: threading.Event) -> None:
         unfinished = _unfinished_indexes()
         now = time.monotonic()
         if not unfinished:
-            if started_at is not None:
+            if started_at is not None and not _unfinished_indexes(include_unplanned=True):
                 print("Indexed: every node is synced.", file=sys.stderr, flush=True)  # noqa: T201
-            started_at = None
+                started_at = None
             continue
         synced = sum(progress.synced for progress in unfinished)
         if started_at is None or synced < synced_before:
@@ -74,9 +74,9 @@ def _write_lines(stop_event: threading.Event) -> None:
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _unfinished_indexes() -> list[IndexProgress]:
+def _unfinished_indexes(*, include_unplanned: bool = False) -> list[IndexProgress]:
     try:
-        every = get_index_progress()
+        every = get_index_progress(include_unplanned=include_unplanned)
     except DatabaseError:  # busy for a moment: look again at the next tick
         return []
     return [progress for progress in every if progress.pending or progress.waiting_count]

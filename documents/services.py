@@ -18,7 +18,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from core.text import clean_text, hash_text
@@ -166,7 +166,7 @@ def assign_next_revision(artifact: Artifact) -> None:
 
 def _add_pending_revisions(artifacts: QuerySet[Artifact]) -> None:
     """A change for each of these, in one statement however many, which then stay as they are
-    until the caller's transaction ends. Their revisions are not touched."""
+    until the caller's transaction ends. The caller gives them their new revisions."""
     rows = artifacts.select_for_update().order_by().annotate(noted_at=Now())
     select, parameters = rows.values_list("index", "pk", "noted_at").query.sql_with_params()
     columns = ", ".join(
@@ -242,13 +242,18 @@ def mark_artifact_failed(artifact: Artifact, error: Unparsable) -> None:
 
 
 def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
-    """Reset failed file artifacts so that they are parsed again; return how many."""
+    """Reset failed file artifacts so that they are parsed again; return how many.
+
+    Each gets its next revision: what comes of it is announced as any other write is.
+    """
     failed = artifacts.filter(state=Artifact.State.FAILED, has_file=True)
+    newest = PendingRevision.objects.filter(artifact_id=OuterRef("pk")).order_by("-pk")
     with transaction.atomic():
         _add_pending_revisions(failed)
         return failed.update(
             state=Artifact.State.RECEIVED, error_code="", error_detail="", warnings=[], attempts=0,
             lease_token=None, leased_until=None, updated_at=Now(),
+            revision=Subquery(newest.values("pk")[:1]),
         )  # fmt: skip
 
 

@@ -31,9 +31,8 @@ class AddDocumentsCommand(StrataCommand):
         parser.add_argument(
             "--wait",
             action="store_true",
-            help="Return only when all of it can be searched, or has failed, which is said and "
-            "no error of this command. Where no server runs, the work is done here and waited "
-            "for anyway.",
+            help="Return only when all of it can be searched, or has failed; the exit status is 1 "
+            "if any failed. Where no server runs, the work is done here and waited for anyway.",
         )
 
     def add_documents(
@@ -42,7 +41,7 @@ class AddDocumentsCommand(StrataCommand):
         """Consume ``stream``, which adds documents as it is read; wait for them if asked; report.
 
         Raises:
-            SystemExit: some were refused.
+            SystemExit: some were refused or, where it waited, failed.
         """
         server = find_server()
         with ExitStack() as stack:
@@ -57,12 +56,13 @@ class AddDocumentsCommand(StrataCommand):
                     "A new one is one YAML file in specs/."
                 )
             accepted, refused = self._add_stream(stream, total, server)
+            failed_count = 0
             if wait:
                 wait_for_artifacts(index, accepted)
-                self._report_failures(accepted)
+                failed_count = self._report_failures(accepted)
             elif server is not None:
                 self.stdout.write("The running server indexes it now: manage.py status")
-        if refused:
+        if refused or failed_count:
             raise SystemExit(1)
 
     def _add_stream(
@@ -91,7 +91,8 @@ class AddDocumentsCommand(StrataCommand):
         self.stdout.write(said or "There was nothing to add.")
         return accepted, refused
 
-    def _report_failures(self, accepted: set[UUID]) -> None:
+    def _report_failures(self, accepted: set[UUID]) -> int:
+        """Print each failed artifact and the totals; return how many failed."""
         failed = 0
         catalog = get_catalog()
         ids = sorted(accepted)
@@ -104,6 +105,7 @@ class AddDocumentsCommand(StrataCommand):
                 reason = artifact.error_detail or catalog.first_node_error(artifact.pk)
                 self.stderr.write(f"{name}: {reason} [{code}]")
         self.stdout.write(f"{len(accepted) - failed} ready, {failed} failed")
+        return failed
 
 
 def _outcome_label(given: AddResult) -> str:

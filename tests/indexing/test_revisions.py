@@ -4,7 +4,12 @@ import pytest
 
 from documents.exceptions import Unparsable
 from documents.models import Artifact, PendingRevision
-from documents.services import mark_artifact_failed, remove_artifact, update_artifact
+from documents.services import (
+    mark_artifact_failed,
+    remove_artifact,
+    retry_parsing,
+    update_artifact,
+)
 from indexing import revisions
 from indexing.exceptions import NotYetIndexed
 from indexing.removal import remove_artifact_points
@@ -156,6 +161,23 @@ class TestResolveChanges:
         [delivery] = Delivery.objects.all()
         assert delivery.event == "artifact.failed"
         assert delivery.payload["error"] == {"code": "broken", "detail": "It is broken."}
+
+    def test_announces_what_came_of_a_file_that_was_tried_again(self, build, settings):
+        settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
+        artifact = give()
+        Artifact.objects.filter(pk=artifact.pk).update(has_file=True)
+        mark_artifact_failed(artifact, Unparsable("broken", "It is broken."))
+        revisions.complete_visible_revisions()
+
+        retry_parsing(Artifact.objects.all())
+        artifact.refresh_from_db()
+        mark_artifact_failed(artifact, Unparsable("broken", "It is still broken."))
+        revisions.complete_visible_revisions()
+
+        assert not PendingRevision.objects.exists()
+        first, again = Delivery.objects.order_by("created_at")
+        assert again.payload["error"]["detail"] == "It is still broken."
+        assert again.payload["revision"] == artifact.revision > first.payload["revision"]
 
     def test_leaves_a_write_that_came_since(self, build, monkeypatch):
         artifact = give("One heron.", title="Birds", external_id="b1")

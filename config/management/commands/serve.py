@@ -66,7 +66,7 @@ class Command(BaseCommand):
                 raise CommandError(
                     f"Cannot listen on {host}:{port}: {error}. Choose another --port."
                 ) from None
-            self._print_welcome(url, is_first_start)
+            self._print_welcome(url, is_first_start, has_demo)
             running.enter_context(embedded.local_workers())
             running.enter_context(running_server.registered_server(url))
             background = [
@@ -80,7 +80,7 @@ class Command(BaseCommand):
             stopped.wait()
             self.stderr.write("Stopping; what is not done yet goes on at the next start.")
 
-    def _print_welcome(self, url: str, is_first_start: bool) -> None:
+    def _print_welcome(self, url: str, is_first_start: bool, has_demo: bool) -> None:
         lines = [f"Strata serves at {url}", f"API documentation at {url}/api/docs/"]
         if is_first_start:
             given = settings.STRATA_ADMIN_KEY
@@ -89,6 +89,9 @@ class Command(BaseCommand):
             password = secrets.token_urlsafe(12)
             get_user_model().objects.create_superuser(ADMIN_NAME, password=password)
             shown = "$STRATA_ADMIN_KEY" if given else secret
+            asked = "search/pages?index=python-reference&q=what+does+yield+from+do"
+            if not has_demo:
+                asked = "indexes/"
             lines += [
                 "",
                 "Made at this first start, and shown this once:",
@@ -97,7 +100,7 @@ class Command(BaseCommand):
                 "",
                 *([] if given else [f"Open {url}/#key={secret}", "or paste:"]),
                 f'  curl -H "Authorization: Bearer {shown}" \\',
-                f"    '{url}/api/v1/search/pages?index=python-reference&q=what+does+yield+from+do'",
+                f"    '{url}/api/v1/{asked}'",
             ]
         else:
             lines += [

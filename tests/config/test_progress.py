@@ -1,0 +1,40 @@
+from collections.abc import Callable
+
+import pytest
+
+from config import progress
+from documents.models import Artifact
+from tests.factories import give, sync
+
+pytestmark = pytest.mark.django_db
+
+
+class Ticks:
+    """In place of a stop event: does one deed at each look, and is set after the last."""
+
+    def __init__(self, *deeds: Callable[[], object]) -> None:
+        self.deeds = list(deeds)
+
+    def wait(self, seconds: float) -> bool:
+        if not self.deeds:
+            return True
+        self.deeds.pop(0)()
+        return False
+
+
+class TestWriteLines:
+    def test_says_that_all_is_indexed_once_it_is(self, build, capsys):
+        artifact = give()
+        said: list[str] = []
+
+        progress._write_lines(
+            Ticks(
+                lambda: Artifact.objects.update(state="received"),
+                lambda: Artifact.objects.update(state="parsed"),  # read, and not planned yet
+                lambda: said.append(capsys.readouterr().err),
+                lambda: sync(build, artifact),
+            )
+        )
+
+        assert "Indexed" not in said[0]
+        assert capsys.readouterr().err == "Indexed: every node is synced.\n"
