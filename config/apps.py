@@ -17,6 +17,6 @@ class ConfigConfig(AppConfig):
 
 def _local_workers() -> AbstractContextManager[None]:
     # Imported where it is used: the web server and the workers come along.
-    from config.embedded import local_workers
+    from config.embedded import run_local_workers
 
-    return local_workers()
+    return run_local_workers()

@@ -73,7 +73,7 @@ class InProcessCelery:
 
 
 @contextmanager
-def local_workers() -> Iterator[None]:
+def run_local_workers() -> Iterator[None]:
     """Run the background workers in threads until the block ends. This process must own the
     store."""
     # Whoever held a lease is dead: the engine's owner does all the work there is.

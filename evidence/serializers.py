@@ -25,7 +25,7 @@ MAX_CITATION_CHARS = 1_000  # of a source, a date, an author's name
 # --- What is taken ---------------------------------------------------------------------------
 
 
-class CitationSerializer(StrictSerializer):
+class EvidenceCitationSerializer(StrictSerializer):
     """The publication a finding comes from."""
 
     source = StringField(  # type: ignore[assignment]  # a field, and not the base class's setting
@@ -48,7 +48,7 @@ class CitationSerializer(StrictSerializer):
 class EvidenceInputSerializer(StrictSerializer):
     url = URLField(max_length=MAX_URL_CHARS, help_text="Its identity: given again, it is updated.")
     content = TextField()
-    citation = CitationSerializer(required=False)
+    citation = EvidenceCitationSerializer(required=False)
 
 
 class AddEvidenceSerializer(StrictSerializer):

@@ -51,7 +51,7 @@ def prepared_indexes(server: RunningServer | None) -> Iterator[None]:
             prepare_database()
         yield
     except StrataError as error:
-        raise CommandError(describe_error(error)) from None
+        raise CommandError(format_error(error)) from None
     except (httpx.HTTPError, ServerUnreachable) as error:
         raise CommandError(f"The running server did not answer: {error}") from None
     except DatabaseError as error:
@@ -74,7 +74,7 @@ def read_answer(response: httpx.Response) -> dict[str, Any]:
     return content
 
 
-def describe_error(error: StrataError) -> str:
+def format_error(error: StrataError) -> str:
     """All an error says, in sentences."""
     parts = [error.detail if error.detail.endswith((".", "!", "?")) else f"{error.detail}."]
     if error.allowed:

@@ -67,7 +67,7 @@ class Command(BaseCommand):
                     f"Cannot listen on {host}:{port}: {error}. Choose another --port."
                 ) from None
             self._print_welcome(url, is_first_start, has_demo)
-            running.enter_context(embedded.local_workers())
+            running.enter_context(embedded.run_local_workers())
             running.enter_context(running_server.registered_server(url))
             background = [
                 threading.Thread(target=show_indexing_progress, args=[stopped], daemon=True),

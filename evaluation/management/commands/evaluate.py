@@ -19,7 +19,7 @@ from evaluation.measuring import DEFAULT_MEASURES, parse_measures
 from evaluation.models import EvaluationRun
 from evaluation.report import format_measure_name, render_report
 from evaluation.systems import SYSTEM_FACTORY_BY_MODE, check_system_name
-from retrieval.management.search_client import describe_error, prepared_indexes
+from retrieval.management.search_client import format_error, prepared_indexes
 
 EXIT_BELOW_THRESHOLD = 3  # the exit status where a measure is below what was asked for
 
@@ -75,7 +75,7 @@ class Command(BaseCommand):
                 check_system_name(name)
             judged = None if path is None else read_judged_queries(path)
         except StrataError as error:
-            raise CommandError(describe_error(error)) from None
+            raise CommandError(format_error(error)) from None
         if index is None and not options["fill"]:
             assert path is not None
             self._run_in_child_process(path, options)
