@@ -81,7 +81,7 @@ class QdrantStore(VectorStore):
         self._client = client
         # The in-memory mode is plain Python lists and not safe to share.
         self._is_local = isinstance(client._client, QdrantLocal)
-        self.acts_late = not self._is_local
+        self.has_late_writes = not self._is_local
         self._client_lock: AbstractContextManager[object] = (
             threading.RLock() if self._is_local else nullcontext()
         )
