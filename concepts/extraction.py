@@ -139,7 +139,7 @@ def requeue_extractions(rows: QuerySet[Extraction]) -> int:
     )  # fmt: skip
 
 
-def release_leases() -> None:
+def release_all_leases() -> None:
     """Release every lease. Only for the one process that does all work."""
     held = Extraction.objects.filter(lease_token__isnull=False)
     held.update(lease_token=None, leased_until=None)

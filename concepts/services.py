@@ -9,7 +9,7 @@ from django.db import transaction
 from concepts.exceptions import UnknownConcept, UnknownRelationshipType
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from core.exceptions import InvalidInput
-from documents.entities import add_entity, compute_entity_identity, update_entity
+from documents.entities import add_entity_artifact, compute_entity_identity, update_entity_artifact
 from documents.models import Artifact
 from documents.services import remove_artifact
 from indexing.models import IndexBuild
@@ -57,7 +57,7 @@ def create_concept(
     require_concept_index(index)
     label = _clean_name(label, "label", MAX_LABEL_CHARS)
     terms, described = clean_search_terms(search_terms), _clean_description(description)
-    artifact = add_entity(index, CONCEPT, name=normalise_name(label), title=label)
+    artifact = add_entity_artifact(index, CONCEPT, name=normalise_name(label), title=label)
     return Concept.objects.create(
         artifact=artifact, label=label, description=described, search_terms=terms
     )
@@ -153,7 +153,7 @@ def lock_concept(concept_id: UUID) -> Concept:
 
 def _save_concept(concept: Concept) -> None:
     concept.save()
-    update_entity(concept.pk, name=normalise_name(concept.label), title=concept.label)
+    update_entity_artifact(concept.pk, name=normalise_name(concept.label), title=concept.label)
 
 
 def _move_instances(target: Concept, others: Sequence[UUID]) -> None:
@@ -200,7 +200,7 @@ def create_relationship_type(
     require_concept_index(index)
     name = _clean_name(name, "name", MAX_NAME_CHARS)
     described = _clean_description(description)
-    artifact = add_entity(index, RELATIONSHIP_TYPE, name=normalise_name(name), title=name)
+    artifact = add_entity_artifact(index, RELATIONSHIP_TYPE, name=normalise_name(name), title=name)
     return RelationshipType.objects.create(
         artifact=artifact, name=name, category=_clean_category(category), description=described
     )
@@ -228,7 +228,7 @@ def edit_relationship_type(
     if description is not None:
         kind.description = _clean_description(description)
     kind.save()
-    update_entity(kind.pk, name=normalise_name(kind.name), title=kind.name)
+    update_entity_artifact(kind.pk, name=normalise_name(kind.name), title=kind.name)
     return kind
 
 

@@ -78,11 +78,11 @@ def run_local_workers() -> Iterator[None]:
     store."""
     # Whoever held a lease is dead: the engine's owner does all the work there is.
     documents.release_parse_leases()
-    indexing.release_leases()
-    regeneration.release_leases()
-    summaries.release_leases()
-    concepts.release_leases()
-    webhooks.release_leases()
+    indexing.release_all_leases()
+    regeneration.release_all_leases()
+    summaries.release_all_leases()
+    concepts.release_all_leases()
+    webhooks.release_all_leases()
     for work in BACKGROUND_WORKERS:
         work.stop_requested.clear()
     workers = InProcessCelery()

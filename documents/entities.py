@@ -12,7 +12,7 @@ from documents.models import Artifact
 from documents.services import assign_next_revision
 
 
-def add_entity(index: str, role: Artifact.Role, *, name: str, title: str) -> Artifact:
+def add_entity_artifact(index: str, role: Artifact.Role, *, name: str, title: str) -> Artifact:
     """Add the artifact of a new entity; ``name`` must be unique in its index for this role.
 
     Raises:
@@ -22,7 +22,7 @@ def add_entity(index: str, role: Artifact.Role, *, name: str, title: str) -> Art
     return _save_entity(artifact, name, title)
 
 
-def update_entity(artifact_id: UUID, *, name: str, title: str) -> Artifact:
+def update_entity_artifact(artifact_id: UUID, *, name: str, title: str) -> Artifact:
     """Give an entity its next revision, and its name as it is now.
 
     Raises:

@@ -11,7 +11,7 @@ from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URL
 from evidence.search import MAX_URLS, EvidenceSearchAnswer
 from evidence.services import MAX_ITEMS, EvidenceDecision, EvidenceInput, EvidenceVerdict
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
-from retrieval.serializers.answers import render_answer, render_chunk
+from retrieval.serializers.answers import render_chunk, render_search_answer
 from retrieval.serializers.knowledge_requests import (
     SIMILARITY_RANGE,
     FiniteFloatField,
@@ -184,7 +184,7 @@ def _render_decision(decision: EvidenceDecision) -> dict[str, Any]:
 
 
 def render_evidence_answer(found: EvidenceSearchAnswer) -> dict[str, Any]:
-    content = render_answer(found.answer, render_chunk)
+    content = render_search_answer(found.answer, render_chunk)
     hits = []
     for hit, rendered in zip(found.answer.hits, content["hits"], strict=True):
         evidence = found.get_evidence(hit)

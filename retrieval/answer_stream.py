@@ -18,7 +18,7 @@ from retrieval.pipelines.running import AskRequest, PipelineHits, run_pipeline
 
 logger = logging.getLogger(__name__)
 
-RESUMABLE_SECONDS: Final = 60  # after its last event an answer can be taken up for so long
+RESUMABLE_SECONDS: Final = 60  # seconds after its last event during which an answer can be resumed
 _ID_BYTES: Final = 16
 _END_MARKER: Final = "end"
 
@@ -31,7 +31,7 @@ class StreamPosition:
     """
 
     answer_id: str
-    chars: int | None  # None: all there is
+    chars: int | None  # None: the whole answer
 
     @classmethod
     def parse(cls, text: str) -> "StreamPosition":
@@ -58,8 +58,8 @@ class StreamPosition:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent:
-    """``kind``: ``metadata``, ``chunk``, ``done`` or ``error``. A ``metadata`` event begins an
-    answer: what came before it is void. Nothing follows ``done`` or ``error``."""
+    """``kind`` is ``metadata``, ``chunk``, ``done`` or ``error``. A ``metadata`` event starts an
+    answer and invalidates earlier events. ``done`` and ``error`` are the last event."""
 
     kind: str
     data: dict[str, Any]
@@ -70,44 +70,48 @@ class AnswerEvent:
 class _StoredAnswer:
     """What was sent of an answer, stored so that a client can ask for the rest."""
 
-    holder: str
-    question: str  # its hash
+    caller: str
+    question_hash: str  # its hash
     node_ids: list[str] = field(default_factory=list)
     text: str = ""
-    done: dict[str, Any] | None = None
+    done_data: dict[str, Any] | None = None
 
 
 async def stream_answer(
     question: AskRequest,
     *,
-    holder: str,
+    caller: str,
     render: Callable[[AskRequest, PipelineHits], dict[str, Any]],
-    since: StreamPosition | None = None,
+    resume_from: StreamPosition | None = None,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """The events of an answer: ``metadata``, then each piece as it comes, then ``done``.
 
-    With ``since`` they go on where the holder's connection broke: what was written since comes
-    in one piece, and the rest is written now. That begins anew, with ``metadata``, where too
-    much time has passed, the question is another one, or it finds other passages by now.
-    Closing the iterator stops the language model.
+    With ``resume_from`` the answer resumes there: the text written after that position is sent
+    in one chunk, and the rest is generated now. It restarts with ``metadata`` if too much time has
+    passed, the question differs, or the search now finds other passages. Closing the iterator
+    stops the language model.
 
     Raises what ``retrieval.pipelines.running.run_pipeline`` raises.
     """
-    kept = None if since is None else await _find_stored(since, holder, question)
-    if since is not None and kept is not None:
-        had = len(kept.text) if since.chars is None else since.chars
-        if kept.done is not None:
-            if had < len(kept.text):
-                yield _make_chunk_event(since.answer_id, kept.text[had:], len(kept.text))
-            yield AnswerEvent("done", kept.done, StreamPosition(since.answer_id, None))
+    stored = None if resume_from is None else await _find_stored(resume_from, caller, question)
+    if resume_from is not None and stored is not None:
+        received_chars = len(stored.text) if resume_from.chars is None else resume_from.chars
+        if stored.done_data is not None:
+            if received_chars < len(stored.text):
+                yield _make_chunk_event(
+                    resume_from.answer_id, stored.text[received_chars:], len(stored.text)
+                )
+            yield AnswerEvent("done", stored.done_data, StreamPosition(resume_from.answer_id, None))
             return
-        async with aclosing(_resume_answer(question, since.answer_id, kept, had)) as events:
+        async with aclosing(
+            _resume_answer(question, resume_from.answer_id, stored, received_chars)
+        ) as events:
             async for event in events:
                 yield event
-            if kept.done is not None:
+            if stored.done_data is not None:
                 return
     async with aclosing(
-        _start_answer(question, holder, render, is_again=since is not None)
+        _start_answer(question, caller, render, is_restart=resume_from is not None)
     ) as events:
         async for event in events:
             yield event
@@ -115,89 +119,98 @@ async def stream_answer(
 
 async def _start_answer(
     question: AskRequest,
-    holder: str,
+    caller: str,
     render: Callable[[AskRequest, PipelineHits], dict[str, Any]],
     *,
-    is_again: bool,
+    is_restart: bool,
 ) -> AsyncGenerator[AnswerEvent, None]:
     answer_id = secrets.token_hex(_ID_BYTES)
-    kept = _StoredAnswer(holder, _hash_question(question))
+    stored = _StoredAnswer(caller, _hash_question(question))
     async with aclosing(run_pipeline(question)) as results:
         async for result in results:
             if isinstance(result, PipelineHits):
-                kept.node_ids = [passage.id for passage in result.passages]
-                await _store(answer_id, kept)
+                stored.node_ids = [passage.id for passage in result.passages]
+                await _store(answer_id, stored)
                 metadata = await asyncio.to_thread(render, question, result)
-                if is_again:
+                if is_restart:
                     metadata["restarted"] = True
                 yield AnswerEvent("metadata", metadata, StreamPosition(answer_id, 0))
             elif isinstance(result, Answer):
-                yield await _store_end(answer_id, kept, result)
+                yield await _store_end(answer_id, stored, result)
                 return
             else:
-                yield await _store_piece(answer_id, kept, result)
-    yield await _store_end(answer_id, kept, None)  # a question that is not answered
+                yield await _store_piece(answer_id, stored, result)
+    yield await _store_end(answer_id, stored, None)  # a question that is not answered
 
 
 async def _resume_answer(
-    question: AskRequest, answer_id: str, kept: _StoredAnswer, had: int
+    question: AskRequest, answer_id: str, stored: _StoredAnswer, received_chars: int
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """The rest of an answer; nothing where its passages are no longer what is found."""
-    async with aclosing(run_pipeline(replace(question, partial_answer=kept.text))) as results:
+    """Yield the rest of an answer, or nothing where the search now finds other passages."""
+    async with aclosing(run_pipeline(replace(question, partial_answer=stored.text))) as results:
         async for result in results:
             if isinstance(result, PipelineHits):
-                if [passage.id for passage in result.passages] != kept.node_ids:
+                if [passage.id for passage in result.passages] != stored.node_ids:
                     return
-                if had < len(kept.text):
-                    yield _make_chunk_event(answer_id, kept.text[had:], len(kept.text))
+                if received_chars < len(stored.text):
+                    yield _make_chunk_event(
+                        answer_id, stored.text[received_chars:], len(stored.text)
+                    )
             elif isinstance(result, Answer):
-                yield await _store_end(answer_id, kept, result)
+                yield await _store_end(answer_id, stored, result)
                 return
             else:
-                yield await _store_piece(answer_id, kept, result)
-    yield await _store_end(answer_id, kept, None)
+                yield await _store_piece(answer_id, stored, result)
+    yield await _store_end(answer_id, stored, None)
 
 
 # --- Events ----------------------------------------------------------------------------------
 
 
-async def _store_piece(answer_id: str, kept: _StoredAnswer, piece: str) -> AnswerEvent:
-    kept.text += piece
-    await _store(answer_id, kept)
-    return _make_chunk_event(answer_id, piece, len(kept.text))
+async def _store_piece(answer_id: str, stored: _StoredAnswer, piece: str) -> AnswerEvent:
+    stored.text += piece
+    await _store(answer_id, stored)
+    return _make_chunk_event(answer_id, piece, len(stored.text))
 
 
-async def _store_end(answer_id: str, kept: _StoredAnswer, answer: Answer | None) -> AnswerEvent:
-    kept.done = {
+async def _store_end(answer_id: str, stored: _StoredAnswer, answer: Answer | None) -> AnswerEvent:
+    stored.done_data = {
         "model_name": None if answer is None else answer.model_name,
         "citations": [] if answer is None else [asdict(each) for each in answer.citations],
         "unknown_marks": 0 if answer is None else answer.unknown_marks,
     }
-    await _store(answer_id, kept)
-    return AnswerEvent("done", kept.done, StreamPosition(answer_id, None))
+    await _store(answer_id, stored)
+    return AnswerEvent("done", stored.done_data, StreamPosition(answer_id, None))
 
 
-def _make_chunk_event(answer_id: str, text: str, reached: int) -> AnswerEvent:
-    return AnswerEvent("chunk", {"text": text}, StreamPosition(answer_id, reached))
+def _make_chunk_event(answer_id: str, text: str, end_char: int) -> AnswerEvent:
+    return AnswerEvent("chunk", {"text": text}, StreamPosition(answer_id, end_char))
 
 
-# --- What is kept ----------------------------------------------------------------------------
+# --- Stored answers --------------------------------------------------------------------------
 
 
 async def _find_stored(
-    since: StreamPosition, holder: str, question: AskRequest
+    position: StreamPosition, caller: str, question: AskRequest
 ) -> _StoredAnswer | None:
-    kept: _StoredAnswer | None = await asyncio.to_thread(cache.get, _cache_key(since.answer_id))
-    if kept is None or (kept.holder, kept.question) != (holder, _hash_question(question)):
+    stored: _StoredAnswer | None = await asyncio.to_thread(
+        cache.get, _cache_key(position.answer_id)
+    )
+    if stored is None or (stored.caller, stored.question_hash) != (
+        caller,
+        _hash_question(question),
+    ):
         return None
     # A second connection may have got further, never less far.
-    return kept if since.chars is None or since.chars <= len(kept.text) else None
+    return stored if position.chars is None or position.chars <= len(stored.text) else None
 
 
-async def _store(answer_id: str, kept: _StoredAnswer) -> None:
-    """Before it is sent: whoever has an event finds what it was part of. The cache may be a
-    server, which the event loop must not wait for."""
-    await asyncio.to_thread(cache.set, _cache_key(answer_id), kept, RESUMABLE_SECONDS)
+async def _store(answer_id: str, stored: _StoredAnswer) -> None:
+    """Store the answer in the cache, before the event is sent, so that any event can be resumed.
+
+    In a thread, because the cache may be a server and the event loop must not wait for it.
+    """
+    await asyncio.to_thread(cache.set, _cache_key(answer_id), stored, RESUMABLE_SECONDS)
 
 
 def _cache_key(answer_id: str) -> str:

@@ -15,8 +15,8 @@ from retrieval.pipelines.loading import load_pipeline
 
 @register
 def check_pipelines(**kwargs: Any) -> list[CheckMessage]:
-    """Every pipeline file is valid, as far as that shows without Haystack, and every pipeline a
-    spec names is there."""
+    """Check every pipeline file, as far as possible without Haystack, and that every pipeline that
+    a spec names exists."""
     folder = settings.STRATA_PIPELINES_DIR
     if not Path(folder).is_dir():
         return [
@@ -29,13 +29,13 @@ def check_pipelines(**kwargs: Any) -> list[CheckMessage]:
     messages = [
         _make_check_error(each) for each in read_declarations() if isinstance(each, InvalidPipeline)
     ]
-    return [*messages, *_check_specs()]
+    return [*messages, *_check_pipelines_of_specs()]
 
 
 def check_pipelines_load(**kwargs: Any) -> list[CheckMessage]:
-    """Every pipeline can be made: its parameters, inputs and outputs are there and fit.
+    """Check that every pipeline can be built: parameters, inputs and outputs exist and match.
 
-    Imports Haystack, which takes seconds: for ``manage.py check``, which registers it, alone.
+    Imports Haystack, which takes seconds, so only ``manage.py check`` registers it.
     """
     messages: list[CheckMessage] = []
     for declaration in read_declarations():
@@ -48,7 +48,7 @@ def check_pipelines_load(**kwargs: Any) -> list[CheckMessage]:
     return messages
 
 
-def _check_specs() -> list[CheckMessage]:
+def _check_pipelines_of_specs() -> list[CheckMessage]:
     try:
         specs = get_specs()
     except (InvalidSpec, OSError, UnicodeDecodeError):

@@ -10,15 +10,15 @@ from django.conf import settings
 from core.import_lock import import_lock
 from indexing.exceptions import ModelUnavailable
 
-BATCH_PAIRS: Final = 8  # scored at once: on two cores some tens of milliseconds
+BATCH_PAIRS: Final = 8  # pairs scored at once: some tens of milliseconds on two cores
 
 
 class ScoringStopped(Exception):
-    """The scoring was given up half-way."""
+    """``should_stop`` interrupted the scoring."""
 
 
 class CrossEncoder:
-    """A model at work. Share it: it may be called from several threads at once.
+    """A loaded model. Thread-safe, so share it.
 
     Query and text together are cut to ``window`` tokens, the longer of them first.
     """
@@ -40,7 +40,7 @@ class CrossEncoder:
         """How well each text answers the query, in the given order; the model's own scale.
 
         Raises:
-            Stopped: ``should_stop``, which is asked between batches, said so.
+            ScoringStopped: ``should_stop``, called between batches, returned True.
         """
         scores = [0.0] * len(texts)
         # A batch is padded to its longest text, so texts of like length go together.
@@ -49,8 +49,10 @@ class CrossEncoder:
             if should_stop():
                 raise ScoringStopped
             rows = order[start : start + BATCH_PAIRS]
-            found = self._model.rerank(query, [texts[row] for row in rows], batch_size=len(rows))
-            for row, score in zip(rows, found, strict=True):
+            batch_scores = self._model.rerank(
+                query, [texts[row] for row in rows], batch_size=len(rows)
+            )
+            for row, score in zip(rows, batch_scores, strict=True):
                 scores[row] = float(score)
         return scores
 

@@ -1,4 +1,4 @@
-"""Runs blocking calls in threads, so that an event loop goes on."""
+"""Runs blocking calls in threads, so that they do not block the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,17 +10,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-async def run_in_thread(act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Act in one of the event loop's own threads.
+async def run_in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call ``function`` in a thread of the event loop's executor.
 
-    No request ends there, so connections to the database that went bad are put away here.
+    Django closes old database connections at the end of a request, and none ends in that
+    thread, so they are closed here.
     """
 
-    def act_there() -> R:
+    def call_and_close_connections() -> R:
         close_old_connections()
         try:
-            return act(*args, **kwargs)
+            return function(*args, **kwargs)
         finally:
             close_old_connections()
 
-    return await asyncio.to_thread(act_there)
+    return await asyncio.to_thread(call_and_close_connections)

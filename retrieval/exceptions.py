@@ -1,4 +1,4 @@
-"""Conditions met while reading."""
+"""Exceptions of retrieval."""
 
 from core.exceptions import StrataError
 

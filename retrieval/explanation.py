@@ -1,4 +1,4 @@
-"""Why a hit scored as it did."""
+"""Explains scores: the ranks of a hit in the dense and sparse ranking, and their contributions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,15 +14,15 @@ from indexing.stores import (
     get_store,
 )
 
-# Scores come as 32-bit floats. Neighbouring ranks differ by far more, down to rank 1,000.
+# The store returns 32-bit floats. Down to rank 1,000 neighbouring ranks differ by far more.
 _SCORE_TOLERANCE = 1e-7
-_TIES_FETCHED = 50  # looked at beyond the last candidate, for ties with it
+_TIES_FETCHED = 50  # points fetched beyond the last candidate, to see which tie with it
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreShare:
-    """What one ranking gave to a hit's score. ``rank`` counts from 1; ``score`` is None where
-    the store's approximate search did not bring the hit up a second time."""
+    """What one ranking contributes to a hit's score. ``rank`` counts from 1; ``score`` is None if
+    the store's approximate search did not return the hit when asked again."""
 
     rank: int
     score: float | None
@@ -35,7 +35,7 @@ class Explanation:
 
     dense: ScoreShare | None
     sparse: ScoreShare | None
-    fusion: RankFusion | None  # None where one ranking stood alone
+    fusion: RankFusion | None  # None where there was only one ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class _CandidateRanks:
 def explain_single_ranking(
     ranking: Sequence[ScoredPoint], scores: Mapping[UUID, float], *, is_dense: bool
 ) -> dict[UUID, Explanation]:
-    """For each point of ``scores``, its place in the only ranking there was."""
+    """Explain each point of ``scores`` by its rank in the only ranking."""
     explanations = {}
     for rank, point in enumerate(ranking, start=1):
         if point.id in scores:
@@ -69,11 +69,10 @@ def explain_fused_ranking(
     fusion: RankFusion,
     filter: Filter | None,
 ) -> dict[UUID, Explanation]:
-    """For each point of ``scores`` (its fused score), its places in the two rankings fused.
+    """Explain each fused score by the point's ranks in the dense and the sparse ranking.
 
-    Two more requests to the store. Points that tie stand in no certain order, and an
-    approximate search may differ from the one before, so where several ranks are possible
-    those are taken that give the score.
+    Sends two more requests to the store. Ties have no fixed order and an approximate search may
+    differ from the one before, so among the possible ranks those that give the score are chosen.
 
     Raises:
         StoreUnavailable: retry helps.
@@ -95,29 +94,37 @@ def explain_fused_ranking(
 def _list_candidates(
     collection: str, fusion: RankFusion, query: Query
 ) -> dict[UUID, _CandidateRanks]:
-    """Every candidate of one ranking; in the last place, all that tie for it."""
+    """List the candidates of one ranking, with all that tie with the last one."""
     ranking = get_store().search(collection, replace(query, limit=fusion.prefetch + _TIES_FETCHED))
-    first: dict[float, int] = {}
-    last: dict[float, int] = {}
+    first_rank_by_score: dict[float, int] = {}
+    last_rank_by_score: dict[float, int] = {}
     for rank, point in enumerate(ranking, start=1):
-        first.setdefault(point.score, rank)
-        last[point.score] = rank
+        first_rank_by_score.setdefault(point.score, rank)
+        last_rank_by_score[point.score] = rank
     return {
-        point.id: _CandidateRanks(point.score, range(first[point.score], last[point.score] + 1))
+        point.id: _CandidateRanks(
+            point.score,
+            range(first_rank_by_score[point.score], last_rank_by_score[point.score] + 1),
+        )
         for point in ranking
-        if first[point.score] <= fusion.prefetch
+        if first_rank_by_score[point.score] <= fusion.prefetch
     }
 
 
 def _find_ranks_of_score(
     score: float, dense: _CandidateRanks | None, sparse: _CandidateRanks | None, fusion: RankFusion
 ) -> Explanation:
-    """The pair of ranks that gives the score, the dense one nearest to where it stands."""
+    """Find the pair of ranks that gives the score, the dense one nearest to its listed rank."""
     best: tuple[int, int | None, int | None] | None = None
-    for sparse_rank in _possible_ranks(sparse, fusion):
-        rest = score - _contribution(sparse_rank, fusion.sparse_weight, fusion)
-        dense_rank = _rank_of_contribution(rest, fusion)
-        if abs(rest - _contribution(dense_rank, fusion.dense_weight, fusion)) > _SCORE_TOLERANCE:
+    for sparse_rank in _list_possible_ranks(sparse, fusion):
+        dense_contribution = score - _compute_contribution(
+            sparse_rank, fusion.sparse_weight, fusion
+        )
+        dense_rank = _find_rank_of_contribution(dense_contribution, fusion)
+        if (
+            abs(dense_contribution - _compute_contribution(dense_rank, fusion.dense_weight, fusion))
+            > _SCORE_TOLERANCE
+        ):
             continue
         distance = _rank_distance(dense_rank, dense)
         if best is None or distance < best[0]:
@@ -134,38 +141,40 @@ def _find_ranks_of_score(
     )
 
 
-def _possible_ranks(standing: _CandidateRanks | None, fusion: RankFusion) -> Iterable[int | None]:
-    """None where it may not have been among the candidates."""
-    if standing is None:
+def _list_possible_ranks(
+    candidate_ranks: _CandidateRanks | None, fusion: RankFusion
+) -> Iterable[int | None]:
+    """The ranks that the point may have had; None: it may not have been a candidate."""
+    if candidate_ranks is None:
         return [None]
-    ranks = [rank for rank in standing.ranks if rank <= fusion.prefetch]
-    return [*ranks, None] if standing.ranks[-1] > fusion.prefetch else ranks
+    ranks = [rank for rank in candidate_ranks.ranks if rank <= fusion.prefetch]
+    return [*ranks, None] if candidate_ranks.ranks[-1] > fusion.prefetch else ranks
 
 
-def _contribution(rank: int | None, weight: float, fusion: RankFusion) -> float:
+def _compute_contribution(rank: int | None, weight: float, fusion: RankFusion) -> float:
     return 0.0 if rank is None else weight / (fusion.k + rank)
 
 
-def _rank_of_contribution(contribution: float, fusion: RankFusion) -> int | None:
+def _find_rank_of_contribution(contribution: float, fusion: RankFusion) -> int | None:
     if contribution <= _SCORE_TOLERANCE or fusion.dense_weight == 0:
         return None
     rank = round(fusion.dense_weight / contribution - fusion.k)
     return min(max(rank, 1), fusion.prefetch)
 
 
-def _rank_distance(rank: int | None, standing: _CandidateRanks | None) -> int:
-    if rank is None and standing is None:
+def _rank_distance(rank: int | None, candidate_ranks: _CandidateRanks | None) -> int:
+    if rank is None and candidate_ranks is None:
         return 0
-    if rank is None or standing is None:
+    if rank is None or candidate_ranks is None:
         return 1_000_000
-    nearest = min(max(rank, standing.ranks[0]), standing.ranks[-1])
+    nearest = min(max(rank, candidate_ranks.ranks[0]), candidate_ranks.ranks[-1])
     return abs(rank - nearest)
 
 
 def _make_share(
-    rank: int | None, standing: _CandidateRanks | None, weight: float, fusion: RankFusion
+    rank: int | None, candidate_ranks: _CandidateRanks | None, weight: float, fusion: RankFusion
 ) -> ScoreShare | None:
     if rank is None:
         return None
-    score = None if standing is None else standing.score
-    return ScoreShare(rank, score, _contribution(rank, weight, fusion))
+    score = None if candidate_ranks is None else candidate_ranks.score
+    return ScoreShare(rank, score, _compute_contribution(rank, weight, fusion))

@@ -1,7 +1,7 @@
 """Parses filters: checks what a caller wrote against the spec, and makes the store's filter of it.
 
 ``{"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}`` holds where every key holds; ``all_of``,
-``any_of`` and ``not`` nest. Nothing is ever ignored: what cannot be understood is refused.
+``any_of`` and ``not`` nest. Anything that cannot be parsed is refused, never ignored.
 """
 
 import math
@@ -23,7 +23,7 @@ MAX_VALUE_CHARS = 2_000
 
 COMBINATORS = ("all_of", "any_of", "not")
 RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
-RANGED_TYPES = frozenset({"integer", "float", "datetime"})
+RANGE_FIELD_TYPES = frozenset({"integer", "float", "datetime"})
 ID_FIELDS = frozenset({"artifact_id", "page_id", "source_id"})
 
 # RFC 3339, section 5.6: full-date, or full-date and full-time with its offset.
@@ -33,25 +33,26 @@ _DATETIME = re.compile(
 
 
 def parse_filter(content: object, spec: IndexSpec) -> Filter | None:
-    """The filter as the store takes it; None where it says nothing.
+    """Parse a caller's filter into the store's; None where it is empty.
 
     Raises:
-        InvalidInput: naming the place in the filter (``filter.year.gte``) and what may stand
-            there.
+        InvalidInput: with the path in the filter (``filter.year.gte``) and the allowed values.
     """
     if content is None:
         return None
     return _FilterParser(spec).parse_object(content, "filter", depth=1)
 
 
-def parse_value(value: object, kind: str, place: str, declared: FieldSpec | None = None) -> Any:
-    """One value of a type of field (``text``, ``integer`` …), checked and as the store has it.
+def parse_value(
+    value: object, field_type: str, place: str, field_spec: FieldSpec | None = None
+) -> Any:
+    """Check one value of a field type (``text``, ``integer`` …) and convert it as the store has it.
 
     Raises:
-        InvalidInput: naming ``place``, and what may stand there.
+        InvalidInput: with ``place`` and the allowed values.
     """
-    read = _READERS[kind](value, place)
-    return read if declared is None else _normalise_value(read, declared, place)
+    read = _READER_BY_FIELD_TYPE[field_type](value, place)
+    return read if field_spec is None else _normalise_value(read, field_spec, place)
 
 
 @dataclass(slots=True)
@@ -86,10 +87,10 @@ class _FilterParser:
             filters = [part for part in parts if part is not None]
             return _all_of(filters) if key == "all_of" else _any_of(filters)
         if key == "not":
-            refused = self.parse_object(value, place, depth=depth + 1)
-            if refused is None:
+            negated = self.parse_object(value, place, depth=depth + 1)
+            if negated is None:
                 raise InvalidInput("This filter is empty.", field=place)
-            return Not(refused)
+            return Not(negated)
         return self._parse_field(key, value, place)
 
     def _parse_field(self, name: str, value: object, place: str) -> Filter:
@@ -100,24 +101,25 @@ class _FilterParser:
                 field=place[:200],
                 allowed=[*fields, *COMBINATORS],
             )
-        kind = fields[name]
-        read = self._get_value_reader(name, kind)
+        field_type = fields[name]
+        read_value = self._make_value_reader(name, field_type)
         if isinstance(value, Mapping):
-            if kind not in RANGED_TYPES:
+            if field_type not in RANGE_FIELD_TYPES:
                 raise InvalidInput(
-                    f"{name} is a {kind} field: it takes a value or a list of values.", field=place
+                    f"{name} is a {field_type} field: it takes a value or a list of values.",
+                    field=place,
                 )
-            return self._parse_bounds(name, value, place, read)
+            return self._parse_range(name, value, place, read_value)
         if isinstance(value, list):
             if not value:
                 raise InvalidInput(f"{name} takes one value or more.", field=place)
             places = [f"{place}.{number}" for number in range(len(value))]
             return self._make_match(
-                name, kind, [read(*pair) for pair in zip(value, places, strict=True)]
+                name, field_type, [read_value(*pair) for pair in zip(value, places, strict=True)]
             )
-        return self._make_match(name, kind, [read(value, place)])
+        return self._make_match(name, field_type, [read_value(value, place)])
 
-    def _parse_bounds(
+    def _parse_range(
         self,
         name: str,
         bounds: Mapping[str, object],
@@ -139,16 +141,16 @@ class _FilterParser:
             name, **{bound: read(value, f"{place}.{bound}") for bound, value in bounds.items()}
         )
 
-    def _make_match(self, name: str, kind: str, values: Sequence[Any]) -> Filter:
-        if kind == "text":
+    def _make_match(self, name: str, field_type: str, values: Sequence[Any]) -> Filter:
+        if field_type == "text":
             return _any_of([MatchText(name, value) for value in values])
-        if kind in {"float", "datetime"}:  # the store matches neither by equality
+        if field_type in {"float", "datetime"}:  # the store matches neither by equality
             return _any_of([Range(name, gte=value, lte=value) for value in values])
         return Match(name, values)
 
-    def _get_value_reader(self, name: str, kind: str) -> Callable[[object, str], Any]:
-        """Checks one value of the field and gives it as the store compares it."""
-        declared = self.spec.metadata.get(name)
+    def _make_value_reader(self, name: str, field_type: str) -> Callable[[object, str], Any]:
+        """Make a function that checks a value of the field and converts it as the store has it."""
+        field_spec = self.spec.metadata.get(name)
 
         def read(value: object, place: str) -> Any:
             self.condition_count += 1
@@ -158,21 +160,21 @@ class _FilterParser:
                 )
             if name in ID_FIELDS:
                 return _read_id(value, place)
-            return parse_value(value, kind, place, declared)
+            return parse_value(value, field_type, place, field_spec)
 
         return read
 
 
-def _normalise_value(value: Any, declared: FieldSpec, place: str) -> Any:
+def _normalise_value(value: Any, field_spec: FieldSpec, place: str) -> Any:
     if not isinstance(value, str):
         return value
-    if declared.lowercase:
+    if field_spec.lowercase:
         value = value.lower()
-    if declared.closed_values is not None and value not in declared.closed_values:
+    if field_spec.closed_values is not None and value not in field_spec.closed_values:
         raise InvalidInput(
             f"{value[:100]!r} is not among the values of this field.",
             field=place,
-            allowed=declared.closed_values,
+            allowed=field_spec.closed_values,
         )
     return value
 
@@ -187,7 +189,7 @@ def _read_string(value: object, place: str) -> str:
     return value
 
 
-def _read_words(value: object, place: str) -> str:
+def _read_nonblank_string(value: object, place: str) -> str:
     text = _read_string(value, place)
     if not text.strip():
         raise InvalidInput("This takes one word or more.", field=place)
@@ -229,7 +231,7 @@ def _read_bool(value: object, place: str) -> bool:
 
 
 def _read_datetime(value: object, place: str) -> str:
-    """In UTC; a date alone is its midnight there, as the store takes one that it holds."""
+    """Convert to UTC; a date without a time is midnight UTC, as in the store."""
     fix = "Write it as 2019-05-01T12:00:00Z."
     if not isinstance(value, str) or not _DATETIME.fullmatch(value):
         raise InvalidInput("This takes a date and time by RFC 3339.", field=place, fix=fix)
@@ -242,9 +244,9 @@ def _read_datetime(value: object, place: str) -> str:
         raise InvalidInput("There is no such date and time.", field=place, fix=fix) from None
 
 
-_READERS: dict[str, Callable[[object, str], Any]] = {
+_READER_BY_FIELD_TYPE: dict[str, Callable[[object, str], Any]] = {
     "keyword": _read_string,
-    "text": _read_words,
+    "text": _read_nonblank_string,
     "integer": _read_integer,
     "float": _read_float,
     "bool": _read_bool,

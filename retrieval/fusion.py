@@ -12,7 +12,7 @@ RRF_K = 60  # as in the paper
 
 @dataclass(frozen=True, slots=True)
 class FusedId:
-    """An id and what made its score.
+    """An id with its fused score and the terms of that score.
 
     ``rrf`` is the sum of its reciprocal ranks, ``rrf_normalised`` that as a share of the largest
     sum there is, ``mean_similarity`` the mean over the queries that found it (0 where none was
@@ -66,13 +66,13 @@ def similarity_and_rank_fusion(
 ) -> list[FusedId]:
     """Fuse what several queries found by similarity and by rank.
 
-    ``score = w * mean_similarity + (1 - w) * rrf_normalised``: how near an id is to the queries
-    that found it, and how many found it how early. Both lie on one scale, since the largest sum
-    of reciprocal ranks counts as 1 and a similarity is a cosine.
+    ``score = w * mean_similarity + (1 - w) * rrf_normalised``: the mean similarity to the queries
+    that found it, and its normalised reciprocal ranks. Both are at most 1: a similarity is a
+    cosine, and reciprocal-rank sums are divided by the largest one.
 
     Args:
         rankings: ids with their similarity to the query, best first, each once. None where it
-            was not measured: such a query takes no part in the mean.
+            was not measured: that query is left out of the mean.
         w: how much similarity counts, 0 to 1.
 
     Returns:

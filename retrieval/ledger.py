@@ -1,8 +1,8 @@
 """The two queries of every search, in plain SQL: which builds answer, and what the ledger says of
 the points that were found.
 
-Composing them through the ORM takes longer than the database does, and more than is left for
-them of the three milliseconds a search may cost beyond embedding and the vector store.
+Beyond embedding and the vector store a search may take three milliseconds. Composing these
+queries with the ORM alone takes longer than the database needs to answer them.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,7 +20,7 @@ from summaries.models import Summary
 
 @dataclass(frozen=True, slots=True)
 class LiveBuild:
-    """``recipe`` is the spec as JSON text, the same to the letter until it changes."""
+    """A build to search. ``recipe`` is its spec as JSON text, which serves as a cache key."""
 
     index: str
     id: int
@@ -31,28 +31,29 @@ class LiveBuild:
 class LedgerRow(NamedTuple):
     """A node whose artifact exists; ``source_text`` as it is now, None where the source is gone.
 
-    What is only compared stands as the number that a UUID is: making and hashing one takes ten
-    times as long.
+    Ids that are only compared are integers, the UUID's number: creating and hashing a ``UUID``
+    takes ten times as long.
     """
 
     build_id: int
-    point: int
-    artifact: UUID | str
-    source: int | None
+    point_int: int
+    raw_artifact_id: UUID | str
+    source_int: int | None
     source_text: str | None
 
     @property
     def artifact_id(self) -> UUID:
-        return _to_uuid(self.artifact)
+        return _to_uuid(self.raw_artifact_id)
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """A node of a summary, whose artifact exists.
+    """A summary's node whose artifact exists.
 
-    ``input_hash`` is of what the summary would be written from now: of the page's text, None
-    where the page is gone; of the summaries of the artifact's pages, None where no such summary
-    is known. ``is_outdated``: a page of the artifact has no summary of its present text.
+    ``input_hash`` is the hash of what the summary would be written from now. For a page summary
+    that is the page's text (None where the page is gone), for an artifact summary the summaries
+    of its pages (None where there are none). ``is_outdated``: a page of the artifact has no
+    summary of its present text.
     """
 
     build_id: int
@@ -73,13 +74,13 @@ _TABLES = {
     "summary": Summary._meta.db_table,
 }
 
-# Django gives SQLite its function.
+# Django defines the SHA256 function of SQLite.
 _SHA256 = {"sqlite": "SHA256({})", "postgresql": "encode(sha256(convert_to({}, 'UTF8')), 'hex')"}
 
 
 def read_live_builds(names: Collection[str]) -> dict[str, LiveBuild | None]:
-    """The builds that answer for these indexes, None where there is none; unknown names are
-    left out."""
+    """Map index names to their live builds, None where an index has none; unknown names are left
+    out."""
     rows = _run_query(
         "SELECT i.name, b.id, b.number, b.recipe FROM {index} i "
         "LEFT JOIN {build} b ON b.id = i.live_build_id WHERE i.name IN ({names})",
@@ -99,7 +100,7 @@ def read_ledger_rows(build_ids: Collection[int], point_ids: Collection[UUID]) ->
         "LEFT JOIN {source} s ON s.id = n.source_id "
         "WHERE n.build_id IN ({build_ids}) AND n.point_id IN ({point_ids})",
         build_ids=list(build_ids),
-        point_ids=_to_column(point_ids),
+        point_ids=_to_uuid_parameters(point_ids),
     )
     return [
         LedgerRow(
@@ -113,9 +114,8 @@ def read_ledger_rows(build_ids: Collection[int], point_ids: Collection[UUID]) ->
 def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -> list[SummaryRow]:
     """The rows of these points of summaries.
 
-    A page's text is hashed as it stands, as a chunk's source is: ``content_hash`` only tells
-    what some writer thought it was, and ``update()`` passes it by. A page may be a whole book, so
-    the database does it and the text stays there.
+    The database hashes the page's present text: ``content_hash`` is not updated by a bulk
+    ``update()``, and a page may be a whole book, too long to fetch.
     """
     rows = _run_query(
         "SELECT n.build_id, n.point_id, n.kind, n.artifact_id, "
@@ -131,7 +131,7 @@ def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -
         "AND s.page_id IS NULL AND n.kind = 'artifact_summary' "
         "WHERE n.build_id IN ({build_ids}) AND n.point_id IN ({point_ids})",
         build_ids=list(build_ids),
-        point_ids=_to_column(point_ids),
+        point_ids=_to_uuid_parameters(point_ids),
     )
     return [
         SummaryRow(
@@ -141,26 +141,29 @@ def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -
     ]
 
 
-def _run_query(sql: str, **lists: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Rows of ``sql``, in which each list stands by its name, in the order they are given."""
-    counts = tuple((name, len(values)) for name, values in lists.items())
+def _run_query(sql: str, **values_by_name: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Run ``sql``, in which ``{name}`` stands for the list of that name.
+
+    Lists must be given in the order in which ``sql`` uses them.
+    """
+    counts = tuple((name, len(values)) for name, values in values_by_name.items())
     with connection.cursor() as cursor:
         cursor.execute(
             _expand_placeholders(sql, counts, connection.vendor),
-            [each for values in lists.values() for each in values],
+            [each for values in values_by_name.values() for each in values],
         )
         return cursor.fetchall()
 
 
 @lru_cache(maxsize=64)
 def _expand_placeholders(sql: str, counts: tuple[tuple[str, int], ...], vendor: str) -> str:
-    """The statement with a place for each value; most searches ask for as many as the last."""
-    places = {name: ",".join(["%s"] * count) for name, count in counts}
-    return sql.format(**_TABLES, **places, page_hash=_SHA256[vendor].format("p.text"))
+    """Replace each ``{name}`` by its placeholders. Cached: most searches need the same counts."""
+    placeholders = {name: ",".join(["%s"] * count) for name, count in counts}
+    return sql.format(**_TABLES, **placeholders, page_hash=_SHA256[vendor].format("p.text"))
 
 
-def _to_column(values: Collection[UUID]) -> list[UUID] | list[str]:
-    """SQLite has no type for a UUID: Django keeps its 32 digits."""
+def _to_uuid_parameters(values: Collection[UUID]) -> list[UUID] | list[str]:
+    """SQLite has no UUID type: Django stores the 32 hexadecimal digits."""
     if connection.features.has_native_uuid_field:
         return list(values)
     return [value.hex for value in values]

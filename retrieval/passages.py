@@ -9,7 +9,7 @@ from retrieval.search import Hit
 
 @dataclass(frozen=True, slots=True)
 class PipelineStep:
-    """What one component did to a passage: its ranks, scores and shares, ready for JSON."""
+    """The ranks and scores that one component gave to a passage, as JSON-serialisable values."""
 
     component: str
     details: Mapping[str, Any]
@@ -17,8 +17,8 @@ class PipelineStep:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A hit inside a pipeline. ``score`` is what the last component gave it, on the scale that
-    ``score_kind`` names; ``hit.score`` stays what the store gave."""
+    """A hit inside a pipeline. ``score`` was set by the last component, on the scale that
+    ``score_kind`` names; ``hit.score`` stays the store's."""
 
     hit: Hit
     score: float
@@ -51,7 +51,7 @@ class QueryRanking:
     passages: list[Passage] = field(default_factory=list)
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Itself, as a passage."""
+        """Return self: it is immutable, and Haystack deep-copies the inputs of each component."""
         return self
 
 
@@ -73,7 +73,7 @@ class Citation:
     """One sentence of an answer and the passage that supports it.
 
     ``answer_start`` and ``answer_end`` are offsets in the answer's text, ``start_offset`` and
-    ``end_offset`` those of the words it rests on in the passage's source; code points.
+    ``end_offset`` those of the cited words in the passage's source. All count code points.
     """
 
     number: int
@@ -88,8 +88,8 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``model_name`` is ``extractive`` where no language model wrote it. ``unknown_marks`` are
-    those in its text that name no passage."""
+    """An answer's text with citations. ``model_name`` is ``extractive`` where no language model
+    wrote it. ``unknown_marks`` counts the citation marks that name no passage."""
 
     text: str
     model_name: str

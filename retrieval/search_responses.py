@@ -14,12 +14,12 @@ from retrieval.search import (
     search_summaries,
 )
 from retrieval.serializers.answers import (
-    render_answer,
     render_chunk,
-    render_hierarchy,
-    render_images,
+    render_hierarchical_answer,
+    render_image_answer,
     render_question,
-    render_structures,
+    render_search_answer,
+    render_structure_answer,
     render_summary,
 )
 from retrieval.serializers.requests import (
@@ -29,59 +29,59 @@ from retrieval.serializers.requests import (
     read_structure_request,
     read_summary_request,
 )
-from retrieval.tools import call_tool
+from retrieval.tools import prepare_tool_call
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
     content: dict[str, Any]
-    stale_artifact_ids: Iterable[UUID]  # for the caller to have indexed again
+    stale_artifact_ids: Iterable[UUID]  # the caller enqueues planning for them
 
 
-def answer_pages(parameters: Any) -> SearchResponse:
+def answer_page_search(parameters: Any) -> SearchResponse:
     answer = search_chunks(read_search_request(parameters))
-    return SearchResponse(render_answer(answer, render_chunk), answer.stale_artifact_ids)
+    return SearchResponse(render_search_answer(answer, render_chunk), answer.stale_artifact_ids)
 
 
-def answer_summaries(parameters: Any) -> SearchResponse:
+def answer_summary_search(parameters: Any) -> SearchResponse:
     answer = search_summaries(*read_summary_request(parameters))
-    return SearchResponse(render_answer(answer, render_summary), answer.stale_artifact_ids)
+    return SearchResponse(render_search_answer(answer, render_summary), answer.stale_artifact_ids)
 
 
-def answer_questions(parameters: Any) -> SearchResponse:
+def answer_question_search(parameters: Any) -> SearchResponse:
     answer = search_questions(read_search_request(parameters))
-    return SearchResponse(render_answer(answer, render_question), answer.stale_artifact_ids)
+    return SearchResponse(render_search_answer(answer, render_question), answer.stale_artifact_ids)
 
 
-def answer_hierarchical(parameters: Any) -> SearchResponse:
+def answer_hierarchical_search(parameters: Any) -> SearchResponse:
     answer = search_hierarchical(read_hierarchical_request(parameters))
-    return SearchResponse(render_hierarchy(answer), answer.stale_artifact_ids)
+    return SearchResponse(render_hierarchical_answer(answer), answer.stale_artifact_ids)
 
 
-def answer_structures(parameters: Any) -> SearchResponse:
+def answer_structure_search(parameters: Any) -> SearchResponse:
     answer = search_structures(*read_structure_request(parameters))
-    return SearchResponse(render_structures(answer), answer.stale_artifact_ids)
+    return SearchResponse(render_structure_answer(answer), answer.stale_artifact_ids)
 
 
-def answer_images(parameters: Any) -> SearchResponse:
+def answer_image_search(parameters: Any) -> SearchResponse:
     request, with_text = read_image_request(parameters)
     answer = search_images(request, with_text=with_text)
-    return SearchResponse(render_images(answer), answer.stale_artifact_ids)
+    return SearchResponse(render_image_answer(answer), answer.stale_artifact_ids)
 
 
-def answer_tool(index: str, name: str, arguments: Any) -> SearchResponse:
-    call = call_tool(index, name, arguments)
+def answer_tool_call(index: str, name: str, arguments: Any) -> SearchResponse:
+    call = prepare_tool_call(index, name, arguments)
     answer = call.search()
-    render_hit = render_question if call.is_of_questions else render_chunk
-    return SearchResponse(render_answer(answer, render_hit), answer.stale_artifact_ids)
+    render_hit = render_question if call.is_question_search else render_chunk
+    return SearchResponse(render_search_answer(answer, render_hit), answer.stale_artifact_ids)
 
 
-# By the last part of their addresses.
-SEARCH_BY_KIND: dict[str, Callable[[Any], SearchResponse]] = {
-    "pages": answer_pages,
-    "summaries": answer_summaries,
-    "questions": answer_questions,
-    "hierarchical": answer_hierarchical,
-    "structures": answer_structures,
-    "images": answer_images,
+# Keys: the last segment of the URL, /search/<kind>.
+ANSWER_BY_SEARCH_KIND: dict[str, Callable[[Any], SearchResponse]] = {
+    "pages": answer_page_search,
+    "summaries": answer_summary_search,
+    "questions": answer_question_search,
+    "hierarchical": answer_hierarchical_search,
+    "structures": answer_structure_search,
+    "images": answer_image_search,
 }

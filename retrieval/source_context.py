@@ -20,7 +20,7 @@ class SourceContext:
 
 
 def read_source_context(source_id: UUID, *, window: int = 0) -> SourceContext:
-    """The source with ``window`` neighbours on each side, or as many as its artifact has.
+    """Read a source with up to ``window`` neighbouring sources on each side.
 
     Raises:
         UnknownSource: there is none of this id.

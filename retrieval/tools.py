@@ -1,7 +1,7 @@
 """The tools that a spec declares: named searches with typed arguments.
 
-Arguments are data. They are checked as filters are, stand in the query once, and nothing
-rewrites or expands what they say.
+Arguments are data: they are checked like filter values, put into the query template once, and
+never interpreted as template text.
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ LIMIT_SCHEMA = {
     "default": DEFAULT_LIMIT,
     "description": "How many hits to give at most.",
 }
-FREE_TEXT_TYPES: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_VALUE_CHARS}
-JSON_TYPES: dict[str, dict[str, Any]] = {
-    "keyword": FREE_TEXT_TYPES,
-    "text": FREE_TEXT_TYPES,
+FREE_TEXT_SCHEMA: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_VALUE_CHARS}
+SCHEMA_BY_FIELD_TYPE: dict[str, dict[str, Any]] = {
+    "keyword": FREE_TEXT_SCHEMA,
+    "text": FREE_TEXT_SCHEMA,
     "integer": {"type": "integer"},
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
@@ -51,17 +51,17 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool with its arguments, checked: ready to be searched."""
+    """A tool with checked arguments, ready to search."""
 
     request: SearchRequest
-    is_of_questions: bool
+    is_question_search: bool
 
     def search(self) -> SearchAnswer:
         """
         Raises:
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
-        return (search_questions if self.is_of_questions else search_chunks)(self.request)
+        return (search_questions if self.is_question_search else search_chunks)(self.request)
 
 
 def list_tools(index: str) -> list[Tool]:
@@ -73,12 +73,12 @@ def list_tools(index: str) -> list[Tool]:
     if spec is None:
         return []
     return [
-        Tool(name, tool.description, describe_parameters(tool, spec))
+        Tool(name, tool.description, make_arguments_schema(tool, spec))
         for name, tool in sorted(spec.tools.items())  # databases do not keep the spec's order
     ]
 
 
-def call_tool(index: str, name: str, arguments: object) -> ToolCall:
+def prepare_tool_call(index: str, name: str, arguments: object) -> ToolCall:
     """
     Raises:
         UnknownIndex, UnknownTool: with the names there are.
@@ -89,35 +89,37 @@ def call_tool(index: str, name: str, arguments: object) -> ToolCall:
     if spec is None or name not in tools:
         raise UnknownTool(f"{index} declares no tool {name[:100]!r}.", field="name", allowed=tools)
     tool = tools[name]
-    given = _check_names(tool, arguments)
-    limit = _read_limit(given.pop("limit", DEFAULT_LIMIT))
-    conditions, said = [], {}
-    for parameter, about in tool.parameters.items():
-        if about.field is None:
-            said[parameter] = parse_value(given[parameter], "text", parameter)
+    values = _check_argument_names(tool, arguments)
+    limit = _read_limit(values.pop("limit", DEFAULT_LIMIT))
+    conditions, text_by_parameter = [], {}
+    for parameter, parameter_spec in tool.parameters.items():
+        if parameter_spec.field is None:
+            text_by_parameter[parameter] = parse_value(values[parameter], "text", parameter)
             continue
-        field = spec.metadata[about.field]
-        value = parse_value(given[parameter], field.type, parameter, field)
-        conditions.append({about.field: value})
-        said[parameter] = _format_value(value, field)
-    # Formatted once: braces within an argument are only text.
-    request = SearchRequest(indexes=[index], query=tool.query.format(**said), limit=limit)
+        field = spec.metadata[parameter_spec.field]
+        value = parse_value(values[parameter], field.type, parameter, field)
+        conditions.append({parameter_spec.field: value})
+        text_by_parameter[parameter] = _format_value(value, field)
+    # Formatted once, so braces in an argument stay text.
+    request = SearchRequest(
+        indexes=[index], query=tool.query.format(**text_by_parameter), limit=limit
+    )
     if conditions:
         request = replace(request, filter={"all_of": conditions})
     return ToolCall(request, tool.search == "questions" or _searches_questions(tool, spec))
 
 
-def describe_parameters(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
+def make_arguments_schema(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
     """The JSON schema of a tool's arguments."""
     properties: dict[str, Any] = {}
-    for name, about in tool.parameters.items():
-        field = None if about.field is None else spec.metadata[about.field]
-        described = dict(FREE_TEXT_TYPES if field is None else JSON_TYPES[field.type])
+    for name, parameter_spec in tool.parameters.items():
+        field = None if parameter_spec.field is None else spec.metadata[parameter_spec.field]
+        schema = dict(FREE_TEXT_SCHEMA if field is None else SCHEMA_BY_FIELD_TYPE[field.type])
         if field is not None and field.closed_values is not None:
-            described = {"type": "string", "enum": list(field.closed_values)}
-        if description := about.description or (field.description if field else ""):
-            described["description"] = description
-        properties[name] = described
+            schema = {"type": "string", "enum": list(field.closed_values)}
+        if description := parameter_spec.description or (field.description if field else ""):
+            schema["description"] = description
+        properties[name] = schema
     return {
         "type": "object",
         "properties": {**properties, "limit": LIMIT_SCHEMA},
@@ -135,7 +137,7 @@ def _searches_questions(tool: ToolSpec, spec: IndexSpec) -> bool:
     return tool.search is None and spec.questions is not None
 
 
-def _check_names(tool: ToolSpec, arguments: object) -> dict[str, Any]:
+def _check_argument_names(tool: ToolSpec, arguments: object) -> dict[str, Any]:
     allowed = [*tool.parameters, "limit"]
     if not isinstance(arguments, Mapping):
         raise InvalidInput("A tool's arguments are a JSON object.", allowed=allowed)
@@ -156,7 +158,7 @@ def _read_limit(limit: object) -> int:
 
 
 def _format_value(value: Any, field: FieldSpec) -> str:
-    """The value in words: names of closed values stand for words with underscores between."""
+    """The value as text; underscores in closed values become spaces."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.replace("_", " ") if field.closed_values is not None else str(value)

@@ -1,4 +1,4 @@
-"""Where the read side answers, below ``api/v1/``."""
+"""URL routes of searches, questions, tools, pipelines and sources, below ``api/v1/``."""
 
 from django.urls import path
 
@@ -31,7 +31,7 @@ from retrieval.views.searches import (
     ToolView,
 )
 
-SEARCHES = {
+SEARCH_VIEWS = {
     "pages": PageSearchView,
     "summaries": SummarySearchView,
     "questions": QuestionSearchView,
@@ -46,7 +46,7 @@ SEARCHES = {
     "subgraph": SubgraphView,
 }
 
-PARTS = {
+KNOWLEDGE_VIEWS = {
     "concepts/<uuid:concept_id>/evidence": ConceptEvidenceView,
     "concepts/<uuid:concept_id>/context": ConceptContextView,
     "concepts/<uuid:concept_id>/paths": ConceptPathsView,
@@ -59,12 +59,12 @@ PARTS = {
 urlpatterns = [
     *(
         path(f"search/{kind}", view.as_view(), name=f"search-{kind}")
-        for kind, view in SEARCHES.items()
+        for kind, view in SEARCH_VIEWS.items()
     ),
-    # POST does not survive a redirect.
-    *(path(f"search/{kind}/", view.as_view(schema=None)) for kind, view in SEARCHES.items()),
-    *(path(route, view.as_view()) for route, view in PARTS.items()),
-    *(path(f"{route}/", view.as_view(schema=None)) for route, view in PARTS.items()),
+    # Routed with and without the slash: a redirect would lose the body of a POST.
+    *(path(f"search/{kind}/", view.as_view(schema=None)) for kind, view in SEARCH_VIEWS.items()),
+    *(path(route, view.as_view()) for route, view in KNOWLEDGE_VIEWS.items()),
+    *(path(f"{route}/", view.as_view(schema=None)) for route, view in KNOWLEDGE_VIEWS.items()),
     path("ask", answer_question, name="ask"),
     path("indexes/<str:index>/tools/", ToolListView.as_view(), name="tool-list"),
     path("indexes/<str:index>/tools/<str:name>/", ToolView.as_view(), name="tool"),

@@ -135,7 +135,7 @@ def find_next_attempt_at() -> datetime | None:
     return due.aggregate(first=Min("next_attempt_at"))["first"]
 
 
-def release_leases() -> int:
+def release_all_leases() -> int:
     """Release every lease. Only for a process that is the only worker."""
     held = Delivery.objects.filter(lease_token__isnull=False)
     return held.update(lease_token=None, leased_until=None)

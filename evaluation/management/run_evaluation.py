@@ -14,7 +14,7 @@ from core.running_server import RunningServer, find_server
 from evaluation.judged_queries import JudgedQueries
 from evaluation.models import EvaluationRun
 from evaluation.runs import claim_run, create_run, get_run, measure_run
-from retrieval.management.search_client import prepared_indexes, read_answer
+from retrieval.management.search_client import open_indexes, parse_response
 
 POLL_SECONDS = 0.5
 
@@ -39,7 +39,7 @@ def run_evaluation(request: EvaluationRequest) -> EvaluationRun:
         CommandError: it could not be had.
     """
     server = find_server()
-    with prepared_indexes(server):
+    with open_indexes(server):
         if server is not None:
             run = _wait_for_run(_request_server_run(server, request), server)
         else:
@@ -77,7 +77,7 @@ def _request_server_run(server: RunningServer, request: EvaluationRequest) -> UU
         body["against"] = request.baseline
     if request.judged is not None:
         body |= {"queries": request.judged.queries, "qrels": request.judged.qrels}
-    answer = read_answer(server.request("POST", "/api/v1/evaluations/", json=body))
+    answer = parse_response(server.request("POST", "/api/v1/evaluations/", json=body))
     return UUID(answer["id"])
 
 

@@ -168,9 +168,9 @@ def _load_model(spec: EmbeddingSpec) -> LoadedModel:
 
         return load_openai(spec)
     if spec.provider == "rdkit":
-        from indexing.embedding.rdkit_model import load_rdkit
+        from indexing.embedding.rdkit_model import load_fingerprint_model
 
-        return load_rdkit(spec)
+        return load_fingerprint_model(spec)
     if spec.provider == "clip":
         from indexing.embedding.clip_model import load_clip
 

@@ -50,7 +50,7 @@ class MorganModel:
         return [0] * len(texts)
 
 
-def load_rdkit(spec: EmbeddingSpec) -> MorganModel:
+def load_fingerprint_model(spec: EmbeddingSpec) -> MorganModel:
     """Create the model; its radius ends the spec's model name, its bit count is the dimension.
 
     Raises:

@@ -7,7 +7,7 @@ from indexing.regeneration.job import (
     DueWork,
     claim_regeneration,
     regenerate_next_artifacts,
-    release_leases,
+    release_all_leases,
     release_regeneration,
 )
 from indexing.regeneration.progress import RegenerationProgress, get_regeneration_progress
@@ -28,6 +28,6 @@ __all__ = [
     "get_regeneration",
     "get_regeneration_progress",
     "regenerate_next_artifacts",
-    "release_leases",
+    "release_all_leases",
     "release_regeneration",
 ]

@@ -56,7 +56,7 @@ def release_regeneration(regeneration: Regeneration) -> None:
     held.update(**_NO_LEASE)
 
 
-def release_leases() -> None:
+def release_all_leases() -> None:
     """Release all leases. Call it only in a process that runs all workers itself."""
     Regeneration.objects.filter(lease_token__isnull=False).update(**_NO_LEASE)
 

@@ -115,7 +115,7 @@ def release_claim(token: UUID, *, error: str, is_attempt_counted: bool) -> None:
     held.update(lease_token=None, leased_until=None, last_error=error)
 
 
-def release_leases() -> int:
+def release_all_leases() -> int:
     """Release every claim. Call it only in a process that runs all workers itself."""
     held = Node.objects.filter(lease_token__isnull=False)
     return held.update(lease_token=None, leased_until=None)

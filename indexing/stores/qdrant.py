@@ -192,7 +192,7 @@ class QdrantStore(VectorStore):
                     with_payload=True,
                     with_vectors=with_vectors,
                 )
-        return {UUID(str(record.id)): _to_stored_point(record) for record in records}
+        return {UUID(str(record.id)): _from_qdrant_point(record) for record in records}
 
     def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
         offset: Any = None
@@ -203,7 +203,7 @@ class QdrantStore(VectorStore):
                     name, limit=batch, offset=offset, with_payload=True, with_vectors=False
                 )
             if records:
-                yield [_to_stored_point(record) for record in records]
+                yield [_from_qdrant_point(record) for record in records]
             if not records or offset is None:
                 return
 
@@ -323,7 +323,7 @@ def _read_payload(record: models.Record | models.ScoredPoint) -> Payload:
     return payload
 
 
-def _to_stored_point(record: models.Record) -> StoredPoint:
+def _from_qdrant_point(record: models.Record) -> StoredPoint:
     vectors = record.vector if isinstance(record.vector, dict) else {}
     dense, sparse = vectors.get(DENSE), vectors.get(SPARSE)
     return StoredPoint(

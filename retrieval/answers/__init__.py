@@ -1,6 +1,6 @@
 """Answers written from passages, each sentence with its citations.
 
-quoting.py     an answer of the passages' own sentences
-citing.py      which words of which passage the sentences of a written answer rest on
-continuing.py  an answer that broke off, gone on with
+quoting.py     answer with sentences quoted from the passages
+citing.py      find the cited words for each sentence of an answer
+continuing.py  continue an interrupted answer
 """

@@ -16,32 +16,35 @@ _LEADING_MARKS: Final = re.compile(rf"\s*(?:{_MARK.pattern}\s*)+")
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer:
-    """``unknown``: marks that name no passage there is."""
+    """``unknown_marks`` counts the citation marks that name no passage."""
 
     citations: list[Citation]
-    unknown: int
+    unknown_marks: int
 
 
 def find_citations(answer: str, contexts: Sequence[AnswerContext]) -> CitedAnswer:
-    """The passages that each sentence names, and in each the sentence most like it.
+    """Cite, for each marked sentence, the most similar sentence of each passage it names.
 
-    A sentence without a mark rests on nothing. A mark that follows the full stop belongs to the
-    sentence before it.
+    A sentence without a mark gets no citation. A mark after the full stop belongs to the sentence
+    before it.
     """
     by_number = {context.number: context for context in contexts}
     citations: list[Citation] = []
-    unknown = 0
+    unknown_marks = 0
     for start, end, numbers in _find_marked_sentences(answer):
         known = [number for number in numbers if number in by_number]
-        unknown += len(numbers) - len(known)
-        said = _MARK.sub(" ", answer[start:end])
+        unknown_marks += len(numbers) - len(known)
+        sentence_text = _MARK.sub(" ", answer[start:end])
         citations += [
             make_citation(
-                by_number[number], _find_most_similar_sentence(said, by_number[number]), start, end
+                by_number[number],
+                _find_most_similar_sentence(sentence_text, by_number[number]),
+                start,
+                end,
             )
             for number in known
         ]
-    return CitedAnswer(citations, unknown)
+    return CitedAnswer(citations, unknown_marks)
 
 
 def make_citation(
@@ -62,7 +65,7 @@ def make_citation(
 
 
 def _find_marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
-    """Start, end and the numbers each sentence names, each once, in their order."""
+    """Yield start, end and the distinct mark numbers of each sentence, in order."""
     spans: list[tuple[int, int]] = []
     for found in find_sentences(answer):
         start, end = found.start, found.end
@@ -81,19 +84,19 @@ def _find_marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:
         yield start, end, list(dict.fromkeys(numbers))
 
 
-def _find_most_similar_sentence(said: str, context: AnswerContext) -> LocatedSentence:
-    """The context's sentence that shares most words with what was said, by the Dice
-    coefficient; the first of equals; the whole text where it has no sentences.
+def _find_most_similar_sentence(sentence_text: str, context: AnswerContext) -> LocatedSentence:
+    """Find the context's sentence with the highest Dice coefficient of shared words. The first one
+    wins a tie; the whole text is returned where it has no sentences.
 
     Source:
         Dice, "Measures of the Amount of Ecologic Association Between Species", Ecology 26(3),
         1945.
     """
-    words = set(fold_words(said))
+    words = set(fold_words(sentence_text))
 
-    def likeness(sentence: LocatedSentence) -> float:
+    def dice_coefficient(sentence: LocatedSentence) -> float:
         others = set(fold_words(sentence.text))
         return 2 * len(words & others) / max(len(words) + len(others), 1)
 
     whole = LocatedSentence(context.text, 0, len(context.text))
-    return max(find_quotable_sentences(context.text), key=likeness, default=whole)
+    return max(find_quotable_sentences(context.text), key=dice_coefficient, default=whole)

@@ -3,31 +3,33 @@
 from typing import Final
 
 MIN_REPEATED_CHARS: Final = (
-    20  # characters of a beginning, before saying them again is a repetition
+    20  # characters: a shorter partial answer is never taken for a repetition
 )
 
 
 class Continuation:
-    """The text of an answer that goes on after ``partial_answer``, piece by piece. A model that
-    says again what was there already is heard from where it stops repeating."""
+    """The text of an interrupted answer, continued piece by piece. If the model repeats the partial
+    answer first, the repetition is removed."""
 
     def __init__(self, partial_answer: str) -> None:
         self.text = partial_answer
-        self._repeatable = partial_answer if len(partial_answer) >= MIN_REPEATED_CHARS else ""
-        self._held = ""
+        self._possible_repetition = (
+            partial_answer if len(partial_answer) >= MIN_REPEATED_CHARS else ""
+        )
+        self._held_back = ""
 
     def add(self, piece: str) -> str:
-        """What of the piece is new; it may be empty."""
-        new = self._without_repetition(piece)
+        """Append the new part of a piece and return it; it may be empty."""
+        new = self._remove_repetition(piece)
         self.text += new
         return new
 
-    def _without_repetition(self, piece: str) -> str:
-        if not self._repeatable:
+    def _remove_repetition(self, piece: str) -> str:
+        if not self._possible_repetition:
             return piece
-        self._held += piece
-        if self._repeatable.startswith(self._held):
+        self._held_back += piece
+        if self._possible_repetition.startswith(self._held_back):
             return ""  # so far
-        new = self._held.removeprefix(self._repeatable)
-        self._repeatable = ""
+        new = self._held_back.removeprefix(self._possible_repetition)
+        self._possible_repetition = ""
         return new

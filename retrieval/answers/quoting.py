@@ -16,34 +16,33 @@ from summaries.extractive.sentences import LocatedSentence, find_quotable_senten
 # A query and texts -> their vectors, of unit length.
 Embed = Callable[[str, Sequence[str]], tuple[NDArray[np.float32], NDArray[np.float32]]]
 
-MAX_EMBEDDED_SENTENCES: Final = (
-    12  # sentences: about 400 tokens, which whoever waits has to wait for
-)
-SHARED_WORDS_WEIGHT: Final = 0.2  # of the words in common, beside the cosine
-MIN_SHARED_WORDS: Final = (
-    0.6  # of the best sentence's relevance, that another needs to stand beside it
+MAX_EMBEDDED_SENTENCES: Final = 12  # sentences: about 400 tokens, embedded while the caller waits
+SHARED_WORDS_WEIGHT: Final = 0.2  # weight of the shared words; the cosine has weight 1
+MIN_RELATIVE_RELEVANCE: Final = (
+    0.6  # share of the best sentence's relevance that any other quoted sentence needs
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """A sentence of a context, and where it stands in the context's text."""
+    """A quoted sentence, with its position in the context's text."""
 
     context: AnswerContext
     sentence: LocatedSentence
 
 
 def select_quotations(
-    query: str, contexts: Sequence[AnswerContext], *, sentences: int, embed: Embed
+    query: str, contexts: Sequence[AnswerContext], *, max_sentences: int, embed: Embed
 ) -> list[Quotation]:
-    """The sentences that answer a query best, ``sentences`` at most, no two alike, in the order
-    of the contexts and as they stand there.
+    """Select the sentences that answer a query best, without near-duplicates.
+
+    At most ``max_sentences``, in the order of the contexts and of their text.
 
     A sentence's relevance is its cosine to the query, and ``SHARED_WORDS_WEIGHT`` times the share
-    of the query's words that it holds. Of many sentences those of the best contexts that share most
-    words are looked at. How they are chosen, and from where that is:
-    ``choose_by_marginal_relevance``."""
-    words = _content_words(query)
+    of the query's words that it holds. Only the ``MAX_EMBEDDED_SENTENCES``
+    sentences that share most words with the query are embedded. ``choose_by_marginal_relevance``
+    selects among them and cites its source."""
+    words = _select_content_words(query)
     candidates = [
         (context, sentence, _shared_word_fraction(words, sentence.text))
         for context in contexts
@@ -53,17 +52,17 @@ def select_quotations(
     candidates = sorted(candidates, key=lambda each: -each[2])[:MAX_EMBEDDED_SENTENCES]
     if not candidates:
         return []
-    asked, vectors = embed(query, [sentence.text for _, sentence, _ in candidates])
+    query_vector, vectors = embed(query, [sentence.text for _, sentence, _ in candidates])
     shares = np.array([share for *_, share in candidates], dtype=np.float32)
-    relevance = vectors @ asked + SHARED_WORDS_WEIGHT * shares
-    rows = choose_by_marginal_relevance(vectors, relevance, sentences)
+    relevance = vectors @ query_vector + SHARED_WORDS_WEIGHT * shares
+    rows = choose_by_marginal_relevance(vectors, relevance, max_sentences)
     best = float(relevance.max())
-    chosen = [candidates[row] for row in rows if relevance[row] >= MIN_SHARED_WORDS * best]
+    chosen = [candidates[row] for row in rows if relevance[row] >= MIN_RELATIVE_RELEVANCE * best]
     chosen.sort(key=lambda each: (each[0].number, each[1].start))
     return [Quotation(context, sentence) for context, sentence, _ in chosen]
 
 
-def _content_words(query: str) -> frozenset[str]:
+def _select_content_words(query: str) -> frozenset[str]:
     words = frozenset(fold_words(query))
     return (words - load_stop_words(guess_language(query, "en"))) or words
 

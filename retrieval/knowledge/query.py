@@ -6,14 +6,14 @@ from uuid import UUID
 from indexing.stores import DenseVector, get_store
 from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import HitChecks
-from retrieval.search.request import Mode, StaleHits, check_query
+from retrieval.search.request import Mode, StaleHitPolicy, check_query
 from retrieval.search.targets import (
     Candidate,
     Target,
-    encode_query,
     find_builds,
     make_targets,
     merge_candidates,
+    set_query_vectors,
 )
 
 _EXTRA_HITS = 2  # fetched beyond what is wanted, lest the odd one dropped is missed
@@ -65,13 +65,13 @@ class KnowledgeQuery:
             for target in targets:
                 target.reset()
             ranking = self._search_and_check(targets, count, min_similarity)
-        served = [found for found in ranking if self._proof.is_served(found, StaleHits.FLAG)]
+        served = [found for found in ranking if self._proof.is_served(found, StaleHitPolicy.FLAG)]
         return [make_hit(found, self._proof, {}) for found in served[:count]]
 
     def _embed_query(self, targets: Sequence[Target]) -> None:
         self._stopwatch.start()
         if self.vector is None and targets:
-            encode_query(self.query, Mode.DENSE, targets[:1])
+            set_query_vectors(self.query, Mode.DENSE, targets[:1])
             self.vector = targets[0].dense
         for target in targets:
             target.dense = self.vector
@@ -82,7 +82,7 @@ class KnowledgeQuery:
     ) -> list[Candidate]:
         fetch_count = count + _EXTRA_HITS
         answers = get_store().search_many(
-            [(t.collection, t.query(Mode.DENSE, fetch_count, min_similarity)) for t in targets]
+            [(t.collection, t.make_query(Mode.DENSE, fetch_count, min_similarity)) for t in targets]
         )
         for target, points in zip(targets, answers, strict=True):
             target.add_points(points, fetch_count)

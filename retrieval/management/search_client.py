@@ -12,9 +12,9 @@ from core.exceptions import StrataError
 from core.running_server import RunningServer, ServerUnreachable, find_server
 from indexing.management.base_command import prepare_database
 from indexing.stores import close_store
-from retrieval.search_responses import SEARCH_BY_KIND
+from retrieval.search_responses import ANSWER_BY_SEARCH_KIND
 
-SEARCH_TIMEOUT_SECONDS = 60  # a server that also indexes may take its time
+SEARCH_TIMEOUT_SECONDS = 60  # a server that also indexes may be slow
 
 # Search parameters as the API takes them -> the answer as the API gives it.
 SearchFunction = Callable[[dict[str, Any]], dict[str, Any]]
@@ -22,30 +22,30 @@ SearchFunction = Callable[[dict[str, Any]], dict[str, Any]]
 
 @contextmanager
 def open_search(kind: str = "pages") -> Iterator[SearchFunction]:
-    """Search parameters in, the answer out, both as the API has them, for one of its searches.
+    """Open a function that runs one kind of search, with the API's parameters and answer.
 
-    Whatever goes wrong meanwhile leaves the block as a ``CommandError`` that says what to do.
+    Errors inside the block become a ``CommandError`` that says what to do.
     """
     server = find_server()
-    with prepared_indexes(server):
+    with open_indexes(server):
         if server is None:
-            yield lambda parameters: SEARCH_BY_KIND[kind](parameters).content
+            yield lambda parameters: ANSWER_BY_SEARCH_KIND[kind](parameters).content
             return
         with httpx.Client(
             base_url=server.url,
             headers={"Authorization": f"Bearer {server.key}"},
             timeout=SEARCH_TIMEOUT_SECONDS,
-            trust_env=False,  # no proxy has any business between us and ourselves
+            trust_env=False,  # the server is on this machine: no proxy
         ) as client:
-            yield lambda parameters: read_answer(
+            yield lambda parameters: parse_response(
                 client.post(f"/api/v1/search/{kind}", json=parameters)
             )
 
 
 @contextmanager
-def prepared_indexes(server: RunningServer | None) -> Iterator[None]:
-    """A block that may ask this server, or, where there is none, the indexes themselves: they
-    are prepared first and let go of in the end. Errors leave it as ``CommandError``."""
+def open_indexes(server: RunningServer | None) -> Iterator[None]:
+    """Prepare the database where no server runs, close the store at the end, and turn errors into
+    ``CommandError``."""
     try:
         if server is None:
             prepare_database()
@@ -62,8 +62,8 @@ def prepared_indexes(server: RunningServer | None) -> Iterator[None]:
         close_store()
 
 
-def read_answer(response: httpx.Response) -> dict[str, Any]:
-    """What the server answered.
+def parse_response(response: httpx.Response) -> dict[str, Any]:
+    """The JSON content of the server's response.
 
     Raises:
         StrataError: the server's own error.
@@ -75,7 +75,7 @@ def read_answer(response: httpx.Response) -> dict[str, Any]:
 
 
 def format_error(error: StrataError) -> str:
-    """All an error says, in sentences."""
+    """Join an error's detail, allowed values and fix into sentences."""
     parts = [error.detail if error.detail.endswith((".", "!", "?")) else f"{error.detail}."]
     if error.allowed:
         parts.append(f"There are: {', '.join(error.allowed)}.")

@@ -146,7 +146,7 @@ class AnswerSynthesiser:
         self, query: str, contexts: Sequence[AnswerContext], partial_answer: str, on_piece: OnPiece
     ) -> Answer:
         quoted = select_quotations(
-            query, contexts, sentences=self.sentences, embed=_make_embed(contexts)
+            query, contexts, max_sentences=self.sentences, embed=_make_embed(contexts)
         )
         text = ""
         citations: list[Citation] = []
@@ -167,7 +167,7 @@ class AnswerSynthesiser:
 
 def _make_cited_answer(text: str, contexts: Sequence[AnswerContext], model_name: str) -> Answer:
     cited = find_citations(text, contexts)
-    return Answer(text, model_name, cited.citations, unknown_marks=cited.unknown)
+    return Answer(text, model_name, cited.citations, unknown_marks=cited.unknown_marks)
 
 
 def _make_embed(contexts: Sequence[AnswerContext]) -> Embed:

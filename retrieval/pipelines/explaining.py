@@ -12,7 +12,7 @@ from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
 from retrieval.passages import Passage, QueryRanking, Refusal
 from retrieval.pipelines.loading import LoadedPipeline
-from retrieval.search import MAX_CANDIDATES, HitWithSimilarity, QueriesRequest, search_queries
+from retrieval.search import MAX_CANDIDATES, HitWithSimilarity, MultiQueryRequest, search_by_queries
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 
 MAX_NODES: Final = 1_000  # of an artifact, looked for in the rankings
@@ -125,8 +125,8 @@ def _split_conditions(filter: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _find_ranks(
     index: str, ids: set[str], filter: Mapping[str, Any] | None, queries: Sequence[str]
 ) -> list[dict[str, Any]]:
-    answer = search_queries(
-        QueriesRequest(index=index, queries=queries, limit=MAX_CANDIDATES, filter=filter)
+    answer = search_by_queries(
+        MultiQueryRequest(index=index, queries=queries, limit=MAX_CANDIDATES, filter=filter)
     )
     return [
         {"query": query, **_find_best_ranks(ranking, ids)}

@@ -9,15 +9,15 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from indexing.models import IndexBuild
 from retrieval.event_loop import run_in_thread
-from retrieval.search import Mode, SearchRequest, StaleHits
+from retrieval.search import Mode, SearchRequest, StaleHitPolicy
 
 
 class IndexRetriever(BaseRetriever):
-    """Nodes of one index, each with the verdict on it.
+    """Retrieves nodes of one index, each with its verdict.
 
-    An index is searched in its live build, whichever that is at the time; a build as it is.
-    Scores are reciprocal ranks fused (hybrid), cosines (dense) or BM25 (sparse), and comparable
-    within one mode of one index only. ``filter`` is as the API takes it.
+    An index name searches the live build of that moment, an ``IndexBuild`` that very build.
+    Scores are fused reciprocal ranks (hybrid), cosines (dense) or BM25 (sparse), comparable only
+    within one mode of one index. ``filter`` is as the API takes it.
 
     Retrieving raises as ``retrieval.search.search_chunks``.
     """
@@ -30,7 +30,7 @@ class IndexRetriever(BaseRetriever):
         top_k: int = 10,
         filter: Mapping[str, Any] | None = None,
         min_score: float | None = None,
-        stale: StaleHits | str = StaleHits.FLAG,
+        stale: StaleHitPolicy | str = StaleHitPolicy.FLAG,
     ) -> None:
         super().__init__()
         self.index = index
@@ -38,14 +38,14 @@ class IndexRetriever(BaseRetriever):
         self.top_k = top_k
         self.filter = filter
         self.min_score = min_score
-        self.stale = StaleHits(stale)
+        self.stale = StaleHitPolicy(stale)
 
     @abstractmethod
     def find(self, query: str) -> list[NodeWithScore]:
         """The nodes for a query."""
 
     def make_request(self, query: str) -> SearchRequest:
-        """The query as this retriever was set up to ask it."""
+        """Make a search request with this retriever's settings."""
         return SearchRequest(
             indexes=[self.index],
             query=query,
@@ -60,5 +60,5 @@ class IndexRetriever(BaseRetriever):
         return self.find(query_bundle.query_str)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """The same, in a thread: embedding, database and store would block the event loop."""
+        """Retrieve in a thread, because embedding, database and store block."""
         return await run_in_thread(self._retrieve, query_bundle)

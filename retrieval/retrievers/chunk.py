@@ -1,4 +1,4 @@
-"""Chunks of one index as LlamaIndex nodes."""
+"""Retriever of one index's chunks as LlamaIndex nodes."""
 
 from llama_index.core.schema import NodeWithScore
 

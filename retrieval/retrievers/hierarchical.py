@@ -1,4 +1,4 @@
-"""Chunks of one index in the order of their documents and pages."""
+"""Retriever of one index's chunks, grouped by artifact and page."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from llama_index.core.schema import NodeWithScore
 from indexing.models import IndexBuild
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import find_neighbour_ids, to_chunk_node, to_summary_node
-from retrieval.search import HierarchicalRequest, Hit, Mode, StaleHits, search_hierarchical
+from retrieval.search import HierarchicalRequest, Hit, Mode, StaleHitPolicy, search_hierarchical
 
 
 class HierarchicalRetriever(IndexRetriever):
@@ -27,7 +27,7 @@ class HierarchicalRetriever(IndexRetriever):
         top_k: int = 10,
         artifacts: int = 10,
         filter: Mapping[str, Any] | None = None,
-        stale: StaleHits | str = StaleHits.FLAG,
+        stale: StaleHitPolicy | str = StaleHitPolicy.FLAG,
         with_summaries: bool = False,
     ) -> None:
         super().__init__(index, mode=mode, top_k=top_k, filter=filter, stale=stale)
@@ -51,18 +51,20 @@ class HierarchicalRetriever(IndexRetriever):
             summaries += [artifact.summary] if artifact.summary else []
             for page in artifact.pages:
                 summaries += [page.summary] if page.summary else []
-                about = {
+                group_metadata = {
                     "artifact_score": artifact.score,
                     "artifact_summary": _get_summary_text(artifact.summary),
                     "page_score": page.score,
                     "page_summary": _get_summary_text(page.summary),
                 }
-                chunks += [(hit, about) for hit in page.chunks]
+                chunks += [(hit, group_metadata) for hit in page.chunks]
         chunks = chunks[: self.top_k]
         neighbours = find_neighbour_ids(self.index, [hit for hit, _ in chunks])
         nodes = [
-            NodeWithScore(node=to_chunk_node(hit, neighbours, more=about), score=hit.score)
-            for hit, about in chunks
+            NodeWithScore(
+                node=to_chunk_node(hit, neighbours, extra_metadata=group_metadata), score=hit.score
+            )
+            for hit, group_metadata in chunks
         ]
         if not self.with_summaries:
             return nodes

@@ -1,6 +1,6 @@
 """Converts hits to LlamaIndex nodes.
 
-None of their metadata is shown to a model, for that would shift what fits a window.
+All metadata is hidden from models, because it would take space in their context window.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,9 +26,9 @@ ChunkPlace = tuple[UUID | None, str, int | None]
 
 
 def find_neighbour_ids(index: str | IndexBuild, hits: Sequence[Hit]) -> dict[ChunkPlace, UUID]:
-    """Ids by place, for every chunk of the hits' sources; one query.
+    """Map the place of every chunk of the hits' sources to its id; one query.
 
-    Chunks that are not embedded have no rows of their own; their annotations know their ids.
+    Chunks that are not embedded have no ledger rows; their ids are read from their annotations.
     """
     if not hits:
         return {}
@@ -53,31 +53,38 @@ def find_neighbour_ids(index: str | IndexBuild, hits: Sequence[Hit]) -> dict[Chu
 
 
 def to_chunk_node(
-    hit: Hit, neighbours: Mapping[ChunkPlace, UUID], *, more: Mapping[str, Any] | None = None
+    hit: Hit,
+    neighbours: Mapping[ChunkPlace, UUID],
+    *,
+    extra_metadata: Mapping[str, Any] | None = None,
 ) -> TextNode:
-    """A chunk. Its SOURCE is the passage its offsets count in, its PARENT the page, PREVIOUS and
-    NEXT its neighbours there."""
-    return _passage_node(
-        hit, str(hit.node_id), hit.payload["text"], neighbours, {} if more is None else more
+    """Convert a chunk hit. SOURCE is the source that its offsets count in, PARENT the page,
+    PREVIOUS and NEXT the neighbouring chunks of the source."""
+    return _make_passage_node(
+        hit,
+        str(hit.node_id),
+        hit.payload["text"],
+        neighbours,
+        {} if extra_metadata is None else extra_metadata,
     )
 
 
-def to_parent_node(hit: Hit, neighbours: Mapping[ChunkPlace, UUID]) -> TextNode:
-    """The chunk a question was asked of."""
+def to_asked_chunk_node(hit: Hit, neighbours: Mapping[ChunkPlace, UUID]) -> TextNode:
+    """Convert a question hit to the node of the chunk that answers it."""
     payload = hit.payload
     declared = {name: payload[name] for name in hit.spec.metadata if name in payload}
-    asked = {
+    question_metadata = {
         "question": payload["question"],
         "question_id": str(hit.node_id),
         "summary": payload["summary"],
         "file_name": payload["source"],
     }
     chunk_id, text = payload["chunk_id"], payload["chunk_text"]
-    return _passage_node(hit, chunk_id, text, neighbours, declared | asked)
+    return _make_passage_node(hit, chunk_id, text, neighbours, declared | question_metadata)
 
 
 def to_summary_node(hit: Hit) -> TextNode:
-    """The summary of a page or an artifact, under the id of that. Its SOURCE is the artifact."""
+    """Convert a summary hit. Its id is that of its page or artifact, its SOURCE the artifact."""
     payload = hit.payload
     metadata = {
         **payload["metadata"],
@@ -89,7 +96,7 @@ def to_summary_node(hit: Hit) -> TextNode:
     if "page_count" in payload:
         metadata["page_count"] = payload["page_count"]
     artifact = RelatedNodeInfo(node_id=payload["artifact_id"], node_type=ObjectType.DOCUMENT)
-    return _text_node(
+    return _make_text_node(
         str(hit.node_id),
         payload["summary_text"],
         metadata,
@@ -97,17 +104,17 @@ def to_summary_node(hit: Hit) -> TextNode:
     )
 
 
-def _passage_node(
+def _make_passage_node(
     hit: Hit,
     node_id: str,
     text: str,
     neighbours: Mapping[ChunkPlace, UUID],
-    more: Mapping[str, Any],
+    extra_metadata: Mapping[str, Any],
 ) -> TextNode:
     payload = hit.payload
     metadata = {
         **payload["metadata"],
-        **more,
+        **extra_metadata,
         **_make_document_metadata(hit),
         "source_id": payload["source_id"],
         "source_ordinal": payload["source_ordinal"],
@@ -116,7 +123,7 @@ def _passage_node(
         "start_offset": payload["start_offset"],
         "end_offset": payload["end_offset"],
     }
-    node = _text_node(node_id, text, metadata, _make_relationships(payload, neighbours))
+    node = _make_text_node(node_id, text, metadata, _make_relationships(payload, neighbours))
     node.start_char_idx, node.end_char_idx = payload["start_offset"], payload["end_offset"]
     return node
 
@@ -133,19 +140,19 @@ def _make_document_metadata(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _text_node(
+def _make_text_node(
     node_id: str,
     text: str,
     metadata: dict[str, Any],
     relationships: dict[NodeRelationship, RelatedNodeType],
 ) -> TextNode:
-    hidden = list(metadata)
+    hidden_keys = list(metadata)
     return TextNode(
         id_=node_id,
         text=text,
         metadata=metadata,
-        excluded_embed_metadata_keys=hidden,
-        excluded_llm_metadata_keys=hidden,
+        excluded_embed_metadata_keys=hidden_keys,
+        excluded_llm_metadata_keys=hidden_keys,
         relationships=relationships,
     )
 

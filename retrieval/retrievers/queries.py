@@ -1,4 +1,4 @@
-"""Passages of one index, found by several queries at once."""
+"""Retriever of one index's passages by several queries at once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,15 +8,21 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from indexing.models import IndexBuild
 from retrieval.fusion import RRF_K, reciprocal_rank_fusion
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.nodes import find_neighbour_ids, to_chunk_node, to_parent_node
-from retrieval.search import Hit, QueriesAnswer, QueriesRequest, StaleHits, search_queries
+from retrieval.retrievers.nodes import find_neighbour_ids, to_asked_chunk_node, to_chunk_node
+from retrieval.search import (
+    Hit,
+    MultiQueryAnswer,
+    MultiQueryRequest,
+    StaleHitPolicy,
+    search_by_queries,
+)
 
 
 class QueriesRetriever(IndexRetriever):
-    """The passages that answer any of a bundle's queries best, each once, best first.
+    """Retrieves the best passages for any of a bundle's queries, each once, best first.
 
-    ``QueryBundle(query, custom_embedding_strs=[...])`` says what is searched, all of it in one
-    batch; a bare string is searched as it is. Each query's ranking is hybrid, ``top_k`` times
+    ``QueryBundle(query, custom_embedding_strs=[...])`` gives the queries, which are embedded in
+    one batch; a plain string is one query. Each query's ranking is hybrid, ``top_k`` times
     ``multiplier`` deep; scores are the reciprocal ranks of those rankings, fused.
     """
 
@@ -27,15 +33,15 @@ class QueriesRetriever(IndexRetriever):
         top_k: int = 10,
         multiplier: int = 5,
         filter: Mapping[str, Any] | None = None,
-        stale: StaleHits | str = StaleHits.FLAG,
+        stale: StaleHitPolicy | str = StaleHitPolicy.FLAG,
     ) -> None:
         super().__init__(index, top_k=top_k, filter=filter, stale=stale)
         self.multiplier = multiplier
 
-    def search(self, queries: Sequence[str]) -> QueriesAnswer:
+    def search(self, queries: Sequence[str]) -> MultiQueryAnswer:
         """A ranking for each query; raises as ``retrieval.search.search_queries``."""
-        return search_queries(
-            QueriesRequest(
+        return search_by_queries(
+            MultiQueryRequest(
                 index=self.index,
                 queries=queries,
                 limit=self.top_k * self.multiplier,
@@ -45,12 +51,12 @@ class QueriesRetriever(IndexRetriever):
         )
 
     def find(self, query: str) -> list[NodeWithScore]:
-        return self._find([query])
+        return self._find_by_queries([query])
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._find(query_bundle.embedding_strs)
+        return self._find_by_queries(query_bundle.embedding_strs)
 
-    def _find(self, queries: Sequence[str]) -> list[NodeWithScore]:
+    def _find_by_queries(self, queries: Sequence[str]) -> list[NodeWithScore]:
         rankings = self.search(queries).rankings
         hits: dict[str, Hit] = {}
         for ranking in rankings:
@@ -61,9 +67,9 @@ class QueriesRetriever(IndexRetriever):
         neighbours = find_neighbour_ids(self.index, [hits[id] for id, _ in fused])
         return [
             NodeWithScore(
-                node=(to_parent_node if hits[id].payload["kind"] == "question" else to_chunk_node)(
-                    hits[id], neighbours
-                ),
+                node=(
+                    to_asked_chunk_node if hits[id].payload["kind"] == "question" else to_chunk_node
+                )(hits[id], neighbours),
                 score=score,
             )
             for id, score in fused

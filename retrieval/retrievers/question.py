@@ -1,9 +1,9 @@
-"""Chunks of one index, found by the questions they answer."""
+"""Retriever of one index's chunks by the questions they answer."""
 
 from llama_index.core.schema import NodeWithScore
 
 from retrieval.retrievers.base import IndexRetriever
-from retrieval.retrievers.nodes import find_neighbour_ids, to_parent_node
+from retrieval.retrievers.nodes import find_neighbour_ids, to_asked_chunk_node
 from retrieval.search import search_questions
 
 
@@ -18,5 +18,6 @@ class QuestionRetriever(IndexRetriever):
         hits = search_questions(self.make_request(query)).hits
         neighbours = find_neighbour_ids(self.index, hits)
         return [
-            NodeWithScore(node=to_parent_node(hit, neighbours), score=hit.score) for hit in hits
+            NodeWithScore(node=to_asked_chunk_node(hit, neighbours), score=hit.score)
+            for hit in hits
         ]

@@ -1,4 +1,4 @@
-"""Summaries of one index as LlamaIndex nodes."""
+"""Retriever of one index's summaries as LlamaIndex nodes."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ class SummaryRetriever(IndexRetriever):
     """The summaries of pages, artifacts or both that answer a query best, best first."""
 
     def __init__(
-        self, index: str | IndexBuild, *, type: SummaryType | str = SummaryType.ALL, **given: Any
+        self, index: str | IndexBuild, *, type: SummaryType | str = SummaryType.ALL, **options: Any
     ) -> None:
-        super().__init__(index, **given)
+        super().__init__(index, **options)
         self.type = SummaryType(type)
 
     def find(self, query: str) -> list[NodeWithScore]:

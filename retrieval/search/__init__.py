@@ -1,17 +1,16 @@
 """Searches the nodes of an index and checks every hit.
 
-The one search there is, for every kind of node: the HTTP views, the retrievers, the tools and
-the commands all come here.
+HTTP views, retrievers, tools and commands all search through this package.
 
-    request.py    what is asked, and whether it may be
-    targets.py    the collections that answer, and what they gave
-    checks.py      what they gave, compared with the documents as they are now
-    flat.py       one ranking of one kind: chunks, summaries, questions
-    queries.py    several queries for one need, a ranking of passages for each
-    hierarchy.py  summaries and chunks at once, by artifact and page
-    spaces.py     what was found of artifacts in several spaces, fused by rank
-    structures.py chemical structures and chunks, by artifact
-    images.py     pictures and chunks, by artifact
+    request.py        the parameters of a search, and their limits
+    targets.py        the collections that a search asks, and the candidates they return
+    hit_checks.py     compares every candidate with the document as it is now
+    flat.py           one ranking of one kind of node: chunks, summaries, questions
+    multi_query.py    several queries at once, a ranking of passages for each
+    hierarchy.py      summaries and chunks at once, grouped by artifact and page
+    vector_spaces.py  artifacts found in several vector spaces, fused by rank
+    structures.py     artifacts by chemical structures and chunks
+    images.py         artifacts by images and chunks
 """
 
 from retrieval.search.flat import (
@@ -37,9 +36,9 @@ from retrieval.search.multi_query import (
     MAX_CANDIDATES,
     MAX_QUERIES,
     HitWithSimilarity,
-    QueriesAnswer,
-    QueriesRequest,
-    search_queries,
+    MultiQueryAnswer,
+    MultiQueryRequest,
+    search_by_queries,
 )
 from retrieval.search.request import (
     MAX_INDEXES,
@@ -49,7 +48,7 @@ from retrieval.search.request import (
     SCORE_KINDS,
     Mode,
     SearchRequest,
-    StaleHits,
+    StaleHitPolicy,
     SummaryType,
 )
 from retrieval.search.structures import search_structures
@@ -73,20 +72,20 @@ __all__ = [
     "Hit",
     "HitWithSimilarity",
     "Mode",
+    "MultiQueryAnswer",
+    "MultiQueryRequest",
     "PageGroup",
-    "QueriesAnswer",
-    "QueriesRequest",
     "SearchAnswer",
     "SearchRequest",
-    "StaleHits",
+    "StaleHitPolicy",
     "SummaryType",
     "Verdict",
     "asearch_chunks",
     "search_artifacts",
+    "search_by_queries",
     "search_chunks",
     "search_hierarchical",
     "search_images",
-    "search_queries",
     "search_questions",
     "search_structures",
     "search_summaries",

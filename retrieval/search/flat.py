@@ -13,22 +13,22 @@ from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
 from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest, SummaryType, check_request
 from retrieval.search.targets import (
     Candidate,
-    Key,
+    PointKey,
     Target,
-    encode_query,
     explain_scores,
     find_builds,
     get_passage_id,
     make_targets,
     merge_candidates,
+    set_query_vectors,
     wait_for_revision,
 )
 
-_EXTRA_POINTS = 2  # fetched beyond the page: the odd hit that is dropped costs no second request
-_REFILL_FACTOR = 100  # fetched where the margin did not do; twice as many each time after
+_EXTRA_POINTS = 2  # points fetched beyond the page: a dropped hit seldom costs a second request
+_MIN_REFILL_POINTS = 100  # points in the first refill; each later refill doubles
 _MAX_FETCHED = 10_000  # points: the database takes 32,766 parameters a query
-_MAX_REFILLS = 8  # over 20,000 points: no page is so far away, unless nearly all is unprovable
-_QUESTIONS_PER_CHUNK = 3  # fetched for each chunk that is wanted: its questions are much alike
+_MAX_REFILLS = 8  # reaches over 20,000 points, enough unless nearly every hit is dropped
+_QUESTIONS_PER_CHUNK = 3  # questions fetched for each wanted chunk: they rank close together
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Hit:
 
     @property
     def passage_id(self) -> str:
-        """The same for all questions of one chunk, for each stands for it."""
+        """The chunk's id: the same for all questions of one chunk."""
         return get_passage_id(self.node_id, self.payload)
 
 
@@ -55,14 +55,14 @@ class SearchAnswer:
     score_kind: str
     hits: list[Hit]
     dropped: DroppedPoints
-    stale_artifact_ids: list[UUID]  # for the caller to have indexed again
+    stale_artifact_ids: list[UUID]  # the caller enqueues planning for them
     took_ms: dict[str, float]  # by stage
 
 
 def search_chunks(request: SearchRequest) -> SearchAnswer:
     """The best chunks for a query, best first; ties by node id.
 
-    Pages do not overlap: ``offset`` counts hits as served, after the unprovable are dropped.
+    Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
 
     Raises:
         InvalidInput: naming the parameter; also where indexes do not share an embedding model,
@@ -80,19 +80,19 @@ async def asearch_chunks(request: SearchRequest) -> SearchAnswer:
 
 
 def search_artifacts(request: SearchRequest) -> SearchAnswer:
-    """The best chunk of each artifact; ``limit`` and ``offset`` count artifacts. Otherwise as
+    """Search artifacts by their best chunk; ``limit`` and ``offset`` count artifacts. Otherwise as
     ``search_chunks``."""
-    return _search_kinds(request, ("chunk",), group=_artifact_key)
+    return _search_kinds(request, ("chunk",), group_key=_artifact_key)
 
 
 def search_compounds(request: SearchRequest) -> SearchAnswer:
-    """The chemical structure of each artifact nearest to the query, a SMILES; ``limit`` and
-    ``offset`` count artifacts, and the mode is dense. Otherwise as ``search_chunks``."""
-    return _search_kinds(replace(request, mode=Mode.DENSE), ("compound",), group=_artifact_key)
+    """Search artifacts by their most similar chemical structure; the query is a SMILES. ``limit``
+    and ``offset`` count artifacts, the mode is dense. Otherwise as ``search_chunks``."""
+    return _search_kinds(replace(request, mode=Mode.DENSE), ("compound",), group_key=_artifact_key)
 
 
 def search_image_nodes(request: SearchRequest) -> SearchAnswer:
-    """The pictures nearest to the query in the space they share with words; the mode is dense.
+    """Search images by a query in words, with a model that embeds both; the mode is dense.
     Otherwise as ``search_chunks``."""
     return _search_kinds(replace(request, mode=Mode.DENSE), ("image",))
 
@@ -108,136 +108,142 @@ def search_questions(request: SearchRequest) -> SearchAnswer:
     return _search_kinds(
         request,
         ("question",),
-        group=lambda found: (found.target.build_id, found.point.payload.get("chunk_id")),
+        group_key=lambda found: (found.target.build_id, found.point.payload.get("chunk_id")),
         points_per_hit=_QUESTIONS_PER_CHUNK,
     )
 
 
-def _artifact_key(found: Candidate) -> Hashable:
-    return found.target.build_id, found.point.payload.get("artifact_id")
+def _artifact_key(candidate: Candidate) -> Hashable:
+    return candidate.target.build_id, candidate.point.payload.get("artifact_id")
 
 
 def _search_kinds(
     request: SearchRequest,
     kinds: Sequence[str],
     *,
-    group: Callable[[Candidate], Hashable] = lambda found: found.key,
+    group_key: Callable[[Candidate], Hashable] = lambda found: found.key,
     points_per_hit: int = 1,
 ) -> SearchAnswer:
-    """Of points of one ``group`` the best that can be served stands for all."""
-    watch = Stopwatch()
+    """Search these kinds and return the best servable candidate of each group."""
+    stopwatch = Stopwatch()
     check_request(request)
     builds = find_builds(request.indexes)
     targets = make_targets(builds.values(), kinds, request.filter)
     wait_for_revision(targets, request.min_revision)
-    watch.start()
-    encode_query(request.query, request.mode, targets)
-    watch.lap("embed")
+    stopwatch.start()
+    set_query_vectors(request.query, request.mode, targets)
+    stopwatch.lap("embed")
 
-    wanted = request.offset + request.limit
-    checks, ranking = _rank_servable(request, targets, wanted, group, points_per_hit, watch)
+    wanted_count = request.offset + request.limit
+    checks, ranking = _rank_servable(
+        request, targets, wanted_count, group_key, points_per_hit, stopwatch
+    )
     if checks.orphans:
-        # Replaced between our looks into store and ledger, most likely: what is there now?
+        # Most likely points were replaced between reading store and ledger. Search once more.
         for target in targets:
             target.reset()
-        checks, ranking = _rank_servable(request, targets, wanted, group, points_per_hit, watch)
-    page = ranking[request.offset : wanted]
-    explanations: dict[Key, Explanation] = {}
+        checks, ranking = _rank_servable(
+            request, targets, wanted_count, group_key, points_per_hit, stopwatch
+        )
+    page = ranking[request.offset : wanted_count]
+    explanations: dict[PointKey, Explanation] = {}
     if request.explain:
         explanations = explain_scores(request.mode, page)
-        watch.lap("search")
+        stopwatch.lap("search")
     return SearchAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
         score_kind=SCORE_KINDS[request.mode],
         hits=[make_hit(found, checks, explanations) for found in page],
         dropped=checks.dropped,
         stale_artifact_ids=sorted(checks.stale_artifact_ids),
-        took_ms=watch.took_ms(),
+        took_ms=stopwatch.took_ms(),
     )
 
 
 def _rank_servable(
     request: SearchRequest,
     targets: Sequence[Target],
-    wanted: int,
-    group: Callable[[Candidate], Hashable],
+    wanted_count: int,
+    group_key: Callable[[Candidate], Hashable],
     points_per_hit: int,
-    watch: "Stopwatch",
+    stopwatch: "Stopwatch",
 ) -> tuple[HitChecks, list[Candidate]]:
-    """What can be served, best first; as far as it is ``wanted``, for certain."""
+    """Rank the candidates that can be served. The first ``wanted_count`` ranks are final."""
     checks = HitChecks()
     ranking: list[Candidate] = []
-    count = wanted * points_per_hit + _EXTRA_POINTS
+    count = wanted_count * points_per_hit + _EXTRA_POINTS
     for _ in range(1 + _MAX_REFILLS):
         for target in targets:
             if target.has_more:
-                query = target.query(request.mode, count, request.min_score)
+                query = target.make_query(request.mode, count, request.min_score)
                 target.add_points(get_store().search(target.collection, query), count)
         ranking = merge_candidates(targets)
-        watch.lap("search")
+        stopwatch.lap("search")
         if request.verify:
             checks.check(ranking)
             ranking = [found for found in ranking if checks.is_served(found, request.stale)]
-            watch.lap("verify")
-        ranking = _keep_best_per_group(ranking, group)
-        if _count_certain(ranking, targets) >= wanted or not any(t.has_more for t in targets):
+            stopwatch.lap("verify")
+        ranking = _keep_best_per_group(ranking, group_key)
+        if _count_final(ranking, targets) >= wanted_count or not any(t.has_more for t in targets):
             break
-        count = min(max(2 * count, _REFILL_FACTOR), _MAX_FETCHED)
+        count = min(max(2 * count, _MIN_REFILL_POINTS), _MAX_FETCHED)
     return checks, ranking
 
 
-def make_hit(found: Candidate, checks: HitChecks, explanations: Mapping[Key, Explanation]) -> Hit:
-    key = found.key
+def make_hit(
+    candidate: Candidate, checks: HitChecks, explanations: Mapping[PointKey, Explanation]
+) -> Hit:
+    key = candidate.key
     return Hit(
-        node_id=found.point.id,
-        index=found.target.index,
-        score=found.point.score,
-        payload=found.point.payload,
+        node_id=candidate.point.id,
+        index=candidate.target.index,
+        score=candidate.point.score,
+        payload=candidate.point.payload,
         verdict=checks.verdicts.get(key),
-        spec=found.target.spec,
+        spec=candidate.target.spec,
         explanation=explanations.get(key),
     )
 
 
 def _keep_best_per_group(
-    ranking: Sequence[Candidate], group: Callable[[Candidate], Hashable]
+    ranking: Sequence[Candidate], group_key: Callable[[Candidate], Hashable]
 ) -> list[Candidate]:
     best: dict[Hashable, Candidate] = {}
     for found in ranking:
-        best.setdefault(group(found), found)
+        best.setdefault(group_key(found), found)
     return list(best.values())
 
 
-def _count_certain(ranking: Sequence[Candidate], targets: Sequence[Target]) -> int:
-    """How many of the ranking nothing still unfetched could come before."""
-    ends = [
+def _count_final(ranking: Sequence[Candidate], targets: Sequence[Target]) -> int:
+    """Count the leading candidates that no unfetched point can outrank."""
+    last_sort_keys = [
         Candidate(target, target.points[-1]).sort_key
         for target in targets
         if target.has_more and target.points
     ]
-    if not ends:
+    if not last_sort_keys:
         return len(ranking)
-    frontier = min(ends)
-    return sum(found.sort_key <= frontier for found in ranking)
+    cutoff = min(last_sort_keys)
+    return sum(found.sort_key <= cutoff for found in ranking)
 
 
 class Stopwatch:
     """Milliseconds by stage."""
 
     def __init__(self) -> None:
-        self._began = self._clock = time.perf_counter()
-        self._took = {"embed": 0.0, "search": 0.0, "verify": 0.0}
+        self._started_at = self._lap_started_at = time.perf_counter()
+        self._ms_by_stage = {"embed": 0.0, "search": 0.0, "verify": 0.0}
 
     def start(self) -> None:
-        """Count what went before to no stage."""
-        self._clock = time.perf_counter()
+        """Start the first lap; the time before it counts in the total only."""
+        self._lap_started_at = time.perf_counter()
 
     def lap(self, stage: str) -> None:
-        """Count what went by since the last lap to ``stage``."""
+        """Add the time since the last lap to ``stage``."""
         now = time.perf_counter()
-        self._took[stage] += (now - self._clock) * 1_000
-        self._clock = now
+        self._ms_by_stage[stage] += (now - self._lap_started_at) * 1_000
+        self._lap_started_at = now
 
     def took_ms(self) -> dict[str, float]:
-        took = {**self._took, "total": (time.perf_counter() - self._began) * 1_000}
+        took = {**self._ms_by_stage, "total": (time.perf_counter() - self._started_at) * 1_000}
         return {stage: round(milliseconds, 3) for stage, milliseconds in took.items()}

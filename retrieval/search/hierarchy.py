@@ -12,22 +12,22 @@ from retrieval.explanation import Explanation
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
-from retrieval.search.request import SCORE_KINDS, Mode, StaleHits, SummaryType, check_query
+from retrieval.search.request import SCORE_KINDS, Mode, StaleHitPolicy, SummaryType, check_query
 from retrieval.search.targets import (
     Candidate,
-    Key,
+    PointKey,
     Target,
-    encode_query,
     explain_scores,
     find_builds,
     make_targets,
     merge_candidates,
     parse_recipe,
+    set_query_vectors,
     wait_for_revision,
 )
 
 MAX_ARTIFACTS = 50
-CANDIDATES = 50  # summaries, and chunks
+CANDIDATES_PER_COLLECTION = 50  # of the summaries, and as many of the chunks
 CHUNKS_PER_PAGE = 3
 
 
@@ -42,7 +42,7 @@ class HierarchicalRequest:
     filter: Mapping[str, Any] | None = None
     verify: bool = True
     explain: bool = False
-    stale: StaleHits = StaleHits.FLAG
+    stale: StaleHitPolicy = StaleHitPolicy.FLAG
     min_revision: int | None = None
 
 
@@ -51,26 +51,28 @@ class PageGroup:
     page_id: str
     page_index: int | None
     score: float
-    support: float = 0.0  # the scores of all its hits together
+    score_sum: float = 0.0  # sum of the scores of all its hits; breaks ties
     summary: Hit | None = None
     chunks: list[Hit] = field(default_factory=list)  # best first
 
 
 @dataclass(slots=True)
 class ArtifactGroup:
-    """An artifact's score is its best hit's, a page's likewise. Between equals, of which there
-    are many among reciprocal ranks, stands first what has more hits to its name.
+    """An artifact with its best pages.
 
-    Hits of both collections are compared as they are: fused scores are reciprocal ranks by the
-    same k and weights on either side, so that the best chunk counts as much as the best
-    summary, and cosines come from one model. BM25 scores of two collections compare but roughly.
+    The score of an artifact or page is that of its best hit. Ties, frequent among reciprocal
+    ranks, go to the larger sum of scores.
+
+    Scores of summaries and chunks are compared directly: fused scores use the same k and weights
+    in both collections, and cosines come from one model. BM25 scores of two collections are only
+    roughly comparable.
     """
 
     artifact_id: str
     title: str
     index: str
     score: float
-    support: float = 0.0  # the scores of all its hits together
+    score_sum: float = 0.0  # the scores of all its hits together
     summary: Hit | None = None
     pages: list[PageGroup] = field(default_factory=list)  # best first
 
@@ -88,8 +90,8 @@ class HierarchicalAnswer:
 def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
     """The best artifacts for a query with their best pages, and up to three chunks of each.
 
-    They are those the best 50 summaries and the best 50 chunks belong to, after the unprovable
-    are dropped. An artifact or page is there with its summary, its chunks, or both.
+    Artifacts are ranked by the best 50 summaries and the best 50 chunks, after hits that fail
+    their check are dropped. An artifact or page has its summary, its chunks, or both.
 
     Raises:
         InvalidInput: naming the parameter; also where indexes do not share an embedding model,
@@ -98,7 +100,7 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
         NotYetIndexed: ``min_revision`` was not reached in time.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    watch = Stopwatch()
+    stopwatch = Stopwatch()
     check_query(request.indexes, request.query)
     if not 1 <= request.limit <= MAX_ARTIFACTS:
         raise InvalidInput(f"limit lies between 1 and {MAX_ARTIFACTS}.", field="limit")
@@ -108,27 +110,27 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
     chunks = make_targets(builds.values(), ["chunk"], request.filter)
     targets = [*summaries, *chunks]
     wait_for_revision(targets, request.min_revision)
-    watch.start()
-    encode_query(request.query, request.mode, targets)
-    watch.lap("embed")
+    stopwatch.start()
+    set_query_vectors(request.query, request.mode, targets)
+    stopwatch.lap("embed")
 
-    checks, found = _find_candidates(request, summaries, chunks, watch)
+    checks, candidates = _find_candidates(request, summaries, chunks, stopwatch)
     if checks.orphans:
-        # Replaced between our looks into store and ledger, most likely: what is there now?
+        # Most likely points were replaced between reading store and ledger. Search once more.
         for target in targets:
             target.reset()
-        checks, found = _find_candidates(request, summaries, chunks, watch)
-    explanations: dict[Key, Explanation] = {}
+        checks, candidates = _find_candidates(request, summaries, chunks, stopwatch)
+    explanations: dict[PointKey, Explanation] = {}
     if request.explain:
-        explanations = explain_scores(request.mode, found)
-        watch.lap("search")
+        explanations = explain_scores(request.mode, candidates)
+        stopwatch.lap("search")
     return HierarchicalAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
         score_kind=SCORE_KINDS[request.mode],
-        artifacts=group_by_artifact(found, checks, explanations),
+        artifacts=group_by_artifact(candidates, checks, explanations),
         dropped=checks.dropped,
         stale_artifact_ids=sorted(checks.stale_artifact_ids),
-        took_ms=watch.took_ms(),
+        took_ms=stopwatch.took_ms(),
     )
 
 
@@ -136,29 +138,35 @@ def _find_candidates(
     request: HierarchicalRequest,
     summaries: Sequence[Target],
     chunks: Sequence[Target],
-    watch: Stopwatch,
+    stopwatch: Stopwatch,
 ) -> tuple[HitChecks, list[Candidate]]:
-    """The hits that are shown, those of either collection best first."""
+    """Find and check the candidates to show: summaries best first, then chunks best first."""
     targets = [*summaries, *chunks]
     answers = get_store().search_many(
-        [(target.collection, target.query(request.mode, CANDIDATES)) for target in targets]
+        [
+            (target.collection, target.make_query(request.mode, CANDIDATES_PER_COLLECTION))
+            for target in targets
+        ]
     )
     for target, points in zip(targets, answers, strict=True):
-        target.add_points(points, CANDIDATES)
-    found = merge_candidates(summaries)[:CANDIDATES] + merge_candidates(chunks)[:CANDIDATES]
-    watch.lap("search")
+        target.add_points(points, CANDIDATES_PER_COLLECTION)
+    found = (
+        merge_candidates(summaries)[:CANDIDATES_PER_COLLECTION]
+        + merge_candidates(chunks)[:CANDIDATES_PER_COLLECTION]
+    )
+    stopwatch.lap("search")
 
     checks = HitChecks()
     candidates, found = found, _keep_best_artifacts(found, request.limit)
     while request.verify:
         checks.check(found)
-        unfit = {each.key for each in found if not checks.is_served(each, request.stale)}
-        if not unfit:
+        unserved_keys = {each.key for each in found if not checks.is_served(each, request.stale)}
+        if not unserved_keys:
             break
-        # What comes up in their place is looked at in the next turn.
-        candidates = [each for each in candidates if each.key not in unfit]
+        # The next iteration checks the candidates that move up.
+        candidates = [each for each in candidates if each.key not in unserved_keys]
         found = _keep_best_artifacts(candidates, request.limit)
-    watch.lap("verify")
+    stopwatch.lap("verify")
     return checks, found
 
 
@@ -185,27 +193,27 @@ def _has_summaries_and_chunks(kinds: Collection[str]) -> bool:
     return "chunk" in kinds and any(kind in kinds for kind in SummaryType.ALL.kinds)
 
 
-def _keep_best_artifacts(found: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The hits of the best ``limit`` artifacts, in the order they are in: what is not shown
-    need not be proved. Ranks as ``group_by_artifact`` does."""
+def _keep_best_artifacts(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """Keep the hits of the best ``limit`` artifacts, in the given order, so that only hits that
+    are shown are checked. Ranks artifacts as ``group_by_artifact`` does."""
     scores: dict[str, tuple[float, float]] = {}
-    for each in found:
+    for each in candidates:
         artifact_id, score = each.point.payload["artifact_id"], each.point.score
-        best, support = scores.get(artifact_id, (score, 0.0))
-        scores[artifact_id] = max(best, score), support + score
+        best, score_sum = scores.get(artifact_id, (score, 0.0))
+        scores[artifact_id] = max(best, score), score_sum + score
     ranked = sorted(scores, key=lambda key: (-scores[key][0], -scores[key][1], key))
     shown = set(ranked[:limit])
-    return [each for each in found if each.point.payload["artifact_id"] in shown]
+    return [each for each in candidates if each.point.payload["artifact_id"] in shown]
 
 
 def group_by_artifact(
-    found: Sequence[Candidate], checks: HitChecks, explanations: Mapping[Key, Explanation]
+    candidates: Sequence[Candidate], checks: HitChecks, explanations: Mapping[PointKey, Explanation]
 ) -> list[ArtifactGroup]:
-    """Best first, in one pass over ``found``, which holds the hits of either collection best
+    """Group hits by artifact and page, best first. Summaries and chunks must each be given best
     first."""
     artifacts: dict[str, ArtifactGroup] = {}
     pages: dict[str, PageGroup] = {}
-    for each in found:
+    for each in candidates:
         payload, score = each.point.payload, each.point.score
         artifact_id, page_id, kind = payload["artifact_id"], payload["page_id"], payload["kind"]
         artifact = artifacts.get(artifact_id)
@@ -214,7 +222,7 @@ def group_by_artifact(
                 artifact_id, payload["artifact_title"], each.target.index, score
             )
         artifact.score = max(artifact.score, score)
-        artifact.support += score
+        artifact.score_sum += score
         hit = make_hit(each, checks, explanations)
         if kind == "artifact_summary":
             artifact.summary = hit
@@ -224,13 +232,13 @@ def group_by_artifact(
             page = pages[page_id] = PageGroup(page_id, payload["page_index"], score)
             artifact.pages.append(page)
         page.score = max(page.score, score)
-        page.support += score
+        page.score_sum += score
         if kind == "page_summary":
             page.summary = hit
         elif len(page.chunks) < CHUNKS_PER_PAGE:
             page.chunks.append(hit)
     for artifact in artifacts.values():
-        artifact.pages.sort(key=lambda each: (-each.score, -each.support, each.page_id))
+        artifact.pages.sort(key=lambda each: (-each.score, -each.score_sum, each.page_id))
     return sorted(
-        artifacts.values(), key=lambda each: (-each.score, -each.support, each.artifact_id)
+        artifacts.values(), key=lambda each: (-each.score, -each.score_sum, each.artifact_id)
     )

@@ -15,59 +15,64 @@ from indexing.models import Node
 from indexing.spec import COLLECTION_BY_KIND
 from indexing.stores import Payload
 from retrieval.ledger import LedgerRow, SummaryRow, read_ledger_rows, read_summary_rows
-from retrieval.search.request import StaleHits
-from retrieval.search.targets import Candidate, Key
+from retrieval.search.request import StaleHitPolicy
+from retrieval.search.targets import Candidate, PointKey
 
 logger = logging.getLogger(__name__)
 
 
 class Verdict(StrEnum):
-    EXACT = "exact"  # it stands at its offsets, or was written from, the document as that is now
+    EXACT = "exact"  # matches the document as it is now
     STALE = "stale"  # the document has changed since
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedPoints:
-    """Points found and not served."""
+    """How many found points were not served."""
 
     orphans: int = 0  # without a ledger row or an artifact
-    integrity_errors: int = 0  # not the text that was written, or of their unchanged source
+    integrity_errors: int = 0  # text differs from its hash, or from its unchanged source
 
 
 class HitCheck(NamedTuple):
-    """What is to be said of a point that has a row. ``verdict`` None: an integrity error."""
+    """The result for a point that has a ledger row. ``verdict`` None: an integrity error."""
 
     verdict: Verdict | None
     stale_artifact_id: UUID | None = None  # where the verdict is stale
 
 
-CheckFunction = Callable[[Sequence[Candidate]], dict[Key, HitCheck]]
+CheckFunction = Callable[[Sequence[Candidate]], dict[PointKey, HitCheck]]
 
 
 class HitChecks:
     """The checks of all candidates of one search."""
 
     def __init__(self) -> None:
-        self.verdicts: dict[Key, Verdict] = {}
-        self.orphans: set[Key] = set()
-        self.broken: set[Key] = set()
+        self.verdicts: dict[PointKey, Verdict] = {}
+        self.orphans: set[PointKey] = set()
+        self.corrupt: set[PointKey] = set()
         self.stale_artifact_ids: set[UUID] = set()
 
     @property
     def dropped(self) -> DroppedPoints:
-        return DroppedPoints(orphans=len(self.orphans), integrity_errors=len(self.broken))
+        return DroppedPoints(orphans=len(self.orphans), integrity_errors=len(self.corrupt))
 
-    def is_served(self, found: Candidate, stale: StaleHits) -> bool:
-        verdict = self.verdicts.get(found.key)
-        return verdict == Verdict.EXACT or (verdict == Verdict.STALE and stale == StaleHits.FLAG)
+    def is_served(self, candidate: Candidate, stale: StaleHitPolicy) -> bool:
+        verdict = self.verdicts.get(candidate.key)
+        return verdict == Verdict.EXACT or (
+            verdict == Verdict.STALE and stale == StaleHitPolicy.FLAG
+        )
 
     def check(self, ranking: Iterable[Candidate]) -> None:
-        """One query for each sort of collection of which something has not been checked yet,
-        another where a chunk names a source that its row does not."""
+        """Check every candidate that has no result yet.
+
+        One database query for each kind of collection, and one more where a chunk's payload
+        names another source than its ledger row.
+        """
         unchecked: dict[str, list[Candidate]] = {}
         for found in ranking:
             key = found.key
-            if key in self.verdicts or key in self.orphans or key in self.broken:
+            if key in self.verdicts or key in self.orphans or key in self.corrupt:
                 continue
             unchecked.setdefault(COLLECTION_BY_KIND[found.target.kinds[0]], []).append(found)
         for collection, group in unchecked.items():
@@ -75,18 +80,18 @@ class HitChecks:
             for found in group:
                 self._add_check(found, hit_checks.get(found.key))
 
-    def _add_check(self, found: Candidate, check: HitCheck | None) -> None:
+    def _add_check(self, candidate: Candidate, check: HitCheck | None) -> None:
         if check is None:
-            self.orphans.add(found.key)
+            self.orphans.add(candidate.key)
         elif check.verdict is None:
-            self.broken.add(found.key)
+            self.corrupt.add(candidate.key)
             logger.error(
-                "Integrity error: point %s of %s is not the text it stands for",
-                found.point.id,
-                found.target.collection,
+                "Integrity error: point %s of %s does not hold the text that was indexed",
+                candidate.point.id,
+                candidate.target.collection,
             )
         else:
-            self.verdicts[found.key] = check.verdict
+            self.verdicts[candidate.key] = check.verdict
             if check.stale_artifact_id is not None:
                 self.stale_artifact_ids.add(check.stale_artifact_id)
 
@@ -104,7 +109,7 @@ def _collect_ids(group: Sequence[Candidate]) -> tuple[set[int], set[UUID]]:
 
 @dataclass(frozen=True, slots=True)
 class PassageFields:
-    """Where a payload keeps the text it was cut from its source as."""
+    """The payload fields that hold a passage's text and the text's hash."""
 
     text: str
     text_hash: str
@@ -114,30 +119,36 @@ CHUNK_FIELDS = PassageFields("text", "text_hash")
 QUESTION_FIELDS = PassageFields("chunk_text", "chunk_hash")
 
 
-def _check_passages(group: Sequence[Candidate], passage: PassageFields) -> dict[Key, HitCheck]:
-    rows = {(row.build_id, row.point): row for row in read_ledger_rows(*_collect_ids(group))}
+def _check_passages(group: Sequence[Candidate], fields: PassageFields) -> dict[PointKey, HitCheck]:
+    rows = {(row.build_id, row.point_int): row for row in read_ledger_rows(*_collect_ids(group))}
     texts = {
-        row.source: row.source_text
+        row.source_int: row.source_text
         for row in rows.values()
-        if row.source is not None and row.source_text is not None
+        if row.source_int is not None and row.source_text is not None
     }
-    # It is the payload's own source its offsets count in; a row may have moved to another since.
-    named = {
+    # Offsets count in the source that the payload names; the row may name another one by now.
+    source_id_by_key = {
         key: _get_source_id(found.point.payload) for found in group if (key := found.key) in rows
     }
-    sought = {source_id.int: source_id for source_id in named.values() if source_id is not None}
-    if elsewhere := sought.keys() - texts.keys():
-        held = Source.objects.filter(pk__in=[sought[source] for source in elsewhere])
+    source_id_by_int = {
+        source_id.int: source_id for source_id in source_id_by_key.values() if source_id is not None
+    }
+    if missing_sources := source_id_by_int.keys() - texts.keys():
+        held = Source.objects.filter(
+            pk__in=[source_id_by_int[source] for source in missing_sources]
+        )
         texts |= {pk.int: text for pk, text in held.values_list("pk", "text")}
     sources = {
-        source: (text, hash_text(text)) for source, text in texts.items() if source in sought
+        source: (text, hash_text(text))
+        for source, text in texts.items()
+        if source in source_id_by_int
     }
     return {
         key: _make_check(
-            _compare_passage(found.point.payload, passage, named[key], sources), rows[key]
+            _compare_passage(found.point.payload, fields, source_id_by_key[key], sources), rows[key]
         )
         for found in group
-        if (key := found.key) in named
+        if (key := found.key) in source_id_by_key
     }
 
 
@@ -150,21 +161,21 @@ def _get_source_id(payload: Payload) -> UUID | None:
 
 def _compare_passage(
     payload: Payload,
-    passage: PassageFields,
+    fields: PassageFields,
     source_id: UUID | None,
     sources: Mapping[int, tuple[str, str]],
 ) -> Verdict | None:
-    """A hash that was never taken (null) proves and refutes nothing."""
-    text = payload.get(passage.text)
+    """Compare a passage with its source. A missing hash (null) is not compared."""
+    text = payload.get(fields.text)
     start, end = payload.get("start_offset"), payload.get("end_offset")
     if source_id is None or not isinstance(text, str):
         return None
     if not isinstance(start, int) or not isinstance(end, int):
         return None
-    if payload.get(passage.text_hash) not in (None, hash_text(text)):
+    if payload.get(fields.text_hash) not in (None, hash_text(text)):
         return None
     if source_id.int not in sources:
-        return Verdict.STALE  # an edit took the passage away
+        return Verdict.STALE  # an edit removed the source
     source_text, source_hash = sources[source_id.int]
     if payload.get("source_hash") not in (None, source_hash):
         return Verdict.STALE
@@ -176,7 +187,7 @@ def _compare_passage(
 # --- Summaries -------------------------------------------------------------------------------
 
 
-def _check_summaries(group: Sequence[Candidate]) -> dict[Key, HitCheck]:
+def _check_summaries(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
     rows = {
         (row.build_id, row.point_id.int): row for row in read_summary_rows(*_collect_ids(group))
     }
@@ -188,8 +199,10 @@ def _check_summaries(group: Sequence[Candidate]) -> dict[Key, HitCheck]:
 
 
 def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
-    """A summary stands nowhere in its document: that its text is what was written is all there
-    is to prove, and whether it would be written from the same today."""
+    """Compare a summary's text with its hash, and the input it was written from with today's.
+
+    A summary is not a quotation, so there are no offsets to compare.
+    """
     text = payload.get("summary_text")
     if not isinstance(text, str) or payload.get("kind") != row.kind:
         return None
@@ -197,7 +210,7 @@ def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
         return None
     if row.input_hash is None or row.is_outdated:
         return Verdict.STALE
-    # One that says nothing of its input proves and refutes nothing.
+    # A missing input hash is not compared.
     if payload.get("source_hash") not in (None, "", row.input_hash):
         return Verdict.STALE
     return Verdict.EXACT
@@ -206,8 +219,8 @@ def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
 # --- Concepts and relationship types ---------------------------------------------------------
 
 
-def _check_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[Key, HitCheck]:
-    """What they say is said nowhere else: it is proved by the entity itself, as it is now."""
+def _check_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[PointKey, HitCheck]:
+    """Check concepts and relationship types against their rows: no document holds their text."""
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     held = {(build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")}
@@ -219,16 +232,16 @@ def _check_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[Key
     }
 
 
-def _check_entity(found: Candidate, texts: Mapping[UUID, str]) -> HitCheck:
-    verdict = _compare_entity(found.point.payload, texts)
-    return HitCheck(verdict, found.point.id if verdict is Verdict.STALE else None)
+def _check_entity(candidate: Candidate, texts: Mapping[UUID, str]) -> HitCheck:
+    verdict = _compare_entity(candidate.point.payload, texts)
+    return HitCheck(verdict, candidate.point.id if verdict is Verdict.STALE else None)
 
 
 def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | None:
     if not _text_matches_hash(payload):
         return None
-    is_said = payload["text"] == texts.get(UUID(payload["artifact_id"]))
-    return Verdict.EXACT if is_said else Verdict.STALE
+    is_current = payload["text"] == texts.get(UUID(payload["artifact_id"]))
+    return Verdict.EXACT if is_current else Verdict.STALE
 
 
 # --- Chemical structures and images ----------------------------------------------------------
@@ -236,8 +249,8 @@ def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | No
 
 def _check_against_artifact(
     group: Sequence[Candidate], column: str, compare: Callable[[Candidate, Any], Verdict | None]
-) -> dict[Key, HitCheck]:
-    """What stands in their artifact itself, as it is now."""
+) -> dict[PointKey, HitCheck]:
+    """Check points against a column of their artifact, as it is now."""
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     held = {
@@ -256,18 +269,18 @@ def _check_against_artifact(
     return hit_checks
 
 
-def _compare_compound(found: Candidate, metadata: Mapping[str, Any]) -> Verdict | None:
-    compounds = found.target.spec.compounds
-    if compounds is None or not _text_matches_hash(found.point.payload):
+def _compare_compound(candidate: Candidate, metadata: Mapping[str, Any]) -> Verdict | None:
+    compounds = candidate.target.spec.compounds
+    if compounds is None or not _text_matches_hash(candidate.point.payload):
         return None
     structures = list_structures(metadata, compounds.field)
-    return Verdict.EXACT if found.point.payload["text"] in structures else Verdict.STALE
+    return Verdict.EXACT if candidate.point.payload["text"] in structures else Verdict.STALE
 
 
-def _compare_image(found: Candidate, sha256: str) -> Verdict | None:
-    if not _text_matches_hash(found.point.payload):
+def _compare_image(candidate: Candidate, sha256: str) -> Verdict | None:
+    if not _text_matches_hash(candidate.point.payload):
         return None
-    return Verdict.EXACT if found.point.payload.get("source_hash") == sha256 else Verdict.STALE
+    return Verdict.EXACT if candidate.point.payload.get("source_hash") == sha256 else Verdict.STALE
 
 
 def _text_matches_hash(payload: Payload) -> bool:

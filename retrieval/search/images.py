@@ -7,7 +7,7 @@ from retrieval.search.vector_spaces import (
     ArtifactsAnswer,
     answer_from_fused_spaces,
     answer_from_one_space,
-    make_request_per_space,
+    make_fusion_request,
     search_text_space,
 )
 
@@ -15,7 +15,7 @@ IMAGE_SPACE = "image"
 
 
 def search_images(request: SearchRequest, *, with_text: bool = True) -> ArtifactsAnswer:
-    """The artifacts whose pictures show what the query says, best first.
+    """Search artifacts by their images: the best match to the query in words first.
 
     ``with_text`` ranks artifacts by their passages as well, as ``search_artifacts`` does, and the
     reciprocals of both ranks make the score. ``request.min_score`` is for the pictures alone.
@@ -29,7 +29,7 @@ def search_images(request: SearchRequest, *, with_text: bool = True) -> Artifact
     if not with_text:
         return answer_from_one_space(IMAGE_SPACE, search_image_nodes(request), request)
     answers = {
-        IMAGE_SPACE: search_image_nodes(make_request_per_space(request)),
+        IMAGE_SPACE: search_image_nodes(make_fusion_request(request)),
         TEXT_SPACE: search_text_space(request, request.query),
     }
     return answer_from_fused_spaces(answers, request)

@@ -23,10 +23,10 @@ from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
-from retrieval.search.request import StaleHits, check_query
+from retrieval.search.request import StaleHitPolicy, check_query
 from retrieval.search.targets import (
     Candidate,
-    Key,
+    PointKey,
     Target,
     find_builds,
     get_passage_id,
@@ -36,31 +36,31 @@ from retrieval.search.targets import (
 
 MAX_QUERIES = 10
 MAX_CANDIDATES = 1_000  # hits for each query
-_EXTRA_HITS = 2  # checked beyond what is wanted: the odd hit that is dropped costs no second look
+_EXTRA_HITS = 2  # checked beyond ``limit``, so that a dropped hit seldom costs a second check
 
 
 @dataclass(frozen=True, slots=True)
-class QueriesRequest:
+class MultiQueryRequest:
     """``limit`` counts the hits of each query. ``filter`` is as callers write it."""
 
     index: str | IndexBuild
     queries: Sequence[str]
     limit: int = 10
     filter: Mapping[str, Any] | None = None
-    stale: StaleHits = StaleHits.FLAG
+    stale: StaleHitPolicy = StaleHitPolicy.FLAG
 
 
 @dataclass(frozen=True, slots=True)
 class HitWithSimilarity:
-    """``hit.score`` is its reciprocal ranks among this query's vectors and words, fused as the
-    spec says; ``similarity`` the cosine to this query, None where its vector is gone."""
+    """``hit.score`` fuses the hit's dense and sparse rank for this query, as the spec says.
+    ``similarity`` is the cosine to this query, None where the store no longer has its vector."""
 
     hit: Hit
     similarity: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class QueriesAnswer:
+class MultiQueryAnswer:
     """``rankings``: one for each query, in their order, best first."""
 
     builds: dict[str, int | None]
@@ -72,16 +72,17 @@ class QueriesAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _QueryRanks:
-    """What one query found: ranks from 1 and scores in either ranking, and all of it fused."""
+    """The dense and the sparse ranking of one query (rank from 1, score), and both fused."""
 
     dense: dict[UUID, tuple[int, float]]
     sparse: dict[UUID, tuple[int, float]]
     fused: list[Candidate]  # best first
 
 
-def search_queries(request: QueriesRequest) -> QueriesAnswer:
-    """The best passages for each of several queries: chunks, or where an index embeds none the
-    questions they answer, the best one of each chunk.
+def search_by_queries(request: MultiQueryRequest) -> MultiQueryAnswer:
+    """Search the best passages for each of several queries.
+
+    Passages are chunks, or the best question of each chunk where an index embeds no chunks.
 
     The queries are embedded in one batch and searched in one call of the store; every hit
     carries its explanation.
@@ -98,15 +99,15 @@ def search_queries(request: QueriesRequest) -> QueriesAnswer:
     checks = HitChecks()
     rankings: list[list[HitWithSimilarity]] = [[] for _ in request.queries]
     if build is not None:
-        [target] = make_targets([build], [_passage_kind(build)], request.filter)
+        [target] = make_targets([build], [_choose_passage_kind(build)], request.filter)
         watch.start()
         vectors = embedding.get_embedder(target.spec.embedding).embed_queries(request.queries)
         watch.lap("embed")
         checks, rankings = _rank_queries(request, target, vectors, watch)
         if checks.orphans:
-            # Replaced between our looks into store and ledger, most likely: what is there now?
+            # Most likely points were replaced between reading store and ledger. Search once more.
             checks, rankings = _rank_queries(request, target, vectors, watch)
-    return QueriesAnswer(
+    return MultiQueryAnswer(
         builds={name: found.number if found else None for name, found in builds.items()},
         rankings=rankings,
         dropped=checks.dropped,
@@ -115,7 +116,7 @@ def search_queries(request: QueriesRequest) -> QueriesAnswer:
     )
 
 
-def _check_request(request: QueriesRequest) -> None:
+def _check_request(request: MultiQueryRequest) -> None:
     if not 1 <= len(request.queries) <= MAX_QUERIES:
         raise InvalidInput(f"Give 1 to {MAX_QUERIES} queries.", field="queries")
     for query in request.queries:
@@ -124,25 +125,25 @@ def _check_request(request: QueriesRequest) -> None:
         raise InvalidInput(f"limit lies between 1 and {MAX_CANDIDATES}.", field="limit")
 
 
-def _passage_kind(build: LiveBuild) -> str:
+def _choose_passage_kind(build: LiveBuild) -> str:
     kinds = parse_recipe(build.recipe).kinds
     return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
 
 
 def _rank_queries(
-    request: QueriesRequest, target: Target, vectors: DenseVector, watch: Stopwatch
+    request: MultiQueryRequest, target: Target, vectors: DenseVector, watch: Stopwatch
 ) -> tuple[HitChecks, list[list[HitWithSimilarity]]]:
     fusion = target.fusion
-    found = _search_both_vectors(request, target, vectors, fusion)
+    query_ranks = _search_dense_and_sparse(request, target, vectors, fusion)
     watch.lap("search")
     checks = HitChecks()
-    served = _select_served(request, checks, [standings.fused for standings in found])
+    served = _select_served(request, checks, [standings.fused for standings in query_ranks])
     watch.lap("verify")
     explanations = [
         {each.key: _explain_hits(each, standings, fusion) for each in ranking}
-        for standings, ranking in zip(found, served, strict=True)
+        for standings, ranking in zip(query_ranks, served, strict=True)
     ]
-    similarities = _compute_similarities(target, vectors, found, served)
+    similarities = _compute_similarities(target, vectors, query_ranks, served)
     watch.lap("search")
     rankings = [
         [
@@ -154,10 +155,10 @@ def _rank_queries(
     return checks, rankings
 
 
-def _search_both_vectors(
-    request: QueriesRequest, target: Target, vectors: DenseVector, fusion: RankFusion
+def _search_dense_and_sparse(
+    request: MultiQueryRequest, target: Target, vectors: DenseVector, fusion: RankFusion
 ) -> list[_QueryRanks]:
-    """Both rankings of each query, as deep as a hybrid search of as many hits goes."""
+    """The dense and the sparse ranking of each query, as deep as in a hybrid search."""
     depth = max(fusion.prefetch, request.limit)
     queries: list[Query] = []
     for text, vector in zip(request.queries, vectors, strict=True):
@@ -168,7 +169,7 @@ def _search_both_vectors(
             queries.append(Query(sparse=sparse, filter=target.filter, limit=depth))
     answers = iter(get_store().search_many([(target.collection, query) for query in queries]))
     return [
-        _fuse_queries(
+        _fuse_dense_and_sparse(
             target,
             next(answers) if fusion.dense_weight else [],
             next(answers) if fusion.sparse_weight else [],
@@ -178,13 +179,13 @@ def _search_both_vectors(
     ]
 
 
-def _fuse_queries(
+def _fuse_dense_and_sparse(
     target: Target,
     dense: Sequence[ScoredPoint],
     sparse: Sequence[ScoredPoint],
     fusion: RankFusion,
 ) -> _QueryRanks:
-    """Of questions asked of one chunk, the best stands for it."""
+    """Fuse both rankings of one query and keep the best point of each chunk."""
     points = {point.id.int: point for point in (*dense, *sparse)}
     scored = reciprocal_rank_fusion(
         [[point.id.int for point in ranking] for ranking in (dense, sparse)],
@@ -194,20 +195,20 @@ def _fuse_queries(
     best: dict[str, Candidate] = {}
     for id, score in scored:
         point = points[id]
-        name = get_passage_id(point.id, point.payload)
-        if name not in best:
-            best[name] = Candidate(target, ScoredPoint(point.id, score, point.payload))
-    return _QueryRanks(_rank_by_key(dense), _rank_by_key(sparse), list(best.values()))
+        passage_id = get_passage_id(point.id, point.payload)
+        if passage_id not in best:
+            best[passage_id] = Candidate(target, ScoredPoint(point.id, score, point.payload))
+    return _QueryRanks(_map_ranks_by_id(dense), _map_ranks_by_id(sparse), list(best.values()))
 
 
-def _rank_by_key(ranking: Sequence[ScoredPoint]) -> dict[UUID, tuple[int, float]]:
+def _map_ranks_by_id(ranking: Sequence[ScoredPoint]) -> dict[UUID, tuple[int, float]]:
     return {point.id: (rank, point.score) for rank, point in enumerate(ranking, start=1)}
 
 
 def _select_served(
-    request: QueriesRequest, checks: HitChecks, rankings: Sequence[Sequence[Candidate]]
+    request: MultiQueryRequest, checks: HitChecks, rankings: Sequence[Sequence[Candidate]]
 ) -> list[list[Candidate]]:
-    """Of each ranking what can be served, ``limit`` at most."""
+    """Select the first ``limit`` candidates of each ranking that can be served."""
     depth = request.limit + _EXTRA_HITS
     while True:
         checks.check(found for ranking in rankings for found in ranking[:depth])
@@ -223,47 +224,51 @@ def _select_served(
         depth *= 2
 
 
-def _explain_hits(found: Candidate, standings: _QueryRanks, fusion: RankFusion) -> Explanation:
+def _explain_hits(
+    candidate: Candidate, query_ranks: _QueryRanks, fusion: RankFusion
+) -> Explanation:
     return Explanation(
-        dense=_make_share(standings.dense.get(found.point.id), fusion.dense_weight, fusion),
-        sparse=_make_share(standings.sparse.get(found.point.id), fusion.sparse_weight, fusion),
+        dense=_make_share(query_ranks.dense.get(candidate.point.id), fusion.dense_weight, fusion),
+        sparse=_make_share(
+            query_ranks.sparse.get(candidate.point.id), fusion.sparse_weight, fusion
+        ),
         fusion=fusion,
     )
 
 
 def _make_share(
-    standing: tuple[int, float] | None, weight: float, fusion: RankFusion
+    rank_and_score: tuple[int, float] | None, weight: float, fusion: RankFusion
 ) -> ScoreShare | None:
-    if standing is None:
+    if rank_and_score is None:
         return None
-    rank, score = standing
+    rank, score = rank_and_score
     return ScoreShare(rank, score, weight / (fusion.k + rank))
 
 
 def _compute_similarities(
     target: Target,
     vectors: DenseVector,
-    found: Sequence[_QueryRanks],
+    query_ranks: Sequence[_QueryRanks],
     served: Sequence[Sequence[Candidate]],
-) -> list[dict[Key, float]]:
-    """For each query, the cosine of its hits. The dense ranking told most of them; the vectors
-    of those that words alone found are read from the store, all in one request."""
-    unmeasured = {
+) -> list[dict[PointKey, float]]:
+    """For each query, the cosine of its hits. Most are scores of the dense ranking; for hits that
+    only the sparse ranking found, the vectors are read from the store in one request."""
+    unmeasured_ids = {
         each.point.id
-        for standings, ranking in zip(found, served, strict=True)
+        for standings, ranking in zip(query_ranks, served, strict=True)
         for each in ranking
         if each.point.id not in standings.dense
     }
-    stored = get_store().retrieve(target.collection, sorted(unmeasured), with_vectors=True)
-    similarities: list[dict[Key, float]] = []
-    for vector, standings, ranking in zip(vectors, found, served, strict=True):
-        measured: dict[Key, float] = {}
+    stored = get_store().retrieve(target.collection, sorted(unmeasured_ids), with_vectors=True)
+    similarities: list[dict[PointKey, float]] = []
+    for vector, standings, ranking in zip(vectors, query_ranks, served, strict=True):
+        similarity_by_key: dict[PointKey, float] = {}
         for each in ranking:
             if each.point.id in standings.dense:
-                measured[each.key] = standings.dense[each.point.id][1]
+                similarity_by_key[each.key] = standings.dense[each.point.id][1]
             elif (point := stored.get(each.point.id)) is not None and point.dense is not None:
-                measured[each.key] = _cosine(vector, point.dense)
-        similarities.append(measured)
+                similarity_by_key[each.key] = _cosine(vector, point.dense)
+        similarities.append(similarity_by_key)
     return similarities
 
 

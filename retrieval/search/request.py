@@ -25,8 +25,8 @@ class Mode(StrEnum):
 SCORE_KINDS = {Mode.HYBRID: "rrf", Mode.DENSE: "cosine", Mode.SPARSE: "bm25"}
 
 
-class StaleHits(StrEnum):
-    """What becomes of hits whose document has changed since they were indexed."""
+class StaleHitPolicy(StrEnum):
+    """Whether hits whose document changed after indexing are flagged or omitted."""
 
     FLAG = "flag"
     OMIT = "omit"
@@ -44,7 +44,7 @@ class SummaryType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """``indexes`` names them; a build in a name's place is searched, live or not.
+    """``indexes`` holds names, or ``IndexBuild``s, which are searched even if they are not live.
 
     ``filter`` is as callers write it (``retrieval.filters``). ``min_score`` is on the scale of
     the mode's scores. ``min_revision``: the write, and all before it, that the hits must show.
@@ -59,12 +59,12 @@ class SearchRequest:
     min_score: float | None = None
     verify: bool = True
     explain: bool = False
-    stale: StaleHits = StaleHits.FLAG
+    stale: StaleHitPolicy = StaleHitPolicy.FLAG
     min_revision: int | None = None
 
 
 def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
-    """What holds for every search.
+    """Check the parameters that every search has.
 
     Raises:
         InvalidInput: naming the parameter.

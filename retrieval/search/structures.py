@@ -8,7 +8,7 @@ from retrieval.search.vector_spaces import (
     ArtifactsAnswer,
     answer_from_fused_spaces,
     answer_from_one_space,
-    make_request_per_space,
+    make_fusion_request,
     search_text_space,
 )
 
@@ -16,7 +16,7 @@ STRUCTURE_SPACE = "structure"
 
 
 def search_structures(request: SearchRequest, text: str | None = None) -> ArtifactsAnswer:
-    """The artifacts whose structures are nearest to ``request.query``, a SMILES, best first.
+    """Search artifacts by the similarity of their structures to ``request.query``, a SMILES.
 
     With a ``text`` they are ranked by that as well, as ``search_artifacts`` does, and the
     reciprocals of both ranks make the score. ``request.min_score`` is for the structures alone.
@@ -30,7 +30,7 @@ def search_structures(request: SearchRequest, text: str | None = None) -> Artifa
     if text is None:
         return answer_from_one_space(STRUCTURE_SPACE, search_compounds(request), request)
     answers = {
-        STRUCTURE_SPACE: search_compounds(make_request_per_space(request)),
+        STRUCTURE_SPACE: search_compounds(make_fusion_request(request)),
         TEXT_SPACE: search_text_space(request, text),
     }
     return answer_from_fused_spaces(answers, request)

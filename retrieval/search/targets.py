@@ -29,9 +29,9 @@ from retrieval.ledger import LiveBuild, read_live_builds
 from retrieval.search.request import Mode
 
 # Build and point, the latter as the number that a UUID is: it is hashed ten times as fast.
-Key = tuple[int, int]
+PointKey = tuple[int, int]
 
-# What nodes of a kind are called where people read of them.
+# Plural names of the node kinds, for messages.
 KIND_LABELS = {
     "chunk": "chunks",
     "page_summary": "page summaries",
@@ -46,7 +46,7 @@ KIND_LABELS = {
 
 @dataclass(eq=False, slots=True)
 class Target:
-    """One collection of one build to be searched, and what it gave so far, best first."""
+    """A collection of one build to search, with the points it has returned so far, best first."""
 
     index: str
     build_id: int
@@ -66,18 +66,20 @@ class Target:
     @property
     def fusion(self) -> RankFusion:
         search = self.spec.search
-        # Candidates are counted in what is answered, and questions are answered by chunks.
+        # ``prefetch`` counts chunks; each chunk has several questions, so fetch as many more.
         questions = self.spec.questions
-        each = questions.count if questions is not None and self.kinds == ("question",) else 1
+        questions_per_chunk = (
+            questions.count if questions is not None and self.kinds == ("question",) else 1
+        )
         return RankFusion(
             k=search.rrf_k,
             dense_weight=search.dense_weight,
             sparse_weight=search.sparse_weight,
-            prefetch=search.prefetch * each,
+            prefetch=search.prefetch * questions_per_chunk,
         )
 
-    def query(self, mode: Mode, count: int, min_score: float | None = None) -> Query:
-        """For the next ``count`` points."""
+    def make_query(self, mode: Mode, count: int, min_score: float | None = None) -> Query:
+        """Make the store's query for the next ``count`` points."""
         return Query(
             dense=self.dense,
             sparse=self.sparse,
@@ -89,26 +91,29 @@ class Target:
         )
 
     def add_points(self, points: Sequence[ScoredPoint], count: int) -> None:
-        """Keep what a query for ``count`` points gave."""
+        """Append the points that a query for ``count`` points returned."""
         self.points += points
         self.has_more = len(points) == count
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Discard all points, so that the next query starts from the first."""
         self.points.clear()
         self.has_more = True
 
 
 class Candidate:
-    """A point of a target. No dataclass, and its key made once: a search makes a hundred of them,
-    and asks each for its key many times."""
+    """A point that a target returned, not checked yet.
+
+    Not a dataclass, and its key is computed once: a search creates hundreds of candidates and
+    reads each key many times.
+    """
 
     __slots__ = ("key", "point", "target")
 
     def __init__(self, target: Target, point: ScoredPoint) -> None:
         self.target = target
         self.point = point
-        self.key: Key = (target.build_id, point.id.int)
+        self.key: PointKey = (target.build_id, point.id.int)
 
     @property
     def sort_key(self) -> tuple[float, int]:
@@ -117,12 +122,12 @@ class Candidate:
 
 
 def get_passage_id(point_id: UUID, payload: Payload) -> str:
-    """What makes two points the same passage: a question stands for the chunk it was asked of."""
+    """Return the id of the chunk: a question's chunk id, or the chunk's own point id."""
     return str(payload["chunk_id"] if payload.get("kind") == "question" else point_id)
 
 
 def merge_candidates(targets: Iterable[Target]) -> list[Candidate]:
-    """All that was found, best first."""
+    """Merge the points of all targets into one ranking, best first."""
     found = [Candidate(target, point) for target in targets for point in target.points]
     found.sort(key=lambda each: each.sort_key)
     return found
@@ -132,7 +137,7 @@ def merge_candidates(targets: Iterable[Target]) -> list[Candidate]:
 
 
 def find_builds(indexes: Sequence[str | IndexBuild]) -> dict[str, LiveBuild | None]:
-    """Index name -> the build that answers for it, None where none is live; each once.
+    """Map each index name to the build to search, None where no build is live.
 
     Raises:
         UnknownIndex: with the names there are.
@@ -151,14 +156,14 @@ def find_builds(indexes: Sequence[str | IndexBuild]) -> dict[str, LiveBuild | No
         if isinstance(given, str):
             builds.setdefault(given, live[given])
         else:
-            builds.setdefault(given.index_id, _require_name_or_build(given))
+            builds.setdefault(given.index_id, _to_live_build(given))
     return builds
 
 
 def make_targets(
     builds: Iterable[LiveBuild | None], kinds: Sequence[str], filter: Mapping[str, Any] | None
 ) -> list[Target]:
-    """One for each build, of the collection these kinds live in (there is but one).
+    """Make one target for each build. All ``kinds`` must be stored in the same collection.
 
     Raises:
         InvalidInput: a build holds no nodes of these kinds, they do not share an embedding
@@ -169,35 +174,39 @@ def make_targets(
         if build is None:
             continue
         spec = parse_recipe(build.recipe)
-        held = tuple(kind for kind in kinds if kind in spec.kinds)
-        if not held:
-            raise _describe_missing_kinds(build.index, kinds)
-        parsed = parse_filter(filter, spec)
-        shares = [
-            kind for kind in spec.kinds if COLLECTION_BY_KIND[kind] == COLLECTION_BY_KIND[held[0]]
+        held_kinds = tuple(kind for kind in kinds if kind in spec.kinds)
+        if not held_kinds:
+            raise _make_missing_kinds_error(build.index, kinds)
+        parsed_filter = parse_filter(filter, spec)
+        kinds_in_collection = [
+            kind
+            for kind in spec.kinds
+            if COLLECTION_BY_KIND[kind] == COLLECTION_BY_KIND[held_kinds[0]]
         ]
-        if len(held) < len(shares):
-            of_kinds = Match("kind", held)
-            parsed = of_kinds if parsed is None else AllOf([of_kinds, parsed])
-        collection = f"{spec.collection_alias(held[0])}.{build.number}"
-        targets.append(Target(build.index, build.id, spec, held, collection, parsed))
-    _require_one_model(targets)
+        if len(held_kinds) < len(kinds_in_collection):
+            kind_filter = Match("kind", held_kinds)
+            parsed_filter = (
+                kind_filter if parsed_filter is None else AllOf([kind_filter, parsed_filter])
+            )
+        collection = f"{spec.collection_alias(held_kinds[0])}.{build.number}"
+        targets.append(Target(build.index, build.id, spec, held_kinds, collection, parsed_filter))
+    _require_same_embedding_model(targets)
     return targets
 
 
 def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
-    """Return once all these show what was written up to ``revision``.
+    """Wait until all targets have indexed everything written up to ``revision``.
 
     Raises:
-        NotYetIndexed: one of them did not in time.
+        NotYetIndexed: a target did not reach it in time.
     """
     if revision is not None:
         for target in targets:
             revisions.wait_for_revision(target.index, target.build_id, target.kinds, revision)
 
 
-def encode_query(query: str, mode: Mode, targets: Sequence[Target]) -> None:
-    """Give every target the query as it searches by it; the model is asked once.
+def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> None:
+    """Set the query's vectors on every target; embeds the query once.
 
     Raises:
         EmbeddingUnavailable: retry helps.
@@ -215,15 +224,15 @@ def encode_query(query: str, mode: Mode, targets: Sequence[Target]) -> None:
 
 @lru_cache(maxsize=256)
 def parse_recipe(recipe: str) -> IndexSpec:
-    """Kept: validating a spec for each request would cost as much as the search."""
+    """Parse a build's recipe. Cached, because validating a spec costs as much as a search."""
     return IndexSpec.model_validate_json(recipe)
 
 
-def _require_name_or_build(build: IndexBuild) -> LiveBuild:
+def _to_live_build(build: IndexBuild) -> LiveBuild:
     return LiveBuild(build.index_id, build.pk, build.number, json.dumps(build.recipe))
 
 
-def _require_one_model(targets: Sequence[Target]) -> None:
+def _require_same_embedding_model(targets: Sequence[Target]) -> None:
     spaces: dict[tuple[str | int, ...], str] = {}
     for target in targets:
         model = target.embedding
@@ -241,7 +250,7 @@ def _require_one_model(targets: Sequence[Target]) -> None:
         )
 
 
-def _describe_missing_kinds(index: str, kinds: Sequence[str]) -> InvalidInput:
+def _make_missing_kinds_error(index: str, kinds: Sequence[str]) -> InvalidInput:
     wanted = " or ".join(KIND_LABELS[kind] for kind in kinds)
     return InvalidInput(
         f"The index {index} holds no {wanted}.",
@@ -258,17 +267,19 @@ def _describe_missing_kinds(index: str, kinds: Sequence[str]) -> InvalidInput:
 # --- Explaining ------------------------------------------------------------------------------
 
 
-def explain_scores(mode: Mode, page: Sequence[Candidate]) -> dict[Key, Explanation]:
-    """By key, what gave each of these its score.
+def explain_scores(mode: Mode, candidates: Sequence[Candidate]) -> dict[PointKey, Explanation]:
+    """Explain the score of each candidate, by key.
 
     Raises:
         StoreUnavailable: retry helps.
     """
-    explanations: dict[Key, Explanation] = {}
-    for target in {id(found.target): found.target for found in page}.values():
-        scores = {found.point.id: found.point.score for found in page if found.target is target}
+    explanations: dict[PointKey, Explanation] = {}
+    for target in {id(found.target): found.target for found in candidates}.values():
+        scores = {
+            found.point.id: found.point.score for found in candidates if found.target is target
+        }
         if mode == Mode.HYBRID:
-            shares = explain_fused_ranking(
+            target_explanations = explain_fused_ranking(
                 target.collection,
                 scores,
                 dense=target.dense,
@@ -277,7 +288,9 @@ def explain_scores(mode: Mode, page: Sequence[Candidate]) -> dict[Key, Explanati
                 filter=target.filter,
             )
         else:
-            shares = explain_single_ranking(target.points, scores, is_dense=mode == Mode.DENSE)
-        for point_id, explanation in shares.items():
+            target_explanations = explain_single_ranking(
+                target.points, scores, is_dense=mode == Mode.DENSE
+            )
+        for point_id, explanation in target_explanations.items():
             explanations[target.build_id, point_id.int] = explanation
     return explanations

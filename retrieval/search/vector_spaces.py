@@ -11,24 +11,23 @@ from retrieval.search.flat import Hit, SearchAnswer, search_artifacts
 from retrieval.search.hit_checks import DroppedPoints
 from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest
 
-ARTIFACTS_PER_SPACE = 100  # artifacts of each ranking: what lies beyond in all is not found
+ARTIFACTS_PER_SPACE = 100  # artifacts taken from each ranking before fusing
 
 TEXT_SPACE = "text"
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactHit:
-    """An artifact, by its best hit in each space that it was found in. ``ranks``: of it in each,
-    from 1."""
+    """An artifact with its best hit and its rank (from 1) in each space that found it."""
 
     score: float
-    found: Mapping[str, Hit]
-    ranks: Mapping[str, int]
+    hit_by_space: Mapping[str, Hit]
+    rank_by_space: Mapping[str, int]
 
     @property
-    def first(self) -> Hit:
-        """What tells of the artifact."""
-        return next(iter(self.found.values()))
+    def any_hit(self) -> Hit:
+        """One of its hits: all of them name the same artifact."""
+        return next(iter(self.hit_by_space.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +42,21 @@ class ArtifactsAnswer:
     took_ms: dict[str, float]
 
 
-def make_request_per_space(request: SearchRequest) -> SearchRequest:
-    """What each space is asked for where several are fused."""
+def make_fusion_request(request: SearchRequest) -> SearchRequest:
+    """The request for one space whose ranking is fused with others: more hits, no offset."""
     return replace(request, limit=ARTIFACTS_PER_SPACE, offset=0)
 
 
 def search_text_space(request: SearchRequest, text: str) -> SearchAnswer:
-    """The artifacts of the best passages, to be fused with those of another space."""
-    deep = make_request_per_space(request)
-    return search_artifacts(replace(deep, query=text, mode=Mode.HYBRID, min_score=None))
+    """Rank artifacts by their best passage, for fusing with the ranking of another space."""
+    fusion_request = make_fusion_request(request)
+    return search_artifacts(replace(fusion_request, query=text, mode=Mode.HYBRID, min_score=None))
 
 
 def answer_from_one_space(
     space: str, answer: SearchAnswer, request: SearchRequest
 ) -> ArtifactsAnswer:
-    """The artifacts of one space as they were found."""
+    """Convert the answer of one space; scores and ranks stay."""
     return ArtifactsAnswer(
         builds=answer.builds,
         score_kind=answer.score_kind,
@@ -74,7 +73,7 @@ def answer_from_one_space(
 def answer_from_fused_spaces(
     answers: Mapping[str, SearchAnswer], request: SearchRequest
 ) -> ArtifactsAnswer:
-    """The artifacts of several spaces, scored by the reciprocals of their ranks."""
+    """Fuse the rankings of several spaces by reciprocal rank."""
     return ArtifactsAnswer(
         builds=next(iter(answers.values())).builds,
         score_kind=SCORE_KINDS[Mode.HYBRID],
@@ -99,8 +98,8 @@ def _fuse_spaces(answers: Mapping[str, SearchAnswer]) -> list[ArtifactHit]:
     return [
         ArtifactHit(
             score=score,
-            found={space: hits[pk] for space, hits in found.items() if pk in hits},
-            ranks={
+            hit_by_space={space: hits[pk] for space, hits in found.items() if pk in hits},
+            rank_by_space={
                 space: ranking.index(pk) + 1
                 for space, ranking in zip(found, rankings, strict=True)
                 if pk in found[space]

@@ -1,6 +1,6 @@
 """Renders the answers of searches.
 
-Built as plain dicts, for a serializer per hit costs more than the search.
+Answers are plain dicts, because a serializer per hit costs more than the search.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,8 +32,9 @@ HitRenderer = Callable[[Hit, str], dict[str, Any]]
 # --- Searches --------------------------------------------------------------------------------
 
 
-def render_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
-    """``index`` and ``build`` are lists where several indexes were asked; hits then name theirs."""
+def render_search_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
+    """``index`` and ``build`` are lists where several indexes were searched; each hit then names
+    its index."""
     content = render_answer_head(answer.builds, answer.took_ms)
     content["hits"] = [render_hit(hit, answer.score_kind) for hit in answer.hits]
     content["dropped"] = _render_dropped(answer.dropped)
@@ -43,11 +44,11 @@ def render_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, An
     return content
 
 
-def render_hierarchy(answer: HierarchicalAnswer) -> dict[str, Any]:
-    """As ``render_answer``, with artifacts in place of hits."""
+def render_hierarchical_answer(answer: HierarchicalAnswer) -> dict[str, Any]:
+    """As ``render_search_answer``, with artifacts in place of hits."""
     content = render_answer_head(answer.builds, answer.took_ms)
     content["artifacts"] = [
-        _render_artifact(artifact, answer.score_kind) for artifact in answer.artifacts
+        _render_artifact_group(artifact, answer.score_kind) for artifact in answer.artifacts
     ]
     content["dropped"] = _render_dropped(answer.dropped)
     if len(answer.builds) > 1:
@@ -56,15 +57,15 @@ def render_hierarchy(answer: HierarchicalAnswer) -> dict[str, Any]:
     return content
 
 
-def render_structures(answer: ArtifactsAnswer) -> dict[str, Any]:
-    """As ``render_answer``, each hit an artifact."""
+def render_structure_answer(answer: ArtifactsAnswer) -> dict[str, Any]:
+    """As ``render_search_answer``, each hit an artifact."""
     return _render_artifact_hits(
         answer, "structure", lambda hit: {"smiles": hit.payload.get("text")}
     )
 
 
-def render_images(answer: ArtifactsAnswer) -> dict[str, Any]:
-    """As ``render_answer``, each hit an artifact."""
+def render_image_answer(answer: ArtifactsAnswer) -> dict[str, Any]:
+    """As ``render_search_answer``, each hit an artifact."""
     return _render_artifact_hits(
         answer,
         "image",
@@ -91,17 +92,17 @@ def _render_dropped(dropped: DroppedPoints) -> dict[str, int]:
     return {"orphans": dropped.orphans, "integrity_errors": dropped.integrity_errors}
 
 
-def _render_artifact(artifact: ArtifactGroup, score_kind: str) -> dict[str, Any]:
+def _render_artifact_group(artifact: ArtifactGroup, score_kind: str) -> dict[str, Any]:
     return {
         "artifact_id": artifact.artifact_id,
         "artifact_title": artifact.title,
         "score": artifact.score,
         "summary_snippet": _make_snippet(artifact.summary),
-        "pages": [_render_page(page, score_kind) for page in artifact.pages],
+        "pages": [_render_page_group(page, score_kind) for page in artifact.pages],
     }
 
 
-def _render_page(page: PageGroup, score_kind: str) -> dict[str, Any]:
+def _render_page_group(page: PageGroup, score_kind: str) -> dict[str, Any]:
     return {
         "page_id": page.page_id,
         "page_index": page.page_index,
@@ -114,14 +115,14 @@ def _render_page(page: PageGroup, score_kind: str) -> dict[str, Any]:
 def _render_artifact_hits(
     answer: ArtifactsAnswer, space: str, describe: Callable[[Hit], dict[str, Any]]
 ) -> dict[str, Any]:
-    """``describe``: what a hit of this space says beside its similarity."""
+    """``describe`` returns the fields that only hits of this space have."""
     content = render_answer_head(answer.builds, answer.took_ms)
     content["hits"] = [
         {
             "score": hit.score,
             "score_kind": answer.score_kind,
-            "artifact": _render_artifact_place(hit.first.payload),
-            "metadata": hit.first.payload.get("metadata") or {},
+            "artifact": _render_artifact_reference(hit.any_hit.payload),
+            "metadata": hit.any_hit.payload.get("metadata") or {},
             space: _render_space_hit(hit, space, describe),
             "passage": _render_ranked_passage(hit),
         }
@@ -130,28 +131,32 @@ def _render_artifact_hits(
     content["dropped"] = _render_dropped(answer.dropped)
     if len(answer.builds) > 1:
         for rendered, hit in zip(content["hits"], answer.hits, strict=True):
-            rendered["index"] = hit.first.index
+            rendered["index"] = hit.any_hit.index
     return content
 
 
 def _render_space_hit(
     hit: ArtifactHit, space: str, describe: Callable[[Hit], dict[str, Any]]
 ) -> dict[str, Any] | None:
-    found = hit.found.get(space)
+    found = hit.hit_by_space.get(space)
     if found is None:
         return None
     return {
         "node_id": str(found.node_id),
         **describe(found),
         "similarity": found.score,
-        "rank": hit.ranks[space],
+        "rank": hit.rank_by_space[space],
         "verdict": found.verdict,
     }
 
 
 def _render_ranked_passage(hit: ArtifactHit) -> dict[str, Any] | None:
-    passage = hit.found.get("text")
-    return None if passage is None else render_chunk(passage, "rrf") | {"rank": hit.ranks["text"]}
+    passage = hit.hit_by_space.get("text")
+    return (
+        None
+        if passage is None
+        else render_chunk(passage, "rrf") | {"rank": hit.rank_by_space["text"]}
+    )
 
 
 def _make_snippet(summary: Hit | None) -> str | None:
@@ -164,7 +169,7 @@ def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
     if len(text) <= limit:
         return text
     cut = text[:limit]
-    # The last word may go on beyond the cut; the ellipsis wants a place as well.
+    # Drop the last word, which may be cut, to make room for the ellipsis.
     end = max(cut.rfind(" "), cut.rfind("\n"))
     return f"{cut[: end if end > 0 else limit - 1].rstrip()}…"
 
@@ -172,32 +177,34 @@ def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
 # --- Questions -------------------------------------------------------------------------------
 
 
-def render_pipeline_hits(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
-    """What a pipeline found for a question, before it is answered."""
-    content = render_answer_head(found.builds or {question.index: None}, found.took_ms)
+def render_pipeline_hits(question: AskRequest, pipeline_hits: PipelineHits) -> dict[str, Any]:
+    """Render what a pipeline found for a question, before an answer is written."""
+    content = render_answer_head(
+        pipeline_hits.builds or {question.index: None}, pipeline_hits.took_ms
+    )
     content |= {
-        "pipeline": found.pipeline,
-        "relevant": found.refusal is None,
-        "refusal": None if found.refusal is None else asdict(found.refusal),
+        "pipeline": pipeline_hits.pipeline,
+        "relevant": pipeline_hits.refusal is None,
+        "refusal": None if pipeline_hits.refusal is None else asdict(pipeline_hits.refusal),
         "hits": [
             _render_pipeline_passage(passage, explain=question.explain)
-            for passage in found.passages
+            for passage in pipeline_hits.passages
         ],
-        "filters": found.filter,
-        "parsed": found.parsed,
-        "query": found.query,
-        "queries": found.queries,
-        "identified": found.identified,
-        "notes": found.notes,
-        "dropped": _render_dropped(found.dropped),
+        "filters": pipeline_hits.filter,
+        "parsed": pipeline_hits.parsed,
+        "query": pipeline_hits.query,
+        "queries": pipeline_hits.queries,
+        "identified": pipeline_hits.identified,
+        "notes": pipeline_hits.notes,
+        "dropped": _render_dropped(pipeline_hits.dropped),
     }
     if question.why_not is not None:
-        content["why_not"] = found.why_not
+        content["why_not"] = pipeline_hits.why_not
     return content
 
 
 def _render_pipeline_passage(passage: Passage, *, explain: bool) -> dict[str, Any]:
-    """As any hit, with the score that the pipeline gave it; ``explain`` lists what each component
+    """Render a passage as a hit with the pipeline's score; ``explain`` lists what each component
     did to it."""
     hit = replace(passage.hit, score=passage.score, explanation=None)
     render_hit = render_question if hit.payload.get("kind") == "question" else render_chunk
@@ -210,28 +217,28 @@ def _render_pipeline_passage(passage: Passage, *, explain: bool) -> dict[str, An
 
 def render_chunk(hit: Hit, score_kind: str) -> dict[str, Any]:
     payload = hit.payload
-    return _render_common(
+    return _render_common_fields(
         hit,
         score_kind,
         text=payload.get("text"),
-        page=_render_page_place(payload),
-        source=_render_source_place(payload),
+        page=_render_page_reference(payload),
+        source=_render_source_reference(payload),
     )
 
 
 def render_summary(hit: Hit, score_kind: str) -> dict[str, Any]:
     payload = hit.payload
-    is_of_page = payload.get("page_id") is not None
-    content = _render_common(
+    is_page_summary = payload.get("page_id") is not None
+    content = _render_common_fields(
         hit,
         score_kind,
         text=payload.get("summary_text"),
-        page=_render_page_place(payload) if is_of_page else None,
+        page=_render_page_reference(payload) if is_page_summary else None,
         source=None,
     )
     names = [
         "type", "entity_id", "artifact_id", "artifact_title", "summary_text", "model_name",
-        "date_embedded", *(("page_id", "page_index") if is_of_page else ("page_count",)),
+        "date_embedded", *(("page_id", "page_index") if is_page_summary else ("page_count",)),
     ]  # fmt: skip
     return content | {name: payload.get(name) for name in names}
 
@@ -239,26 +246,26 @@ def render_summary(hit: Hit, score_kind: str) -> dict[str, Any]:
 def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
     """The chunk that answers, with the question that found it.
 
-    ``source`` is the name of the file here, and the passage stands under ``passage``. Declared
-    fields stand beside the others, each of them, and give way to those of the same name.
+    ``source`` is the file name here, and the source is under ``passage``. All declared fields are
+    added; where names clash, the common field wins.
     """
     payload = hit.payload
     declared = {
         name: payload.get(name, [] if field.many else None)
         for name, field in hit.spec.metadata.items()
     }
-    common = _render_common(
+    common = _render_common_fields(
         hit,
         score_kind,
         text=payload.get("chunk_text"),
-        page=_render_page_place(payload),
+        page=_render_page_reference(payload),
         source=payload.get("source"),
     )
     return (
         declared
         | common
         | {
-            "passage": _render_source_place(payload),
+            "passage": _render_source_reference(payload),
             "id": str(hit.node_id),
             "chunk_id": payload.get("chunk_id"),
             "question": payload.get("question"),
@@ -267,7 +274,7 @@ def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
     )
 
 
-def _render_common(
+def _render_common_fields(
     hit: Hit, score_kind: str, *, text: str | None, page: Any, source: Any
 ) -> dict[str, Any]:
     payload = hit.payload
@@ -280,7 +287,7 @@ def _render_common(
         "start_offset": payload.get("start_offset"),
         "end_offset": payload.get("end_offset"),
         "verdict": hit.verdict,
-        "artifact": _render_artifact_place(payload),
+        "artifact": _render_artifact_reference(payload),
         "page": page,
         "source": source,
         "metadata": payload.get("metadata") or {},
@@ -290,7 +297,7 @@ def _render_common(
     return content
 
 
-def _render_artifact_place(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _render_artifact_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": payload.get("artifact_id"),
         "title": payload.get("artifact_title"),
@@ -298,11 +305,11 @@ def _render_artifact_place(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _render_page_place(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _render_page_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": payload.get("page_id"), "index": payload.get("page_index")}
 
 
-def _render_source_place(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _render_source_reference(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": payload.get("source_id"), "ordinal": payload.get("source_ordinal")}
 
 
@@ -344,7 +351,7 @@ def render_tools(tools: Sequence[Tool]) -> dict[str, Any]:
 # --- Passages --------------------------------------------------------------------------------
 
 
-def render_source(context: SourceContext) -> dict[str, Any]:
+def render_source_context(context: SourceContext) -> dict[str, Any]:
     source = context.source
     return {
         "id": str(source.pk),

@@ -13,7 +13,7 @@ from core.serializers import MAX_OFFSET, StrictSerializer, StringField, to_inval
 from retrieval.knowledge.graph import MAX_DEPTH
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.search import MAX_OFFSET as MAX_SEARCH_OFFSET
-from retrieval.serializers.requests import IndexNamesField, OneIndexField, merge_query_names
+from retrieval.serializers.requests import IndexNameField, IndexNamesField, merge_query_names
 from retrieval.source_context import MAX_WINDOW
 
 DEFAULT_SUBGRAPH_SIMILARITY = 0.7
@@ -153,7 +153,7 @@ class SimilarSourcesParametersSerializer(StrictSerializer):
 
 
 class EmergentParametersSerializer(StrictSerializer):
-    index = OneIndexField()
+    index = IndexNameField()
     state = serializers.ChoiceField(choices=["open", "dismissed"], default="open")
     min_similarity = FiniteFloatField(
         required=False,

@@ -19,7 +19,7 @@ from retrieval.search import (
     HierarchicalRequest,
     Mode,
     SearchRequest,
-    StaleHits,
+    StaleHitPolicy,
     SummaryType,
 )
 from retrieval.source_context import MAX_WINDOW
@@ -50,7 +50,7 @@ class IndexNamesField(serializers.Field):
 
 
 @extend_schema_field({"type": "string"})
-class OneIndexField(IndexNamesField):
+class IndexNameField(IndexNamesField):
     """The name of an index; in a query string it comes as a list of one."""
 
     default_error_messages = {"invalid": "This takes the name of one index."}
@@ -64,7 +64,7 @@ class OneIndexField(IndexNamesField):
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class FilterField(serializers.Field):
-    """Passed on as it is: ``retrieval.filters`` knows better what is wrong with one."""
+    """Not validated here: ``retrieval.filters`` checks it against the spec."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data
@@ -74,7 +74,7 @@ class FilterField(serializers.Field):
 
 
 class QueryParametersSerializer(StrictSerializer):
-    """What every search takes."""
+    """The parameters of every search."""
 
     index = IndexNamesField()
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
@@ -92,7 +92,7 @@ class QueryParametersSerializer(StrictSerializer):
         default=False, help_text="Say what gave each hit its score; costs more requests."
     )
     stale = serializers.ChoiceField(
-        choices=[str(stale) for stale in StaleHits],
+        choices=[str(stale) for stale in StaleHitPolicy],
         default="flag",
         help_text="What becomes of hits whose document has changed since.",
     )
@@ -135,7 +135,7 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
 
 
 class SpaceParametersSerializer(StrictSerializer):
-    """What a search takes that ranks artifacts in a space of its own, and by words besides."""
+    """The parameters of a search that ranks artifacts in a vector space of its own and by words."""
 
     index = IndexNamesField()
     query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="Words.")
@@ -149,12 +149,14 @@ class SpaceParametersSerializer(StrictSerializer):
     )
     filter = FilterField(required=False)
     verify = serializers.BooleanField(default=True)
-    stale = serializers.ChoiceField(choices=[str(stale) for stale in StaleHits], default="flag")
+    stale = serializers.ChoiceField(
+        choices=[str(stale) for stale in StaleHitPolicy], default="flag"
+    )
     min_revision = serializers.IntegerField(required=False, min_value=0)
 
 
 class StructureParametersSerializer(SpaceParametersSerializer):
-    """A chemical structure, and words if they are to count as well."""
+    """A chemical structure, and optionally words."""
 
     structure = StringField(
         help_text="SMILES, such as CC(=O)Oc1ccccc1C(=O)O; percent-encoded in a query string."
@@ -162,7 +164,7 @@ class StructureParametersSerializer(SpaceParametersSerializer):
 
 
 class ImageParametersSerializer(SpaceParametersSerializer):
-    """What pictures should show."""
+    """Words that describe the image."""
 
     with_text = serializers.BooleanField(
         default=True, help_text="Rank artifacts by their passages as well."
@@ -173,9 +175,9 @@ class ImageParametersSerializer(SpaceParametersSerializer):
 
 
 class AskParametersSerializer(StrictSerializer):
-    """A question to be answered, in the words of whoever asks."""
+    """A user's question."""
 
-    index = OneIndexField()
+    index = IndexNameField()
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     filter = FilterField(required=False, help_text="Holds beside what the question itself says.")
@@ -196,7 +198,7 @@ class AskParametersSerializer(StrictSerializer):
         return merge_query_names(attrs)
 
 
-# Shared by all requests: a serializer of its own would copy every field for each.
+# Shared by all requests: creating a serializer for each would copy every field.
 _search_parameters = SearchParametersSerializer()
 _summary_parameters = SummarySearchParametersSerializer()
 _hierarchical_parameters = HierarchicalParametersSerializer()
@@ -208,9 +210,9 @@ _ask_parameters = AskParametersSerializer()
 def read_search_request(content: Any) -> SearchRequest:
     """
     Raises:
-        InvalidInput: the first thing wrong with it.
+        InvalidInput: the first error.
     """
-    return _make_request(_validate(_search_parameters, content))
+    return _make_search_request(_validate(_search_parameters, content))
 
 
 def read_summary_request(content: Any) -> tuple[SearchRequest, SummaryType]:
@@ -219,7 +221,7 @@ def read_summary_request(content: Any) -> tuple[SearchRequest, SummaryType]:
         InvalidInput: the first thing wrong with it.
     """
     values = _validate(_summary_parameters, content)
-    return _make_request(values), SummaryType(values["type"])
+    return _make_search_request(values), SummaryType(values["type"])
 
 
 def read_hierarchical_request(content: Any) -> HierarchicalRequest:
@@ -236,33 +238,33 @@ def read_hierarchical_request(content: Any) -> HierarchicalRequest:
         filter=values.get("filter"),
         verify=values["verify"],
         explain=values["explain"],
-        stale=StaleHits(values["stale"]),
+        stale=StaleHitPolicy(values["stale"]),
         min_revision=values.get("min_revision"),
     )
 
 
 def read_structure_request(content: Any) -> tuple[SearchRequest, str | None]:
-    """What is asked for by structure, and in which words.
+    """Read a structure search: the request, and the words if any.
 
     Raises:
         InvalidInput: the first thing wrong with it.
     """
     values = _validate(_structure_parameters, content)
     text = merge_query_names(values)["query"] if {"query", "q"} & values.keys() else None
-    return _make_space_request(values, values["structure"]), text
+    return _make_dense_request(values, values["structure"]), text
 
 
 def read_image_request(content: Any) -> tuple[SearchRequest, bool]:
-    """What pictures should show, and whether passages count as well.
+    """Read an image search: the request, and whether passages count as well.
 
     Raises:
         InvalidInput: the first thing wrong with it.
     """
     values = _validate(_image_parameters, content)
-    return _make_space_request(values, values["query"]), values["with_text"]
+    return _make_dense_request(values, values["query"]), values["with_text"]
 
 
-def read_question(content: Any) -> AskRequest:
+def read_ask_request(content: Any) -> AskRequest:
     """
     Raises:
         InvalidInput: the first thing wrong with it.
@@ -286,7 +288,7 @@ def _validate(parameters: StrictSerializer, content: Any) -> dict[str, Any]:
         raise to_invalid_input(error.detail, parameters.fields) from None
 
 
-def _make_request(values: Mapping[str, Any]) -> SearchRequest:
+def _make_search_request(values: Mapping[str, Any]) -> SearchRequest:
     return SearchRequest(
         indexes=values["index"],
         query=values["query"],
@@ -297,12 +299,12 @@ def _make_request(values: Mapping[str, Any]) -> SearchRequest:
         min_score=values.get("min_score"),
         verify=values["verify"],
         explain=values["explain"],
-        stale=StaleHits(values["stale"]),
+        stale=StaleHitPolicy(values["stale"]),
         min_revision=values.get("min_revision"),
     )
 
 
-def _make_space_request(values: Mapping[str, Any], query: str) -> SearchRequest:
+def _make_dense_request(values: Mapping[str, Any], query: str) -> SearchRequest:
     return SearchRequest(
         indexes=values["index"],
         query=query,
@@ -312,16 +314,16 @@ def _make_space_request(values: Mapping[str, Any], query: str) -> SearchRequest:
         filter=values.get("filter"),
         min_score=values.get("min_similarity"),
         verify=values["verify"],
-        stale=StaleHits(values["stale"]),
+        stale=StaleHitPolicy(values["stale"]),
         min_revision=values.get("min_revision"),
     )
 
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:
-    """A query string as the JSON body it stands for: ``index`` may repeat, ``filter`` is JSON.
+    """Convert a query string to the equivalent JSON body: ``index`` may repeat, ``filter`` is JSON.
 
     Raises:
-        InvalidInput: a parameter that stands twice, or a filter that is not JSON.
+        InvalidInput: a parameter given more than once, or a filter that is not JSON.
     """
     content: dict[str, Any] = {}
     for name, values in params.lists():
@@ -329,7 +331,7 @@ def read_query_string(params: QueryDict) -> dict[str, Any]:
             content[name] = [part for value in values for part in value.split(",")]
             continue
         if len(values) > 1:
-            raise InvalidInput(f"{name[:100]} stands there twice.", field=name[:100])
+            raise InvalidInput(f"{name[:100]} is given more than once.", field=name[:100])
         content[name] = values[0]
     if "filter" in content:
         try:

@@ -8,7 +8,7 @@ from retrieval.serializers.requests import IndexNamesField
 
 @extend_schema_field(
     {
-        # One level down, where the generator makes no type of it to name after the field.
+        # Inside ``allOf``, so that the generator does not create a named type for it.
         "allOf": [{"type": "string", "enum": ["exact", "stale"]}],
         "nullable": True,
         "description": "Null where verify is false.",
@@ -57,7 +57,7 @@ class HitExplanationSerializer(serializers.Serializer):
 
 
 class CommonHitSerializer(serializers.Serializer):
-    """What a hit of every kind says."""
+    """The fields of every kind of hit."""
 
     score = serializers.FloatField()
     score_kind = serializers.ChoiceField(choices=["rrf", "cosine", "bm25"])
@@ -97,7 +97,7 @@ class SummaryHitSerializer(CommonHitSerializer):
 
 
 class QuestionHitSerializer(CommonHitSerializer):
-    """A chunk, and the question that found it; every field the index declares stands beside."""
+    """A chunk and the question that found it, with every metadata field that the index declares."""
 
     start_offset = serializers.IntegerField(help_text="Unicode code points, in the passage's text.")
     end_offset = serializers.IntegerField()
@@ -154,7 +154,7 @@ class RankedHitSerializer(HitSerializer):
 
 
 class SpaceHitSerializer(serializers.Serializer):
-    """An artifact, found in a space of its own, by its passages, or both."""
+    """An artifact found in a vector space of its own, by its passages, or both."""
 
     score = serializers.FloatField()
     score_kind = serializers.CharField(help_text="`cosine`; where passages count too, `rrf`.")
@@ -286,7 +286,7 @@ class CitationSerializer(serializers.Serializer):
 
 
 class AskAnswerSerializer(serializers.Serializer):
-    """The data of all events in one."""
+    """The data of all events in one object."""
 
     index = serializers.CharField()
     build = serializers.IntegerField(allow_null=True)
@@ -294,13 +294,13 @@ class AskAnswerSerializer(serializers.Serializer):
     relevant = serializers.BooleanField(help_text="Whether the question concerns this index.")
     refusal = RefusalSerializer(allow_null=True)
     hits = HitSerializer(many=True)
-    filters = serializers.DictField(allow_null=True, help_text="What held for every hit.")
-    parsed = serializers.DictField(help_text="What was read out of the question.")
-    query = serializers.CharField(help_text="What was searched for in the end.")
+    filters = serializers.DictField(allow_null=True, help_text="The filter that all hits satisfy.")
+    parsed = serializers.DictField(help_text="What the pipeline parsed from the question.")
+    query = serializers.CharField(help_text="The query that was searched.")
     queries = serializers.ListField(child=serializers.CharField())
     identified = serializers.ListField(child=serializers.DictField())
     notes = serializers.ListField(
-        child=serializers.CharField(), help_text="What could not be done, a sentence each."
+        child=serializers.CharField(), help_text="What could not be done, one sentence each."
     )
     dropped = DroppedPointsSerializer()
     took_ms = serializers.DictField(child=serializers.FloatField())

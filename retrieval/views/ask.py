@@ -35,8 +35,8 @@ from retrieval.pipelines.running import AskRequest, PipelineHits, check_ask_requ
 from retrieval.serializers.answers import render_pipeline_hits
 from retrieval.serializers.requests import (
     AskParametersSerializer,
+    read_ask_request,
     read_query_string,
-    read_question,
 )
 from retrieval.serializers.schema import AskAnswerSerializer
 from retrieval.views.searches import enqueue_planning_of_stale_artifacts
@@ -112,7 +112,7 @@ class AskView(APIView):
         return self._read(request, request.data)
 
     def _read(self, request: Request, content: Any) -> HttpResponse:
-        question = read_question(content)
+        question = read_ask_request(content)
         last_id = request.headers.get("Last-Event-ID")
         since = StreamPosition.parse(last_id) if last_id else None
         check_ask_request(question)
@@ -129,7 +129,9 @@ async def answer_question(request: HttpRequest) -> HttpResponseBase:
     read = await run_in_thread(_read, request)
     if not isinstance(read, _ReadQuestion):
         return read
-    events = stream_answer(read.question, holder=read.holder, render=_render, since=read.since)
+    events = stream_answer(
+        read.question, caller=read.holder, render=_render, resume_from=read.since
+    )
     if _wants_json(request):
         return await _answer_as_json(events)
     wire = _write_events(_end_with_error_event(events))

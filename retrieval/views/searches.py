@@ -22,15 +22,15 @@ from rest_framework.views import APIView
 from indexing.tasks import plan_nodes
 from retrieval.search_responses import (
     SearchResponse,
-    answer_hierarchical,
-    answer_images,
-    answer_pages,
-    answer_questions,
-    answer_structures,
-    answer_summaries,
-    answer_tool,
+    answer_hierarchical_search,
+    answer_image_search,
+    answer_page_search,
+    answer_question_search,
+    answer_structure_search,
+    answer_summary_search,
+    answer_tool_call,
 )
-from retrieval.serializers.answers import render_source, render_tools
+from retrieval.serializers.answers import render_source_context, render_tools
 from retrieval.serializers.requests import (
     HierarchicalParametersSerializer,
     ImageParametersSerializer,
@@ -99,7 +99,7 @@ class PageSearchView(SearchView):
     """Passages that answer a query, best first, each compared with its document as it is now."""
 
     def answer(self, parameters: Any) -> SearchResponse:
-        return answer_pages(parameters)
+        return answer_page_search(parameters)
 
 
 @describe_search(
@@ -112,7 +112,7 @@ class SummarySearchView(SearchView):
     """Summaries of pages and artifacts that answer a query, best first."""
 
     def answer(self, parameters: Any) -> SearchResponse:
-        return answer_summaries(parameters)
+        return answer_summary_search(parameters)
 
 
 @describe_search(
@@ -125,7 +125,7 @@ class QuestionSearchView(SearchView):
     """Passages by the questions they answer, each passage once, best first."""
 
     def answer(self, parameters: Any) -> SearchResponse:
-        return answer_questions(parameters)
+        return answer_question_search(parameters)
 
 
 @describe_search(
@@ -138,7 +138,7 @@ class HierarchicalSearchView(SearchView):
     """Artifacts that answer a query with their best pages, and up to three passages of each."""
 
     def answer(self, parameters: Any) -> SearchResponse:
-        return answer_hierarchical(parameters)
+        return answer_hierarchical_search(parameters)
 
 
 @describe_search(
@@ -152,7 +152,7 @@ class StructureSearchView(SearchView):
     that say such a thing too."""
 
     def answer(self, parameters: Any) -> SearchResponse:
-        return answer_structures(parameters)
+        return answer_structure_search(parameters)
 
 
 @describe_search(
@@ -166,7 +166,7 @@ class ImageSearchView(SearchView):
     say it."""
 
     def answer(self, parameters: Any) -> SearchResponse:
-        return answer_images(parameters)
+        return answer_image_search(parameters)
 
 
 class ToolListView(APIView):
@@ -192,7 +192,7 @@ class ToolView(APIView):
     )
     def post(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
-        return make_response(answer_tool(index, name, request.data))
+        return make_response(answer_tool_call(index, name, request.data))
 
 
 class SourceView(APIView):
@@ -206,7 +206,7 @@ class SourceView(APIView):
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source."""
         window = read_window_parameters(request.query_params.dict())
-        return Response(render_source(read_source_context(source_id, window=window)))
+        return Response(render_source_context(read_source_context(source_id, window=window)))
 
 
 def make_response(answered: SearchResponse) -> Response:

@@ -27,7 +27,7 @@ from summaries.services.writing import (
     claimable_texts,
     count_due_texts,
     has_claimable_texts,
-    release_leases,
+    release_all_leases,
     write_due_texts,
 )
 
@@ -49,7 +49,7 @@ __all__ = [
     "has_claimable_texts",
     "hash_inputs",
     "plan_written_texts",
-    "release_leases",
+    "release_all_leases",
     "request_rewrite",
     "retry_failed_texts",
     "write_due_texts",

@@ -291,7 +291,7 @@ def _fail_exhausted_texts(build: IndexBuild, model: type[WrittenText]) -> None:
     exhausted.update(state=WrittenText.State.FAILED, last_error="Its worker died at each attempt.")
 
 
-def release_leases() -> None:
+def release_all_leases() -> None:
     """Release every lease. Call it only in the single process that does all work."""
     for model in KINDS_BY_MODEL:
         leased_rows = model._default_manager.filter(lease_token__isnull=False)

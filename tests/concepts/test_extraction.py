@@ -8,7 +8,7 @@ from concepts import extraction, services, tasks
 from concepts.extraction import (
     extract_concepts,
     has_pending_extractions,
-    release_leases,
+    release_all_leases,
     requeue_extractions,
 )
 from concepts.extractors import extract_key_phrases
@@ -254,7 +254,7 @@ class TestExtractConcepts:
         )
 
         assert extract_concepts(knowledge) == 0
-        release_leases()
+        release_all_leases()
         assert extract_concepts(knowledge) == 1
 
     def test_is_woken_by_the_reconciliation(self, knowledge, wakes, model):

@@ -45,12 +45,12 @@ class TestKeepFile:
         assert kept(files) == set()
 
     def test_leaves_nothing_of_a_broken_upload(self, files):
-        def broken():
+        def corrupt():
             yield b"some"
             raise OSError(errno.ECONNRESET, "gone")
 
         with pytest.raises(OSError, match="gone"):
-            save_incoming_file("a", broken())
+            save_incoming_file("a", corrupt())
 
         assert kept(files) == set()
 

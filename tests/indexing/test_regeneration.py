@@ -435,7 +435,7 @@ class TestClaim:
         row = begin_regeneration(["chunk"])
         claim_regeneration(row.pk)
 
-        regenerating.release_leases()
+        regenerating.release_all_leases()
 
         assert claim_regeneration(row.pk) is not None
 
@@ -467,7 +467,7 @@ class TestResuming:
         with pytest.raises(SystemExit):
             regenerate_next_artifacts(claimed, DueWork())
         monkeypatch.setattr(job, "_advance", advance)
-        regenerating.release_leases()
+        regenerating.release_all_leases()
         sync_all(build)
         gone_through = 1  # what the transaction of the second held is lost with it
         assert Regeneration.objects.get().done_count == gone_through
@@ -564,7 +564,7 @@ class TestPoison:
         row = begin_regeneration(["chunk"])
         for _ in range(settings.STRATA_MAX_ATTEMPTS):
             claim_regeneration(row.pk)
-            regenerating.release_leases()
+            regenerating.release_all_leases()
 
         go_through(row)
 

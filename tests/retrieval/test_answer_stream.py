@@ -64,7 +64,9 @@ def ask(question=QUESTION, *, holder="someone", since=None, most=None):
     """The events; left after the first ``most``."""
 
     async def collect():
-        events = answer_stream.stream_answer(question, holder=holder, render=render, since=since)
+        events = answer_stream.stream_answer(
+            question, caller=holder, render=render, resume_from=since
+        )
         collected = []
         try:
             async for event in events:

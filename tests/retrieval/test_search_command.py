@@ -79,6 +79,6 @@ class TestSearchCommand:
         running = RunningServer(url=live_server.url, key=secret, pid=0)
         monkeypatch.setattr(search_client, "find_server", lambda: running)
         # Whoever does not own the vectors must not reach for them.
-        monkeypatch.setattr(search_client, "SEARCH_BY_KIND", None)
+        monkeypatch.setattr(search_client, "ANSWER_BY_SEARCH_KIND", None)
 
         assert "1. Notes  0.0" in self.search(capsys, "hierarchical")

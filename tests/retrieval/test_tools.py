@@ -9,7 +9,7 @@ from documents.models import Source
 from indexing import tasks
 from indexing.models import Index
 from retrieval.exceptions import UnknownTool
-from retrieval.tools import call_tool, list_tools
+from retrieval.tools import list_tools, prepare_tool_call
 from summaries.tasks import plan_written_texts
 from tests.factories import give, sync
 from tests.written import make_build, write_all
@@ -124,7 +124,7 @@ class TestListTools:
 
 class TestCallTool:
     def ask(self, name, **arguments):
-        return call_tool("physio", name, arguments)
+        return prepare_tool_call("physio", name, arguments)
 
     def test_puts_its_arguments_into_the_query(self, physio):
         assert self.ask("search_knowledge_base", query="a_b?").request.query == "a_b?"
@@ -152,18 +152,18 @@ class TestCallTool:
         )
 
     @pytest.mark.parametrize(
-        ("name", "is_of_questions"),
+        ("name", "is_question_search"),
         [("search_knowledge_base", True), ("search_by_condition", False)],
     )
-    def test_searches_questions_unless_told_otherwise(self, physio, name, is_of_questions):
+    def test_searches_questions_unless_told_otherwise(self, physio, name, is_question_search):
         [parameter] = TOOLS[name]["parameters"]
 
-        assert self.ask(name, **{parameter: "x"}).is_of_questions == is_of_questions
+        assert self.ask(name, **{parameter: "x"}).is_question_search == is_question_search
 
     def test_searches_chunks_where_there_are_no_questions(self, db, store, embedder):
         make_build("plainer", tools={"find": TOOLS["search_knowledge_base"]})
 
-        assert not call_tool("plainer", "find", {"query": "x"}).is_of_questions
+        assert not prepare_tool_call("plainer", "find", {"query": "x"}).is_question_search
 
     def test_names_the_tools_there_are(self, physio):
         with pytest.raises(UnknownTool) as refused:
@@ -195,7 +195,7 @@ class TestCallTool:
     )
     def test_refuses_what_its_schema_refuses(self, physio, name, arguments, field, allowed):
         with pytest.raises(InvalidInput) as refused:
-            call_tool("physio", name, arguments)
+            prepare_tool_call("physio", name, arguments)
 
         assert refused.value.field == field
         assert refused.value.allowed == allowed
@@ -203,7 +203,7 @@ class TestCallTool:
     @pytest.mark.parametrize("arguments", [[], "neck", None, 7])
     def test_refuses_what_is_no_object(self, physio, arguments):
         with pytest.raises(InvalidInput):
-            call_tool("physio", "search_by_muscle_group", arguments)
+            prepare_tool_call("physio", "search_by_muscle_group", arguments)
 
 
 class TestToolViews:

@@ -19,7 +19,7 @@ from evaluation.measuring import DEFAULT_MEASURES, parse_measures
 from evaluation.models import EvaluationRun
 from evaluation.report import format_measure_name, render_report
 from evaluation.systems import SYSTEM_FACTORY_BY_MODE, check_system_name
-from retrieval.management.search_client import format_error, prepared_indexes
+from retrieval.management.search_client import format_error, open_indexes
 
 EXIT_BELOW_THRESHOLD = 3  # the exit status where a measure is below what was asked for
 
@@ -82,7 +82,7 @@ class Command(BaseCommand):
             return
         if options["fill"]:
             assert path is not None
-            with prepared_indexes(None):
+            with open_indexes(None):
                 index_corpus(options["spec"], path)
         asked = EvaluationRequest(index or options["spec"], systems, baseline, measures, judged)
         run = run_evaluation(asked)

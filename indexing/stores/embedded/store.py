@@ -43,11 +43,11 @@ from indexing.stores.embedded.folder import (
 from indexing.stores.embedded.payload_view import PayloadView
 from indexing.stores.embedded.translation import (
     create_field_indexes,
+    from_edge_point,
     to_edge_config,
     to_edge_filter,
     to_edge_point,
     to_edge_request,
-    to_stored_point,
     to_uuid,
 )
 from indexing.stores.qdrant_queries import (
@@ -209,7 +209,7 @@ class EmbeddedStore(VectorStore):
             return {}
         with _translate_engine_errors():
             records = collection.shard.retrieve(list(ids), True, with_vectors)
-        return {to_uuid(record.id): to_stored_point(record) for record in records}
+        return {to_uuid(record.id): from_edge_point(record) for record in records}
 
     def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
         offset: Any = None
@@ -217,7 +217,7 @@ class EmbeddedStore(VectorStore):
             while True:
                 records, offset = self._scroll_batch(name, offset, batch)
                 if records:
-                    yield [to_stored_point(record) for record in records]
+                    yield [from_edge_point(record) for record in records]
                 if offset is None:
                     return
         finally:

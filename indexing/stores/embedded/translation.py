@@ -123,7 +123,7 @@ def to_uuid(point_id: Any) -> UUID:
     return point_id if isinstance(point_id, UUID) else UUID(str(point_id))
 
 
-def to_stored_point(record: edge.Record) -> StoredPoint:
+def from_edge_point(record: edge.Record) -> StoredPoint:
     vectors: Any = record.vector or {}
     dense, sparse = vectors.get(DENSE), vectors.get(SPARSE)
     return StoredPoint(

@@ -7,8 +7,8 @@ from retrieval.checks import check_pipelines_load
 
 
 class Command(check.Command):
-    """Django's own, and query pipelines as a whole: all other commands are spared the seconds
-    that takes."""
+    """Django's check command, which also builds every query pipeline. Other commands skip that,
+    because it takes seconds."""
 
     def handle(self, *app_labels: Any, **options: Any) -> None:
         register(check_pipelines_load)

@@ -11,16 +11,16 @@ from rich.text import Text
 
 from retrieval.management.search_client import open_search
 from retrieval.search import Mode
-from retrieval.search_responses import SEARCH_BY_KIND
+from retrieval.search_responses import ANSWER_BY_SEARCH_KIND
 
 
 class Command(BaseCommand):
-    help = "Search an index and print what answers best."
+    help = "Search an index and print the best hits."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("query", help="Words; with --kind structures a SMILES.")
         parser.add_argument("--index", required=True, help="One name, or several with commas.")
-        parser.add_argument("--kind", choices=list(SEARCH_BY_KIND), default="pages")
+        parser.add_argument("--kind", choices=list(ANSWER_BY_SEARCH_KIND), default="pages")
         parser.add_argument("--mode", choices=[str(mode) for mode in Mode], default="hybrid")
         parser.add_argument("--limit", type=int, default=10)
         parser.add_argument("--filter", help="JSON, as the API takes it.")
@@ -46,19 +46,19 @@ class Command(BaseCommand):
         else:
             parameters |= {"query": query, "mode": mode}
         if filter is not None:
-            parameters["filter"] = _read_json(filter)
+            parameters["filter"] = _parse_filter(filter)
         with open_search(kind) as search:
             answer = search(parameters)
         if json:
-            self.stdout.write(_write_json(answer))
+            self.stdout.write(_format_json(answer))
         else:
             self._print(answer)
 
     def _print(self, answer: dict[str, Any]) -> None:
-        found = answer["artifacts"] if "artifacts" in answer else answer["hits"]
-        if not found:
+        hits = answer["artifacts"] if "artifacts" in answer else answer["hits"]
+        if not hits:
             self._console.print("Nothing found.")
-        for rank, each in enumerate(found, start=1):
+        for rank, each in enumerate(hits, start=1):
             if "artifacts" in answer:
                 self._print_artifact(rank, each)
             elif "structure" in each:
@@ -74,7 +74,7 @@ class Command(BaseCommand):
         if hit["page"] is not None:
             line.append(f"  page {hit['page']['index'] + 1}", style="cyan")
         line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
-        self._print_line(line, hit)
+        self._print_heading(line, hit)
         if "question" in hit:
             self._console.print(
                 Text(f"   {strip_control_characters(hit['question'])}", style="italic")
@@ -82,14 +82,14 @@ class Command(BaseCommand):
         self._print_text(hit["text"], 3)
 
     def _print_structure(self, rank: int, hit: dict[str, Any]) -> None:
-        self._print_line(_format_heading(rank, hit), hit["structure"])
+        self._print_heading(_format_heading(rank, hit), hit["structure"])
         self._print_text(hit["structure"]["smiles"], 3)
 
     def _print_image(self, rank: int, hit: dict[str, Any]) -> None:
         line, image, passage = _format_heading(rank, hit), hit["image"], hit["passage"]
         if image is not None:
             line.append(f"  {image['media_type']}", style="cyan")
-        self._print_line(line, image or passage)
+        self._print_heading(line, image or passage)
         if passage is not None:
             self._print_text(passage["text"], 3)
 
@@ -111,10 +111,10 @@ class Command(BaseCommand):
             for chunk in page["supporting_chunks"]:
                 line = Text("      ")
                 line.append(f"{chunk['score_kind']} {chunk['score']:.4f}", style="dim")
-                self._print_line(line, chunk)
+                self._print_heading(line, chunk)
                 self._print_text(chunk["text"], 9)
 
-    def _print_line(self, line: Text, hit: dict[str, Any]) -> None:
+    def _print_heading(self, line: Text, hit: dict[str, Any]) -> None:
         if hit["verdict"] == "stale":
             line.append("  stale: the document has changed since", style="yellow")
         self._console.print(line)
@@ -144,7 +144,7 @@ def _format_title(title: str) -> str:
 
 
 def strip_control_characters(text: str) -> str:
-    """Without the control characters by which a document could steer the terminal."""
+    """Replace control characters, with which a document could control the terminal."""
     return "".join(
         character
         if character in "\n\t" or unicodedata.category(character) != "Cc"
@@ -153,12 +153,12 @@ def strip_control_characters(text: str) -> str:
     )
 
 
-def _read_json(text: str) -> Any:
+def _parse_filter(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
         raise CommandError("--filter is not JSON.") from None
 
 
-def _write_json(answer: dict[str, Any]) -> str:
+def _format_json(answer: dict[str, Any]) -> str:
     return json.dumps(answer, ensure_ascii=False, indent=2)

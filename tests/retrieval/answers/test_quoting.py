@@ -34,7 +34,7 @@ class TestQuote:
         contexts = [make_context(1, HARBOUR), make_context(2, BAKERY)]
 
         found = select_quotations(
-            "When do boats leave the harbour?", contexts, sentences=1, embed=embed
+            "When do boats leave the harbour?", contexts, max_sentences=1, embed=embed
         )
 
         assert texts_of(found) == ["Boats leave the harbour before dawn."]
@@ -42,14 +42,16 @@ class TestQuote:
     def test_keeps_the_order_in_which_they_stand(self, embed):
         contexts = [make_context(1, BAKERY), make_context(2, HARBOUR)]
 
-        found = select_quotations("noon tide bakery sells", contexts, sentences=2, embed=embed)
+        found = select_quotations("noon tide bakery sells", contexts, max_sentences=2, embed=embed)
 
         assert [quotation.context.number for quotation in found] == [1, 2]
 
     def test_knows_where_each_stands(self, embed):
         contexts = [make_context(1, f"  \n{HARBOUR}")]
 
-        for quotation in select_quotations("tide boats gulls", contexts, sentences=3, embed=embed):
+        for quotation in select_quotations(
+            "tide boats gulls", contexts, max_sentences=3, embed=embed
+        ):
             sentence = quotation.sentence
             assert contexts[0].text[sentence.start : sentence.end] == sentence.text
 
@@ -57,7 +59,7 @@ class TestQuote:
         contexts = [make_context(1, HARBOUR), make_context(2, f"{HARBOUR} ")]
 
         found = texts_of(
-            select_quotations("When does the tide turn?", contexts, sentences=4, embed=embed)
+            select_quotations("When does the tide turn?", contexts, max_sentences=4, embed=embed)
         )
 
         assert len(found) == len(set(found))
@@ -66,7 +68,7 @@ class TestQuote:
         contexts = [make_context(1, HARBOUR), make_context(2, BAKERY)]
 
         found = select_quotations(
-            "Boats leave the harbour before dawn.", contexts, sentences=6, embed=embed
+            "Boats leave the harbour before dawn.", contexts, max_sentences=6, embed=embed
         )
 
         assert "Flour comes by rail." not in texts_of(found)
@@ -74,18 +76,20 @@ class TestQuote:
     def test_bounds_what_is_embedded(self, embed):
         many = " ".join(f"Sentence number {n} speaks of boats." for n in range(200))
 
-        select_quotations("boats", [make_context(1, many)], sentences=2, embed=embed)
+        select_quotations("boats", [make_context(1, many)], max_sentences=2, embed=embed)
 
         assert embed.calls == [MAX_EMBEDDED_SENTENCES]
 
     @pytest.mark.parametrize("text", ["", "   ", "\n\n"])
     def test_embeds_nothing_where_nothing_is_said(self, embed, text):
-        assert select_quotations("boats", [make_context(1, text)], sentences=2, embed=embed) == []
-        assert select_quotations("boats", [], sentences=2, embed=embed) == []
+        assert (
+            select_quotations("boats", [make_context(1, text)], max_sentences=2, embed=embed) == []
+        )
+        assert select_quotations("boats", [], max_sentences=2, embed=embed) == []
         assert embed.calls == []
 
     def test_takes_a_question_without_words(self, embed):
-        assert select_quotations("???", [make_context(1, HARBOUR)], sentences=1, embed=embed)
+        assert select_quotations("???", [make_context(1, HARBOUR)], max_sentences=1, embed=embed)
 
 
 def test_vectors_are_compared_by_cosine(embed):

@@ -12,7 +12,7 @@ from documents.services import TextContent, replace_content
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
 from indexing.stores import Point, get_store
-from retrieval.search import Mode, SearchRequest, StaleHits, Verdict, search_chunks
+from retrieval.search import Mode, SearchRequest, StaleHitPolicy, Verdict, search_chunks
 from tests.factories import give, sync
 
 SENTENCES = [f"The {bird} number {n} nests near water." for n, bird in enumerate(["heron"] * 30)]
@@ -256,7 +256,7 @@ class TestProof:
     def test_omits_stale_hits_where_asked_to(self, node):
         Source.objects.update(text="Basalt cools fast.")
 
-        answer = ask("granite", stale=StaleHits.OMIT)
+        answer = ask("granite", stale=StaleHitPolicy.OMIT)
 
         assert answer.hits == []
         assert answer.stale_artifact_ids == [node.artifact_id]

@@ -12,7 +12,7 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores import ScoredPoint, get_store
-from retrieval.search import HierarchicalRequest, Mode, StaleHits, Verdict, search_hierarchical
+from retrieval.search import HierarchicalRequest, Mode, StaleHitPolicy, Verdict, search_hierarchical
 from retrieval.search.hierarchy import group_by_artifact
 from retrieval.search.hit_checks import HitChecks
 from retrieval.search.targets import Candidate, Target
@@ -271,7 +271,7 @@ class TestProof:
         page.save()
         page.sources.update(text="Basalt cools fast.")
 
-        answer = ask(stale=StaleHits.OMIT, limit=50)
+        answer = ask(stale=StaleHitPolicy.OMIT, limit=50)
 
         groups = {group.artifact_id: group for group in answer.artifacts}
         assert groups[str(talks[0].pk)].summary is None

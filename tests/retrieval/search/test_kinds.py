@@ -16,7 +16,7 @@ from retrieval.ledger import read_summary_rows
 from retrieval.search import (
     Mode,
     SearchRequest,
-    StaleHits,
+    StaleHitPolicy,
     SummaryType,
     Verdict,
     search_chunks,
@@ -174,7 +174,7 @@ class TestProofOfSummaries:
     def test_omits_stale_hits_where_asked_to(self, notes):
         notes.pages.filter(index=1).update(text="Basalt cools fast.")
 
-        answer = search_summaries(request(stale=StaleHits.OMIT))
+        answer = search_summaries(request(stale=StaleHitPolicy.OMIT))
 
         assert notes.pages.get(index=1).pk not in ids(answer)
         assert len(answer.hits) == 4

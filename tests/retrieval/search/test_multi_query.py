@@ -5,12 +5,12 @@ from core.exceptions import InvalidInput, UnknownIndex
 from indexing.models import Index, Node
 from indexing.stores import get_store
 from retrieval.search import (
-    QueriesRequest,
+    MultiQueryRequest,
     SearchRequest,
-    StaleHits,
+    StaleHitPolicy,
     Verdict,
+    search_by_queries,
     search_chunks,
-    search_queries,
 )
 from tests.factories import PARAGRAPHS, give, sync
 from tests.written import make_build, write_all
@@ -19,7 +19,7 @@ QUERIES = ["the heron waits for fish", "yeast in the dough", "granite crystals"]
 
 
 def ask(*queries, index="plain", **given):
-    return search_queries(QueriesRequest(index=index, queries=queries or QUERIES, **given))
+    return search_by_queries(MultiQueryRequest(index=index, queries=queries or QUERIES, **given))
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ class TestSearchQueries:
     def test_fills_the_place_of_what_is_left_out(self, notes):
         notes[0].sources.update(text="Basalt.")
 
-        [ranking] = ask(QUERIES[0], limit=3, stale=StaleHits.OMIT).rankings
+        [ranking] = ask(QUERIES[0], limit=3, stale=StaleHitPolicy.OMIT).rankings
 
         assert len(ranking) == 3
         assert str(notes[0].pk) not in {each.hit.payload["artifact_id"] for each in ranking}
@@ -145,7 +145,7 @@ class TestSearchQueries:
     @pytest.mark.parametrize("queries", [[], ["a"] * 11, ["a", "  "]])
     def test_refuses_queries_that_are_none_too_many_or_empty(self, build, queries):
         with pytest.raises(InvalidInput):
-            search_queries(QueriesRequest(index="plain", queries=queries))
+            search_by_queries(MultiQueryRequest(index="plain", queries=queries))
 
     def test_names_the_indexes_there_are(self, build):
         with pytest.raises(UnknownIndex) as caught:
