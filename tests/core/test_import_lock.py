@@ -9,14 +9,14 @@ PROGRAM = """
 import threading
 import django
 django.setup()
-from core.import_lock import importing
+from core.import_lock import import_lock
 from retrieval.pipelines.declaring import read_declaration
 from retrieval.pipelines.loading import load_pipeline
 from summaries.extractive.phrases import find_key_phrases
 from summaries.llm.language_model import _import_clients
 
 def import_models():
-    with importing:
+    with import_lock:
         import indexing.embedding.fastembed_model
 
 def run(work):

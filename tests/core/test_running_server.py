@@ -20,7 +20,7 @@ from pathlib import Path
 from django.conf import settings
 settings.configure(STRATA_DATA_DIR=Path(sys.argv[1]))
 from core import running_server
-running_server.announce(sys.argv[2])
+running_server.register_server(sys.argv[2])
 print("announced", flush=True)
 time.sleep(60)
 """

@@ -76,6 +76,8 @@ class TestRegenerate:
         with subprocess.Popen(
             [sys.executable, "-m", "tests.faults.launch", "regenerate", "--type", "chunk"],
             cwd=ROOT, env={**idle.environment, **slowed}, stderr=subprocess.PIPE, text=True,
+            # What a shell starts in the background ignores SIGINT, and so would the command.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as command:  # fmt: skip
             await_gone_through(idle)
             command.send_signal(signal.SIGINT)

@@ -25,8 +25,8 @@ class TestGetCrossEncoder:
             get_cross_encoder(str(tmp_path))
 
     @pytest.mark.parametrize("broken", ["tokenizer.json", "model.onnx"])
-    def test_says_that_a_model_cannot_be_read(self, folder, corrupt):
-        (folder / corrupt).write_text("no model")
+    def test_says_that_a_model_cannot_be_read(self, folder, broken):
+        (folder / broken).write_text("no model")
 
         with pytest.raises(ModelUnavailable, match="could not be loaded"):
             get_cross_encoder(str(folder))

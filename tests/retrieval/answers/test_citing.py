@@ -60,7 +60,7 @@ class TestASentence:
         cited = find_citations("The tide turns at noon [1][2]. Gulls follow [99].", contexts)
 
         assert [citation.number for citation in cited.citations] == [1]
-        assert cited.unknown == 2
+        assert cited.unknown_marks == 2
 
     def test_is_named_with_what_it_belongs_to(self, contexts):
         [citation] = find_citations("Nobody sails [3].", contexts).citations
