@@ -121,12 +121,12 @@ class TestImportConcepts:
         }
 
     def test_says_in_a_sentence_what_it_cannot_read(self, bring, tmp_path):
-        corrupt = tmp_path / "broken.graphml"
-        corrupt.write_text("<graphml><node")
+        broken = tmp_path / "broken.graphml"
+        broken.write_text("<graphml><node")
 
         with pytest.raises(CommandError, match="is not GraphML"):
-            bring(path=corrupt)
+            bring(path=broken)
         with pytest.raises(CommandError, match="cannot be read"):
             bring(path=tmp_path / "none.jsonl")
         with pytest.raises(CommandError, match="no index named 'none'"):
-            call_command("import_concepts", str(corrupt), index="none")
+            call_command("import_concepts", str(broken), index="none")

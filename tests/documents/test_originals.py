@@ -45,12 +45,12 @@ class TestKeepFile:
         assert kept(files) == set()
 
     def test_leaves_nothing_of_a_broken_upload(self, files):
-        def corrupt():
+        def broken():
             yield b"some"
             raise OSError(errno.ECONNRESET, "gone")
 
         with pytest.raises(OSError, match="gone"):
-            save_incoming_file("a", corrupt())
+            save_incoming_file("a", broken())
 
         assert kept(files) == set()
 

@@ -64,7 +64,7 @@ class Endpoint(ThreadingHTTPServer):
         self.scripts: list[Callable[[Handler], None]] = []
         self.requests: list[Request] = []
         self.in_flight = self.most_in_flight = 0
-        self.corrupt = threading.Event()  # a client went away in the middle of an answer
+        self.broken = threading.Event()  # a client went away in the middle of an answer
         self.lock = threading.Lock()
 
     @property
@@ -86,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             script(self)
         except OSError:
-            server.corrupt.set()
+            server.broken.set()
         finally:
             with server.lock:
                 server.in_flight -= 1
@@ -633,7 +633,7 @@ class TestStream:
 
         pieces.close()
 
-        assert endpoint.corrupt.wait(1)
+        assert endpoint.broken.wait(1)
         assert ask(model).call_count == 1  # its place is free again
 
     def test_holds_its_place_until_then(self, endpoint, model, settings):
@@ -659,7 +659,7 @@ class TestAstream:
         async def read() -> list[str]:
             async with contextlib.aclosing(model.astream("", "")) as pieces:
                 await anext(pieces)
-            assert await asyncio.to_thread(endpoint.corrupt.wait, 1)
+            assert await asyncio.to_thread(endpoint.broken.wait, 1)
             return await astream(model)
 
         assert asyncio.run(read()) == ["Slate"]
@@ -676,7 +676,7 @@ class TestAstream:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert await asyncio.to_thread(endpoint.corrupt.wait, 1)
+            assert await asyncio.to_thread(endpoint.broken.wait, 1)
             return await astream(model)
 
         assert asyncio.run(read()) == ["Slate"]
@@ -694,7 +694,7 @@ class TestAstream:
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             holder.close()
-            assert await asyncio.to_thread(endpoint.corrupt.wait, 1)
+            assert await asyncio.to_thread(endpoint.broken.wait, 1)
             endpoint.most_in_flight = 0
             return list(await asyncio.gather(astream(model), astream(model)))
 

@@ -90,11 +90,11 @@ class TestWindow:
         text = FAMILY * 20
 
         kept = cut(text, window=16, count_tokens=Counter())
-        corrupt = cut(text, window=16, count_tokens=Counter(3))
+        broken = cut(text, window=16, count_tokens=Counter(3))
 
         assert not graphemes_cut(text, kept)
-        assert graphemes_cut(text, corrupt)
-        assert all(chunk.token_count <= 16 for chunk in kept + corrupt)
+        assert graphemes_cut(text, broken)
+        assert all(chunk.token_count <= 16 for chunk in kept + broken)
 
     def test_refuses_a_character_that_cannot_fit(self):
         with pytest.raises(ValueError, match="character at 0"):

@@ -299,13 +299,13 @@ class TestGuards:
         store = open_store()
         store.ensure_collection(NAME, SCHEMA)
         store.upsert(NAME, [make_point(number) for number in range(100)])
-        corrupt = []
+        broken = []
 
         def search():
             query = Query(dense=np.ones(4, dtype=np.float32))
             while hits := _or_none(store.search, NAME, query):
                 if len(hits) != 10:
-                    corrupt.append(hits)
+                    broken.append(hits)
 
         threads = [threading.Thread(target=search) for _ in range(3)]
         for thread in threads:
@@ -314,7 +314,7 @@ class TestGuards:
         for thread in threads:
             thread.join(30)
 
-        assert not corrupt
+        assert not broken
         assert not any(thread.is_alive() for thread in threads)
 
 

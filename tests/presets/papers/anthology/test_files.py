@@ -96,11 +96,11 @@ class TestPapers:
         path = folder / "xml" / "2031.owl.xml"
         path.write_text(path.read_text().partition('<paper id="3">')[0])
 
-        *read, corrupt = papers(path)
+        *read, broken = papers(path)
 
         assert [paper.id for paper in read] == ["2031.owl-main.1", "2031.owl-main.2"]
-        assert isinstance(corrupt, InvalidInput)
-        assert corrupt.field == str(path)
+        assert isinstance(broken, InvalidInput)
+        assert broken.field == str(path)
 
     def test_without_an_id_are_refused_with_their_line(self, folder):
         path = folder / "xml" / "W19.xml"
