@@ -187,4 +187,4 @@ class TestWithALanguageModel:
 
         asyncio.run(run_and_leave())
 
-        assert endpoint.corrupt.wait(2)
+        assert endpoint.broken.wait(2)

@@ -50,7 +50,7 @@ def service(endpoint, tmp_path_factory):
 @pytest.fixture(autouse=True)
 def forgotten(endpoint):
     endpoint.requests.clear()
-    endpoint.corrupt.clear()
+    endpoint.broken.clear()
     endpoint.scripts = [streams("Boats leave ", "before dawn ", "[1].")]
 
 
@@ -119,7 +119,7 @@ class TestAStream:
                 first.append(event)
                 if event[1] == "chunk":
                     break
-        assert endpoint.corrupt.wait(PATIENCE_SECONDS)
+        assert endpoint.broken.wait(PATIENCE_SECONDS)
 
         rest = ask(service, since=first[-1][0])
 
@@ -144,7 +144,7 @@ class TestAClientThatLeaves:
                 if kind == "chunk":
                     break
 
-        assert endpoint.corrupt.wait(1)
+        assert endpoint.broken.wait(1)
 
     def test_leaves_nothing_behind_with_two_hundred_others(self, service, endpoint):
         endpoint.scripts = [on_and_on_from_the_start]

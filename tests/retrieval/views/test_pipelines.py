@@ -15,7 +15,7 @@ def folder(settings, tmp_path):
 
 
 @pytest.fixture
-def corrupt(folder):
+def broken(folder):
     (folder / "mine.yaml").write_text("components: [")
 
 
@@ -39,7 +39,7 @@ class TestPipelineListView:
         assert plain["components"][0]["init_parameters"] == {"multiplier": 1}
         assert {"sender": "fusion.passages", "receiver": "context.passages"} in plain["connections"]
 
-    def test_says_what_is_wrong_with_a_file_it_leaves_out(self, client, corrupt):
+    def test_says_what_is_wrong_with_a_file_it_leaves_out(self, client, broken):
         content = client.get("/api/v1/pipelines/").json()
 
         assert [each["name"] for each in content["results"]] == ["papers", "plain"]
@@ -58,7 +58,7 @@ class TestPipelinesPage:
         assert [pipeline["name"] for pipeline in json.loads(data[1])] == ["papers", "plain"]
         assert page.count('class="drawing"') == 2
 
-    def test_says_what_is_wrong_with_a_file(self, admin_client, corrupt):
+    def test_says_what_is_wrong_with_a_file(self, admin_client, broken):
         assert "mine.yaml is not YAML" in admin_client.get("/pipelines/").content.decode()
 
     def test_is_for_those_signed_in(self, client, db):
