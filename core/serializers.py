@@ -89,7 +89,7 @@ def _to_plain_dict(data: QueryDict) -> dict[str, Any]:
     for name, values in data.lists():
         if len(values) > 1:
             shown = name[:MAX_NAME_CHARS]
-            raise InvalidInput(f"{shown!r} stands there more than once.", field=shown)
+            raise InvalidInput(f"Parameter {shown!r} is given more than once.", field=shown)
         plain[name] = values[0]
     return plain
 

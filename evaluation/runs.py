@@ -32,9 +32,8 @@ MAX_SYSTEMS = 6  # as many as a plot can tell apart
 MAX_MEASURES = 10
 MAX_RUN_ATTEMPTS = 3  # what stops its worker each time is given up
 PROGRESS_INTERVAL_SECONDS = 1.0  # between two notes of how far it is
-_SHOWN_QUERIES_PER_SYSTEM = (
-    30  # the worst, and the most changed: what was returned for them is kept
-)
+# the worst, and the most changed: what was returned for them is kept
+_SHOWN_QUERIES_PER_SYSTEM = 30
 _SHOWN_CHARS = 300  # of a hit's text
 
 State = EvaluationRun.State

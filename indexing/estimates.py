@@ -22,9 +22,8 @@ from indexing.throughput import (
     get_rate_per_second,
 )
 
-SAMPLE_SIZE = (
-    200  # artifacts looked at, unless all are asked for; ids are random, so any are a sample
-)
+# artifacts looked at, unless all are asked for; ids are random, so any are a sample
+SAMPLE_SIZE = 200
 
 # Measured on the embedded engine, 10,554 chunks of 384 dimensions: 6.9 kB a point, of which
 # 1.5 kB are the vector and 1.9 kB the payload's JSON.

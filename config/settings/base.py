@@ -124,9 +124,8 @@ STRATA_RECONCILE_SECONDS = 60
 STRATA_WORKER_RUN_SECONDS = 20
 STRATA_UNCONFIRMED_SECONDS = 300  # a write not answered by then is over, and looked into
 STRATA_MIN_REVISION_SECONDS = 5.0  # a search waits for a write it is to show; then it says 409
-STRATA_RETIRED_BUILD_GRACE_SECONDS = (
-    60  # a build given up is removed then: longer than any search reads it
-)
+# a build given up is removed then: longer than any search reads it
+STRATA_RETIRED_BUILD_GRACE_SECONDS = 60
 STRATA_AUDIT_SOURCES = 500  # sources whose text each reconciliation hashes again
 
 # What follows an index's name in those of its collections, unless its spec names them. Points

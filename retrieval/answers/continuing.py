@@ -2,9 +2,8 @@
 
 from typing import Final
 
-MIN_REPEATED_CHARS: Final = (
-    20  # characters: a shorter partial answer is never taken for a repetition
-)
+# characters: a shorter partial answer is never taken for a repetition
+MIN_REPEATED_CHARS: Final = 20
 
 
 class Continuation:

@@ -18,9 +18,8 @@ Embed = Callable[[str, Sequence[str]], tuple[NDArray[np.float32], NDArray[np.flo
 
 MAX_EMBEDDED_SENTENCES: Final = 12  # sentences: about 400 tokens, embedded while the caller waits
 SHARED_WORDS_WEIGHT: Final = 0.2  # weight of the shared words; the cosine has weight 1
-MIN_RELATIVE_RELEVANCE: Final = (
-    0.6  # share of the best sentence's relevance that any other quoted sentence needs
-)
+# share of the best sentence's relevance that any other quoted sentence needs
+MIN_RELATIVE_RELEVANCE: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from retrieval.search.targets import (
     set_query_vectors,
 )
 
-_EXTRA_HITS = 2  # fetched beyond what is wanted, lest the odd one dropped is missed
+_EXTRA_HITS = 2  # fetched beyond what is wanted, so that a dropped hit can be replaced
 
 
 class KnowledgeQuery:

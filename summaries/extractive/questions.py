@@ -24,9 +24,8 @@ from summaries.extractive.sentences import (
 MAX_QUOTED_CHARS = 200  # characters of a sentence within a question
 MAX_TOPIC_CHARS = 100  # of a heading or title
 MIN_KEY_PHRASE_CHARS = 3  # characters
-PHRASES_PER_QUESTION = (
-    3  # of one sentence in one question: with fewer, questions find their chunk less often
-)
+# of one sentence in one question: with fewer, questions find their chunk less often
+PHRASES_PER_QUESTION = 3
 
 _TABLE_CELL_BORDER = regex.compile(r"\s*\|[\s|:-]*")
 _MARKUP = regex.compile(r"^#{1,6}\s+|[*`]+|(?<!\w)_+|_+(?!\w)")

@@ -76,9 +76,9 @@ class TestRelocateInstances:
             replace_content(document.pk, TextContent((f"A new first sentence. {TEXT}",)))
         before = verdict(instance)
 
-        healed = relocate_instances(document.pk)
+        relocated = relocate_instances(document.pk)
 
-        assert (before, healed, verdict(instance)) == ("stale", 1, "exact")
+        assert (before, relocated, verdict(instance)) == ("stale", 1, "exact")
         assert instance.start_offset == 39
         assert str(document.pk) in wakes
         assert not list(find_artifacts_with_stale_instances())

@@ -151,15 +151,15 @@ class TestSources:
         }
         relocate_instances(document.pk)
         sync(knowledge, document)
-        healed = search("sources", include_concepts=True)["hits"]
+        relocated = search("sources", include_concepts=True)["hits"]
 
         assert stale == {
             str(document.pk): True,
             str(graph["documents"]["granite"].pk): False,
         }
         assert set(quotes.values()) == {"stale"}
-        assert not any(hit["stale"] for hit in healed)
-        assert {each["evidence"]["verdict"] for each in healed[0]["concepts"]} == {"exact"}
+        assert not any(hit["stale"] for hit in relocated)
+        assert {each["evidence"]["verdict"] for each in relocated[0]["concepts"]} == {"exact"}
 
 
 class TestRoute:

@@ -6,9 +6,8 @@ from typing import Any, Protocol
 
 import httpx
 
-SOUND_SECONDS = (
-    300  # within which everything must agree again, by itself: two leases, a reconciliation
-)
+# within which everything must agree again, by itself: two leases, a reconciliation
+SOUND_SECONDS = 300
 
 
 class Reached(Protocol):
