@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 UV := $(VENV)-uv/bin/uv
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check faults bench faults-peers client production up down requirements clean
+.PHONY: help run test test-together test-alone check faults bench faults-peers client production up down requirements clean
 
 help:  ## Show these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -22,10 +22,15 @@ test: $(VENV)/.dev  ## Run the tests, or those that ARGS= names
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
+	@$(MAKE) --no-print-directory --keep-going --jobs 1 test-together test-alone
+endif
+
+test-together:
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile \
 		$(ALONE:%=--ignore %)
+
+test-alone:
 	$(BIN)/python -m pytest $(ALONE)
-endif
 
 check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 	$(BIN)/ruff check .
@@ -80,6 +85,7 @@ requirements: $(UV)  ## Compile requirements/*.in into pinned, hashed *.txt
 		status=$$?; rm -f .excludes; exit $$status
 	cd requirements && ../$(COMPILE) --no-deps llm.in --output-file llm.txt
 	cd requirements && ../$(COMPILE) --no-deps chemistry.in --output-file chemistry.txt
+	cd requirements && ../$(COMPILE) code.in --output-file code.txt
 
 clean:  ## Remove the environment; documents and indexes under var/ stay
 	rm -rf $(VENV) $(VENV)-uv

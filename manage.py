@@ -8,4 +8,7 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from indexing.model_loading import waiting_for_models
+
+    with waiting_for_models():
+        execute_from_command_line(sys.argv)

@@ -8,6 +8,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from access.grants import EVERYTHING, Grant
 from access.models import ApiKey
 from core import running_server
 
@@ -47,6 +48,11 @@ class ApiKeyAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+
+def get_grant(request: Request) -> Grant:
+    """Everything: each key and each person who may log in is an administrator."""
+    return EVERYTHING
 
 
 class ApiKeyAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

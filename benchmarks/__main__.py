@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.raw import build_raw_query
+from indexing.model_loading import waiting_for_models
 
 if TYPE_CHECKING:
     from tests.serving import Service
@@ -34,7 +35,9 @@ QUERIES = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--texts", type=int, default=600, help="texts indexed per round")
+    parser.add_argument(
+        "--texts", type=int, nargs="+", default=[400, 1_200], help="indexed per round: indexing"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--chunks", type=int, default=10_000, help="held while searching")
     parser.add_argument("--queries", type=int, default=200)
@@ -42,6 +45,8 @@ def main() -> None:
         "--only",
         choices=[
             "indexing",
+            "fairness",
+            "production",
             "search",
             "hierarchical",
             "asking",
@@ -50,8 +55,23 @@ def main() -> None:
             "evidence",
             "quality",
             "survey",
+            "http",
+            "searches",
+            "abuse",
         ],
     )
+    parser.add_argument(
+        "--huge-bytes", type=int, default=5_000_000, help="indexed beside small texts: fairness"
+    )
+    parser.add_argument(
+        "--abstracts", type=int, default=800, help="added at once: production, which runs alone"
+    )
+    parser.add_argument(
+        "--against", type=Path, help="another checkout, with its .venv: http, searches"
+    )
+    parser.add_argument("--pairs", type=int, default=10, help="of runs: http, searches")
+    parser.add_argument("--seconds", type=float, default=120, help="of each attack: abuse")
+    parser.add_argument("--production", action="store_true", help="in the production form: abuse")
     parser.add_argument("--documents", type=int, default=2_000, help="in a switched index")
     parser.add_argument("--asked", type=int, default=10_000, help="documents that are asked about")
     parser.add_argument(
@@ -70,7 +90,17 @@ def main() -> None:
 
         django.setup()
         if arguments.only in (None, "indexing"):
+            from benchmarks.indexing import measure_indexing
+
             measure_indexing(arguments.texts, arguments.rounds)
+        if arguments.only in (None, "fairness"):
+            from benchmarks.fairness import measure_fairness
+
+            measure_fairness(arguments.huge_bytes)
+        if arguments.only == "production":
+            from benchmarks.production import measure_production
+
+            measure_production(arguments.abstracts)
         if arguments.only in (None, "search"):
             measure_search(arguments.chunks, arguments.queries)
         if arguments.only in (None, "hierarchical"):
@@ -95,34 +125,22 @@ def main() -> None:
             from benchmarks.emergent_pairs import measure_emergent_pairs
 
             measure_emergent_pairs(arguments.concepts)
+        if arguments.only == "http":
+            from benchmarks.http import measure_http
+
+            measure_http(arguments.against, arguments.pairs, QUERIES)
+        if arguments.only == "searches":
+            from benchmarks.searches import measure_searches
+
+            measure_searches(arguments.against, arguments.pairs, QUERIES)
+        if arguments.only == "abuse":
+            from benchmarks.abuse import measure_abuse
+
+            measure_abuse(arguments.seconds, is_production=arguments.production)
         if arguments.only in (None, "quality"):
             from benchmarks.quality import measure_quality
 
             measure_quality()
-
-
-def measure_indexing(count: int, rounds: int) -> None:
-    """From the first byte sent to every artifact ready, against the raw loop on the same chunks."""
-    from benchmarks import raw
-    from benchmarks.service import add_texts, load_texts, measured_service, wait_until_ready
-
-    texts = load_texts(count)
-    chunks = raw.chunk_texts(texts)
-    raw.time_raw_indexing(chunks[:200])  # warm
-    ours, theirs = [], []
-    for _ in range(rounds):
-        theirs.append(raw.time_raw_indexing(chunks))
-        with measured_service() as service:
-            service.add("plain", text="Once.", external_id="warm")  # loads the model
-            started = time.perf_counter()
-            add_texts(service, texts)
-            wait_until_ready(service, count + 1)
-            ours.append(time.perf_counter() - started)
-    ratio = statistics.median(t / o for t, o in zip(theirs, ours, strict=True))
-    print(f"indexing {count} texts, {len(chunks)} chunks, median of {rounds}:")
-    print(f"  raw loop     {statistics.median(theirs):7.2f} s")
-    print(f"  add to ready {statistics.median(ours):7.2f} s")
-    print(f"  speed of the raw loop reached: {ratio:.2f}")
 
 
 def measure_search(chunk_count: int, query_count: int) -> None:
@@ -241,4 +259,5 @@ def _count_synced_nodes(service: "Service", index: str) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    with waiting_for_models():
+        main()

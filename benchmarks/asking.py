@@ -1,8 +1,6 @@
 """Measure the time to the first event of an answer, against embedding and querying alone."""
 
-import gzip
 import http.client
-import itertools
 import json
 import shutil
 import statistics
@@ -11,10 +9,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.service import SampleText, add_texts, load_texts, measured_service, wait_until_ready
-from tests.serving import KEY, ROOT
+from benchmarks.service import (
+    SampleText,
+    add_texts,
+    load_abstracts,
+    measured_service,
+    wait_until_ready,
+)
+from tests.serving import KEY
 
-ABSTRACTS = ROOT.parent / "shared" / "data" / "acl" / "acl_abstracts_10k.jsonl.gz"
 PIPELINES = {"plain": "plain", "papers": "papers"}  # index -> the pipeline that its spec names
 PAUSE_SECONDS = 0.1
 QUESTIONS_PER_BLOCK = 10  # questions
@@ -31,15 +34,6 @@ def measure_asking(count: int, questions: int) -> None:
     """Measure the same documents under the plain pipeline and under that of papers."""
     for index, pipeline in PIPELINES.items():
         _measure_index(index, pipeline, load_abstracts(count), questions)
-
-
-def load_abstracts(count: int) -> list[SampleText]:
-    """``count`` abstracts where the shared data is at hand, else any texts."""
-    if not ABSTRACTS.exists():
-        return load_texts(count)
-    with gzip.open(ABSTRACTS, "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in itertools.islice(lines, count)]
-    return [SampleText(row["id"], row["title"], row["abstract"]) for row in rows]
 
 
 def _measure_index(index: str, pipeline: str, texts: Sequence[SampleText], questions: int) -> None:

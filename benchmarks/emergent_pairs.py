@@ -63,35 +63,30 @@ def generate_vectors(count: int, dimension: int) -> NDArray[np.float32]:
 def _write_batch(build_id: int, start: int, vectors: NDArray[np.float32]) -> None:
     from django.utils import timezone
 
-    from concepts.models import Concept
+    from concepts.models import Concept, hash_name
     from core.text import hash_text
-    from documents.entities import compute_entity_identity
-    from documents.models import Artifact
     from indexing.models import IndexBuild, Node
     from indexing.stores import Point, get_store
 
     build, now = IndexBuild.objects.get(pk=build_id), timezone.now()
-    artifacts, concepts, nodes, points = [], [], [], []
+    concepts, nodes, points = [], [], []
     for number, vector in enumerate(vectors, start):
         label = f"Concept {number} of the synthetic ones"
         pk = uuid.UUID(hash_text(label)[:32])
-        artifacts.append(
-            Artifact(
+        concepts.append(
+            Concept(
                 pk=pk,
                 index=INDEX,
-                role=Artifact.Role.CONCEPT,
-                state=Artifact.State.PARSED,
-                identity=compute_entity_identity(Artifact.Role.CONCEPT, label),
-                title=label,
+                label=label,
+                name_hash=hash_name(label),
+                text_hash=hash_text(label),
             )
         )
-        concepts.append(Concept(artifact_id=pk, label=label, text_hash=hash_text(label)))
         nodes.append(
             Node(
                 build=build,
                 point_id=pk,
                 kind="concept",
-                artifact_id=pk,
                 text=label,
                 text_hash=hash_text(label),
                 input_hash=hash_text(label),
@@ -103,9 +98,8 @@ def _write_batch(build_id: int, start: int, vectors: NDArray[np.float32]) -> Non
                 synced_at=now,
             )
         )
-        payload = {"kind": "concept", "artifact_id": str(pk), "text": label}
+        payload = {"kind": "concept", "text": label}
         points.append(Point(pk, vector, None, payload))
-    Artifact.objects.bulk_create(artifacts)
     Concept.objects.bulk_create(concepts)
     Node.objects.bulk_create(nodes)
     get_store().upsert(build.collection("concept"), points)

@@ -1,5 +1,7 @@
 """Start the service to be measured, a real ``serve`` on loopback, and load texts for it."""
 
+import gzip
+import itertools
 import json
 import socket
 import tempfile
@@ -8,10 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.serving import KEY, ROOT, Service, serving
 
+if TYPE_CHECKING:
+    from tests.servers.production import Production
+
+ABSTRACTS = ROOT.parent / "shared" / "data" / "acl" / "acl_abstracts_10k.jsonl.gz"
 POLL_SECONDS = 0.25  # each look costs the service some milliseconds
 RECEIVE_BUFFER_BYTES = 2**18  # at once
 
@@ -85,7 +91,9 @@ def measured_service(**environment: str) -> Iterator[Service]:
         yield service
 
 
-def add_texts(service: Service, texts: Sequence[SampleText], index: str = "plain") -> None:
+def add_texts(
+    service: "Service | Production", texts: Sequence[SampleText], index: str = "plain"
+) -> None:
     """Add all texts in one request."""
     lines = b"".join(
         json.dumps({"external_id": t.id, "title": t.title, "text": t.text}).encode() + b"\n"
@@ -97,12 +105,28 @@ def add_texts(service: Service, texts: Sequence[SampleText], index: str = "plain
         raise RuntimeError(rejected[0])
 
 
-def wait_until_ready(service: Service, count: int, index: str = "plain") -> None:
+def wait_until_ready(service: "Service | Production", count: int, index: str = "plain") -> None:
     """Return once ``count`` artifacts can be searched whole."""
     parameters: dict[str, Any] = {"status": "ready", "limit": 1}
     address = f"indexes/{index}/artifacts/"
     while service.api.get(address, params=parameters).json()["count"] < count:
         time.sleep(POLL_SECONDS)
+
+
+def read_embedding_seconds(service: "Service | Production") -> float:
+    """Seconds in which a worker has embedded, as the service keeps them for its estimates.
+
+    It halves them from 600 on (``indexing/throughput.py``). What else the worker waited for while
+    it embedded, such as the interpreter, is part of them.
+    """
+    command = (
+        "from indexing.models import Throughput; "
+        "print(sum(Throughput.objects.values_list('seconds', flat=True)))"
+    )
+    done = service.manage("shell", "--verbosity", "0", "--command", command)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return float(done.stdout)
 
 
 def load_texts(count: int) -> list[SampleText]:
@@ -125,6 +149,15 @@ def load_texts(count: int) -> list[SampleText]:
         SampleText(str(n), f"Paragraph {n}", f"{n}. {paragraphs[n % len(paragraphs)]}")
         for n in range(count)
     ]
+
+
+def load_abstracts(count: int) -> list[SampleText]:
+    """``count`` abstracts where the shared data is at hand, else any texts."""
+    if not ABSTRACTS.exists():
+        return load_texts(count)
+    with gzip.open(ABSTRACTS, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in itertools.islice(lines, count)]
+    return [SampleText(row["id"], row["title"], row["abstract"]) for row in rows]
 
 
 def load_pages(count: int, chars: int) -> list[SampleText]:

@@ -35,7 +35,7 @@ class _EntityForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.instance.pk is not None:
+        if not self.instance._state.adding:
             del self.fields["index"]
             return
         receiving = IndexBuild.objects.not_retired()
@@ -45,12 +45,11 @@ class _EntityForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        is_new = self.instance.pk is None
-        index = cleaned.get("index") if is_new else self.instance.artifact.index
+        index = cleaned.get("index") if self.instance._state.adding else self.instance.index
         if index and cleaned.get(self.name_field):
             found = self.find_existing(index, cleaned[self.name_field])
             if found is not None and found.pk != self.instance.pk:
-                self.add_error(self.name_field, f"{index} has {found} already.")
+                self.add_error(self.name_field, f"{index} already has {found}.")
         return cleaned
 
     def service_arguments(self) -> dict[str, Any]:
@@ -103,16 +102,11 @@ class EvidenceFilter(admin.SimpleListFilter):
         return concepts.with_evidence() if self.value() == "some" else concepts
 
 
-class IndexOfEntityFilter(IndexFilter):
-    lookup = "artifact__index"
-
-
 class IndexOfRelationshipFilter(IndexFilter):
-    lookup = "source__artifact__index"
+    lookup = "source__index"
 
 
 class _EntityAdmin(ServiceRowAdmin):
-    list_select_related = ["artifact"]
     id_fields = ["pk"]
     create: Callable[..., Any]
     edit: Callable[..., Any]
@@ -125,12 +119,8 @@ class _EntityAdmin(ServiceRowAdmin):
         form: Any = self.form
         return [*form.Meta.fields] if obj is not None else ["index", *form.Meta.fields]
 
-    @admin.display(ordering="artifact__index", description="index")
-    def index(self, row: Any) -> str:
-        return str(row.artifact.index)
-
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Through the services, which give it its artifact and note the change."""
+        """Through the services, which give it its next revision."""
         if change:
             self.edit(obj.pk, **form.service_arguments())
         else:
@@ -154,17 +144,17 @@ def merge_concepts(
     except StrataError as error:
         model_admin.message_user(request, str(error), messages.ERROR)
         return
-    model_admin.message_user(request, f"{len(ids)} concepts are {kept} now.", messages.SUCCESS)
+    model_admin.message_user(request, f"Merged {len(ids)} concepts into {kept}.", messages.SUCCESS)
 
 
 @admin.register(Concept)
 class ConceptAdmin(_EntityAdmin):
     form = ConceptForm
     list_display = ["label", "index", "evidence_count"]
-    list_filter = [IndexOfEntityFilter, EvidenceFilter]
+    list_filter = [IndexFilter, EvidenceFilter]
     search_fields = ["label", "description"]
     search_help_text = "Label, description, or the concept's id."
-    ordering = ["label", "artifact_id"]
+    ordering = ["label", "id"]
     actions = [merge_concepts]
     create = staticmethod(services.create_concept)
     edit = staticmethod(services.edit_concept)
@@ -183,10 +173,10 @@ class ConceptAdmin(_EntityAdmin):
 class RelationshipTypeAdmin(_EntityAdmin):
     form = RelationshipTypeForm
     list_display = ["name", "category", "index"]
-    list_filter = [IndexOfEntityFilter, "category"]
+    list_filter = [IndexFilter, "category"]
     search_fields = ["name", "description"]
     search_help_text = "Name, description, or the type's id."
-    ordering = ["name", "artifact_id"]
+    ordering = ["name", "id"]
     actions: list[Any] = []
     create = staticmethod(services.create_relationship_type)
     edit = staticmethod(services.edit_relationship_type)
@@ -201,8 +191,8 @@ class RelationshipForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         ends = [cleaned.get(name) for name in ("source", "type", "target")]
-        if all(ends) and len({end.artifact.index for end in ends if end is not None}) > 1:
-            raise forms.ValidationError("Concepts and type are of several indexes.")
+        if all(ends) and len({end.index for end in ends if end is not None}) > 1:
+            raise forms.ValidationError("The concepts and the type must belong to one index.")
         return cleaned
 
 
@@ -235,9 +225,9 @@ class EmergentPairForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        index = self.instance.first.artifact.index
+        index = self.instance.first.index
         field: Any = self.fields["type"]
-        field.queryset = RelationshipType.objects.filter(artifact__index=index).order_by("name")
+        field.queryset = RelationshipType.objects.of_index(index).order_by("name")
 
 
 @admin.action(description="Dismiss", permissions=["change"])
@@ -264,7 +254,7 @@ class ReviewFilter(admin.SimpleListFilter):
 
 
 class IndexOfPairFilter(IndexFilter):
-    lookup = "first__artifact__index"
+    lookup = "first__index"
 
 
 @admin.register(EmergentPair)

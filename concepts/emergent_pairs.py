@@ -89,7 +89,7 @@ def accept_pair(pair_id: UUID, type_id: UUID, *, is_reversed: bool = False) -> R
     source, target = pair.first, pair.second
     if is_reversed:
         source, target = target, source
-    edge, _ = relate_concepts(source.artifact.index, source.pk, type_id, target.pk)
+    edge, _ = relate_concepts(source.index, source.pk, type_id, target.pk)
     return edge
 
 
@@ -108,7 +108,7 @@ def dismiss_pair(pair_id: UUID) -> EmergentPair:
 
 def _lock_pair(pair_id: UUID) -> EmergentPair:
     rows = EmergentPair.objects.select_for_update(of=("self",))
-    rows = rows.select_related("first__artifact", "second__artifact")
+    rows = rows.select_related("first", "second")
     pair = rows.filter(pk=pair_id).first()
     if pair is None:
         raise UnknownEmergentPair(field="id")

@@ -7,14 +7,10 @@ or failed.
 import json
 import logging
 import time
-import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from uuid import UUID
+from collections.abc import Callable
 
-from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from concepts.extractors import (
@@ -38,13 +34,14 @@ from concepts.services import (
     relate_concepts,
 )
 from core.exceptions import StrataError
+from core.leases import FRESH, NO_LEASE, Claim, describe_error
 from core.text import hash_text
 from documents.models import Artifact, Source
-from indexing.models import IndexBuild, lease_expiry
+from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
 from summaries import llm
-from summaries.services import ATTEMPTS_BEFORE_ISOLATION, LEASE_SECONDS, add_cost_to_build
+from summaries.services import add_cost_to_build, limit_to_calls_left
 from summaries.writers import get_claim_batch_size
 
 logger = logging.getLogger(__name__)
@@ -68,7 +65,6 @@ def sources_without_extraction(build: IndexBuild) -> QuerySet[Source]:
     )
     sources = Source.objects.filter(
         artifact__index=build.index_id,
-        artifact__role=Artifact.Role.DOCUMENT,
         artifact__state=Artifact.State.PARSED,
     )
     return sources.filter(~Exists(known)).exclude(content_hash=None)
@@ -77,14 +73,16 @@ def sources_without_extraction(build: IndexBuild) -> QuerySet[Source]:
 def is_extraction_enabled(build: IndexBuild) -> bool:
     """Whether the spec asks for extraction and the build is live. Only the live build extracts,
     since concepts belong to the index."""
-    concepts = build.spec.concepts
-    return concepts is not None and concepts.extract and build.index.live_build_id == build.pk
+    return build.spec.extracts_concepts and build.index.live_build_id == build.pk
 
 
 def has_pending_extractions(build: IndexBuild) -> bool:
     if not is_extraction_enabled(build):
         return False
-    return _claimable_extractions(build).exists() or sources_without_extraction(build).exists()
+    return (
+        Extraction.objects.claimable(build.index_id).exists()
+        or sources_without_extraction(build).exists()
+    )
 
 
 def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda: False) -> int:
@@ -92,66 +90,48 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
     sources were claimed.
 
     Raises:
-        LanguageModelUnavailable, LanguageModelMisconfigured, …: what was not come to is as it
-            was, its attempt given back; calling again later is safe.
+        LanguageModelUnavailable, LanguageModelMisconfigured, LanguageModelCallsSpent, …: what was
+            not come to is as it was, its attempt given back; calling again later is safe.
     """
     if should_stop() or not is_extraction_enabled(build):
         return 0
     _plan_extractions(build)
-    _claimable_extractions(build).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS).update(
-        state=State.FAILED, last_error="Its worker died at each attempt."
-    )
-    claim = _claim_batch(build)
-    if not claim.rows:
+    claimable = Extraction.objects.claimable(build.index_id).order_by("pk")
+    claimable.give_up_exhausted()
+    if not claimable.exists():
         return 0
+    claim = claimable.claim_batch(limit_to_calls_left(build, get_claim_batch_size()))
+    if claim is None:
+        return 0
+    rows = {row.pk: row for row in claim.rows.select_related("source__artifact")}
+    inputs = {
+        pk: ExtractionInput(row.source.text, row.source.heading, row.is_cache_bypassed)
+        for pk, row in rows.items()
+    }
     outage: StrataError | None = None
     started, call_count = time.monotonic(), 0
-    try:
-        inputs = {
-            pk: ExtractionInput(row.source.text, row.source.heading, row.is_cache_bypassed)
-            for pk, row in claim.rows.items()
-        }
+    with claim.working():
         for outcome in get_extractor().extract(inputs, build.spec):
             add_cost_to_build(build, outcome.cost)
             call_count += outcome.cost.call_count
-            error = outcome.error
-            if error is not None and (error.is_retryable or error.is_about_setup):
-                outage = error
-            elif error is not None or outcome.findings is not None:
+            if outcome.error is not None and outcome.error.is_expected:
+                outage = outcome.error
+            elif outcome.error is not None or outcome.findings is not None:
                 _save_result_or_error(build, claim, outcome)
             if should_stop():
+                claim.give_back()
                 break
-    finally:
-        _release_unfinished(claim.token)
         if llm.is_configured() and call_count:
             add_throughput_sample(LANGUAGE_MODEL_CALLS, call_count, time.monotonic() - started)
-    if outage is not None:
-        raise outage
-    return len(claim.rows)
+        if outage is not None:
+            raise outage
+    return len(rows)
 
 
 def requeue_extractions(rows: QuerySet[Extraction]) -> int:
     """Make these extractions due again, bypassing stored completions; return how many. Concepts
     found before stay."""
-    return rows.update(
-        state=State.DUE, attempts=0, last_error="", is_cache_bypassed=True, lease_token=None,
-        leased_until=None,
-    )  # fmt: skip
-
-
-def release_all_leases() -> None:
-    """Release every lease. Only for the one process that does all work."""
-    held = Extraction.objects.filter(lease_token__isnull=False)
-    held.update(lease_token=None, leased_until=None)
-
-
-# --- Claiming --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _SourceClaim:
-    token: UUID
-    rows: Mapping[UUID, Extraction]
+    return rows.update(state=State.DUE, is_cache_bypassed=True, **FRESH)
 
 
 def _plan_extractions(build: IndexBuild) -> None:
@@ -172,57 +152,24 @@ def _plan_extractions(build: IndexBuild) -> None:
     )  # fmt: skip
 
 
-def _claimable_extractions(build: IndexBuild) -> QuerySet[Extraction]:
-    free = Q(leased_until=None) | Q(leased_until__lt=Now())
-    return Extraction.objects.filter(free, state=State.DUE, source__artifact__index=build.index_id)
-
-
-def _claim_batch(build: IndexBuild) -> _SourceClaim:
-    """Lease a batch of due rows and count the attempt now. Rows whose worker died before are
-    claimed one at a time."""
-    token = uuid.uuid4()
-    with transaction.atomic():
-        rows = _claimable_extractions(build).order_by("pk")
-        if connection.features.has_select_for_update_skip_locked:
-            rows = rows.select_for_update(skip_locked=True, of=("self",))
-        fresh = rows.filter(attempts__lt=ATTEMPTS_BEFORE_ISOLATION)[: get_claim_batch_size()]
-        ids = list(fresh.values_list("pk", flat=True))
-        if not ids:
-            retried_rows = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
-            ids = list(retried_rows.values_list("pk", flat=True))
-        Extraction.objects.filter(pk__in=ids).update(
-            attempts=F("attempts") + 1, lease_token=token, leased_until=lease_expiry(LEASE_SECONDS)
-        )
-    held = Extraction.objects.filter(lease_token=token).select_related("source__artifact")
-    return _SourceClaim(token, {row.pk: row for row in held} if ids else {})
-
-
-def _release_unfinished(token: UUID) -> None:
-    """Release the claimed rows that were not processed, and give back their attempt."""
-    held = Extraction.objects.filter(lease_token=token)
-    held.update(attempts=F("attempts") - 1, lease_token=None, leased_until=None)
-
-
 # --- Keeping ---------------------------------------------------------------------------------
 
 
 def _save_result_or_error(
-    build: IndexBuild, claim: _SourceClaim, outcome: ExtractionOutcome
+    build: IndexBuild, claim: Claim[Extraction], outcome: ExtractionOutcome
 ) -> None:
     """Store one result; if that fails, note the error on its source's row and go on."""
     try:
         _save_result(build, claim, outcome)
     except Exception as error:
         logger.warning("What was found in source %s cannot be kept", outcome.key, exc_info=True)
-        Extraction.objects.filter(pk=outcome.key, lease_token=claim.token).update(
-            last_error=f"{type(error).__name__}: {error}", lease_token=None, leased_until=None
-        )
+        claim.rows.filter(pk=outcome.key).update(last_error=describe_error(error), **NO_LEASE)
 
 
-def _save_result(build: IndexBuild, claim: _SourceClaim, outcome: ExtractionOutcome) -> None:
+def _save_result(build: IndexBuild, claim: Claim[Extraction], outcome: ExtractionOutcome) -> None:
     with transaction.atomic():
-        held = Extraction.objects.select_for_update(of=("self",)).select_related("source__artifact")
-        row = held.filter(pk=outcome.key, lease_token=claim.token).first()
+        held = claim.rows.select_for_update(of=("self",)).select_related("source__artifact")
+        row = held.filter(pk=outcome.key).first()
         if row is None:
             return  # gone with its source, or claimed anew
         row.lease_token = row.leased_until = None

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from concepts.exceptions import QuoteNotFound
 from concepts.instances import add_instance
-from concepts.models import Concept, RelationshipType
+from concepts.models import Concept, RelationshipType, normalise_name
 from concepts.services import (
     create_concept,
     create_relationship_type,
@@ -22,7 +22,6 @@ from concepts.services import (
     edit_relationship_type,
     find_concept,
     find_relationship_type,
-    normalise_name,
     relate_concepts,
 )
 from core.exceptions import InvalidInput, StrataError, TooLarge
@@ -193,14 +192,16 @@ def _read_json_lines(path: Path) -> Iterator[ImportStatement]:
             where = f"{path.name}:{line.number}"
             try:
                 if line.content is None:
-                    raise TooLarge(f"A line may have {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
+                    raise TooLarge(
+                        f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes."
+                    )
                 content = load_json(line.content)
                 if not isinstance(content, dict):
-                    raise InvalidInput("A line holds a JSON object.")
+                    raise InvalidInput("Each line must be a JSON object.")
                 kind = content.pop("type", None)
                 if kind not in ALLOWED_FIELDS:
                     raise InvalidInput(
-                        "A line says what type it is of.", field="type", allowed=ALLOWED_FIELDS
+                        "Each line must name its type.", field="type", allowed=ALLOWED_FIELDS
                     )
                 _check_fields(content, ALLOWED_FIELDS[kind])
             except StrataError as error:
@@ -247,7 +248,7 @@ def _check_fields(content: Mapping[str, Any], allowed: set[str]) -> None:
 def _get_string(content: Mapping[str, Any], field: str, *, is_required: bool = False) -> str:
     value = content.get(field, "")
     if not isinstance(value, str):
-        raise InvalidInput(f"{field} is a string.", field=field)
+        raise InvalidInput(f"{field} must be a string.", field=field)
     if is_required and not value.strip():
         raise InvalidInput(f"{field} is missing.", field=field)
     return value
@@ -257,7 +258,7 @@ def _get_list(content: Mapping[str, Any], field: str, element_type: type[Any]) -
     value = content.get(field, [])
     if not isinstance(value, list) or not all(isinstance(each, element_type) for each in value):
         what = "strings" if element_type is str else "objects"
-        raise InvalidInput(f"{field} is a list of {what}.", field=field)
+        raise InvalidInput(f"{field} must be a list of {what}.", field=field)
     return value
 
 
@@ -268,4 +269,4 @@ def _get_uuid(content: Mapping[str, Any], field: str) -> UUID | None:
     try:
         return UUID(value)
     except ValueError:
-        raise InvalidInput(f"{field} is an id.", field=field) from None
+        raise InvalidInput(f"{field} must be an id, a UUID.", field=field) from None

@@ -34,7 +34,7 @@ def add_instance(
     if len(quote) > MAX_QUOTE_CHARS:
         raise InvalidInput(f"A quote has {MAX_QUOTE_CHARS} characters at most.", field="quote")
     concept = lock_concept(concept_id)
-    sources = _select_sources(concept.artifact.index, source_id, artifact_id)
+    sources = _select_sources(concept.index, source_id, artifact_id)
     for source in sources:
         span = find_quote(source.text, quote)
         if span is not None:
@@ -51,7 +51,8 @@ def add_instance(
                 },
             )
     raise QuoteNotFound(
-        field="quote", fix="Quote the text as it stands there; case and white space do not count."
+        field="quote",
+        fix="Quote the text as it is written there; case and white space do not matter.",
     )
 
 

@@ -1,37 +1,58 @@
 """Concepts, the quotes that are their evidence, and the relationships between concepts.
 
-A concept and a relationship type are nodes of the index, and each hangs on an artifact of its
-own that has no pages; that artifact's id is theirs, and their point's. Evidence is descriptive:
-how much of it there is says nothing about whether a relationship is true.
+A concept and a relationship type are each one node of the index; their id is its point's. Evidence
+is descriptive: how much of it there is says nothing about whether a relationship is true.
 """
 
+import unicodedata
 import uuid
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
+from core.leases import LeasedQuerySet, LeasedRow
 from core.text import hash_text
-from documents.models import Artifact, Source
+from documents.models import Artifact, RevisedRow, Source
 
 
-class Entity(models.Model):
+def normalise_name(name: str) -> str:
+    """Normalise a name (NFKC, case, white space) so that equal names compare equal."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def hash_name(name: str) -> str:
+    """The same for names that differ only in case and white space."""
+    return hash_text(normalise_name(name))
+
+
+class EntityQuerySet(models.QuerySet[Any]):
+    def of_index(self, index: str) -> Self:
+        return self.filter(index=index)
+
+    def named(self, index: str, name: str) -> Self:
+        """The one entity of an index with this name, in any case."""
+        return self.filter(index=index, name_hash=hash_name(name))
+
+
+class Entity(RevisedRow):
     """Base of concepts and relationship types: one node each, embedded from ``text``."""
 
-    artifact = models.OneToOneField(
-        Artifact, primary_key=True, on_delete=models.CASCADE, related_name="+"
-    )
+    name_hash = models.CharField(max_length=64, editable=False)
     text_hash = models.CharField(max_length=64, editable=False)
 
     class Meta:
         abstract = True
+        constraints = [
+            models.UniqueConstraint(fields=["index", "name_hash"], name="%(class)s_name"),
+        ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        self.text_hash = hash_text(self.text)
+        self.name_hash, self.text_hash = hash_name(str(self)), hash_text(self.text)
         update_fields = kwargs.get("update_fields")
         if update_fields is not None:
-            kwargs["update_fields"] = {*update_fields, "text_hash"}
+            kwargs["update_fields"] = {*update_fields, "name_hash", "text_hash"}
         super().save(*args, **kwargs)
 
     @property
@@ -39,10 +60,7 @@ class Entity(models.Model):
         raise NotImplementedError
 
 
-class ConceptQuerySet(models.QuerySet["Concept"]):
-    def of_index(self, index: str) -> "ConceptQuerySet":
-        return self.filter(artifact__index=index)
-
+class ConceptQuerySet(EntityQuerySet):
     def with_evidence(self) -> "ConceptQuerySet":
         """Concepts with at least one instance that is not lost."""
         return self.filter(_has_evidence())
@@ -130,6 +148,8 @@ class RelationshipType(Entity):
     )
     description = models.TextField(blank=True)
 
+    objects = EntityQuerySet.as_manager()
+
     def __str__(self) -> str:
         return self.name
 
@@ -141,7 +161,7 @@ class RelationshipType(Entity):
 
 class RelationshipQuerySet(models.QuerySet["Relationship"]):
     def of_index(self, index: str) -> "RelationshipQuerySet":
-        return self.filter(source__artifact__index=index)
+        return self.filter(source__index=index)
 
     def involving(self, concept_id: uuid.UUID) -> "RelationshipQuerySet":
         """Relationships that have this concept as source or target."""
@@ -212,7 +232,13 @@ class EmergentPair(models.Model):
         return f"{self.first} – {self.second}"
 
 
-class Extraction(models.Model):
+class ExtractionQuerySet(LeasedQuerySet["Extraction"]):
+    def claimable(self, index: str) -> "ExtractionQuerySet":
+        """Due rows of an index that no worker holds."""
+        return self.free().filter(state=Extraction.State.DUE, source__artifact__index=index)
+
+
+class Extraction(LeasedRow):
     """The state of concept extraction for one source: a queue row with a lease, and its result."""
 
     class State(models.TextChoices):
@@ -233,11 +259,9 @@ class Extraction(models.Model):
     is_cache_bypassed = models.BooleanField(
         default=False, editable=False, help_text="A kept answer will not do."
     )
-    attempts = models.PositiveSmallIntegerField(default=0)
-    last_error = models.TextField(blank=True)
-    lease_token = models.UUIDField(null=True, editable=False)
-    leased_until = models.DateTimeField(null=True, editable=False)
     written_at = models.DateTimeField(null=True)
+
+    objects = ExtractionQuerySet.as_manager()
 
     class Meta:
         indexes = [

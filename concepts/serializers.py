@@ -11,7 +11,8 @@ from rest_framework import serializers
 from concepts.instances import MAX_QUOTE_CHARS
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from concepts.services import MAX_DESCRIPTION_CHARS, MAX_LABEL_CHARS, MAX_NAME_CHARS
-from core.serializers import PagingSerializer, StrictSerializer, TitleField
+from core.openapi import make_list_example, with_example
+from core.serializers import ListSerializer, PagingSerializer, StrictSerializer, TitleField
 from core.text import hash_text
 from documents.models import Source
 
@@ -21,9 +22,48 @@ EVIDENCE_DISCLAIMER = (
     "relationship truer."
 )
 
+CONCEPT_EXAMPLE: dict[str, Any] = {
+    "id": "b4a1d6a8-3a5e-4a39-9a43-0a1c6a6d1b11",
+    "index": "knowledge",
+    "label": "Heron",
+    "description": "A wading bird.",
+    "search_terms": ["Ardea"],
+    "evidence_count": 1,
+    "relationship_count": 1,
+    "revision": 51,
+}
+RELATIONSHIP_TYPE_EXAMPLE: dict[str, Any] = {
+    "id": "f2f3f4a0-0b1c-4d5e-8f90-1a2b3c4d5e6f",
+    "index": "knowledge",
+    "name": "EATS",
+    "category": "ecology",
+    "description": "Feeds on.",
+    "revision": 52,
+}
+RELATIONSHIP_EXAMPLE: dict[str, Any] = {
+    "id": "7e57d004-2b97-4e7a-b45f-5387367791cd",
+    "source": {"id": CONCEPT_EXAMPLE["id"], "label": "Heron"},
+    "type": {"id": RELATIONSHIP_TYPE_EXAMPLE["id"], "name": "EATS", "category": "ecology"},
+    "target": {"id": "0d9f8e7c-6b5a-4493-8271-605f4e3d2c1b", "label": "Fish"},
+}
+INSTANCE_EXAMPLE: dict[str, Any] = {
+    "id": "c9bf9e57-1685-4c89-bafb-ff5af830be8a",
+    "quote": "The heron stands in the shallows",
+    "start_offset": 0,
+    "end_offset": 32,
+    "verdict": "exact",
+    "artifact": {
+        "id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1",
+        "title": "Field notes",
+        "external_id": None,
+    },
+    "source": {"id": "a3bb189e-8bf9-4888-9912-ace4e6543002", "ordinal": 0, "heading": ""},
+}
+
 # --- What is taken ---------------------------------------------------------------------------
 
 
+@with_example({"quote": INSTANCE_EXAMPLE["quote"], "artifact": INSTANCE_EXAMPLE["artifact"]["id"]})
 class QuoteSerializer(StrictSerializer):
     quote = TitleField(max_length=MAX_QUOTE_CHARS)
     source = serializers.UUIDField(  # type: ignore[assignment]
@@ -34,6 +74,7 @@ class QuoteSerializer(StrictSerializer):
     )
 
 
+@with_example({"label": "Heron", "description": "A wading bird.", "search_terms": ["Ardea"]})
 class ConceptPatchSerializer(StrictSerializer):
     label = TitleField(max_length=MAX_LABEL_CHARS, required=False)  # type: ignore[assignment]
     description = TitleField(max_length=MAX_DESCRIPTION_CHARS, required=False, allow_blank=True)
@@ -46,6 +87,7 @@ class ConceptInputSerializer(ConceptPatchSerializer):
     label = TitleField(max_length=MAX_LABEL_CHARS)
 
 
+@with_example({"concepts": ["0d9f8e7c-6b5a-4493-8271-605f4e3d2c1b"]})
 class MergeSerializer(StrictSerializer):
     concepts = serializers.ListField(
         child=serializers.UUIDField(), min_length=1, max_length=MAX_MERGED_CONCEPTS,
@@ -53,6 +95,7 @@ class MergeSerializer(StrictSerializer):
     )  # fmt: skip
 
 
+@with_example({"name": "EATS", "category": "ecology", "description": "Feeds on."})
 class RelationshipTypePatchSerializer(StrictSerializer):
     name = TitleField(max_length=MAX_NAME_CHARS, required=False)
     category = TitleField(max_length=60, required=False, allow_blank=True)
@@ -63,6 +106,7 @@ class RelationshipTypeInputSerializer(RelationshipTypePatchSerializer):
     name = TitleField(max_length=MAX_NAME_CHARS)
 
 
+@with_example({end: RELATIONSHIP_EXAMPLE[end]["id"] for end in ("source", "type", "target")})
 class RelationshipInputSerializer(StrictSerializer):
     source = serializers.UUIDField(help_text="The concept it begins at.")  # type: ignore[assignment]
     type = serializers.UUIDField()
@@ -92,6 +136,7 @@ class RelationshipFilterSerializer(PagingSerializer):
 # --- What is answered ------------------------------------------------------------------------
 
 
+@with_example(CONCEPT_EXAMPLE)
 class ConceptSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.CharField()
@@ -103,6 +148,7 @@ class ConceptSerializer(serializers.Serializer):
     revision = serializers.IntegerField()
 
 
+@with_example(INSTANCE_EXAMPLE)
 class InstanceSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     quote = serializers.CharField()
@@ -117,6 +163,7 @@ class InstanceSerializer(serializers.Serializer):
     source = serializers.DictField(allow_null=True)  # type: ignore[assignment]
 
 
+@with_example(RELATIONSHIP_TYPE_EXAMPLE)
 class RelationshipTypeSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.CharField()
@@ -126,6 +173,7 @@ class RelationshipTypeSerializer(serializers.Serializer):
     revision = serializers.IntegerField()
 
 
+@with_example(RELATIONSHIP_EXAMPLE)
 class RelationshipSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     source = serializers.DictField(help_text="id and label of a concept.")  # type: ignore[assignment]
@@ -133,28 +181,27 @@ class RelationshipSerializer(serializers.Serializer):
     target = serializers.DictField(help_text="id and label of a concept.")
 
 
-class _PaginatedListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-
-
-class ConceptListSerializer(_PaginatedListSerializer):
+@with_example(make_list_example(CONCEPT_EXAMPLE))
+class ConceptListSerializer(ListSerializer):
     results = ConceptSerializer(many=True)
 
 
-class RelationshipTypeListSerializer(_PaginatedListSerializer):
+@with_example(make_list_example(RELATIONSHIP_TYPE_EXAMPLE))
+class RelationshipTypeListSerializer(ListSerializer):
     results = RelationshipTypeSerializer(many=True)
 
 
-class RelationshipListSerializer(_PaginatedListSerializer):
+@with_example(make_list_example(RELATIONSHIP_EXAMPLE))
+class RelationshipListSerializer(ListSerializer):
     results = RelationshipSerializer(many=True)
 
 
-class InstanceListSerializer(_PaginatedListSerializer):
+@with_example(make_list_example(INSTANCE_EXAMPLE))
+class InstanceListSerializer(ListSerializer):
     results = InstanceSerializer(many=True)
 
 
+@with_example({"id": CONCEPT_EXAMPLE["id"], "deleted": True, "revision": 53})
 class DeletionSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     deleted = serializers.BooleanField()
@@ -170,13 +217,13 @@ def render_concepts(concepts: Collection[Concept]) -> list[dict[str, Any]]:
     return [
         {
             "id": str(concept.pk),
-            "index": concept.artifact.index,
+            "index": concept.index,
             "label": concept.label,
             "description": concept.description,
             "search_terms": concept.search_terms,
             "evidence_count": evidence.get(concept.pk, 0),
             "relationship_count": degrees.get(concept.pk, 0),
-            "revision": concept.artifact.revision,
+            "revision": concept.revision,
         }
         for concept in concepts
     ]
@@ -226,11 +273,11 @@ def check_instance(instance: Instance, source: Source | None) -> str:
 def render_relationship_type(kind: RelationshipType) -> dict[str, Any]:
     return {
         "id": str(kind.pk),
-        "index": kind.artifact.index,
+        "index": kind.index,
         "name": kind.name,
         "category": kind.category,
         "description": kind.description,
-        "revision": kind.artifact.revision,
+        "revision": kind.revision,
     }
 
 

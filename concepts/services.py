@@ -1,30 +1,28 @@
 """Writes to concepts, the vocabulary and relationships. Nothing here enqueues work."""
 
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from concepts.exceptions import UnknownConcept, UnknownRelationshipType
-from concepts.models import Concept, Instance, Relationship, RelationshipType
+from concepts.models import (
+    Concept,
+    Entity,
+    Instance,
+    Relationship,
+    RelationshipType,
+    normalise_name,
+)
 from core.exceptions import InvalidInput
-from documents.entities import add_entity_artifact, compute_entity_identity, update_entity_artifact
-from documents.models import Artifact
-from documents.services import remove_artifact
+from documents.exceptions import ContentConflict
+from documents.services import assign_next_revision
 from indexing.models import IndexBuild
 
-CONCEPT = Artifact.Role.CONCEPT
-RELATIONSHIP_TYPE = Artifact.Role.RELATIONSHIP_TYPE
 MAX_LABEL_CHARS = 300
 MAX_NAME_CHARS = 200
 MAX_DESCRIPTION_CHARS = 5_000
 MAX_SEARCH_TERMS = 50
-
-
-def normalise_name(name: str) -> str:
-    """Normalise a name (NFKC, case, white space) so that equal names compare equal."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def require_concept_index(index: str) -> None:
@@ -57,10 +55,9 @@ def create_concept(
     require_concept_index(index)
     label = _clean_name(label, "label", MAX_LABEL_CHARS)
     terms, described = clean_search_terms(search_terms), _clean_description(description)
-    artifact = add_entity_artifact(index, CONCEPT, name=normalise_name(label), title=label)
-    return Concept.objects.create(
-        artifact=artifact, label=label, description=described, search_terms=terms
-    )
+    concept = Concept(index=index, label=label, description=described, search_terms=terms)
+    _save_entity(concept)
+    return concept
 
 
 @transaction.atomic
@@ -84,7 +81,7 @@ def edit_concept(
         concept.description = _clean_description(description)
     if search_terms is not None:
         concept.search_terms = clean_search_terms(search_terms)
-    _save_concept(concept)
+    _save_entity(concept)
     return concept
 
 
@@ -95,8 +92,7 @@ def remove_concept(concept_id: UUID) -> int:
         UnknownConcept: there is none of this id.
     """
     with transaction.atomic():
-        lock_concept(concept_id)
-        return remove_artifact(concept_id)
+        return _remove_entity(lock_concept(concept_id))
 
 
 @transaction.atomic
@@ -115,7 +111,7 @@ def merge_concepts(target_id: UUID, merged_ids: Collection[UUID]) -> Concept:
         raise InvalidInput("Name another concept to merge into this one.", field="concepts")
     locked = {each: lock_concept(each) for each in sorted([target_id, *others])}
     target = locked.pop(target_id)
-    if any(each.artifact.index != target.artifact.index for each in locked.values()):
+    if any(each.index != target.index for each in locked.values()):
         raise InvalidInput("Concepts of several indexes cannot be merged.", field="concepts")
     terms = [*target.search_terms]
     for merged in locked.values():
@@ -126,16 +122,15 @@ def merge_concepts(target_id: UUID, merged_ids: Collection[UUID]) -> Concept:
     ]
     _move_instances(target, others)
     _move_relationships(target, others)
-    for other in others:
-        remove_artifact(other)
-    _save_concept(target)
+    for merged in locked.values():
+        _remove_entity(merged)
+    _save_entity(target)
     return target
 
 
 def find_concept(index: str, label: str) -> Concept | None:
     """Find the index's concept by its label, ignoring case."""
-    identity = compute_entity_identity(CONCEPT, normalise_name(label))
-    return Concept.objects.filter(artifact__index=index, artifact__identity=identity).first()
+    return Concept.objects.named(index, label).first()
 
 
 def lock_concept(concept_id: UUID) -> Concept:
@@ -144,16 +139,10 @@ def lock_concept(concept_id: UUID) -> Concept:
     Raises:
         UnknownConcept: there is none of this id.
     """
-    rows = Concept.objects.select_for_update(of=("self",)).select_related("artifact")
-    concept = rows.filter(pk=concept_id).first()
+    concept = Concept.objects.select_for_update().filter(pk=concept_id).first()
     if concept is None:
         raise UnknownConcept(field="id")
     return concept
-
-
-def _save_concept(concept: Concept) -> None:
-    concept.save()
-    update_entity_artifact(concept.pk, name=normalise_name(concept.label), title=concept.label)
 
 
 def _move_instances(target: Concept, others: Sequence[UUID]) -> None:
@@ -200,10 +189,11 @@ def create_relationship_type(
     require_concept_index(index)
     name = _clean_name(name, "name", MAX_NAME_CHARS)
     described = _clean_description(description)
-    artifact = add_entity_artifact(index, RELATIONSHIP_TYPE, name=normalise_name(name), title=name)
-    return RelationshipType.objects.create(
-        artifact=artifact, name=name, category=_clean_category(category), description=described
+    kind = RelationshipType(
+        index=index, name=name, category=_clean_category(category), description=described
     )
+    _save_entity(kind)
+    return kind
 
 
 @transaction.atomic
@@ -227,8 +217,7 @@ def edit_relationship_type(
         kind.category = _clean_category(category)
     if description is not None:
         kind.description = _clean_description(description)
-    kind.save()
-    update_entity_artifact(kind.pk, name=normalise_name(kind.name), title=kind.name)
+    _save_entity(kind)
     return kind
 
 
@@ -239,20 +228,16 @@ def remove_relationship_type(type_id: UUID) -> int:
         UnknownRelationshipType: there is none of this id.
     """
     with transaction.atomic():
-        _lock_type(type_id)
-        return remove_artifact(type_id)
+        return _remove_entity(_lock_type(type_id))
 
 
 def find_relationship_type(index: str, name: str) -> RelationshipType | None:
     """Find the index's relationship type by its name, ignoring case."""
-    identity = compute_entity_identity(RELATIONSHIP_TYPE, normalise_name(name))
-    found = RelationshipType.objects.filter(artifact__index=index, artifact__identity=identity)
-    return found.first()
+    return RelationshipType.objects.named(index, name).first()
 
 
 def _lock_type(type_id: UUID) -> RelationshipType:
-    rows = RelationshipType.objects.select_for_update(of=("self",)).select_related("artifact")
-    kind = rows.filter(pk=type_id).first()
+    kind = RelationshipType.objects.select_for_update().filter(pk=type_id).first()
     if kind is None:
         raise UnknownRelationshipType(field="id")
     return kind
@@ -272,15 +257,46 @@ def relate_concepts(
             are the same concept.
     """
     if source_id == target_id:
-        raise InvalidInput("A concept has no relationship with itself.", field="target")
+        raise InvalidInput("A concept cannot have a relationship with itself.", field="target")
     for field, concept_id in (("source", source_id), ("target", target_id)):
         if not Concept.objects.of_index(index).filter(pk=concept_id).exists():
             raise InvalidInput(f"{index} has no concept {concept_id}.", field=field)
-    if not RelationshipType.objects.filter(pk=type_id, artifact__index=index).exists():
+    if not RelationshipType.objects.filter(pk=type_id, index=index).exists():
         raise InvalidInput(f"{index} has no relationship type {type_id}.", field="type")
     return Relationship.objects.get_or_create(
         source_id=source_id, type_id=type_id, target_id=target_id
     )
+
+
+# --- Saving and deleting ---------------------------------------------------------------------
+
+
+def _save_entity(entity: Entity) -> None:
+    """Save a concept or relationship type as its next revision.
+
+    Raises:
+        ContentConflict: its index has another one of this name.
+    """
+    assign_next_revision(entity)
+    try:
+        with transaction.atomic():
+            entity.save()
+    except IntegrityError:
+        others = type(entity)._default_manager.filter(
+            index=entity.index, name_hash=entity.name_hash
+        )
+        if not others.exclude(pk=entity.pk).exists():
+            raise
+        raise ContentConflict(
+            f"{entity.index} has a {entity._meta.verbose_name} named {str(entity)!r} already.",
+            fix="Change that one, or merge the two.",
+        ) from None
+
+
+def _remove_entity(entity: Entity) -> int:
+    assign_next_revision(entity)
+    entity.delete()
+    return entity.revision
 
 
 # --- Texts as they are kept ------------------------------------------------------------------
@@ -289,7 +305,7 @@ def relate_concepts(
 def _clean_name(name: str, field: str, max_chars: int) -> str:
     cleaned = " ".join(name.split())
     if not cleaned:
-        raise InvalidInput(f"A {field} says something.", field=field)
+        raise InvalidInput(f"A {field} must not be blank.", field=field)
     if len(cleaned) > max_chars:
         raise InvalidInput(f"A {field} has {max_chars} characters at most.", field=field)
     return cleaned

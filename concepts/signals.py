@@ -1,44 +1,81 @@
-"""Signal receivers that enqueue concept work when documents change. The flow:
+"""Signal receivers that plan the nodes of concepts, and enqueue concept work when documents change.
+The flow:
 
+    Concept or type saved or deleted -> its node planned, in the same transaction
+                     -> commit -> indexing.tasks.sync_nodes
     Artifact saved   -> commit -> tasks.relocate_instances   quotes looked for again, or marked lost
     Source saved     -> commit -> tasks.relocate_instances
-    either           -> commit -> tasks.extract_concepts where the spec asks for it
+    documents planned          -> tasks.extract_concepts     where the spec asks for it
     each minute (beat)         -> tasks.reconcile_concepts   whatever no signal woke; and:
     concepts synced            -> tasks.update_emergent_pairs  near pairs kept for review
 
-Concepts and relationship types are planned as any artifact is: ``indexing/signals.py``. What is
-quoted from a document goes with the document.
+What is quoted from a document goes with the document; concepts go with their index.
 """
 
+import time
 from typing import Any
 from uuid import UUID
 
-from django.db.models.signals import post_save
+from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
 from concepts import tasks
 from concepts.extraction import is_extraction_enabled
-from concepts.models import Instance
-from core.enqueueing import enqueue_on_commit
+from concepts.models import Concept, Entity, Instance, RelationshipType
+from core.enqueueing import enqueue_on_commit, enqueue_once
 from documents.models import Artifact, Source
 from indexing.models import IndexBuild
+from indexing.removal import index_removal
+from indexing.signals import plan_standalone_and_enqueue
+from indexing.tasks import documents_planned
+
+ENTITIES_REMOVED_AT_ONCE = 100
+
+
+@receiver([post_save, post_delete], sender=Concept, dispatch_uid="concepts.concept_changed")
+def plan_concept(instance: Concept, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw:
+        _plan_entity("concept", instance)
+
+
+@receiver([post_save, post_delete], sender=RelationshipType, dispatch_uid="concepts.type_changed")
+def plan_relationship_type(instance: RelationshipType, *, raw: bool = False, **kwargs: Any) -> None:
+    if not raw:
+        _plan_entity("relationship_type", instance)
+
+
+def _plan_entity(kind: str, entity: Entity) -> None:
+    plan_standalone_and_enqueue(kind, entity.index, entity.pk)
+
+
+@receiver(index_removal, dispatch_uid="concepts.index_removal")
+def remove_entities(index: str, deadline: float, **kwargs: Any) -> None:
+    for model in (Concept, RelationshipType):
+        rows = model._default_manager.filter(index=index)
+        while ids := list(rows.values_list("pk", flat=True)[:ENTITIES_REMOVED_AT_ONCE]):
+            rows.filter(pk__in=ids).delete()
+            if time.monotonic() >= deadline:
+                return
 
 
 @receiver(post_save, sender=Artifact, dispatch_uid="concepts.artifact_saved")
 def enqueue_for_artifact(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
-    if not raw and instance.role == Artifact.Role.DOCUMENT:
-        _enqueue_concept_work(instance.pk, instance.index)
+    if not raw:
+        _enqueue_relocation(instance.pk)
 
 
 @receiver(post_save, sender=Source, dispatch_uid="concepts.source_saved")
 def enqueue_for_source(instance: Source, *, raw: bool = False, **kwargs: Any) -> None:
     if not raw:
-        _enqueue_concept_work(instance.artifact_id, instance.artifact.index)
+        _enqueue_relocation(instance.artifact_id)
 
 
-def _enqueue_concept_work(artifact_id: UUID, index: str) -> None:
+def _enqueue_relocation(artifact_id: UUID) -> None:
     if Instance.objects.filter(artifact=artifact_id).exists():
         enqueue_on_commit(tasks.relocate_instances, artifact_id=str(artifact_id))
-    build = IndexBuild.objects.live().filter(index=index).first()
-    if build is not None and is_extraction_enabled(build):
-        enqueue_on_commit(tasks.extract_concepts, build_id=build.pk)
+
+
+@receiver(documents_planned, dispatch_uid="concepts.documents_planned")
+def enqueue_extraction(build: IndexBuild, **kwargs: Any) -> None:
+    if is_extraction_enabled(build):
+        enqueue_once(tasks.extract_concepts, build_id=build.pk)

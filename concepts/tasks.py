@@ -45,6 +45,8 @@ def reconcile_concepts() -> None:
     """Enqueue the work that no signal announced (bulk writes, lost messages, dead workers), and the
     update of emergent pairs for concepts embedded since."""
     for build in IndexBuild.objects.live().filter(paused_at=None):
+        if build.reading_problem:
+            continue
         if build.spec.concepts and emergent_pairs.nodes_due_for_pairing(build).exists():
             update_emergent_pairs.delay(build_id=build.pk)
         if extraction.has_pending_extractions(build):

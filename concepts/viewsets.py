@@ -8,6 +8,7 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from access.grants import EVERYTHING, Grant
 from concepts import instances, services
 from concepts.exceptions import (
     UnknownConcept,
@@ -46,23 +47,21 @@ from core.paging import paginate
 from core.serializers import MAX_NAME_CHARS, ErrorSerializer, PagingSerializer, StrictSerializer
 from documents.index_catalog import get_catalog
 
-ERROR_RESPONSES = {400: ErrorSerializer, 404: ErrorSerializer}
-CONFLICT_RESPONSES = {**ERROR_RESPONSES, 409: ErrorSerializer}
 
-
+@extend_schema(tags=["Concepts"])
 class ConceptViewSet(viewsets.ViewSet):
     """Concepts belong to an index; once there, each is known by its id."""
 
     @extend_schema(
         operation_id="list_concepts",
         parameters=[ConceptFilterSerializer],
-        responses={200: ConceptListSerializer, **ERROR_RESPONSES},
+        responses=ConceptListSerializer,
     )
     def list(self, request: Request, index: str) -> Response:
-        """The concepts of an index, by label; `evidence=none`: those no passage bears."""
+        """List the concepts of an index, by label."""
         require_index(index)
         given = validate_data(ConceptFilterSerializer, request.query_params)
-        concepts = Concept.objects.of_index(index).select_related("artifact")
+        concepts = Concept.objects.of_index(index)
         if given.get("evidence") == "none":
             concepts = concepts.without_evidence()
         elif given.get("evidence") == "some":
@@ -75,43 +74,48 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="create_concept",
         request=ConceptInputSerializer,
-        responses={201: ConceptSerializer, **CONFLICT_RESPONSES},
+        responses={201: ConceptSerializer, 409: ErrorSerializer},
     )
     def create(self, request: Request, index: str) -> Response:
-        """Add a concept; it is embedded, and found by meaning."""
+        """Add a concept.
+
+        It is embedded, and found by meaning.
+        """
         require_index(index)
         given = validate_data(ConceptInputSerializer, request.data)
         concept = services.create_concept(index, given.pop("label"), **given)
         return Response(_render_concept(concept.pk), status=status.HTTP_201_CREATED)
 
-    @extend_schema(
-        operation_id="read_concept", responses={200: ConceptSerializer, 404: ErrorSerializer}
-    )
+    @extend_schema(operation_id="read_concept", responses=ConceptSerializer)
     def retrieve(self, request: Request, concept_id: UUID) -> Response:
-        """One concept."""
+        """Read a concept."""
         return Response(_render_concept(concept_id))
 
     @extend_schema(
         operation_id="edit_concept",
         request=ConceptPatchSerializer,
-        responses={200: ConceptSerializer, **CONFLICT_RESPONSES},
+        responses={200: ConceptSerializer, 409: ErrorSerializer},
     )
     def partial_update(self, request: Request, concept_id: UUID) -> Response:
-        """Change label, description or search terms; what is not named stays."""
+        """Change a concept's label, description or search terms.
+
+        What is not named stays.
+        """
         services.edit_concept(concept_id, **validate_data(ConceptPatchSerializer, request.data))
         return Response(_render_concept(concept_id))
 
-    @extend_schema(
-        operation_id="remove_concept", responses={200: DeletionSerializer, 404: ErrorSerializer}
-    )
+    @extend_schema(operation_id="remove_concept", responses={200: DeletionSerializer})
     def destroy(self, request: Request, concept_id: UUID) -> Response:
-        """Delete a concept with its evidence and relationships; its point goes by itself."""
+        """Delete a concept with its evidence and relationships.
+
+        Its point goes by itself.
+        """
         return Response(_render_deletion(concept_id, services.remove_concept(concept_id)))
 
     @extend_schema(
         operation_id="merge_concepts",
         request=MergeSerializer,
-        responses={200: ConceptSerializer, **ERROR_RESPONSES},
+        responses=ConceptSerializer,
     )
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
@@ -122,10 +126,10 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="list_instances",
         parameters=[PagingSerializer],
-        responses={200: InstanceListSerializer, **ERROR_RESPONSES},
+        responses=InstanceListSerializer,
     )
     def instances(self, request: Request, concept_id: UUID) -> Response:
-        """The quotes that are evidence of a concept, lost ones included."""
+        """List the quotes that are evidence of a concept, lost ones included."""
         given = validate_data(PagingSerializer, request.query_params)
         get_concept(concept_id)
         rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
@@ -135,10 +139,13 @@ class ConceptViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="add_instance",
         request=QuoteSerializer,
-        responses={200: InstanceSerializer, 201: InstanceSerializer, **ERROR_RESPONSES},
+        responses={200: InstanceSerializer, 201: InstanceSerializer},
     )
     def add_instance(self, request: Request, concept_id: UUID) -> Response:
-        """Quote a text as evidence of a concept. 201: taken. 200: it was there already."""
+        """Quote a text as evidence of a concept.
+
+        201: taken. 200: it was there already.
+        """
         given = validate_data(QuoteSerializer, request.data)
         instance, is_new = instances.add_instance(
             concept_id,
@@ -150,31 +157,36 @@ class ConceptViewSet(viewsets.ViewSet):
         return Response(render_instance(instance), status=code)
 
 
+@extend_schema(tags=["Concepts"])
 class InstanceViewSet(viewsets.ViewSet):
     """One quote."""
 
-    @extend_schema(operation_id="remove_instance", responses={204: None, 404: ErrorSerializer})
+    @extend_schema(operation_id="remove_instance", responses={204: None})
     def destroy(self, request: Request, instance_id: UUID) -> Response:
-        """Take back a quote; the text it is from stays."""
+        """Delete a quote.
+
+        The text it is from stays.
+        """
         count, _ = Instance.objects.filter(pk=instance_id).delete()
         if not count:
             raise UnknownInstance(field="id")
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
+@extend_schema(tags=["Concepts"])
 class RelationshipTypeViewSet(viewsets.ViewSet):
     """The relationship types of an index."""
 
     @extend_schema(
         operation_id="list_relationship_types",
         parameters=[RelationshipTypeFilterSerializer],
-        responses={200: RelationshipTypeListSerializer, **ERROR_RESPONSES},
+        responses=RelationshipTypeListSerializer,
     )
     def list(self, request: Request, index: str) -> Response:
-        """The relationship types of an index, by name."""
+        """List the relationship types of an index, by name."""
         require_index(index)
         given = validate_data(RelationshipTypeFilterSerializer, request.query_params)
-        kinds = RelationshipType.objects.filter(artifact__index=index).select_related("artifact")
+        kinds = RelationshipType.objects.of_index(index)
         if "category" in given:
             kinds = kinds.filter(category=given["category"].lower())
         page, answer = paginate(request, kinds.order_by("name", "pk"), given)
@@ -183,10 +195,13 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="create_relationship_type",
         request=RelationshipTypeInputSerializer,
-        responses={201: RelationshipTypeSerializer, **CONFLICT_RESPONSES},
+        responses={201: RelationshipTypeSerializer, 409: ErrorSerializer},
     )
     def create(self, request: Request, index: str) -> Response:
-        """Add a relationship type; it is embedded, and found by meaning."""
+        """Add a relationship type.
+
+        It is embedded, and found by meaning.
+        """
         require_index(index)
         given = validate_data(RelationshipTypeInputSerializer, request.data)
         kind = services.create_relationship_type(index, given.pop("name"), **given)
@@ -194,19 +209,22 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="read_relationship_type",
-        responses={200: RelationshipTypeSerializer, 404: ErrorSerializer},
+        responses=RelationshipTypeSerializer,
     )
     def retrieve(self, request: Request, type_id: UUID) -> Response:
-        """One relationship type."""
+        """Read a relationship type."""
         return Response(_render_type(type_id))
 
     @extend_schema(
         operation_id="edit_relationship_type",
         request=RelationshipTypePatchSerializer,
-        responses={200: RelationshipTypeSerializer, **CONFLICT_RESPONSES},
+        responses={200: RelationshipTypeSerializer, 409: ErrorSerializer},
     )
     def partial_update(self, request: Request, type_id: UUID) -> Response:
-        """Change name, category or description; what is not named stays."""
+        """Change a relationship type's name, category or description.
+
+        What is not named stays.
+        """
         services.edit_relationship_type(
             type_id, **validate_data(RelationshipTypePatchSerializer, request.data)
         )
@@ -214,23 +232,24 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="remove_relationship_type",
-        responses={200: DeletionSerializer, 404: ErrorSerializer},
+        responses={200: DeletionSerializer},
     )
     def destroy(self, request: Request, type_id: UUID) -> Response:
         """Delete a relationship type with every relationship of it."""
         return Response(_render_deletion(type_id, services.remove_relationship_type(type_id)))
 
 
+@extend_schema(tags=["Concepts"])
 class RelationshipViewSet(viewsets.ViewSet):
     """The edges among the concepts of an index."""
 
     @extend_schema(
         operation_id="list_relationships",
         parameters=[RelationshipFilterSerializer],
-        responses={200: RelationshipListSerializer, **ERROR_RESPONSES},
+        responses=RelationshipListSerializer,
     )
     def list(self, request: Request, index: str) -> Response:
-        """The relationships of an index."""
+        """List the relationships of an index."""
         require_index(index)
         given = validate_data(RelationshipFilterSerializer, request.query_params)
         edges = Relationship.objects.of_index(index).with_concepts_and_type()
@@ -244,10 +263,13 @@ class RelationshipViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="relate_concepts",
         request=RelationshipInputSerializer,
-        responses={200: RelationshipSerializer, 201: RelationshipSerializer, **ERROR_RESPONSES},
+        responses={200: RelationshipSerializer, 201: RelationshipSerializer},
     )
     def create(self, request: Request, index: str) -> Response:
-        """Relate two concepts. 201: the relationship is new. 200: it was there already."""
+        """Relate two concepts.
+
+        201: the relationship is new. 200: it was there already.
+        """
         require_index(index)
         given = validate_data(RelationshipInputSerializer, request.data)
         edge, is_new = services.relate_concepts(
@@ -258,15 +280,18 @@ class RelationshipViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="read_relationship",
-        responses={200: RelationshipSerializer, 404: ErrorSerializer},
+        responses=RelationshipSerializer,
     )
     def retrieve(self, request: Request, relationship_id: UUID) -> Response:
-        """One relationship."""
+        """Read a relationship."""
         return Response(_render_relationship(relationship_id))
 
-    @extend_schema(operation_id="remove_relationship", responses={204: None, 404: ErrorSerializer})
+    @extend_schema(operation_id="remove_relationship", responses={204: None})
     def destroy(self, request: Request, relationship_id: UUID) -> Response:
-        """Delete a relationship; its concepts stay."""
+        """Delete a relationship.
+
+        Its concepts stay.
+        """
         count, _ = Relationship.objects.filter(pk=relationship_id).delete()
         if not count:
             raise UnknownRelationship(field="id")
@@ -286,13 +311,13 @@ def require_index(index: str) -> None:
         raise UnknownIndex(f"There is no index named {shown!r}.", field="index", allowed=names)
 
 
-def get_concept(concept_id: UUID) -> Concept:
+def get_concept(concept_id: UUID, grant: Grant = EVERYTHING) -> Concept:
     """
     Raises:
         UnknownConcept: there is none of this id.
     """
-    concept = Concept.objects.select_related("artifact").filter(pk=concept_id).first()
-    if concept is None:
+    concept = Concept.objects.filter(pk=concept_id).first()
+    if concept is None or not grant.includes(concept.index):
         raise UnknownConcept(field="id")
     return concept
 
@@ -303,7 +328,7 @@ def _render_concept(concept_id: UUID) -> dict[str, Any]:
 
 
 def _render_type(type_id: UUID) -> dict[str, Any]:
-    kind = RelationshipType.objects.select_related("artifact").filter(pk=type_id).first()
+    kind = RelationshipType.objects.filter(pk=type_id).first()
     if kind is None:
         raise UnknownRelationshipType(field="id")
     return render_relationship_type(kind)

@@ -1,25 +1,12 @@
-"""The ASGI application; it preloads models and pipelines at startup."""
+"""The ASGI application of both forms, for whatever server runs it."""
 
-import asyncio
 import os
-from typing import Any
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
+django.setup()
 
-django_application = get_asgi_application()
+from config.request_handling import handle_request as application  # noqa: E402
 
-
-async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Preload everything at lifespan startup; pass all other scopes to Django."""
-    if scope["type"] != "lifespan":
-        await django_application(scope, receive, send)
-        return
-    from config.preloading import preload_all
-
-    await receive()  # startup
-    await asyncio.to_thread(preload_all)
-    await send({"type": "lifespan.startup.complete"})
-    await receive()  # shutdown
-    await send({"type": "lifespan.shutdown.complete"})
+__all__ = ["application"]

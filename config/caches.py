@@ -37,3 +37,10 @@ class FaultTolerantRedisCache(RedisCache):
         except RedisError as error:
             logger.warning("The cache did not answer: %s", error)
             return True
+
+    def delete(self, key: str, version: int | None = None) -> bool:
+        try:
+            return bool(super().delete(key, version))
+        except RedisError as error:
+            logger.warning("The cache did not answer: %s", error)
+            return False

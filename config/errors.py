@@ -4,6 +4,7 @@ Every error under ``/api/`` is ``{code, detail, field?, allowed?, fix?}``.
 """
 
 import logging
+import math
 from typing import Any
 
 from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
@@ -23,7 +24,15 @@ from concepts.exceptions import (
     UnknownRelationship,
     UnknownRelationshipType,
 )
-from core.exceptions import DiskFull, InvalidInput, StrataError, TooLarge, UnknownIndex
+from core.exceptions import (
+    BodyTimeout,
+    DiskFull,
+    InvalidInput,
+    StrataError,
+    TooLarge,
+    TooManyStreams,
+    UnknownIndex,
+)
 from core.serializers import describe_error, to_invalid_input
 from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
 from evaluation.exceptions import UnknownJudgement, UnknownRun
@@ -32,18 +41,28 @@ from indexing.exceptions import (
     EmbeddingMismatch,
     EmbeddingUnavailable,
     InvalidSpec,
-    LeaseLost,
+    ModelLoading,
     ModelUnavailable,
     NotYetIndexed,
+    StoreBusy,
     StoreLocked,
     StoreOutcomeUnknown,
+    StoreRefused,
+    StoreRejected,
     StoreUnavailable,
     UnchunkableText,
     UnknownBuild,
     UnknownRegeneration,
+    UnreadableRecipe,
     WrongBuildState,
 )
-from retrieval.exceptions import InvalidPipeline, UnknownPipeline, UnknownSource, UnknownTool
+from retrieval.exceptions import (
+    InvalidPipeline,
+    UnavailableTool,
+    UnknownPipeline,
+    UnknownSource,
+    UnknownTool,
+)
 from summaries.exceptions import (
     InvalidCompletion,
     LanguageModelError,
@@ -55,12 +74,14 @@ from summaries.exceptions import (
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_SECONDS = 5  # what a caller is told to wait where a retry may help
+RETRY_AFTER_SECONDS = 5  # what a caller is told to wait where the error does not say
 
 # The nearest class counts: what stands here for a class holds for those derived from it.
 HTTP_STATUS: dict[type[StrataError], int] = {
     InvalidInput: 400,
     TooLarge: 413,
+    BodyTimeout: 408,
+    TooManyStreams: 503,
     UnknownIndex: 404,
     UnknownArtifact: 404,
     UnknownBuild: 404,
@@ -78,16 +99,20 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     ContentConflict: 409,
     WrongBuildState: 409,
     BuildUnfinished: 409,
+    UnavailableTool: 409,
     NotYetIndexed: 409,
     Unparsable: 422,
     UnchunkableText: 422,
     DiskFull: 507,
     StoreUnavailable: 503,
     StoreOutcomeUnknown: 503,
+    StoreBusy: 503,
+    StoreRefused: 503,
+    StoreRejected: 502,
     StoreLocked: 503,
     EmbeddingUnavailable: 503,
+    ModelLoading: 503,
     ModelUnavailable: 503,
-    LeaseLost: 503,
     LanguageModelUnavailable: 503,
     LanguageModelMissing: 503,
     LanguageModelMisconfigured: 503,
@@ -95,6 +120,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     InvalidCompletion: 502,
     LanguageModelError: 502,
     InvalidSpec: 422,
+    UnreadableRecipe: 503,
     EmbeddingMismatch: 500,
     InvalidPipeline: 500,
 }
@@ -125,7 +151,8 @@ def _translate_error(error: Exception) -> Response | None:
         status = http_status(error)
         if status >= 500:
             logger.error("%s: %s", error.code, error)
-        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status == 503 else {}
+        wait = math.ceil(error.retry_after or RETRY_AFTER_SECONDS)
+        headers = {"Retry-After": str(wait)} if status == 503 else {}
         return Response(describe_error(error), status=status, headers=headers)
     if isinstance(error, (OperationalError, InterfaceError)):
         logger.exception("The database did not answer")
@@ -143,7 +170,9 @@ def _translate_error(error: Exception) -> Response | None:
     if isinstance(error, Http404):
         return _error_response(404, "not_found", "There is nothing at this address.")
     if isinstance(error, DjangoPermissionDenied):
-        return _error_response(403, "permission_denied", str(error) or "This is not yours to do.")
+        return _error_response(
+            403, "permission_denied", str(error) or "You do not have permission to do this."
+        )
     if isinstance(error, RequestDataTooBig):
         return _error_response(413, "too_large", "The body is larger than is accepted.")
     if isinstance(error, (SuspiciousOperation, BadRequest, UnreadablePostError)):
@@ -183,7 +212,9 @@ def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def handler403(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _render_django_error(request, 403, "permission_denied", "This is not yours to do.")
+    return _render_django_error(
+        request, 403, "permission_denied", "You do not have permission to do this."
+    )
 
 
 def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -55,7 +55,7 @@ def _write_lines(stop_event: threading.Event) -> None:
         unfinished = _unfinished_indexes()
         now = time.monotonic()
         if not unfinished:
-            if started_at is not None and not _unfinished_indexes(include_unplanned=True):
+            if started_at is not None and not _unfinished_indexes():
                 print("Indexed: every node is synced.", file=sys.stderr, flush=True)  # noqa: T201
                 started_at = None
             continue
@@ -69,14 +69,14 @@ def _write_lines(stop_event: threading.Event) -> None:
         rate = (synced - synced_before) / max(now - started_at, 0.001)
         left = f", about {pending / rate:.0f} s left" if rate > 0 else ""
         waiting = sum(progress.waiting_count for progress in unfinished)
-        reading = f"; {waiting} documents still to be read" if waiting else ""
+        reading = f"; {waiting} documents not planned yet" if waiting else ""
         line = f"Indexing: {synced} nodes synced, {pending} to go{left}{reading}"
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _unfinished_indexes(*, include_unplanned: bool = False) -> list[IndexProgress]:
+def _unfinished_indexes() -> list[IndexProgress]:
     try:
-        every = get_index_progress(include_unplanned=include_unplanned)
+        every = get_index_progress()
     except DatabaseError:  # busy for a moment: look again at the next tick
         return []
     return [progress for progress in every if progress.pending or progress.waiting_count]

@@ -23,4 +23,4 @@ class HandOverChannel(redis.Channel):
 
 
 class Transport(redis.Transport):
-    HandOverChannel = HandOverChannel
+    Channel = HandOverChannel

@@ -9,6 +9,8 @@ from django.views.decorators.http import require_safe
 from core.exceptions import StrataError
 from indexing.stores import get_store
 
+LIVE = {"status": "live"}
+
 
 @require_safe
 @ensure_csrf_cookie
@@ -27,7 +29,7 @@ def concepts_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 def live(request: HttpRequest) -> HttpResponse:
     """Liveness check: always 200."""
-    return JsonResponse({"status": "live"})
+    return JsonResponse(LIVE)
 
 
 @require_safe
@@ -42,7 +44,7 @@ def ready(request: HttpRequest) -> HttpResponse:
     try:
         get_store().ping()
     except StrataError as error:
-        checks["vectors"] = str(error)
+        checks["vectors"] = error.with_fix()
     is_ready = set(checks.values()) == {"ok"}
     body = {"status": "ready" if is_ready else "unavailable", "checks": checks}
     return JsonResponse(body, status=200 if is_ready else 503)

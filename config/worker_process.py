@@ -1,5 +1,5 @@
-"""Signal receivers for a Celery worker or beat that runs as its own process: graceful stop,
-heartbeat file and logging. Embedded mode does not use them."""
+"""Signal receivers for a Celery worker or beat that runs as its own process: imports, graceful
+stop, heartbeat file and logging. Embedded mode does not use them."""
 
 import logging
 import mmap
@@ -30,6 +30,15 @@ def set_stop_flag(**kwargs: Any) -> None:
     _stop_flag[0] = 1
 
 
+@signals.celeryd_after_setup.connect
+def import_libraries_before_forking(**kwargs: Any) -> None:
+    """In the worker itself: each child would import them again, for 3 s of processor time, and
+    hold them in memory of its own."""
+    from indexing.embedding import import_libraries
+
+    import_libraries()
+
+
 @signals.worker_process_init.connect
 def use_shared_stop_event(**kwargs: Any) -> None:
     """In each child: workers stop after the current batch; another process continues the work."""
@@ -37,6 +46,20 @@ def use_shared_stop_event(**kwargs: Any) -> None:
 
     for work in BACKGROUND_WORKERS:
         work.stop_requested = WorkerStopEvent()
+
+
+@signals.worker_process_init.connect
+def resume_work_after_loading(**kwargs: Any) -> None:
+    """In each child: what waits for a model goes on as soon as the child has loaded it."""
+    from indexing.model_loading import model_tried
+
+    model_tried.connect(_reconcile_indexes)
+
+
+def _reconcile_indexes(**kwargs: Any) -> None:
+    from indexing.tasks import reconcile_indexes
+
+    reconcile_indexes.delay()
 
 
 @signals.heartbeat_sent.connect  # by a worker, each two seconds

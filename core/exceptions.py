@@ -13,6 +13,7 @@ class StrataError(Exception):
     code = "error"
     is_retryable = False  # whether the same call may succeed later, unchanged
     is_about_setup = False  # whether an operator must mend something first, and then it may
+    retry_after: float | None = None  # seconds after which the same call may succeed, where known
 
     def __init__(
         self,
@@ -27,6 +28,15 @@ class StrataError(Exception):
         self.allowed = None if allowed is None else sorted(allowed)
         self.fix = fix
         super().__init__(self.detail)
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether work that meets it waits and is tried again, which costs no attempt."""
+        return self.is_retryable or self.is_about_setup
+
+    def with_fix(self) -> str:
+        """What went wrong, and what to do about it."""
+        return f"{self} {self.fix or ''}".strip()
 
     def as_json(self) -> dict[str, object]:
         """The error's public form: ``code``, ``detail`` and whichever of the rest is set."""
@@ -66,4 +76,17 @@ class DiskFull(StrataError):
     """There is too little free disk space to accept more."""
 
     code = "disk_full"
+    is_retryable = True
+
+
+class BodyTimeout(StrataError):
+    """The request's body did not come in time."""
+
+    code = "body_timeout"
+
+
+class TooManyStreams(StrataError):
+    """The server is writing as many answers as it may."""
+
+    code = "too_many_streams"
     is_retryable = True

@@ -40,8 +40,13 @@ class JSONParser(BaseParser):
         limit = settings.STRATA_MAX_JSON_BYTES
         body = stream.read(limit + 1)
         if len(body) > limit:
-            raise TooLarge(f"A JSON body may have {limit:,} bytes.")
+            raise TooLarge(f"A JSON body may have at most {limit:,} bytes.")
         return load_json(body)
+
+
+def max_json_bytes(content_type: str) -> int:
+    """As ``max_body_bytes`` of a view that takes long JSON."""
+    return int(settings.STRATA_MAX_JSON_BYTES)
 
 
 def load_json(text: bytes | str) -> Any:
@@ -55,14 +60,14 @@ def load_json(text: bytes | str) -> Any:
             text = text.decode("utf-8-sig")  # with or without a byte order mark
         return json.loads(text, parse_float=_parse_finite_float, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise Malformed(f"This is not UTF-8: byte {error.start} is no part of a text.") from None
+        raise Malformed(f"This is not UTF-8: byte {error.start} is invalid.") from None
     except RecursionError:
         raise Malformed("This JSON is nested too deeply.") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise Malformed(f"This is not JSON: {error.msg} ({where}).") from None
     except ValueError as error:
-        raise Malformed(f"This is not JSON that can be kept: {error}.") from None
+        raise Malformed(f"This JSON cannot be stored: {error}.") from None
 
 
 def iter_lines(stream: Readable, *, limit: int) -> Iterator[Line]:
@@ -99,4 +104,4 @@ def _parse_finite_float(digits: str) -> float:
 
 
 def _refuse_constant(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")

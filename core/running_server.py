@@ -50,7 +50,7 @@ class RunningServer:
             timeout: seconds.
 
         Raises:
-            ServerGone: there was no answer; whether it did what was asked is not known.
+            ServerUnreachable: there was no answer; whether it did what was asked is not known.
         """
         try:
             # Proxies named in the environment have no business between us and ourselves.

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.http import QueryDict
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
@@ -113,6 +114,15 @@ class TitleField(StringField):
         return clean_text(super().to_internal_value(data)).strip()
 
 
+class FlagField(serializers.BooleanField):
+    """True or false; in a query string as a word. No number is one."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if isinstance(data, (int, float)) and not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return super().to_internal_value(data)
+
+
 class PagingSerializer(StrictSerializer):
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_PAGE_SIZE)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
@@ -131,6 +141,7 @@ class ErrorSerializer(ProblemSerializer):
     fix = serializers.CharField(required=False, help_text="What to do about it.")
 
 
+@extend_schema_serializer(many=False)  # itself the answer of a list, and not a row of it
 class ListSerializer(serializers.Serializer):
     count = serializers.IntegerField()
     next = serializers.URLField(allow_null=True)

@@ -1,8 +1,15 @@
 """The base of workers: one thread of a process works at a time, and it can be stopped."""
 
 import threading
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+from django.conf import settings
+
+Key = TypeVar("Key")
 
 
 class Worker:
@@ -29,3 +36,70 @@ class Worker:
             return False
         self._lock.release()
         return True
+
+
+class BatchWorker(Worker, ABC, Generic[Key]):
+    """Works in batches on whatever keys are queued, in turns.
+
+    If another thread is working, ``run`` queues its key and returns. A stop request ends the work
+    between two batches or parts of one; so does ``STRATA_WORKER_RUN_SECONDS``, so that other
+    tasks can run.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._queue: dict[Key, None] = {}  # in the order of their turns
+        self._queue_lock = threading.Lock()
+
+    def run(self, key: Key) -> list[Key]:
+        """Work on this key; return the unfinished keys, which must be enqueued again."""
+        self._enqueue(key)
+        unfinished: list[Key] = []
+        # Looked at again after letting go: a key that joined in between is not left behind.
+        while self._queue and not self.stop_requested.is_set():
+            with self._try_acquire() as is_ours:
+                if not is_ours:
+                    break
+                unfinished += self._run_batches()
+        return unfinished
+
+    @abstractmethod
+    def run_batch(self, key: Key) -> bool:
+        """Work on one batch; whether more of this key may be left."""
+
+    def choose_next(self, keys: list[Key]) -> Key:
+        """Whose turn it is, of the keys in the order in which they were queued."""
+        return keys[0]
+
+    def may_pause(self) -> bool:
+        """Whether another process could go on just as well."""
+        return True
+
+    def _run_batches(self) -> list[Key]:
+        """Run batches until no key is queued or time is up; return the keys still queued."""
+        deadline = time.monotonic() + settings.STRATA_WORKER_RUN_SECONDS
+        while not self.stop_requested.is_set():
+            key = self._take_next()
+            if key is None:
+                break
+            if self.run_batch(key):
+                self._enqueue(key)
+            if time.monotonic() >= deadline and self.may_pause():
+                with self._queue_lock:
+                    unfinished, self._queue = list(self._queue), {}
+                return unfinished
+        return []
+
+    def _enqueue(self, key: Key) -> None:
+        with self._queue_lock:
+            self._queue.setdefault(key)
+
+    def _take_next(self) -> Key | None:
+        with self._queue_lock:
+            keys = list(self._queue)
+        if not keys:
+            return None
+        key = self.choose_next(keys)
+        with self._queue_lock:
+            self._queue.pop(key, None)
+        return key

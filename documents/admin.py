@@ -42,9 +42,6 @@ class ArtifactAdmin(ReadOnlyAdmin):
     long_fields = ["metadata", "warnings", "error_detail"]
     id_fields = ["pk"]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).filter(role=Artifact.Role.DOCUMENT)
-
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:

@@ -15,12 +15,13 @@ from documents.models import Artifact
 
 
 @dataclass(frozen=True, slots=True)
-class NodeCounts:
+class IndexingProgress:
     """How far an artifact's nodes have come in the live build of its index."""
 
     pending: int = 0
     synced: int = 0
     failed: int = 0
+    error: dict[str, str] | None = None  # what keeps some from it: ``code`` and ``detail``
 
 
 class IndexCatalog(Protocol):
@@ -47,10 +48,9 @@ class IndexCatalog(Protocol):
                 asked then, which is most of the query.
         """
 
-    def count_nodes(self, artifact_ids: Iterable[UUID]) -> dict[UUID, NodeCounts]: ...
-
-    def first_node_error(self, artifact_id: UUID) -> str:
-        """Why the first failed node of an artifact failed; empty where none did."""
+    def get_indexing_progress(
+        self, artifact_ids: Iterable[UUID]
+    ) -> dict[UUID, IndexingProgress]: ...
 
     def remove_artifact_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
         """Remove the points of a deleted artifact and count those left, by collection.

@@ -7,23 +7,15 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models.functions import Now
 
+from core.leases import LeasedQuerySet, LeasedRow
 from core.text import hash_text
 
 
-class ArtifactQuerySet(models.QuerySet["Artifact"]):
-    def documents(self) -> "ArtifactQuerySet":
-        """Artifacts that are documents, not those that hold nodes of a concept or relationship
-        type."""
-        return self.filter(role=Artifact.Role.DOCUMENT)
-
+class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
     def unparsed(self) -> "ArtifactQuerySet":
         """Artifacts whose current content is not parsed and that no worker is parsing."""
-        return self.filter(
-            models.Q(state=Artifact.State.RECEIVED)
-            | models.Q(state=Artifact.State.PARSING, leased_until__lt=Now())
-        )
+        return self.free().filter(state__in=[Artifact.State.RECEIVED, Artifact.State.PARSING])
 
     def with_sources(self) -> "ArtifactQuerySet":
         """With their sources in order, each with its page but for the page's text."""
@@ -31,16 +23,21 @@ class ArtifactQuerySet(models.QuerySet["Artifact"]):
         return self.prefetch_related(models.Prefetch("sources", queryset=sources))
 
 
-class Artifact(models.Model):
-    """A document as its owner last sent it.
+class RevisedRow(models.Model):
+    """Base of what people write to an index and can wait for in a search."""
 
-    With another role it has no pages and owns the nodes of a concept or relationship type.
-    """
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    index = models.CharField(max_length=63, help_text="Name of the index it belongs to.")
+    revision = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Grows with each write, over all rows of all indexes."
+    )
 
-    class Role(models.TextChoices):
-        DOCUMENT = "document"
-        CONCEPT = "concept"
-        RELATIONSHIP_TYPE = "relationship_type"
+    class Meta:
+        abstract = True
+
+
+class Artifact(LeasedRow, RevisedRow):
+    """A document as its owner last sent it."""
 
     class State(models.TextChoices):
         RECEIVED = "received"
@@ -48,9 +45,6 @@ class Artifact(models.Model):
         PARSED = "parsed"
         FAILED = "failed"
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    index = models.CharField(max_length=63, help_text="Name of the index it belongs to.")
-    role = models.CharField(max_length=17, choices=Role, default=Role.DOCUMENT, editable=False)
     identity = models.CharField(
         max_length=300, editable=False, help_text="What makes it the same document again."
     )
@@ -72,18 +66,14 @@ class Artifact(models.Model):
     attributes_hash = models.CharField(
         max_length=64, editable=False, help_text="Of all it lends to the payloads of its nodes."
     )
-    revision = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="Grows with each write to it, over all artifacts."
-    )
     state = models.CharField(max_length=10, choices=State, default=State.RECEIVED)
     error_code = models.CharField(max_length=60, blank=True)
     error_detail = models.TextField(blank=True)
     warnings = models.JSONField(default=list, blank=True)
-    attempts = models.PositiveSmallIntegerField(default=0, editable=False)
-    lease_token = models.UUIDField(null=True, editable=False)
-    leased_until = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
+
+    given_up_state = State.RECEIVED  # the next claim fails it, with an error for its owner
 
     objects = ArtifactQuerySet.as_manager()
 
@@ -187,14 +177,16 @@ class Source(models.Model):
 
 
 class PendingRevision(models.Model):
-    """A revision of an artifact that the live build may not show yet; its id is the number.
+    """A revision that the live build may not show yet; its id is the number.
 
-    Gone once the artifact, or its absence, has reached the live build, or has failed to.
+    Gone once the change, or the deletion, has reached the live build, or has failed to.
     """
 
     id = models.BigAutoField(primary_key=True)
     index = models.CharField(max_length=63)
-    artifact_id = models.UUIDField(db_index=True)
+    changed_id = models.UUIDField(
+        db_index=True, help_text="Of the artifact, concept or relationship type."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

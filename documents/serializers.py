@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db.models import Count
-from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.exceptions import InvalidInput
+from core.openapi import make_list_example, with_example
 from core.parsers import load_json
 from core.serializers import (
     MAX_NAME_CHARS,
@@ -23,10 +24,12 @@ from core.serializers import (
     TitleField,
 )
 from core.text import clean_text
-from documents.index_catalog import NodeCounts, get_catalog
+from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, Page
 from documents.services import TextContent
 
+NDJSON = "application/x-ndjson"
+FORM = "multipart/form-data"
 MAX_TITLE_CHARS = 1_000
 MAX_EXTERNAL_ID_CHARS = 255
 MAX_URL_CHARS = 2_000
@@ -90,7 +93,7 @@ class MetadataField(serializers.Field):
     default_error_messages = {
         "invalid": "Enter a JSON object.",
         "too_deep": f"Metadata may be nested {MAX_METADATA_DEPTH} levels deep.",
-        "too_large": f"Metadata may have {MAX_METADATA_CHARS:,} characters.",
+        "too_large": f"Metadata may have at most {MAX_METADATA_CHARS:,} characters.",
         "number": "A whole number must fit 64 bits.",
     }
 
@@ -149,6 +152,7 @@ class MetadataTextField(MetadataField):
 # --- What is taken ---------------------------------------------------------------------------
 
 
+@with_example({"pages": ["The lamp is lit at sunset.", "The tide turns at noon."]})
 class TextContentSerializer(StrictSerializer):
     """Text that needs no parsing."""
 
@@ -165,10 +169,21 @@ class TextContentSerializer(StrictSerializer):
         attrs["pages"] = attrs["pages"] if "pages" in attrs else [attrs.pop("text")]
         most = settings.STRATA_PARSE_MAX_PAGES
         if len(attrs["pages"]) > most:
-            raise InvalidInput(f"An artifact may have {most:,} pages.", field="pages")
+            raise InvalidInput(f"An artifact may have at most {most:,} pages.", field="pages")
         return attrs
 
 
+@with_example(
+    {
+        "text": "The lamp is lit at sunset.",
+        "title": "Keeper's handbook",
+        "external_id": "handbook-7",
+        "url": "https://lights.example/handbook",
+        "metadata": {"year": 1911},
+    },
+    "application/json",
+    NDJSON,
+)
 class TextArtifactSerializer(TextContentSerializer):
     """An artifact given as text: the body of a request, or a line of a batch."""
 
@@ -205,6 +220,7 @@ def validate_text_artifact(data: Any) -> dict[str, Any]:
     }
 
 
+@with_example({"file": "handbook.pdf"}, FORM)
 class FileContentSerializer(StrictSerializer):
     """A file to be parsed."""
 
@@ -212,6 +228,9 @@ class FileContentSerializer(StrictSerializer):
     file = serializers.FileField(allow_empty_file=True)
 
 
+@with_example(
+    {"file": "handbook.pdf", "title": "Keeper's handbook", "metadata": '{"year": 1911}'}, FORM
+)
 class FileArtifactSerializer(FileContentSerializer):
     """An artifact given as a file."""
 
@@ -221,6 +240,7 @@ class FileArtifactSerializer(FileContentSerializer):
     metadata = MetadataTextField(required=False)
 
 
+@with_example({"title": "Keeper's handbook, 2nd edition", "metadata": {"year": 1912}})
 class ArtifactUpdateSerializer(StrictSerializer):
     """What can change without giving the content again; metadata is replaced as a whole."""
 
@@ -250,9 +270,37 @@ class ArtifactNodeCountsSerializer(serializers.Serializer):
     failed = serializers.IntegerField()
 
 
+ARTIFACT_EXAMPLE = {
+    "id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1",
+    "index": "handbook",
+    "title": "Keeper's handbook",
+    "file_name": "handbook.pdf",
+    "external_id": "handbook-7",
+    "url": "https://lights.example/handbook",
+    "media_type": "application/pdf",
+    "encoding": "",
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "metadata": {"year": 1911},
+    "revision": 42,
+    "status": "ready",
+    "error": None,
+    "warnings": [],
+    "pages": 12,
+    "nodes": {"pending": 0, "synced": 87, "failed": 0},
+    "created_at": "2026-03-02T09:30:00Z",
+    "updated_at": "2026-03-02T09:30:04Z",
+}
+PAGE_INFO_EXAMPLE = {
+    "id": "5d0f6f0e-1c0a-4a53-8f6e-2b1f5f7f3a10",
+    "index": 0,
+    "label": "Lighting the lamp",
+    "char_count": 26,
+}
+
 REVISION_HELP = "Of the last write to it; a search with this as min_revision shows that write."
 
 
+@with_example(ARTIFACT_EXAMPLE)
 class ArtifactSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.CharField()
@@ -283,21 +331,26 @@ class PageInfoSerializer(serializers.Serializer):
     char_count = serializers.IntegerField()
 
 
+@with_example(
+    PAGE_INFO_EXAMPLE
+    | {"artifact_id": ARTIFACT_EXAMPLE["id"], "text": "The lamp is lit at sunset."}
+)
 class PageSerializer(PageInfoSerializer):
     artifact_id = serializers.UUIDField()
     text = serializers.CharField()
 
 
-@extend_schema_serializer(many=False)
+@with_example(make_list_example(ARTIFACT_EXAMPLE))
 class ArtifactListSerializer(ListSerializer):
     results = ArtifactSerializer(many=True)
 
 
-@extend_schema_serializer(many=False)
+@with_example(make_list_example(PAGE_INFO_EXAMPLE))
 class PageListSerializer(ListSerializer):
     results = PageInfoSerializer(many=True)
 
 
+@with_example({"line": 1, "verdict": "added", "id": ARTIFACT_EXAMPLE["id"], "revision": 42}, NDJSON)
 class BatchLineSerializer(serializers.Serializer):
     """The result of one line of a batch."""
 
@@ -308,6 +361,15 @@ class BatchLineSerializer(serializers.Serializer):
     error = ErrorSerializer(required=False)
 
 
+@with_example(
+    {
+        "id": ARTIFACT_EXAMPLE["id"],
+        "deleted": True,
+        "revision": 43,
+        "points": 0,
+        "collections": {"handbook.page_embeddings.1": 0},
+    }
+)
 class RemovalSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     deleted = serializers.BooleanField()
@@ -330,7 +392,7 @@ def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
     """
     catalog = get_catalog()
     ids = [artifact.pk for artifact in artifacts]
-    node_counts = catalog.count_nodes(ids)
+    progress = catalog.get_indexing_progress(ids)
     page_counts = dict(
         Page.objects.filter(artifact__in=ids)
         .order_by()
@@ -339,12 +401,10 @@ def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
     )
     rendered = []
     for artifact in artifacts:
-        nodes = node_counts.get(artifact.pk, NodeCounts())
-        error = None
+        nodes = progress.get(artifact.pk, IndexingProgress())
+        error = nodes.error
         if artifact.state == Artifact.State.FAILED:
             error = {"code": artifact.error_code, "detail": artifact.error_detail}
-        elif nodes.failed:
-            error = {"code": "node_failed", "detail": catalog.first_node_error(artifact.pk)}
         rendered.append(
             {
                 "id": str(artifact.pk),

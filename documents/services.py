@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -21,12 +20,13 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 
+from core.leases import FRESH, Claim
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, Unparsable
 from documents.index_catalog import get_catalog
-from documents.models import Artifact, Page, PendingRevision, Source
+from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
 from documents.originals import FileContent, link_original, require_free_disk
-from documents.parsing import ParsedPage, parse_file
+from documents.parsing import ParsedDocument, ParsedPage, parse_file
 from documents.source_splitting import split_into_sources
 
 logger = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact,
     """
     try:
         with _check_space_then_discard(content), transaction.atomic():
-            artifact = Artifact.objects.documents().select_for_update().get(pk=artifact_id)
+            artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
             if artifact.sha256 == content.sha256:
                 return artifact, AddOutcome.UNCHANGED
             if artifact.external_id is None:
@@ -135,7 +135,7 @@ def update_artifact(
         InvalidInput: the metadata breaks the index's declaration.
     """
     with transaction.atomic():
-        artifact = Artifact.objects.documents().select_for_update().get(pk=artifact_id)
+        artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
         label = _clean_attributes(artifact.index, title=title, metadata=metadata, url=url)
         if _apply_attributes(artifact, label):
             assign_next_revision(artifact)
@@ -155,13 +155,13 @@ def remove_artifact(artifact_id: uuid.UUID) -> int:
     return artifact.revision
 
 
-def assign_next_revision(artifact: Artifact) -> None:
-    """Assign the next revision to an artifact that the caller's transaction is about to save.
+def assign_next_revision(row: RevisedRow) -> None:
+    """Assign the next revision to a row that the caller's transaction is about to save or delete.
 
-    Searches can wait for it, and once it shows that is announced.
+    Searches can wait for it, and once they show an artifact's that is announced.
     """
-    change = PendingRevision.objects.create(index=artifact.index, artifact_id=artifact.pk)
-    artifact.revision = change.pk
+    change = PendingRevision.objects.create(index=row.index, changed_id=row.pk)
+    row.revision = change.pk
 
 
 def _add_pending_revisions(artifacts: QuerySet[Artifact]) -> None:
@@ -170,7 +170,7 @@ def _add_pending_revisions(artifacts: QuerySet[Artifact]) -> None:
     rows = artifacts.select_for_update().order_by().annotate(noted_at=Now())
     select, parameters = rows.values_list("index", "pk", "noted_at").query.sql_with_params()
     columns = ", ".join(
-        connection.ops.quote_name(name) for name in ("index", "artifact_id", "created_at")
+        connection.ops.quote_name(name) for name in ("index", "changed_id", "created_at")
     )
     with connection.cursor() as cursor:
         cursor.execute(
@@ -185,41 +185,41 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     The attempt is counted before the work starts, so a file that kills its worker is given up
     after a few. None where there is nothing to do: parsed already, gone, or someone's at it.
     """
-    token = uuid.uuid4()
-    lease = timedelta(seconds=settings.STRATA_PARSE_SECONDS + settings.STRATA_LEASE_SECONDS)
-    claimed = (
-        Artifact.objects.unparsed()
-        .filter(pk=artifact_id)
-        .update(
-            state=Artifact.State.PARSING,
-            attempts=F("attempts") + 1,
-            lease_token=token,
-            leased_until=Now() + lease,
-        )
-    )
-    if not claimed:
+    unparsed = Artifact.objects.unparsed().filter(pk=artifact_id)
+    claim = unparsed.claim(state=Artifact.State.PARSING)
+    if claim is None:
         return None
-    artifact = Artifact.objects.get(pk=artifact_id)
-    try:
-        if artifact.attempts > settings.STRATA_MAX_ATTEMPTS:
-            raise Unparsable(
-                "gave_up",
-                f"Reading the file stopped its worker {settings.STRATA_MAX_ATTEMPTS} times.",
-                fix="Convert it to another format and give it again.",
-            )
-        parsed = parse_file(
-            artifact.file_path,
-            file_name=artifact.file_name,
-            takes_images=get_catalog().accepts_images(artifact.index),
+    artifact = claim.rows.get()
+    with claim.working():
+        try:
+            parsed = _parse_claimed(artifact)
+        except FileNotFoundError:
+            error = Unparsable("missing_file", "The original is gone from the data folder.")
+            return _fail_claimed(artifact, claim, error)
+        except Unparsable as error:
+            return _fail_claimed(artifact, claim, error)
+        return _save_parsed(claim, parsed)
+    return None
+
+
+def _parse_claimed(artifact: Artifact) -> ParsedDocument:
+    if artifact.attempts > settings.STRATA_MAX_ATTEMPTS:
+        raise Unparsable(
+            "gave_up",
+            f"Reading the file failed {settings.STRATA_MAX_ATTEMPTS} times. {artifact.last_error}",
+            fix="Convert it to another format and give it again.",
         )
-    except FileNotFoundError:
-        error = Unparsable("missing_file", "The original is gone from the data folder.")
-        return _fail_claimed(artifact, token, error)
-    except Unparsable as error:
-        return _fail_claimed(artifact, token, error)
+    return parse_file(
+        artifact.file_path,
+        file_name=artifact.file_name,
+        takes_images=get_catalog().accepts_images(artifact.index),
+    )
+
+
+def _save_parsed(claim: Claim[Artifact], parsed: ParsedDocument) -> Artifact | None:
     with transaction.atomic():
-        current = _lock_if_claimed(artifact_id, token)
-        if current is None:
+        current = claim.rows.select_for_update().first()
+        if current is None:  # gone, revised or claimed anew
             return None
         replace_pages(current, parsed.pages)
         current.media_type = parsed.media_type[:150]
@@ -247,12 +247,12 @@ def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
     Each gets its next revision: what comes of it is announced as any other write is.
     """
     failed = artifacts.filter(state=Artifact.State.FAILED, has_file=True)
-    newest = PendingRevision.objects.filter(artifact_id=OuterRef("pk")).order_by("-pk")
+    newest = PendingRevision.objects.filter(changed_id=OuterRef("pk")).order_by("-pk")
     with transaction.atomic():
         _add_pending_revisions(failed)
         return failed.update(
-            state=Artifact.State.RECEIVED, error_code="", error_detail="", warnings=[], attempts=0,
-            lease_token=None, leased_until=None, updated_at=Now(),
+            state=Artifact.State.RECEIVED, error_code="", error_detail="", warnings=[], **FRESH,
+            updated_at=Now(),
             revision=Subquery(newest.values("pk")[:1]),
         )  # fmt: skip
 
@@ -316,13 +316,6 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
         unique_fields=["id"],
         update_fields=["page", "ordinal", "start", "end", "heading", "text", "content_hash"],
         batch_size=500,
-    )
-
-
-def release_parse_leases() -> int:
-    """Release every parsing lease. Only for a process that is the only worker."""
-    return Artifact.objects.filter(state=Artifact.State.PARSING).update(
-        state=Artifact.State.RECEIVED, lease_token=None, leased_until=None
     )
 
 
@@ -420,7 +413,7 @@ def _set_content(artifact: Artifact, content: Content) -> None:
     artifact.byte_count = content.byte_count
     artifact.error_code = artifact.error_detail = ""
     artifact.warnings = []
-    artifact.attempts = 0
+    artifact.attempts, artifact.last_error = 0, ""
     artifact.lease_token = artifact.leased_until = None
     if isinstance(content, FileContent):
         artifact.has_file = True
@@ -441,15 +434,10 @@ def _set_content(artifact: Artifact, content: Content) -> None:
     replace_pages(artifact, pages)
 
 
-def _lock_if_claimed(artifact_id: uuid.UUID, token: uuid.UUID) -> Artifact | None:
-    """The row, locked, if our claim still stands: not if it is gone, revised or claimed anew."""
-    return Artifact.objects.select_for_update().filter(pk=artifact_id, lease_token=token).first()
-
-
-def _fail_claimed(artifact: Artifact, token: uuid.UUID, error: Unparsable) -> Artifact | None:
+def _fail_claimed(artifact: Artifact, claim: Claim[Artifact], error: Unparsable) -> Artifact | None:
     logger.info("%s cannot be parsed: %s", artifact.pk, error.code)
     with transaction.atomic():
-        current = _lock_if_claimed(artifact.pk, token)
+        current = claim.rows.select_for_update().first()
         if current is None:
             return None
         _set_failed(current, error)
@@ -464,6 +452,6 @@ def _set_failed(artifact: Artifact, error: Unparsable) -> None:
 
 
 def _save_final_state(artifact: Artifact, state: Artifact.State) -> None:
-    artifact.state = state
+    artifact.state, artifact.last_error = state, ""
     artifact.lease_token = artifact.leased_until = None
     artifact.save()

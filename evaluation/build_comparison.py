@@ -1,8 +1,8 @@
 """Compare the search quality of a new build with that of the live build on the same queries."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,16 +16,8 @@ from evaluation.judged_queries import JudgedQueries, resolve_artifact_ids, split
 from evaluation.measuring import compute_measures, parse_measures
 from evaluation.systems import RANKING_DEPTH
 from indexing.models import IndexBuild
-from retrieval.search import (
-    MAX_LIMIT,
-    MAX_OFFSET,
-    MAX_QUERY_CHARS,
-    SearchAnswer,
-    SearchRequest,
-    search_chunks,
-    search_questions,
-    search_summaries,
-)
+from retrieval.search import MAX_LIMIT, MAX_OFFSET, MAX_QUERY_CHARS
+from retrieval.searches import load_retriever
 from summaries.models import Annotation, WrittenText
 
 GOLDEN_SOURCE = "golden_queries"
@@ -37,12 +29,8 @@ MEASURES = ("nDCG@10", "R@100")
 
 ArtifactScores = dict[str, dict[str, float]]  # query id -> artifact id -> score
 
-# The kinds of node a search answers by, the finest first.
-SEARCH_BY_KIND: Mapping[str, Callable[[SearchRequest], SearchAnswer]] = {
-    "chunk": search_chunks,
-    "question": search_questions,
-    "page_summary": search_summaries,
-}
+# Kind of node -> the search that answers by it; the finest kind first.
+SEARCH_BY_KIND = {"chunk": "pages", "question": "questions", "page_summary": "summaries"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +140,9 @@ def rank_artifacts(build: IndexBuild, kind: str, query: str) -> dict[str, float]
     """Return the best artifacts of a build (live or not) as artifact id -> score of its best node;
     fetches further pages of hits until there are ``RANKING_DEPTH`` artifacts."""
     best: dict[str, float] = {}
-    request = SearchRequest(indexes=[build], query=query, limit=MAX_LIMIT, verify=False)
+    retriever = load_retriever(SEARCH_BY_KIND[kind])
     for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
-        hits = SEARCH_BY_KIND[kind](replace(request, offset=offset)).hits
+        hits = retriever(build, top_k=MAX_LIMIT, offset=offset, verify=False).search(query).hits
         for hit in hits:
             best.setdefault(hit.payload["artifact_id"], hit.score)
         if len(hits) < MAX_LIMIT or len(best) >= RANKING_DEPTH:

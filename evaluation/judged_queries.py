@@ -159,12 +159,12 @@ def _parse_csv_row(row: Mapping[str | None, Any]) -> tuple[str, str, int]:
         raise ValueError("it has more columns than the first line")
     query, artifact = ((row[name] or "").strip() for name in ("query", "artifact"))
     if not query or not artifact:
-        raise ValueError("a query and an artifact belong there")
+        raise ValueError("each line needs a query and an artifact")
     page, relevance = ((row.get(name) or "").strip() for name in ("page", "relevance"))
     if page and (not page.isdecimal() or int(page) < 1):
-        raise ValueError(f"{page[:20]!r} is no number of a page")
+        raise ValueError(f"{page[:20]!r} is not a page number")
     if relevance and not relevance.isdecimal():
-        raise ValueError(f"{relevance[:20]!r} is no relevance")
+        raise ValueError(f"{relevance[:20]!r} is not a relevance grade")
     name = format_page_name(artifact, int(page) - 1) if page else artifact
     return query, name, int(relevance or 1)
 
@@ -233,7 +233,7 @@ def _find_artifact_ids(index: str, names: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for start in range(0, len(names), _IDS_PER_QUERY):
         named = names[start : start + _IDS_PER_QUERY]
-        artifacts = Artifact.objects.documents().filter(index=index)
+        artifacts = Artifact.objects.filter(index=index)
         artifact_ids = [uuid for name in named if (uuid := _parse_uuid(name)) is not None]
         existing_ids = artifacts.filter(pk__in=artifact_ids).values_list("pk", flat=True)
         found |= {str(pk): str(pk) for pk in existing_ids}

@@ -71,7 +71,7 @@ def parse_measures(names: Iterable[str]) -> list[Any]:
             measures.append(ir_measures.parse_measure(name))
         except (NameError, ValueError, SyntaxError, TypeError):
             raise InvalidInput(
-                f"{name[:100]!r} is no measure.",
+                f"{name[:100]!r} is not a measure.",
                 field="measures",
                 fix="Name them as ir_measures does: nDCG@10, R@100, RR, P@5.",
             ) from None

@@ -4,8 +4,8 @@ import uuid
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
 
+from core.leases import LeasedQuerySet, LeasedRow
 from documents.models import Artifact
 from indexing.models import Index
 
@@ -45,12 +45,11 @@ class Judgement(models.Model):
         return f"{'good' if self.is_good else 'bad'}: {self.query[:60]}"
 
 
-class EvaluationRunQuerySet(models.QuerySet["EvaluationRun"]):
+class EvaluationRunQuerySet(LeasedQuerySet["EvaluationRun"]):
     def claimable(self) -> "EvaluationRunQuerySet":
         """Unfinished runs that no worker holds, oldest first."""
         open_states = [EvaluationRun.State.QUEUED, EvaluationRun.State.RUNNING]
-        free = Q(leased_until=None) | Q(leased_until__lt=Now())
-        return self.filter(free, state__in=open_states).order_by("created_at", "pk")
+        return self.free().filter(state__in=open_states).order_by("created_at", "pk")
 
     def comparable_to(self, run: "EvaluationRun") -> "EvaluationRunQuerySet":
         """Finished runs with the same queries and qrels on the same index, including this run."""
@@ -65,7 +64,7 @@ class EvaluationRunQuerySet(models.QuerySet["EvaluationRun"]):
         return self.defer("queries", "qrels", "details")
 
 
-class EvaluationRun(models.Model):
+class EvaluationRun(LeasedRow):
     """A requested evaluation: its judged queries, progress and results."""
 
     class State(models.TextChoices):
@@ -100,12 +99,9 @@ class EvaluationRun(models.Model):
     total_count = models.PositiveIntegerField(help_text="Answers to measure: queries × systems.")
     results = models.JSONField(default=list, help_text="A row for each system.")
     details = models.JSONField(default=dict, help_text="Query by query.")
-    attempts = models.PositiveSmallIntegerField(default=0)
     error_code = models.CharField(max_length=60, blank=True)
     error_detail = models.TextField(blank=True)
     asked_by = models.CharField(max_length=150, blank=True)
-    lease_token = models.UUIDField(null=True, editable=False)
-    leased_until = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -116,3 +112,7 @@ class EvaluationRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.index_id}: {', '.join(self.systems)}"
+
+    @classmethod
+    def max_attempts(cls) -> int:
+        return 3

@@ -13,7 +13,12 @@ from core.exceptions import InvalidInput
 from documents.models import Artifact
 from evaluation.build_comparison import compare_builds
 from indexing.exceptions import BuildUnfinished
-from indexing.lifecycle import find_failed_artifacts, find_incomplete_artifacts, promote_build
+from indexing.lifecycle import (
+    count_missing,
+    count_newly_failed_standalone_nodes,
+    find_failed_artifacts,
+    promote_build,
+)
 from indexing.models import Index, IndexBuild
 from summaries.models import Annotation, Summary, WrittenText
 
@@ -58,10 +63,12 @@ def decide_promotion(
     if requested.promotion == Promotion.FORCED:
         kept = requested.comparison or _make_unmeasured_comparison()
         return _promote_and_store(requested, kept, f"{PROMOTED_PREFIX}: it was forced.")
-    if find_incomplete_artifacts(requested).exists():
+    if count_missing(requested):
         return False
     live = requested.index.live_build
-    if failed := _count_newly_failed_artifacts(requested):
+    failed = _count_newly_failed_artifacts(requested)
+    failed += count_newly_failed_standalone_nodes(requested)
+    if failed:
         reason = f"{failed} documents failed in it that did not in the live build."
         return _refuse_and_store(requested, _make_unmeasured_comparison(), reason)
     try:

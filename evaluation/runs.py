@@ -3,15 +3,14 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Now
 
 from core.exceptions import InvalidInput, StrataError, UnknownIndex
+from core.leases import NO_LEASE
 from documents.models import Artifact
 from evaluation.exceptions import RunTakenOver, UnknownRun
 from evaluation.golden_queries import golden_queries_folder, read_golden_queries
@@ -30,7 +29,6 @@ from indexing.models import Index, IndexBuild
 MAX_RUN_QUERIES = 10_000
 MAX_SYSTEMS = 6  # as many as a plot can tell apart
 MAX_MEASURES = 10
-MAX_RUN_ATTEMPTS = 3  # what stops its worker each time is given up
 PROGRESS_INTERVAL_SECONDS = 1.0  # between two notes of how far it is
 # the worst, and the most changed: what was returned for them is kept
 _SHOWN_QUERIES_PER_SYSTEM = 30
@@ -108,15 +106,9 @@ def get_run(run_id: UUID) -> EvaluationRun:
 
 def claim_run(run_id: UUID) -> EvaluationRun | None:
     """Claim a run for this worker; None if another worker holds it or it has ended."""
-    token = uuid4()
-    claimed = EvaluationRun.objects.claimable().filter(pk=run_id).order_by().update(
-        state=State.RUNNING,
-        lease_token=token,
-        leased_until=Now() + timedelta(seconds=settings.STRATA_LEASE_SECONDS),
-        attempts=F("attempts") + 1,
-        done_count=0,
-    )  # fmt: skip
-    return EvaluationRun.objects.get(pk=run_id) if claimed else None
+    claimable = EvaluationRun.objects.claimable().filter(pk=run_id)
+    claim = claimable.claim(state=State.RUNNING, done_count=0)
+    return None if claim is None else claim.rows.get()
 
 
 def measure_run(
@@ -134,23 +126,24 @@ def measure_run(
         StoreUnavailable, EmbeddingUnavailable: the run is given back; retry helps.
         RunTakenOver: it was slower than its lease, and someone else has it.
     """
-    if run.attempts > MAX_RUN_ATTEMPTS:
+    if run.attempts > run.max_attempts():
         return _finish_run(
             run,
             state=State.FAILED,
             error_code="gave_up",
-            error_detail=f"Measuring stopped its worker {MAX_RUN_ATTEMPTS} times.",
+            error_detail=f"Measuring stopped its worker {run.max_attempts()} times.",
         )
     progress = _RunProgress(run, is_stop_requested, advance)
     build = IndexBuild.objects.live().filter(index=run.index_id).first()
     try:
         judged = resolve_artifact_ids(run.index_id, JudgedQueries(run.queries, run.qrels))
-        measured = measure_systems(
-            [make_system(run.index_id, name) for name in run.systems],
-            judged,
-            measures=run.measures,
-            before_each_answer=progress.report_answer,
-        )
+        with run.get_claim().renewed():
+            measured = measure_systems(
+                [make_system(run.index_id, name) for name in run.systems],
+                judged,
+                measures=run.measures,
+                before_each_answer=progress.report_answer,
+            )
     except StrataError as error:
         if error.is_retryable:
             _requeue_run(run)
@@ -177,7 +170,7 @@ class _StopRequested(Exception):
 
 
 class _RunProgress:
-    """Store the progress of a run at intervals; each update renews its lease."""
+    """Store the progress of a run at intervals."""
 
     def __init__(
         self,
@@ -199,23 +192,17 @@ class _RunProgress:
         now = time.monotonic()
         if now - self._stored_at >= PROGRESS_INTERVAL_SECONDS:
             self._stored_at = now
-            _update_claimed_run(
-                self._run,
-                done_count=self._answer_count,
-                leased_until=Now() + timedelta(seconds=settings.STRATA_LEASE_SECONDS),
-            )
+            _update_claimed_run(self._run, done_count=self._answer_count)
         self._answer_count += 1
 
 
 def _requeue_run(run: EvaluationRun) -> None:
     """Requeue a run, so that another worker can start it again at once."""
-    _update_claimed_run(
-        run, state=State.QUEUED, lease_token=None, leased_until=None, attempts=F("attempts") - 1
-    )
+    _update_claimed_run(run, state=State.QUEUED, attempts=F("attempts") - 1, **NO_LEASE)
 
 
 def _finish_run(run: EvaluationRun, **fields: Any) -> EvaluationRun:
-    _update_claimed_run(run, **fields, finished_at=Now(), lease_token=None, leased_until=None)
+    _update_claimed_run(run, **fields, finished_at=Now(), **NO_LEASE)
     run.refresh_from_db()
     return run
 
@@ -225,8 +212,7 @@ def _update_claimed_run(run: EvaluationRun, **fields: Any) -> None:
     Raises:
         RunTakenOver: the claim is not ours any more, or the run was deleted.
     """
-    ours = EvaluationRun.objects.filter(pk=run.pk, lease_token=run.lease_token)
-    if not ours.update(**fields):
+    if not run.get_claim().rows.update(**fields):
         raise RunTakenOver
 
 

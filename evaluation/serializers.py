@@ -4,9 +4,11 @@ from typing import Any
 
 from rest_framework import serializers
 
+from core.openapi import make_list_example, with_example
 from core.serializers import (
     MAX_NAME_CHARS,
     ErrorSerializer,
+    ListSerializer,
     PagingSerializer,
     StrictSerializer,
     StringField,
@@ -18,6 +20,16 @@ from retrieval.search import MAX_QUERY_CHARS
 VERDICT_NAMES = {True: "good", False: "bad"}
 
 
+@with_example(
+    {
+        "index": "handbook",
+        "systems": ["hybrid"],
+        "against": "sparse",
+        "measures": ["nDCG@10"],
+        "queries": {"q1": "when is the lamp lit"},
+        "qrels": {"q1": {"handbook-7": 1}},
+    }
+)
 class EvaluationRequestSerializer(StrictSerializer):
     index = StringField(max_length=MAX_NAME_CHARS)
     systems = serializers.ListField(
@@ -82,6 +94,44 @@ class EvaluationProgressSerializer(serializers.Serializer):
     total = serializers.IntegerField(help_text="Answers: queries times systems.")
 
 
+EVALUATION_EXAMPLE: dict[str, Any] = {
+    "id": "9c5b94b1-35ad-49bb-b118-8e8fc24abf80",
+    "index": "handbook",
+    "build": 1,
+    "state": "done",
+    "systems": ["hybrid", "sparse"],
+    "against": "sparse",
+    "measures": ["nDCG@10"],
+    "judgements": "given",
+    "judgements_hash": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+    "queries": 1,
+    "progress": {"done": 2, "total": 2},
+    "results": [
+        {
+            "system": "hybrid",
+            "measures": {"nDCG@10": 0.91},
+            "p50_ms": 12.4,
+            "p95_ms": 19.7,
+            "differences": {
+                "nDCG@10": {
+                    "baseline": 0.85,
+                    "system": 0.91,
+                    "difference": 0.06,
+                    "low": 0.02,
+                    "high": 0.11,
+                    "is_significant": True,
+                }
+            },
+        }
+    ],
+    "error": None,
+    "asked_by": "ci",
+    "created_at": "2026-03-02T09:30:00Z",
+    "finished_at": "2026-03-02T09:30:02Z",
+}
+
+
+@with_example(EVALUATION_EXAMPLE)
 class EvaluationSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.CharField()
@@ -110,19 +160,32 @@ class EarlierRunSerializer(serializers.Serializer):
     results = SystemResultSerializer(many=True)
 
 
+@with_example(EVALUATION_EXAMPLE | {"earlier": []})
 class EvaluationDetailSerializer(EvaluationSerializer):
     earlier = EarlierRunSerializer(
         many=True, help_text="Runs of the same queries on the index before it, the oldest first."
     )
 
 
-class EvaluationListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.CharField(allow_null=True)
-    previous = serializers.CharField(allow_null=True)
+@with_example(make_list_example(EVALUATION_EXAMPLE))
+class EvaluationListSerializer(ListSerializer):
     results = EvaluationSerializer(many=True)
 
 
+JUDGEMENT_EXAMPLE: dict[str, Any] = {
+    "id": "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",
+    "index": "handbook",
+    "query": "when is the lamp lit",
+    "artifact_id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1",
+    "page_index": 0,
+    "node_id": "8c2f0a52-58a4-5d5c-9d0e-3d4f0a4f2f6e",
+    "verdict": "good",
+    "judged_by": "vera",
+    "judged_at": "2026-03-02T09:35:00Z",
+}
+
+
+@with_example({name: JUDGEMENT_EXAMPLE[name] for name in ("index", "query", "node_id", "verdict")})
 class JudgementRequestSerializer(StrictSerializer):
     index = StringField(max_length=MAX_NAME_CHARS)
     query = StringField(max_length=MAX_QUERY_CHARS)
@@ -137,6 +200,7 @@ class JudgementListParametersSerializer(PagingSerializer):
     verdict = serializers.ChoiceField(choices=["good", "bad"], required=False)
 
 
+@with_example(JUDGEMENT_EXAMPLE)
 class JudgementSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.CharField()
@@ -151,10 +215,8 @@ class JudgementSerializer(serializers.Serializer):
     judged_at = serializers.DateTimeField()
 
 
-class JudgementListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.CharField(allow_null=True)
-    previous = serializers.CharField(allow_null=True)
+@with_example(make_list_example(JUDGEMENT_EXAMPLE))
+class JudgementListSerializer(ListSerializer):
     results = JudgementSerializer(many=True)
 
 

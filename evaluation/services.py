@@ -42,7 +42,7 @@ def save_judgement(
     if node_id is not None:
         artifact_id, page_index = _find_judged_page(index, node_id)
     assert artifact_id is not None
-    artifact = Artifact.objects.documents().filter(pk=artifact_id, index=index).first()
+    artifact = Artifact.objects.filter(pk=artifact_id, index=index).first()
     if artifact is None:
         raise UnknownArtifact(f"{index} has no artifact with this id.", field="artifact_id")
     judged_page: dict[str, Any] = {
@@ -75,9 +75,9 @@ def delete_judgement(judgement_id: UUID) -> None:
 def _find_judged_page(index: str, node_id: UUID) -> tuple[UUID, int | None]:
     """Return a hit's artifact id, and its page index if the artifact has several pages."""
     node = Node.objects.filter(point_id=node_id, build__index=index).first()
-    if node is None:
+    if node is None or node.artifact_id is None:
         raise InvalidInput(
-            f"{index} has no hit with this id.",
+            f"{index} has no hit on a document with this id.",
             field="node_id",
             fix="Give the node_id of a hit as a search of this index answers it.",
         )

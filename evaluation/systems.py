@@ -11,20 +11,8 @@ from typing import Any, Protocol
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.pipelines.declaring import find_pipeline_files
-from retrieval.search import (
-    MAX_ARTIFACTS,
-    MAX_LIMIT,
-    MAX_OFFSET,
-    HierarchicalRequest,
-    Hit,
-    Mode,
-    SearchAnswer,
-    SearchRequest,
-    search_chunks,
-    search_hierarchical,
-    search_questions,
-    search_summaries,
-)
+from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET, Hit, Mode, SearchAnswer
+from retrieval.searches import load_retriever
 
 FIRST_PAGE_SIZE = 10  # hits
 RANKING_DEPTH = 100  # artifacts or pages of a query: what recall@100 looks at
@@ -88,28 +76,28 @@ def find_answerable_modes(index: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ModeSystem:
-    """One ranking of hits."""
+    """One ranking of hits. ``search`` names it in the table of searches."""
 
     name: str
     index: str
     mode: Mode
-    search: Callable[[SearchRequest], SearchAnswer]
+    search: str
 
     def answer_first_page(self, query: str) -> None:
-        self.search(self._request(query, limit=FIRST_PAGE_SIZE))
+        self._search(query, top_k=FIRST_PAGE_SIZE)
 
     def rank_locations(self, query: str) -> Iterator[HitLocation]:
         """Fetch further pages while the caller reads: few artifacts can fill a page with chunks."""
         for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
-            hits = self.search(
-                self._request(query, limit=MAX_LIMIT, offset=offset, verify=False)
-            ).hits
+            hits = self._search(query, top_k=MAX_LIMIT, offset=offset, verify=False).hits
             yield from (_location_of(hit) for hit in hits)
             if len(hits) < MAX_LIMIT:
                 return
 
-    def _request(self, query: str, **given: Any) -> SearchRequest:
-        return SearchRequest(indexes=[self.index], query=query, mode=self.mode, **given)
+    def _search(self, query: str, **options: Any) -> SearchAnswer:
+        retriever = load_retriever(self.search)
+        answer: SearchAnswer = retriever(self.index, mode=self.mode, **options).search(query)
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +108,13 @@ class HierarchicalSystem:
     index: str
 
     def answer_first_page(self, query: str) -> None:
-        search_hierarchical(HierarchicalRequest(indexes=[self.index], query=query))
+        load_retriever("hierarchical")(self.index).search(query)
 
     def rank_locations(self, query: str) -> Iterator[HitLocation]:
-        request = HierarchicalRequest(
-            indexes=[self.index], query=query, limit=MAX_ARTIFACTS, verify=False
+        retriever = load_retriever("hierarchical")(
+            self.index, artifacts=MAX_ARTIFACTS, verify=False
         )
-        for artifact in search_hierarchical(request).artifacts:
+        for artifact in retriever.search(query).artifacts:
             indexes = [page.page_index for page in artifact.pages] or [None]
             for page_index in indexes:
                 yield HitLocation(artifact.artifact_id, page_index, title=artifact.title, text="")
@@ -175,11 +163,11 @@ def _payload_text(payload: Mapping[str, Any]) -> str:
 
 
 SYSTEM_FACTORY_BY_MODE: Mapping[str, Callable[[str], EvaluatedSystem]] = {
-    "dense": lambda index: ModeSystem("dense", index, Mode.DENSE, search_chunks),
-    "sparse": lambda index: ModeSystem("sparse", index, Mode.SPARSE, search_chunks),
-    "hybrid": lambda index: ModeSystem("hybrid", index, Mode.HYBRID, search_chunks),
-    "summaries": lambda index: ModeSystem("summaries", index, Mode.HYBRID, search_summaries),
-    "questions": lambda index: ModeSystem("questions", index, Mode.HYBRID, search_questions),
+    "dense": lambda index: ModeSystem("dense", index, Mode.DENSE, "pages"),
+    "sparse": lambda index: ModeSystem("sparse", index, Mode.SPARSE, "pages"),
+    "hybrid": lambda index: ModeSystem("hybrid", index, Mode.HYBRID, "pages"),
+    "summaries": lambda index: ModeSystem("summaries", index, Mode.HYBRID, "summaries"),
+    "questions": lambda index: ModeSystem("questions", index, Mode.HYBRID, "questions"),
     "hierarchical": lambda index: HierarchicalSystem("hierarchical", index),
 }
 REQUIRED_KINDS_BY_MODE: Mapping[str, set[str]] = {

@@ -5,17 +5,15 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.enqueueing import enqueue_on_commit
 from core.paging import paginate
-from core.serializers import (
-    ErrorSerializer,
-    StrictSerializer,
-)
+from core.parsers import max_json_bytes
+from core.serializers import ErrorSerializer, StrictSerializer
 from evaluation import tasks
 from evaluation.exceptions import UnknownJudgement, UnknownRun
 from evaluation.history import find_earlier_runs, render_run
@@ -42,8 +40,11 @@ from evaluation.services import delete_judgement, save_judgement
 # --- Measurements ----------------------------------------------------------------------------
 
 
+@extend_schema(tags=["Evaluation"])
 class EvaluationViewSet(viewsets.ViewSet):
     """Evaluation runs: search quality of an index, measured by human judgements."""
+
+    max_body_bytes = staticmethod(max_json_bytes)
 
     @extend_schema(
         operation_id="list_evaluations",
@@ -62,10 +63,13 @@ class EvaluationViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="evaluate",
         request=EvaluationRequestSerializer,
-        responses={202: EvaluationSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+        responses={202: EvaluationSerializer, 404: ErrorSerializer},
     )
     def create(self, request: Request) -> Response:
-        """Request an evaluation by the given judgements, or by the index's golden queries."""
+        """Request an evaluation.
+
+        By the given judgements, or by the index's golden queries.
+        """
         given = _validate(EvaluationRequestSerializer, request.data)
         run = create_run(
             given["index"],
@@ -82,31 +86,43 @@ class EvaluationViewSet(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="read_evaluation",
-        responses={200: EvaluationDetailSerializer, 404: ErrorSerializer},
+        responses=EvaluationDetailSerializer,
     )
     def retrieve(self, request: Request, run_id: str) -> Response:
-        """Return a run's progress and results, and the earlier results of the same queries."""
+        """Read a run with its results, and the earlier results of the same queries."""
         run = _find_run(run_id)
         earlier = [render_run(each) for each in find_earlier_runs(run)]
         names = ("id", "build", "finished_at", "results")
         kept = [{name: each[name] for name in names} for each in earlier]
         return Response(render_run(run) | {"earlier": kept})
 
-    @extend_schema(operation_id="delete_evaluation", responses={204: None, 404: ErrorSerializer})
+    @extend_schema(operation_id="delete_evaluation", responses={204: None})
     def destroy(self, request: Request, run_id: str) -> Response:
-        """Delete an evaluation run; if it is running, it is cancelled."""
+        """Delete an evaluation run.
+
+        If it is running, it is cancelled.
+        """
         _find_run(run_id).delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(
         operation_id="read_evaluation_report",
         responses={
-            (200, "text/html"): OpenApiResponse(OpenApiTypes.STR, description="A page."),
-            404: ErrorSerializer,
+            (200, "text/html"): OpenApiResponse(
+                OpenApiTypes.STR,
+                description="A page.",
+                examples=[
+                    OpenApiExample(
+                        "Example",
+                        "<!doctype html><title>Evaluation</title>",
+                        media_type="text/html",
+                    )
+                ],
+            ),
         },
     )
     def report(self, request: Request, run_id: str) -> HttpResponse:
-        """Return the report of a finished run as one self-contained HTML page."""
+        """Read the report of a finished run as one HTML page."""
         return HttpResponse(render_report(_find_run(run_id)))
 
 
@@ -120,6 +136,7 @@ def _find_run(run_id: str) -> EvaluationRun:
 # --- Verdicts --------------------------------------------------------------------------------
 
 
+@extend_schema(tags=["Evaluation"])
 class JudgementViewSet(viewsets.ViewSet):
     """People's judgements whether hits answer their queries."""
 
@@ -147,12 +164,14 @@ class JudgementViewSet(viewsets.ViewSet):
         responses={
             200: JudgementSerializer,
             201: JudgementSerializer,
-            400: ErrorSerializer,
             404: ErrorSerializer,
         },
     )
     def create(self, request: Request) -> Response:
-        """Judge whether a hit or an artifact answers a query; a later judgement replaces it."""
+        """Judge whether a hit or an artifact answers a query.
+
+        A later judgement of the same place and query replaces it.
+        """
         given = _validate(JudgementRequestSerializer, request.data)
         judgement, is_new = save_judgement(
             given["index"],
@@ -165,7 +184,7 @@ class JudgementViewSet(viewsets.ViewSet):
         answered = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(render_judgement(judgement), status=answered)
 
-    @extend_schema(operation_id="take_back_judgement", responses={204: None, 404: ErrorSerializer})
+    @extend_schema(operation_id="take_back_judgement", responses={204: None})
     def destroy(self, request: Request, judgement_id: str) -> Response:
         """Delete a judgement."""
         try:

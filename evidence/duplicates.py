@@ -18,8 +18,9 @@ from documents.source_splitting import split_into_sources
 from evidence.models import RecentEvidence, Vectors
 from indexing import embedding
 from indexing.chunking import prepend_context
-from indexing.kinds.chunk import draft_chunks
+from indexing.drafting.chunk import draft_chunks
 from indexing.models import IndexBuild
+from indexing.reuse import keep_vectors
 from indexing.spec import IndexSpec
 from indexing.stores import Match, Query, ScoredPoint, get_store
 
@@ -70,7 +71,7 @@ def embed_artifact(artifact: Artifact, build: IndexBuild) -> Vectors:
 
 def _chunk_texts(artifact: Artifact, sources: Iterable[Source], build: IndexBuild) -> list[str]:
     """Texts to embed, of the first strategy only: other strategies cut the same text again."""
-    strategy = build.spec.chunks.strategies[0].name
+    strategy = build.spec.chunks.strategies[0].key
     drafts = draft_chunks(artifact, sources, build)
     return [
         prepend_context(each.context, each.text) for each in drafts if each.strategy == strategy
@@ -80,6 +81,7 @@ def _chunk_texts(artifact: Artifact, sources: Iterable[Source], build: IndexBuil
 def _embed(drafts: Sequence[Sequence[str]], build: IndexBuild) -> list[Vectors]:
     texts = [text for each in drafts for text in each]
     vectors = embedding.get_embedder(build.spec.embedding).embed_documents(texts)
+    keep_vectors(build.spec.embedding, texts, list(vectors))
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     ends = np.cumsum([len(each) for each in drafts])
     return np.split(vectors, ends[:-1])
@@ -102,7 +104,7 @@ class DuplicateFinder:
         ``find_near_duplicate`` refers to them by position."""
         spec = self._build.spec
         collection = self._build.collection("chunk")
-        of_strategy = Match("strategy", (spec.chunks.strategies[0].name,))
+        of_strategy = Match("strategy", (spec.chunks.strategies[0].key,))
         requests = [
             (
                 collection,

@@ -11,7 +11,7 @@ from documents.models import Artifact, Page
 from evidence.services import find_evidence_build, make_external_id
 from retrieval.event_loop import run_in_thread
 from retrieval.filters import MAX_CONDITIONS
-from retrieval.search import Hit, Mode, SearchAnswer, SearchRequest, search_artifacts
+from retrieval.search import Hit, Mode, SearchAnswer
 
 MAX_URLS = MAX_CONDITIONS
 
@@ -59,16 +59,18 @@ def find_similar_evidence(
     """
     find_evidence_build(index)
     excluded_ids = sorted({make_external_id(url) for url in excluded_urls})
-    request = SearchRequest(
-        indexes=[index],
-        query=query,
+    from retrieval.retrievers import ChunkRetriever  # brings LlamaIndex along
+
+    retriever = ChunkRetriever(
+        index,
+        is_one_per_artifact=True,
         mode=Mode.DENSE,
-        limit=limit,
+        top_k=limit,
         min_score=min_similarity,
         min_revision=min_revision,
         filter={"not": {"external_id": excluded_ids}} if excluded_ids else None,
     )
-    answer = search_artifacts(request)
+    answer = retriever.search(query)
     return EvidenceSearchAnswer(
         answer, _read_evidence(UUID(hit.payload["artifact_id"]) for hit in answer.hits)
     )

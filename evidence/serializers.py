@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from core.exceptions import InvalidInput
+from core.openapi import with_example
 from core.serializers import StrictSerializer, StringField, TitleField
 from core.text import clean_text
 from documents.serializers import MAX_TITLE_CHARS, MAX_URL_CHARS, TextField, URLField
@@ -12,15 +13,28 @@ from evidence.search import MAX_URLS, EvidenceSearchAnswer
 from evidence.services import MAX_ITEMS, EvidenceDecision, EvidenceInput, EvidenceVerdict
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_chunk, render_search_answer
-from retrieval.serializers.knowledge_requests import (
-    SIMILARITY_RANGE,
-    FiniteFloatField,
-    read_parameters,
+from retrieval.serializers.knowledge_requests import SIMILARITY_RANGE
+from retrieval.serializers.requests import FiniteFloatField, read_parameters
+from retrieval.serializers.schema import (
+    HIT_EXAMPLE,
+    HitSerializer,
+    PageSearchAnswerSerializer,
+    make_search_example,
 )
-from retrieval.serializers.schema import HitSerializer, PageSearchAnswerSerializer
 
 MAX_AUTHORS = 1_000
 MAX_CITATION_CHARS = 1_000  # of a source, a date, an author's name
+
+FINDING_EXAMPLE: dict[str, Any] = {
+    "url": "https://journal.example/aspirin",
+    "content": "Aspirin lowers the risk of a second stroke.",
+    "citation": {
+        "source": "Journal of Examples",
+        "title": "Aspirin after stroke",
+        "date": "2021-05-14",
+        "authors": ["A. Author"],
+    },
+}
 
 # --- What is taken ---------------------------------------------------------------------------
 
@@ -51,17 +65,23 @@ class EvidenceInputSerializer(StrictSerializer):
     citation = EvidenceCitationSerializer(required=False)
 
 
-class AddEvidenceSerializer(StrictSerializer):
-    """Several items, or a single one: its fields beside ``threshold``."""
-
-    items = serializers.ListField(
-        child=EvidenceInputSerializer(), min_length=1, max_length=MAX_ITEMS
-    )
+class ThresholdSerializer(StrictSerializer):
     threshold = FiniteFloatField(
         required=False,
         min_value=0.0,
         max_value=1.0,
         help_text="Cosine from which two findings say the same; the index's own by default.",
+    )
+
+
+ITEMS_EXAMPLE = {"items": [FINDING_EXAMPLE], "threshold": 0.9}
+
+
+class AddEvidenceSerializer(ThresholdSerializer):
+    """Several items; or, as ``SingleEvidenceSerializer`` describes it, one."""
+
+    items = serializers.ListField(
+        child=EvidenceInputSerializer(), min_length=1, max_length=MAX_ITEMS
     )
 
     def to_internal_value(self, data: Any) -> Any:
@@ -70,6 +90,10 @@ class AddEvidenceSerializer(StrictSerializer):
             threshold = {k: single.pop(k) for k in ("threshold",) if k in single}
             data = {"items": [single], **threshold}
         return super().to_internal_value(data)
+
+
+class SingleEvidenceSerializer(EvidenceInputSerializer, ThresholdSerializer):
+    """One item, with its fields beside ``threshold``."""
 
 
 class SimilarEvidenceParametersSerializer(StrictSerializer):
@@ -85,6 +109,7 @@ class SimilarEvidenceParametersSerializer(StrictSerializer):
     )
 
 
+@with_example({"query": "aspirin after stroke", "urls": [FINDING_EXAMPLE["url"]], "limit": 5})
 class RelatedEvidenceParametersSerializer(StrictSerializer):
     query = StringField(max_length=MAX_QUERY_CHARS)
     urls = serializers.ListField(
@@ -152,17 +177,41 @@ class EvidenceVerdictSerializer(serializers.Serializer):
         ref_name = "EvidenceVerdict"
 
 
+@with_example(
+    {
+        "verdicts": [
+            {
+                "url": FINDING_EXAMPLE["url"],
+                "verdict": "added",
+                "artifact_id": HIT_EXAMPLE["artifact"]["id"],
+                "revision": 61,
+            }
+        ]
+    }
+)
 class EvidenceVerdictsSerializer(serializers.Serializer):
     verdicts = EvidenceVerdictSerializer(many=True, help_text="In the order given.")
+
+
+class EvidenceHitCitationSerializer(serializers.Serializer):
+    source = serializers.CharField(required=False)  # type: ignore[assignment]
+    title = serializers.CharField(required=False)
+    date = serializers.CharField(required=False)
+    authors = serializers.ListField(child=serializers.CharField(), required=False)
 
 
 class EvidenceHitSerializer(HitSerializer):
     url = serializers.CharField()
     content = serializers.CharField(help_text="The whole finding; text is its nearest chunk.")
-    citation = serializers.DictField(help_text="source, title, date, authors, as were given.")
+    citation = EvidenceHitCitationSerializer(help_text="As it was given.")
     similarity = serializers.FloatField(help_text="Cosine, of its nearest chunk.")
 
 
+@with_example(
+    make_search_example(
+        hits=[HIT_EXAMPLE | {"score_kind": "cosine"} | FINDING_EXAMPLE | {"similarity": 0.93}]
+    )
+)
 class EvidenceSearchAnswerSerializer(PageSearchAnswerSerializer):
     hits = EvidenceHitSerializer(many=True)
 

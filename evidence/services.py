@@ -79,7 +79,7 @@ def find_evidence_build(index: str) -> IndexBuild:
     build = IndexBuild.objects.live().filter(index=index).first()
     if build is None or build.spec.evidence is None:
         raise InvalidInput(
-            f"The index {index} takes no evidence.",
+            f"The index {index} does not take evidence.",
             field="index",
             allowed=[
                 each.index_id
@@ -109,7 +109,9 @@ def add_evidence(
         findings = embed_contents(contents, build)
         for position, vectors in enumerate(findings):
             if not len(vectors):
-                raise InvalidInput("There is no text in it.", field=f"items.{position}.content")
+                raise InvalidInput(
+                    "The evidence contains no text.", field=f"items.{position}.content"
+                )
         with transaction.atomic():
             # One at a time: who comes second must see what the first has stored. Rows may go on
             # to name the index meanwhile.

@@ -1,18 +1,27 @@
 """REST endpoints of evidence."""
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiRequest,
+    PolymorphicProxySerializer,
+    extend_schema,
+)
 from rest_framework import viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.parsers import max_json_bytes
 from core.serializers import ErrorSerializer
 from evidence.search import find_similar_evidence
 from evidence.serializers import (
+    FINDING_EXAMPLE,
+    ITEMS_EXAMPLE,
     AddEvidenceSerializer,
     EvidenceSearchAnswerSerializer,
     EvidenceVerdictsSerializer,
     RelatedEvidenceParametersSerializer,
     SimilarEvidenceParametersSerializer,
+    SingleEvidenceSerializer,
     read_evidence_inputs,
     read_search_parameters,
     render_decisions,
@@ -20,18 +29,29 @@ from evidence.serializers import (
 )
 from evidence.services import add_evidence
 from retrieval.serializers.requests import read_query_string
-from retrieval.views.searches import enqueue_planning_of_stale_artifacts
-
-ERROR_RESPONSES = {400: ErrorSerializer, 404: ErrorSerializer}
+from retrieval.views.searches import enqueue_planning_of_stale_hits
 
 
+@extend_schema(tags=["Evidence"])
 class EvidenceViewSet(viewsets.ViewSet):
     """Findings of research agents, each kept once."""
 
+    max_body_bytes = staticmethod(max_json_bytes)
+
     @extend_schema(
         operation_id="add_evidence",
-        request=AddEvidenceSerializer,
-        responses={200: EvidenceVerdictsSerializer, **ERROR_RESPONSES},
+        request=OpenApiRequest(
+            PolymorphicProxySerializer(
+                component_name="AddEvidenceBody",
+                serializers=[AddEvidenceSerializer, SingleEvidenceSerializer],
+                resource_type_field_name=None,
+            ),
+            examples=[
+                OpenApiExample("Several", ITEMS_EXAMPLE, media_type="application/json"),
+                OpenApiExample("One", FINDING_EXAMPLE, media_type="application/json"),
+            ],
+        ),
+        responses={200: EvidenceVerdictsSerializer},
     )
     def create(self, request: Request, index: str) -> Response:
         """Add findings, except duplicates of findings that are stored.
@@ -45,25 +65,25 @@ class EvidenceViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="find_similar_evidence",
         parameters=[SimilarEvidenceParametersSerializer],
-        responses={200: EvidenceSearchAnswerSerializer, **ERROR_RESPONSES},
+        responses={200: EvidenceSearchAnswerSerializer, 409: ErrorSerializer},
     )
     def similar(self, request: Request, index: str) -> Response:
-        """Findings similar to a query, most similar first."""
+        """Find findings similar to a query, most similar first."""
         given = read_search_parameters(
             SimilarEvidenceParametersSerializer, read_query_string(request.query_params)
         )
         found = find_similar_evidence(index, **given)
-        enqueue_planning_of_stale_artifacts(found.answer.stale_artifact_ids)
+        enqueue_planning_of_stale_hits(found.answer.stale_ids)
         return Response(render_evidence_answer(found))
 
     @extend_schema(
         operation_id="find_related_evidence",
         request=RelatedEvidenceParametersSerializer,
-        responses={200: EvidenceSearchAnswerSerializer, **ERROR_RESPONSES},
+        responses={200: EvidenceSearchAnswerSerializer, 409: ErrorSerializer},
     )
     def related(self, request: Request, index: str) -> Response:
-        """Findings similar to a query, except those at the given URLs."""
+        """Find findings similar to a query, except those at the given URLs."""
         given = read_search_parameters(RelatedEvidenceParametersSerializer, request.data)
         found = find_similar_evidence(index, excluded_urls=given.pop("urls"), **given)
-        enqueue_planning_of_stale_artifacts(found.answer.stale_artifact_ids)
+        enqueue_planning_of_stale_hits(found.answer.stale_ids)
         return Response(render_evidence_answer(found))

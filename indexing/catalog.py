@@ -5,15 +5,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from core.exceptions import InvalidInput
-from documents.index_catalog import NodeCounts
+from documents.index_catalog import IndexingProgress
 from documents.models import Artifact
 from indexing import embedding
-from indexing.kinds.compound import list_structures
-from indexing.kinds.registry import is_incomplete
-from indexing.models import Index, IndexBuild, Node
+from indexing.drafting.compound import list_structures
+from indexing.models import Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
 
@@ -42,44 +41,45 @@ class LedgerIndexCatalog:
     def with_status(
         self, artifacts: QuerySet[Artifact], index: str | None = None
     ) -> QuerySet[Artifact]:
-        builds = IndexBuild.objects.live()
+        documents = IndexedDocument.objects.in_live_builds().filter(artifact=OuterRef("pk"))
         if index is not None:
-            builds = builds.filter(index=index)
-        nodes = Node.objects.in_live_builds().filter(artifact=OuterRef("pk"))
-        is_parsed = Q(state=Artifact.State.PARSED)
-        return artifacts.annotate(
+            documents = documents.filter(build__live_of=index)
+        document_state = Subquery(documents.values("state")[:1])
+        return artifacts.annotate(document_state=document_state).annotate(
             status=Case(
-                When(~is_parsed, then=F("state")),
-                When(Exists(nodes.filter(state=Node.State.PENDING)), then=Value("indexing")),
-                When(is_incomplete(list(builds)), then=Value("indexing")),
-                When(Exists(nodes.filter(state=Node.State.FAILED)), then=Value("failed")),
-                default=Value("ready"),
+                When(~Q(state=Artifact.State.PARSED), then=F("state")),
+                When(Q(document_state__in=["ready", "failed"]), then=F("document_state")),
+                default=Value("indexing"),
                 output_field=CharField(),
             )
         )
 
-    def count_nodes(self, artifact_ids: Iterable[UUID]) -> dict[UUID, NodeCounts]:
-        counted = (
-            Node.objects.in_live_builds()
-            .filter(artifact__in=list(artifact_ids))
-            .values("artifact_id")
-            .annotate(
-                pending=Count("pk", filter=Q(state=Node.State.PENDING)),
-                synced=Count("pk", filter=Q(state=Node.State.SYNCED)),
-                failed=Count("pk", filter=Q(state=Node.State.FAILED)),
-            )
-        )
+    def get_indexing_progress(self, artifact_ids: Iterable[UUID]) -> dict[UUID, IndexingProgress]:
+        documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=list(artifact_ids))
         return {
-            row["artifact_id"]: NodeCounts(row["pending"], row["synced"], row["failed"])
-            for row in counted
+            document.artifact_id: IndexingProgress(
+                document.pending_count,
+                document.synced_count,
+                document.failed_count,
+                _get_error(document),
+            )
+            for document in documents
         }
-
-    def first_node_error(self, artifact_id: UUID) -> str:
-        failed = Node.objects.in_live_builds().filter(artifact=artifact_id, state=Node.State.FAILED)
-        return failed.values_list("last_error", flat=True).first() or ""
 
     def remove_artifact_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
         return remove_artifact_points(artifact_id, index)
+
+
+def _get_error(document: IndexedDocument) -> dict[str, str] | None:
+    if document.last_error:
+        is_failed = document.state == IndexedDocument.State.FAILED
+        code = "planning_failed" if is_failed else "planning_waits"
+        return {"code": code, "detail": document.last_error}
+    if not document.failed_count:
+        return None
+    nodes = Node.objects.filter(build=document.build_id, artifact=document.artifact_id)
+    errors = nodes.filter(state=Node.State.FAILED).values_list("last_error", flat=True)
+    return {"code": "node_failed", "detail": errors.first() or ""}
 
 
 def _live_build(index: str) -> IndexBuild | None:

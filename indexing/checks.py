@@ -1,14 +1,16 @@
 """Django system checks of index specs and indexing settings."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from core.import_lock import import_lock
 from indexing.exceptions import InvalidSpec
-from indexing.spec import IndexSpec, parse_spec
+from indexing.spec import OPTIONS_BY_PARSER, IndexSpec, NodeParserStrategy, parse_spec
 
 
 @register
@@ -28,6 +30,7 @@ def check_specs(**kwargs: Any) -> list[CheckMessage]:
     for path in sorted(folder.glob("*.yaml")):
         try:
             specs.append(parse_spec(path.stem, path.read_text(encoding="utf-8")))
+            _check_added_node_parsers(specs[-1])
         except (InvalidSpec, UnicodeDecodeError) as error:
             messages.append(Error(str(error), obj=str(path), id="indexing.E002"))
     aliases = Counter(
@@ -45,14 +48,30 @@ def check_specs(**kwargs: Any) -> list[CheckMessage]:
     return messages
 
 
+def _embed_nothing(texts: Sequence[str]) -> NoReturn:
+    raise AssertionError("a node parser may not embed before it has a text")
+
+
+def _check_added_node_parsers(spec: IndexSpec) -> None:
+    """Check the options of node parsers that distributions add. Imports them, and LlamaIndex."""
+    for strategy in spec.chunks.strategies:
+        if isinstance(strategy, NodeParserStrategy) and strategy.parser not in OPTIONS_BY_PARSER:
+            with import_lock:
+                from indexing.chunking.node_parsers import make_node_parser
+            try:
+                make_node_parser(strategy, embed=_embed_nothing)
+            except InvalidSpec as error:
+                raise InvalidSpec(f"{spec.name}.yaml: chunks.strategies: {error}") from None
+
+
 @register
 def check_lease_seconds(**kwargs: Any) -> list[CheckMessage]:
-    """A batch must finish well within its lease, or two workers would process the same nodes."""
+    """A batch must stay small beside other work, and a lease long beside one slow statement."""
     if settings.STRATA_LEASE_SECONDS >= 30 and settings.STRATA_SYNC_BATCH <= 2_000:
         return []
     return [
         Error(
-            "A claim of STRATA_SYNC_BATCH nodes would outlive STRATA_LEASE_SECONDS.",
+            "STRATA_SYNC_BATCH is too large or STRATA_LEASE_SECONDS too short.",
             hint="Keep the batch at 2000 or less and the lease at 30 seconds or more.",
             id="indexing.E004",
         )

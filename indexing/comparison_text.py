@@ -6,16 +6,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from indexing.kinds import KINDS
+
 StoredComparison = Mapping[str, Any]  # IndexBuild.comparison
 
 _SOURCE_LABELS = {
     "golden_queries": "golden queries",
     "hypothetical_questions": "questions written about chunks of the live build",
-}
-_KIND_LABELS = {
-    "chunk": "by chunks",
-    "question": "by questions",
-    "page_summary": "by summaries",
 }
 _HEADINGS = ["measure", "live", "new", "difference", "95% interval"]
 
@@ -27,7 +24,8 @@ def describe_comparison(kept: StoredComparison | None) -> list[str]:
     lines = []
     if kept.get("measures"):
         asked = f"{kept['query_count']} {_SOURCE_LABELS[kept['source']]}"
-        lines.append(f"{asked}, answered {_KIND_LABELS[kept['kind']]}; live: #{kept['live_build']}")
+        kind = KINDS[kept["kind"]].plural
+        lines.append(f"{asked}, answered by {kind}; live: #{kept['live_build']}")
         lines += _format_table([_HEADINGS, *_measure_rows(kept)])
         if kept["is_optimistic"]:
             lines.append(

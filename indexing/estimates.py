@@ -3,17 +3,18 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Avg, Sum
+from django.db.models import Avg, QuerySet, Sum
 from django.db.models.functions import Length
 
 from documents.models import Artifact, Source
 from indexing import embedding
 from indexing.chunking import prepend_context
-from indexing.kinds.registry import get_kind
-from indexing.models import Index, IndexBuild, Node
-from indexing.spec import IndexSpec
+from indexing.drafting import get_drafter, get_standalone_drafters
+from indexing.kinds import KINDS
+from indexing.models import Index, IndexBuild, Node, SearchSettings
+from indexing.spec import IndexSpec, dump_recipe
 from indexing.spec.loaded import reread_spec
 from indexing.throughput import (
     LANGUAGE_MODEL_CALLS,
@@ -21,6 +22,9 @@ from indexing.throughput import (
     embedding_work_key,
     get_rate_per_second,
 )
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
 
 # artifacts looked at, unless all are asked for; ids are random, so any are a sample
 SAMPLE_SIZE = 200
@@ -37,7 +41,7 @@ PROBE_TEXT_COUNT = 32  # texts embedded to see how fast that is
 class NodeEstimate:
     """Nodes of one kind an artifact would have: drafts, and counts of texts not generated yet."""
 
-    nodes: list[Node]
+    nodes: list["TextNode"]
     unwritten_count: int = 0
     unwritten_tokens: int = 0
     call_count: int = 0  # of a language model
@@ -74,8 +78,10 @@ class KindEstimate:
 class BuildEstimate:
     index: str
     live_build: int | None
-    changes: list[str]  # what the spec says otherwise than the live build
-    is_free: bool  # nothing of it is stored: searches take it over at once
+    changes: list[str]  # of the live build's recipe
+    search_settings: int | None  # the number of those in use
+    search_changes: list[str]  # of those; they hold for the live build at once
+    is_free: bool  # the recipe stays
     artifact_count: int
     sampled_count: int  # artifacts looked at; the figures are scaled up from them
     kinds: dict[str, KindEstimate] = field(default_factory=dict)
@@ -105,32 +111,40 @@ def estimate_build(
         ModelUnavailable, EmbeddingUnavailable: the new model's tokens could not be counted.
     """
     spec = reread_spec(name)
-    index = Index.objects.select_related("live_build").filter(pk=name).first()
+    index = Index.objects.select_related("live_build", "search_settings").filter(pk=name).first()
     live = index.live_build if index else None
+    search_settings = index.search_settings if index else None
     artifacts = Artifact.objects.filter(index=name, state=Artifact.State.PARSED)
     artifact_count = artifacts.count()
     estimate = BuildEstimate(
         index=name,
         live_build=live.number if live else None,
-        changes=describe_spec_changes(live.spec, spec) if live else ["a new index"],
-        is_free=live is not None and live.spec.fingerprint == spec.fingerprint,
+        changes=describe_changes(live.spec.recipe, spec.recipe) if live else ["a new index"],
+        search_settings=search_settings.number if search_settings else None,
+        search_changes=_describe_search_changes(live, search_settings, spec),
+        is_free=live is not None and live.is_made_by(spec),
         artifact_count=artifact_count,
         sampled_count=0,
     )
     if estimate.is_free:
         estimate.sampled_count = artifact_count
         return estimate
-    build = IndexBuild(index_id=name, recipe=spec.model_dump(mode="json"))
+    build = IndexBuild(index=Index(name=name), recipe=dump_recipe(spec))
     sampled_artifacts = artifacts.order_by("pk")
     if not is_exact:
         sampled_artifacts = sampled_artifacts[:SAMPLE_SIZE]
-    kinds = {kind: KindEstimate() for kind in _all_kinds(live, spec)}
+    every = _all_kinds(live, spec)
+    kinds = {kind: KindEstimate() for kind in every if not KINDS[kind].is_standalone}
     characters = 0
-    probe: list[Node] = []  # texts that would be embedded
+    probe: list[TextNode] = []  # texts that would be embedded
     for artifact in _load_with_sources(sampled_artifacts):
         characters += sum(len(source.text) for source in artifact.sources.all())
         for kind, counted in kinds.items():
-            embedded = _add_to_totals(kind, artifact, build, live, counted)
+            wanted = NodeEstimate([])
+            if kind in spec.kinds:
+                wanted = _estimate_nodes(kind, artifact, build)
+            held = Node.objects.filter(build=live, artifact=artifact, kind=kind)
+            embedded = _add_to_totals(kind, wanted, held, build, live, counted)
             if spec.embedding_spec_for(kind) == spec.embedding:
                 probe += embedded
         estimate.sampled_count += 1
@@ -141,6 +155,14 @@ def estimate_build(
         for kind, counted in kinds.items():
             is_text = spec.embedding_spec_for(kind) == spec.embedding
             kinds[kind] = _scale_counts(counted, text_factor if is_text else artifact_factor)
+    drafters = get_standalone_drafters(build)
+    for kind in every:
+        if KINDS[kind].is_standalone:
+            counted = kinds[kind] = KindEstimate()
+            rows = drafters[kind].find_rows(name) if kind in drafters else ()
+            wanted = NodeEstimate([drafters[kind].draft(row, build) for row in rows])
+            held = Node.objects.filter(build=live, kind=kind)
+            probe += _add_to_totals(kind, wanted, held, build, live, counted)
     estimate.kinds = kinds
     tokens = sum(counted.tokens for counted in estimate.kinds.values())
     calls = sum(counted.calls for counted in estimate.kinds.values())
@@ -150,9 +172,18 @@ def estimate_build(
     return estimate
 
 
-def describe_spec_changes(old: IndexSpec, new: IndexSpec) -> list[str]:
+def _describe_search_changes(
+    live: IndexBuild | None, stored: SearchSettings | None, spec: IndexSpec
+) -> list[str]:
+    """From the stored settings as they are: the live build may lack fields that they speak of."""
+    if stored is not None:
+        return describe_changes(stored.content | {"version": None}, spec.search_settings)
+    return [] if live is None else describe_changes(live.spec.search_settings, spec.search_settings)
+
+
+def describe_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """``embedding.window: 256 -> 512``, for every setting that differs."""
-    before, after = _flatten(old.model_dump(mode="json")), _flatten(new.model_dump(mode="json"))
+    before, after = _flatten(old), _flatten(new)
     return [
         f"{path}: {_format_value(before.get(path))} -> {_format_value(after.get(path))}"
         for path in sorted({*before, *after})
@@ -186,40 +217,42 @@ def _load_with_sources(artifacts: Any) -> Iterator[Artifact]:
 
 
 def _add_to_totals(
-    kind: str, artifact: Artifact, build: IndexBuild, live: IndexBuild | None, totals: KindEstimate
-) -> list[Node]:
-    """Count an artifact's nodes of a kind; those that would be embedded."""
+    kind: str,
+    wanted: NodeEstimate,
+    held: QuerySet[Node],
+    build: IndexBuild,
+    live: IndexBuild | None,
+    totals: KindEstimate,
+) -> list["TextNode"]:
+    """Count the wanted nodes of a kind beside those held; return those that would be embedded."""
     embedded = []
     rows = {
-        point_id: (text, context)
-        for point_id, text, context in Node.objects.filter(build=live, artifact=artifact, kind=kind)
-        .exclude(state=Node.State.DELETING)
-        .values_list("point_id", "text", "context")
+        str(point_id): (text, context)
+        for point_id, text, context in held.exclude(state=Node.State.DELETING).values_list(
+            "point_id", "text", "context"
+        )
     }
-    node_estimate = (
-        _estimate_nodes(kind, artifact, build) if kind in build.spec.kinds else NodeEstimate([])
-    )
     is_same_model = live is not None and (
         live.spec.embedding_spec_for(kind) == build.spec.embedding_spec_for(kind)
     )
-    for node in node_estimate.nodes:
-        text, context = rows.pop(node.point_id, (None, None))
-        if is_same_model and (text, context) == (node.text, node.context):
+    for node in wanted.nodes:
+        text, context = rows.pop(node.node_id, (None, None))
+        if is_same_model and (text, context) == (node.text, node.metadata["context"]):
             totals.kept += 1
             continue
         if text == node.text:
             totals.reembedded += 1
         else:
             totals.rebuilt += 1
-        totals.tokens += node.token_count
+        totals.tokens += node.metadata["token_count"]
         embedded.append(node)
-    totals.rebuilt += node_estimate.unwritten_count
-    totals.tokens += node_estimate.unwritten_tokens
+    totals.rebuilt += wanted.unwritten_count
+    totals.tokens += wanted.unwritten_tokens
     # What is yet to be written takes the place of something that was.
     totals.removed += len(rows)
-    totals.calls += node_estimate.call_count
-    totals.prompt_tokens += node_estimate.prompt_tokens
-    totals.completion_tokens += node_estimate.completion_tokens
+    totals.calls += wanted.call_count
+    totals.prompt_tokens += wanted.prompt_tokens
+    totals.completion_tokens += wanted.completion_tokens
     totals.texts = totals.reembedded + totals.rebuilt
     return embedded
 
@@ -227,7 +260,7 @@ def _add_to_totals(
 def _estimate_nodes(kind: str, artifact: Artifact, build: IndexBuild) -> NodeEstimate:
     if kind in _estimators:
         return _estimators[kind](artifact, build)
-    return NodeEstimate(get_kind(kind).draft(artifact, build))
+    return NodeEstimate(list(get_drafter(kind).draft(artifact, build)))
 
 
 def _text_scale_factor(name: str, characters: int) -> float:
@@ -241,16 +274,17 @@ def _scale_counts(counted: KindEstimate, factor: float) -> KindEstimate:
     return KindEstimate(**{name: round(count * factor) for name, count in asdict(counted).items()})
 
 
-def _embedding_tokens_per_second(spec: IndexSpec, probe: Sequence[Node]) -> float | None:
+def _embedding_tokens_per_second(spec: IndexSpec, probe: Sequence["TextNode"]) -> float | None:
     """Tokens per second; measured now if unknown, unless the provider charges for it."""
     work = embedding_work_key(spec.embedding)
     if get_rate_per_second(work) is None and spec.embedding.provider != "openai" and probe:
         embedder = embedding.get_embedder(spec.embedding)
-        texts = [prepend_context(node.context, node.text) for node in probe[:PROBE_TEXT_COUNT]]
+        probe = probe[:PROBE_TEXT_COUNT]
+        texts = [prepend_context(node.metadata["context"], node.text) for node in probe]
         embedder.embed_documents(texts[:1])  # loads the model
         started = time.monotonic()
         embedder.embed_documents(texts)
-        tokens = sum(node.token_count for node in probe[:PROBE_TEXT_COUNT])
+        tokens = sum(node.metadata["token_count"] for node in probe)
         add_throughput_sample(work, tokens, time.monotonic() - started)
     return get_rate_per_second(work)
 

@@ -10,6 +10,13 @@ class InvalidSpec(StrataError):
     is_about_setup = True
 
 
+class UnreadableRecipe(StrataError):
+    """The index was stored by another release, in a form that this one does not understand."""
+
+    code = "unreadable_recipe"
+    is_about_setup = True
+
+
 class UnchunkableText(StrataError, ValueError):
     """A text cannot be cut into chunks that fit the model's window."""
 
@@ -21,6 +28,16 @@ class ModelUnavailable(StrataError):
 
     code = "model_unavailable"
     is_about_setup = True
+
+
+class ModelLoading(StrataError):
+    """The embedding model is being loaded; safe to retry."""
+
+    STATE = "is being loaded, or downloaded first."  # ends the detail
+
+    code = "model_loading"
+    is_retryable = True
+    retry_after = 2.0  # seconds; from this machine's disk a model takes 2 to 6
 
 
 class EmbeddingUnavailable(StrataError):
@@ -48,17 +65,30 @@ class StoreOutcomeUnknown(StoreUnavailable):
     """The vector store did not confirm a request, and may still carry it out."""
 
 
+class StoreBusy(StoreUnavailable):
+    """The vector store limits how often it may be asked; safe to retry."""
+
+    code = "store_busy"
+
+
+class StoreRefused(StoreUnavailable):
+    """The vector store refuses this service's requests."""
+
+    code = "store_refused"
+    is_retryable = False
+    is_about_setup = True
+
+
+class StoreRejected(StrataError):
+    """The vector store rejected a request as invalid."""
+
+    code = "store_rejected"
+
+
 class StoreLocked(StrataError):
     """Another process owns the embedded vector store."""
 
     code = "store_owned"
-
-
-class LeaseLost(StrataError):
-    """The lease on these nodes expired before the work was done."""
-
-    code = "lease_lost"
-    is_retryable = True
 
 
 class BuildUnfinished(StrataError):

@@ -17,9 +17,13 @@ from core.exceptions import UnknownIndex
 from documents.models import Artifact
 from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
 from indexing.exceptions import BuildUnfinished, UnknownBuild, WrongBuildState
-from indexing.kinds.registry import is_incomplete
-from indexing.models import Index, IndexBuild, Node
-from indexing.services import ensure_collection
+from indexing.models import Index, IndexBuild, IndexedDocument, Node
+from indexing.services import (
+    count_unfinished_standalone_rows,
+    ensure_collection,
+    store_search_settings,
+)
+from indexing.spec import dump_recipe
 from indexing.spec.loaded import reread_spec
 from indexing.stores import get_store
 from webhooks.services import emit_event
@@ -39,15 +43,14 @@ def apply_spec(
 ) -> IndexBuild:
     """Return the build with the recipe of the index's current spec file; create it if none has it.
 
-    If the spec changed nothing that is stored, the live build takes it over and is returned. A
-    build in progress continues with these limits; a former live build is promoted again. A build
-    in progress with another recipe is retired.
+    The search settings take effect at once, whichever build is live. If the recipe is the live
+    build's, that is returned. A build in progress continues with these limits; a former live build
+    is promoted again. A build in progress with another recipe is retired.
 
     Raises:
         UnknownIndex, InvalidSpec: there is no such spec, or it is not valid.
     """
     spec = reread_spec(name)
-    recipe = spec.model_dump(mode="json")
     build_options: dict[str, Any] = {
         "promotion": promotion,
         "max_calls": max_calls,
@@ -62,19 +65,21 @@ def apply_spec(
         index, _ = Index.objects.select_for_update().get_or_create(name=name)
         if index.removal_requested_at is not None:
             raise WrongBuildState(f"{name} is being removed.", fix="Try again once it is gone.")
+        store_search_settings(index, spec)
         for build in index.builds.not_retired().order_by("-number"):
-            if build.spec.fingerprint == spec.fingerprint:
-                build.recipe, build.fingerprint = recipe, spec.fingerprint
-                if build.state != IndexBuild.State.LIVE:
+            if build.is_made_by(spec):
+                if build.state == IndexBuild.State.LIVE:
+                    build.max_calls = max_calls
+                else:
                     for field, value in build_options.items():
                         setattr(build, field, value)
-                build.save(update_fields=["recipe", "fingerprint", *build_options])
+                build.save(update_fields=list(build_options))
                 return build
         index.builds.filter(state=IndexBuild.State.BUILDING).update(**_retired_values())
         return IndexBuild.objects.create(
             index=index,
             number=index.next_build_number(),
-            recipe=recipe,
+            recipe=dump_recipe(spec),
             fingerprint=spec.fingerprint,
             **build_options,
         )
@@ -172,6 +177,21 @@ def pause_overdue_builds() -> None:
 # --- Promoting -------------------------------------------------------------------------------
 
 
+def count_missing(build: IndexBuild) -> int:
+    """How many artifacts, and rows of standalone kinds, the live build shows while this build lacks
+    their nodes."""
+    return find_incomplete_artifacts(build).count() + count_unfinished_standalone_rows(build)
+
+
+def count_newly_failed_standalone_nodes(build: IndexBuild) -> int:
+    """How many standalone nodes failed in this build and not in the live one."""
+    failed = Node.objects.filter(artifact=None, state=Node.State.FAILED)
+    in_live = failed.filter(build=build.index.live_build_id, point_id=OuterRef("point_id"))
+    if build.index.live_build_id == build.pk:
+        return failed.filter(build=build).count()
+    return failed.filter(~Exists(in_live), build=build).count()
+
+
 def find_incomplete_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     """Artifacts the live build shows, even in an older version, and whose nodes this build lacks.
 
@@ -179,21 +199,24 @@ def find_incomplete_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     complete while documents keep arriving.
     """
     live = build.index.live_build
-    unsynced_artifacts = Artifact.objects.filter(_is_unsynced_in(build), index=build.index_id)
+    held = _finished_documents(build)
+    missing = Artifact.objects.filter(~Exists(held), index=build.index_id)
     is_parsed = Q(state=Artifact.State.PARSED)
     if live is None or live.pk == build.pk:
-        return unsynced_artifacts.filter(is_parsed)
+        return missing.filter(is_parsed)
     # While an edit is being read or planned, the old text answers: its rows were synced once.
-    previously_synced = Node.objects.filter(
-        build=live, artifact=OuterRef("pk"), synced_at__isnull=False
+    shown = IndexedDocument.objects.filter(
+        build=live, artifact=OuterRef("pk"), shown_at__isnull=False
     )
-    is_shown = Exists(previously_synced) & ~Q(state=Artifact.State.FAILED)
-    return unsynced_artifacts.filter(is_shown | (is_parsed & ~_is_unsynced_in(live)))
+    is_shown = Exists(shown) & ~Q(state=Artifact.State.FAILED)
+    return missing.filter(is_shown | (is_parsed & Exists(_finished_documents(live))))
 
 
 def find_failed_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     """Artifacts with nodes that failed in this build and not in the live one."""
-    failed = Node.objects.filter(artifact=OuterRef("pk"), state=Node.State.FAILED)
+    failed = IndexedDocument.objects.filter(
+        artifact=OuterRef("pk"), state=IndexedDocument.State.FAILED
+    )
     live = build.index.live_build
     artifacts = Artifact.objects.filter(Exists(failed.filter(build=build)), index=build.index_id)
     if live is not None and live.pk != build.pk:
@@ -229,7 +252,8 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
             state=IndexBuild.State.LIVE,
             promotion=IndexBuild.Promotion.MANUAL,
             promoted_at=timezone.now(),
-            max_calls=None,
+            # Concepts are extracted once it is live: they are paid for from the same calls.
+            max_calls=current.max_calls if current.spec.extracts_concepts else None,
             deadline_at=None,
             paused_at=None,
             pause_reason="",
@@ -276,9 +300,8 @@ def publish_aliases() -> None:
     """
     store = get_store()
     current_aliases = store.aliases()
-    for index in Index.objects.select_related("live_build"):
-        build = index.live_build
-        if build is None:
+    for build in IndexBuild.objects.live():
+        if build.reading_problem:
             continue
         new_aliases: dict[str, str | None] = {}
         for kind in build.spec.kinds:
@@ -323,20 +346,21 @@ def remove_retired_builds(*, grace_seconds: float | None = None) -> int:
         is_due,
         Q(retired_at=None) | Q(retired_at__lte=now - timedelta(seconds=grace)),
         state=IndexBuild.State.RETIRED,
-    )
-    for build in retired:
+    ).select_related("index__search_settings")
+    removable = [build for build in retired if not build.reading_problem]
+    for build in removable:
         delete_build_data(build)
-    return sum(build.removed_at is None for build in retired)
+    return sum(build.removed_at is None for build in removable)
 
 
-def _is_unsynced_in(build: IndexBuild) -> Q:
-    """Condition on artifacts: this build does not hold all their nodes yet."""
-    pending = Node.objects.filter(build=build, artifact=OuterRef("pk"), state=Node.State.PENDING)
-    return Q(Exists(pending)) | Q(is_incomplete([build]))
+def _finished_documents(build: IndexBuild) -> models.QuerySet[IndexedDocument]:
+    """Of artifacts (``OuterRef("pk")``): the build holds all their nodes that can be had."""
+    finished = [IndexedDocument.State.READY, IndexedDocument.State.FAILED]
+    return IndexedDocument.objects.filter(build=build, artifact=OuterRef("pk"), state__in=finished)
 
 
 def _require_complete(build: IndexBuild) -> None:
-    missing = find_incomplete_artifacts(build).count()
+    missing = count_missing(build)
     if missing:
         raise BuildUnfinished(
             f"{build} still lacks {missing} documents that {build.index_id} shows now.",

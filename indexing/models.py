@@ -2,19 +2,23 @@
 
 import json
 import uuid
-from datetime import timedelta
-from functools import lru_cache
-from typing import Any
-from uuid import UUID
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Exists, F, Max, OuterRef, Q
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
 from django.utils.functional import cached_property
 
-from documents.models import Artifact, Source
-from indexing.spec import IndexSpec
+from core.leases import FRESH, LeasedQuerySet, LeasedRow
+from documents.models import Artifact, Page, Source
+from indexing.exceptions import UnreadableRecipe
+from indexing.spec import IndexSpec, read_stored_spec
+from indexing.text_nodes import make_text_node
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
 
 
 class IndexQuerySet(models.QuerySet["Index"]):
@@ -29,6 +33,9 @@ class Index(models.Model):
     name = models.CharField(max_length=63, primary_key=True)
     live_build = models.OneToOneField(
         "IndexBuild", null=True, on_delete=models.SET_NULL, related_name="live_of"
+    )
+    search_settings = models.OneToOneField(
+        "SearchSettings", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     removal_requested_at = models.DateTimeField(
         null=True, editable=False, help_text="Since when it takes and answers nothing any more."
@@ -49,35 +56,43 @@ class Index(models.Model):
         return (self.builds.aggregate(Max("number"))["number__max"] or 0) + 1
 
 
+class SearchSettings(models.Model):
+    """What an index's spec says of searches and not of builds. A change is a new row, and holds for
+    whichever build is live."""
+
+    index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="+")
+    number = models.PositiveIntegerField(help_text="1 for the first of its index.")
+    content = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "search settings"
+        ordering = ["index", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["index", "number"], name="search_settings_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.index_id} search settings {self.number}"
+
+
 class IndexBuildQuerySet(models.QuerySet["IndexBuild"]):
     def not_retired(self) -> "IndexBuildQuerySet":
         """Builds that are not retired: they must stay in sync with the documents of their index."""
-        return self.exclude(state=IndexBuild.State.RETIRED).select_related("index")
+        return self.exclude(state=IndexBuild.State.RETIRED).select_related("index__search_settings")
 
     def not_paused(self) -> "IndexBuildQuerySet":
         """Builds that are neither retired nor paused; the live ones first."""
         live_first = F("live_of").asc(nulls_last=True)
         return self.not_retired().filter(paused_at=None).order_by(live_first, "pk")
 
-    def affected_by_artifact(self, artifact_id: UUID) -> "IndexBuildQuerySet":
-        """Builds that are not retired and are of the artifact's index or still hold nodes of it."""
-        index = Artifact.objects.filter(pk=artifact_id).values("index")
-        nodes = Node.objects.filter(build=OuterRef("pk"), artifact=artifact_id)
-        return self.not_retired().filter(Q(index__in=index) | Exists(nodes))
-
     def live(self) -> "IndexBuildQuerySet":
         """The builds that answer searches, one per index."""
-        return self.filter(live_of__isnull=False).select_related("index")
-
-
-@lru_cache(maxsize=256)
-def _parse_recipe(recipe: str) -> IndexSpec:
-    """Cached: each task loads its build again, and most builds share a few recipes."""
-    return IndexSpec.model_validate_json(recipe)
+        return self.filter(live_of__isnull=False).select_related("index__search_settings")
 
 
 class IndexBuild(models.Model):
-    """One index made by one version of its spec; its recipe never changes."""
+    """One index made by one recipe, which never changes."""
 
     class State(models.TextChoices):
         BUILDING = "building"  # beside the live one, seen by no reader
@@ -92,7 +107,7 @@ class IndexBuild(models.Model):
 
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="builds")
     number = models.PositiveIntegerField()
-    recipe = models.JSONField(help_text="The spec it was made from.")
+    recipe = models.JSONField(help_text="What its spec said of vectors and payloads.")
     fingerprint = models.CharField(max_length=64)
     state = models.CharField(max_length=10, choices=State, default=State.BUILDING)
     problem = models.TextField(
@@ -103,6 +118,9 @@ class IndexBuild(models.Model):
     )
     audit_cursor = models.UUIDField(
         null=True, editable=False, help_text="Artifact up to which the last audit came."
+    )
+    source_audit_cursor = models.UUIDField(
+        null=True, editable=False, help_text="Source up to which it came."
     )
     promotion = models.CharField(max_length=13, choices=Promotion, default=Promotion.MANUAL)
     comparison = models.JSONField(
@@ -141,7 +159,29 @@ class IndexBuild(models.Model):
 
     @cached_property
     def spec(self) -> IndexSpec:
-        return _parse_recipe(json.dumps(self.recipe))
+        """Its recipe, with the search settings of its index.
+
+        Raises:
+            UnreadableRecipe: another release stored what this one does not understand.
+        """
+        settings = self.index.search_settings
+        return read_stored_spec(
+            json.dumps(self.recipe), None if settings is None else json.dumps(settings.content)
+        )
+
+    @property
+    def reading_problem(self) -> str | None:
+        """Why this release cannot read the recipe. Work on all builds passes over such a one."""
+        try:
+            self.spec  # noqa: B018
+        except UnreadableRecipe as error:
+            return str(error)
+        return None
+
+    def is_made_by(self, spec: IndexSpec) -> bool:
+        """Whether its recipe is the spec's, as this release understands both: not by the stored
+        fingerprint, because a setting added since has its default in both."""
+        return self.reading_problem is None and self.spec.fingerprint == spec.fingerprint
 
     def collection(self, kind: str) -> str:
         """The collection that holds this build's nodes of ``kind``."""
@@ -172,14 +212,22 @@ class Throughput(models.Model):
 NOT_SYNCED = ~Q(state="synced")
 
 
-class NodeQuerySet(models.QuerySet["Node"]):
+# The artifact that a node is made from, or the row of a standalone one.
+MADE_FROM_ID = Coalesce("artifact_id", "point_id")
+
+
+class NodeQuerySet(LeasedQuerySet["Node"]):
+    def made_from(self, ids: Collection[uuid.UUID] | models.QuerySet[Any]) -> "NodeQuerySet":
+        """Nodes of these artifacts, and the standalone nodes of these ids."""
+        return self.filter(Q(artifact__in=ids) | Q(artifact=None, point_id__in=ids))
+
     def unsynced(self, build: IndexBuild) -> "NodeQuerySet":
         """Nodes of ``build`` whose points are not written to the store yet."""
         return self.filter(NOT_SYNCED, build=build, state=Node.State.PENDING)
 
     def claimable(self, build: IndexBuild) -> "NodeQuerySet":
         """Unsynced nodes no worker holds a running lease on."""
-        return self.unsynced(build).filter(Q(leased_until=None) | Q(leased_until__lt=Now()))
+        return self.unsynced(build).free()
 
     def deletable(self, build: IndexBuild) -> "NodeQuerySet":
         """Nodes to delete that no worker holds and whose replacements are written."""
@@ -187,28 +235,24 @@ class NodeQuerySet(models.QuerySet["Node"]):
             build=build, artifact=OuterRef("artifact_id"), state=Node.State.PENDING
         )
         artifact = Artifact.objects.filter(pk=OuterRef("artifact_id"))
-        return self.filter(
-            Q(leased_until=None) | Q(leased_until__lt=Now()),
+        return self.free().filter(
             ~Exists(awaited) | ~Exists(artifact),
             NOT_SYNCED,
             build=build,
             state=Node.State.DELETING,
         )
 
-    def out_of_attempts(self, build: IndexBuild) -> "NodeQuerySet":
-        """Pending nodes without a lease that used up their attempts."""
-        return self.claimable(build).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS)
-
     def in_live_builds(self) -> "NodeQuerySet":
         """Nodes of the builds that answer searches."""
         return self.filter(build__live_of__isnull=False)
 
 
-class Node(models.Model):
+class Node(LeasedRow):
     """A ledger row: a point that must exist, or, in the state ``deleting``, must be deleted.
 
-    Pages, sources and artifacts are named without database constraints: a row outlives what
-    it was made from until its point is gone.
+    A standalone node has no artifact: it is made from the row, of another app, whose id is its
+    point's. Pages, sources and artifacts are named without database constraints: a row outlives
+    what it was made from until its point is gone.
     """
 
     class State(models.TextChoices):
@@ -223,7 +267,7 @@ class Node(models.Model):
     point_id = models.UUIDField()
     kind = models.CharField(max_length=20)
     artifact = models.ForeignKey(
-        Artifact, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False,
+        Artifact, null=True, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False,
         related_name="+",
     )  # fmt: skip
     page = models.ForeignKey(
@@ -234,7 +278,7 @@ class Node(models.Model):
         Source, null=True, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False,
         related_name="+",
     )  # fmt: skip
-    strategy = models.CharField(max_length=20, blank=True)
+    strategy = models.CharField(max_length=64, blank=True)
     chunk_index = models.PositiveIntegerField(null=True)
     start_offset = models.PositiveIntegerField(null=True)
     end_offset = models.PositiveIntegerField(null=True)
@@ -243,7 +287,7 @@ class Node(models.Model):
     text_hash = models.CharField(max_length=64, null=True)
     source_hash = models.CharField(max_length=64, null=True)
     attributes_hash = models.CharField(
-        max_length=64, help_text="The artifact's, when this was planned."
+        max_length=64, blank=True, help_text="The artifact's, when this was planned."
     )
     input_hash = models.CharField(max_length=64, help_text="Of all that decides the vectors.")
     synced_input_hash = models.CharField(
@@ -255,10 +299,9 @@ class Node(models.Model):
     embedding_model = models.CharField(max_length=200)
     dimension = models.PositiveIntegerField()
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    last_error = models.TextField(blank=True)
-    lease_token = models.UUIDField(null=True)
-    leased_until = models.DateTimeField(null=True)
+    turn = models.PositiveIntegerField(
+        default=0, help_text="Claimed in this order, so that documents take turns."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     planned_at = models.DateTimeField()
     embedded_at = models.DateTimeField(null=True, help_text="When its vectors were made.")
@@ -279,7 +322,7 @@ class Node(models.Model):
             models.Index(fields=["artifact", "build", "state"], name="node_artifact"),
             models.Index(fields=["source", "build"], name="node_source"),
             models.Index(
-                fields=["build", "state", "attempts"],
+                fields=["build", "state", "turn"],
                 name="node_unsynced",
                 condition=NOT_SYNCED,
             ),
@@ -291,10 +334,57 @@ class Node(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.point_id}"
 
+    @classmethod
+    def from_text_node(
+        cls, node: "TextNode", artifact: Artifact | None, build: IndexBuild
+    ) -> "Node":
+        """Make the unsaved row of a drafted node of this artifact, or of a standalone one. Its page
+        and source know their place; their other fields are read when they are asked for."""
+        page, source = node.parent_node, node.source_node
+        database = None if artifact is None else artifact._state.db
+        assert source is not None
+        return cls(
+            build=build,
+            artifact=artifact,
+            page=None
+            if page is None
+            else Page.from_db(
+                database, ["id", "index"], [uuid.UUID(page.node_id), page.metadata["index"]]
+            ),
+            source=None
+            if artifact is None or source.node_id == str(artifact.pk)
+            else Source.from_db(
+                database, ["id", "ordinal"], [uuid.UUID(source.node_id), source.metadata["ordinal"]]
+            ),
+            point_id=uuid.UUID(node.node_id),
+            start_offset=node.start_char_idx,
+            end_offset=node.end_char_idx,
+            text=node.text,
+            source_hash=source.hash,
+            **node.metadata,
+        )
 
-def lease_expiry(seconds: int) -> Any:
-    """Expression for when a lease taken now expires, on the database's clock."""
-    return Now() + timedelta(seconds=seconds)
+    def to_text_node(self) -> "TextNode":
+        """Read its page and source with it, or each costs a query."""
+        return make_text_node(
+            kind=self.kind,
+            point_id=self.point_id,
+            artifact_id=self.artifact_id,
+            text=self.text,
+            text_hash=self.text_hash,
+            source_hash=self.source_hash,
+            page_id=self.page_id,
+            page_index=self.page.index if self.page else None,
+            source_id=self.source_id,
+            source_ordinal=self.source.ordinal if self.source else None,
+            strategy=self.strategy,
+            chunk_index=self.chunk_index,
+            start_offset=self.start_offset,
+            end_offset=self.end_offset,
+            context=self.context,
+            token_count=self.token_count,
+            details=self.details,
+        )
 
 
 def synced_values() -> dict[str, Any]:
@@ -303,21 +393,94 @@ def synced_values() -> dict[str, Any]:
         "state": Node.State.SYNCED,
         "synced_input_hash": F("input_hash"),
         "synced_at": Now(),
-        "attempts": 0,
-        "last_error": "",
-        "lease_token": None,
-        "leased_until": None,
+        **FRESH,
     }
 
 
-class RegenerationQuerySet(models.QuerySet["Regeneration"]):
+class IndexedDocumentQuerySet(LeasedQuerySet["IndexedDocument"]):
+    def due(self, build: IndexBuild) -> "IndexedDocumentQuerySet":
+        """Documents of ``build`` to be planned."""
+        return self.filter(build=build, state=IndexedDocument.State.DUE)
+
+    def unfinished(self) -> "IndexedDocumentQuerySet":
+        """Documents whose build does not hold them as they are now."""
+        finished = [IndexedDocument.State.READY, IndexedDocument.State.FAILED]
+        return self.exclude(state__in=finished)
+
+    def in_live_builds(self) -> "IndexedDocumentQuerySet":
+        """Documents in the builds that answer searches."""
+        return self.filter(build__live_of__isnull=False)
+
+
+class IndexedDocument(LeasedRow):
+    """One artifact in one build: the queue of planning, and how far its nodes have come.
+
+    The artifact is named without a database constraint: the row outlives it until the last of
+    its points is gone.
+    """
+
+    class State(models.TextChoices):
+        DUE = "due"  # to be planned
+        WAITING = "waiting"  # planned; a summary or question is still to be written
+        SYNCING = "syncing"  # planned; some points are still to be written or deleted
+        READY = "ready"
+        FAILED = "failed"  # its planning or one of its nodes was given up
+
+    build = models.ForeignKey(
+        IndexBuild, on_delete=models.CASCADE, related_name="documents", db_index=False
+    )
+    artifact = models.ForeignKey(
+        Artifact, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+",
+    )  # fmt: skip
+    state = models.CharField(max_length=7, choices=State, default=State.DUE)
+    revision = models.PositiveBigIntegerField(
+        default=0, help_text="The artifact's, when this was planned."
+    )
+    content_hash = models.CharField(
+        max_length=64, blank=True,
+        help_text="Of the attributes and sources it was planned from. Empty: plan every kind.",
+    )  # fmt: skip
+    input_versions = models.JSONField(
+        default=dict, help_text="Kind of node -> hash of what else its nodes were made from."
+    )
+    unwritten_kinds = models.JSONField(
+        default=list, help_text="Kinds of which texts are still to be written."
+    )
+    pending_count = models.PositiveIntegerField(default=0)
+    synced_count = models.PositiveIntegerField(default=0)
+    failed_count = models.PositiveIntegerField(default=0)
+    deleting_count = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(default=timezone.now, help_text="When it was made due last.")
+    planned_at = models.DateTimeField(null=True, help_text="When nodes were written last.")
+    shown_at = models.DateTimeField(
+        null=True, help_text="When it had a synced node first: searches can find it since."
+    )
+
+    objects = IndexedDocumentQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["build", "artifact"], name="document_build_artifact"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["build", "state"],
+                name="document_unfinished",
+                condition=~Q(state="ready"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"artifact {self.artifact_id} in {self.build}"
+
+
+class RegenerationQuerySet(LeasedQuerySet["Regeneration"]):
     def running(self) -> "RegenerationQuerySet":
         return self.filter(state=Regeneration.State.RUNNING)
 
     def claimable(self) -> "RegenerationQuerySet":
         """Running regenerations that no worker holds; the oldest first."""
-        free = Q(leased_until=None) | Q(leased_until__lt=Now())
-        return self.running().filter(free).order_by("started_at", "pk")
+        return self.running().free().order_by("started_at", "pk")
 
 
 class UnconfirmedWrite(models.Model):
@@ -335,7 +498,7 @@ class UnconfirmedWrite(models.Model):
         return f"{len(self.point_ids)} points of {self.collection}"
 
 
-class Regeneration(models.Model):
+class Regeneration(LeasedRow):
     """A request to rebuild and re-embed nodes, and its progress.
 
     Artifacts are processed in the order of their ids; ``cursor`` is the last one done.
@@ -374,12 +537,6 @@ class Regeneration(models.Model):
     due_text_count = models.PositiveIntegerField(
         default=0, help_text="Texts made due that nodes are made from."
     )
-    attempts = models.PositiveSmallIntegerField(
-        default=0, help_text="Begun at what follows the cursor."
-    )
-    last_error = models.TextField(blank=True)
-    lease_token = models.UUIDField(null=True)
-    leased_until = models.DateTimeField(null=True)
     started_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 

@@ -1,14 +1,14 @@
 """Counts the progress of each index for the ``status`` command, the API and the progress bars."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Q, Sum
 from django.utils import timezone
 
 from documents.models import Artifact
-from indexing.kinds.registry import find_artifacts_with_unwritten_input, find_unplanned_artifacts
-from indexing.models import IndexBuild, Node
+from indexing.models import IndexBuild, IndexedDocument, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class IndexProgress:
     title: str
     description: str
     build: int
+    search_settings: int | None  # their number
     kinds: tuple[str, ...]  # of node, as the build's recipe has them
     artifact_count: int
     waiting_count: int  # artifacts not read yet, or not planned
@@ -34,6 +35,7 @@ class IndexProgress:
             "title": self.title,
             "description": self.description,
             "build": self.build,
+            "search_settings": self.search_settings,
             "kinds": list(self.kinds),
             "nodes": {
                 "pending": self.pending,
@@ -49,63 +51,78 @@ class IndexProgress:
         }
 
 
-def get_index_progress(
-    name: str | None = None, *, include_unplanned: bool = False
-) -> list[IndexProgress]:
-    """Progress of one index, or of all sorted by name, in three grouped queries.
-
-    ``include_unplanned`` adds artifacts that are read, but have no nodes yet, to those waiting:
-    exact, at the price of a look at every source.
-    """
+def get_index_progress(name: str | None = None) -> list[IndexProgress]:
+    """Progress of one index, or of all sorted by name, in three grouped queries."""
     builds = IndexBuild.objects.live()
     if name is not None:
         builds = builds.filter(index=name)
     builds = builds.order_by("index")
     live = [build.pk for build in builds]
-    nodes: dict[tuple[int, str], int] = {
-        (row["build"], row["state"]): row["count"]
-        for row in Node.objects.filter(build__in=live)
-        .values("build", "state")
-        .annotate(count=Count("pk"))
+    is_unfinished = ~Q(state__in=[IndexedDocument.State.READY, IndexedDocument.State.FAILED])
+    is_unplanned = Q(state__in=[IndexedDocument.State.DUE, IndexedDocument.State.WAITING])
+    documents = {
+        row["build"]: row
+        for row in IndexedDocument.objects.filter(build__in=live)
+        .values("build")
+        .annotate(
+            pending=Sum("pending_count"),
+            synced=Sum("synced_count"),
+            failed=Sum("failed_count"),
+            deleting=Sum("deleting_count"),
+            waiting=Count("pk", filter=is_unplanned),
+            oldest=Min("due_at", filter=is_unfinished),
+        )
     }
-    oldest = dict(
-        Node.objects.filter(build__in=live, state=Node.State.PENDING)
-        .values_list("build")
-        .annotate(Min("planned_at"))
-    )
+    standalone = {
+        row["build"]: row
+        for row in Node.objects.filter(build__in=live, artifact=None)
+        .values("build")
+        .annotate(
+            **{state: Count("pk", filter=Q(state=state)) for state in Node.State.values},
+            oldest=Min("planned_at", filter=Q(state__in=[Node.State.PENDING, Node.State.DELETING])),
+        )
+    }
     artifacts: dict[tuple[str, str], int] = {
         (row["index"], row["state"]): row["count"]
-        for row in Artifact.objects.documents()
-        .filter(index__in=[build.index_id for build in builds])
+        for row in Artifact.objects.filter(index__in=[build.index_id for build in builds])
         .values("index", "state")
         .annotate(count=Count("pk"))
     }
-    now = timezone.now()
     return [
-        IndexProgress(
-            name=build.index_id,
-            title=build.spec.title or build.index_id,
-            description=build.spec.description,
-            build=build.number,
-            kinds=build.spec.kinds,
-            artifact_count=sum(artifacts.get((build.index_id, s), 0) for s in Artifact.State),
-            waiting_count=sum(
-                artifacts.get((build.index_id, s), 0) for s in ("received", "parsing")
-            )
-            + (_count_incomplete_artifacts(build) if include_unplanned else 0),
-            failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),
-            pending=nodes.get((build.pk, "pending"), 0),
-            synced=nodes.get((build.pk, "synced"), 0),
-            failed=nodes.get((build.pk, "failed"), 0),
-            deleting=nodes.get((build.pk, "deleting"), 0),
-            oldest_pending_seconds=(
-                round((now - oldest[build.pk]).total_seconds(), 1) if build.pk in oldest else None
-            ),
-            problem=build.problem or build.writing_problem,
-        )
+        _make_progress(build, documents.get(build.pk, {}), standalone.get(build.pk, {}), artifacts)
         for build in builds
     ]
 
 
-def _count_incomplete_artifacts(build: IndexBuild) -> int:
-    return (find_unplanned_artifacts(build) | find_artifacts_with_unwritten_input(build)).count()
+def _make_progress(
+    build: IndexBuild,
+    documents: Mapping[str, Any],
+    standalone: Mapping[str, Any],
+    artifacts: Mapping[tuple[str, str], int],
+) -> IndexProgress:
+    spec = None if build.reading_problem else build.spec
+    unread = [artifacts.get((build.index_id, state), 0) for state in ("received", "parsing")]
+    settings = build.index.search_settings
+    oldest = min(filter(None, [documents.get("oldest"), standalone.get("oldest")]), default=None)
+    nodes = {
+        state: documents.get(state, 0) + standalone.get(state, 0) for state in Node.State.values
+    }
+    return IndexProgress(
+        name=build.index_id,
+        title=(spec.title if spec else "") or build.index_id,
+        description=spec.description if spec else "",
+        build=build.number,
+        search_settings=settings.number if settings else None,
+        kinds=spec.kinds if spec else (),
+        artifact_count=sum(artifacts.get((build.index_id, s), 0) for s in Artifact.State),
+        waiting_count=sum(unread) + documents.get("waiting", 0),
+        failed_artifact_count=artifacts.get((build.index_id, "failed"), 0),
+        pending=nodes[Node.State.PENDING],
+        synced=nodes[Node.State.SYNCED],
+        failed=nodes[Node.State.FAILED],
+        deleting=nodes[Node.State.DELETING],
+        oldest_pending_seconds=(
+            None if oldest is None else round((timezone.now() - oldest).total_seconds(), 1)
+        ),
+        problem=build.reading_problem or build.problem or build.writing_problem,
+    )

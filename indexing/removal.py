@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.dispatch import Signal
 from django.utils import timezone
 
 from core.exceptions import UnknownIndex
@@ -19,6 +20,10 @@ from indexing.services import delete_removed_nodes, plan_nodes
 from indexing.spec.loaded import has_spec_file
 from indexing.stores import get_store
 from indexing.stores.base import Match
+
+# With ``index``, its name, and ``deadline``, of the monotonic clock: other apps delete what they
+# keep of it, and are asked again where that takes longer.
+index_removal = Signal()
 
 ARTIFACT_BATCH_SIZE = 100  # artifacts removed between two looks at the clock
 WAIT_SECONDS = 10  # for a worker that is writing the very nodes; it lets go after its batch
@@ -133,6 +138,7 @@ def _continue_removal(index: Index, deadline: float) -> None:
         ]
         if aliases_to_drop:
             store.switch_aliases(dict.fromkeys(aliases_to_drop))
+    index_removal.send(Index, index=index.pk, deadline=deadline)
     artifacts = Artifact.objects.filter(index=index.pk).order_by("pk")
     while ids := list(artifacts.values_list("pk", flat=True)[:ARTIFACT_BATCH_SIZE]):
         for artifact_id in ids:

@@ -1,23 +1,48 @@
-"""Finds vectors that another build of the index has for the same model, text and context."""
+"""Finds vectors that were made before of the same text by the same model: by another build of the
+index, or by this process to compare a text before it was indexed."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from uuid import UUID
 
-from indexing.kinds.registry import hash_payload
+from core.text import hash_text
+from indexing.chunking import prepend_context
+from indexing.drafting import hash_payload
 from indexing.models import IndexBuild, Node
+from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import DenseVector
 
+KEPT_VECTORS = 1_000  # 1.5 MB of 384 dimensions; ten full requests of findings
+
+_Key = tuple[EmbeddingSpec, str]
+_kept: OrderedDict[_Key, DenseVector] = OrderedDict()  # the oldest first
+_kept_lock = threading.Lock()
+
+
+def keep_vectors(spec: EmbeddingSpec, texts: Sequence[str], vectors: Sequence[DenseVector]) -> None:
+    """Keep what ``embed_documents`` made of these texts, contexts included, until they are synced.
+
+    In memory: another process, or this one after many more texts, embeds them again.
+    """
+    with _kept_lock:
+        for text, vector in zip(texts, vectors, strict=True):
+            _kept[spec, hash_text(text)] = vector
+        while len(_kept) > KEPT_VECTORS:
+            _kept.popitem(last=False)
+
 
 def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
-    """Dense vectors that other builds of the index hold for these nodes, by point id.
+    """Dense vectors that exist already for these nodes, by point id.
 
-    A vector is reusable if point id, kind, text, context and embedding model are equal.
+    One that this process keeps is reusable if context, text and embedding spec are equal, the
+    prefixes included; one that another build of the index holds, if point id and kind are too.
 
     Raises:
         StoreUnavailable: retry helps.
     """
-    copied: dict[UUID, DenseVector] = {}
+    copied = _find_kept(build, nodes)
     donor_builds = (
         IndexBuild.objects.not_retired().filter(index=build.index_id).exclude(pk=build.pk)
     )
@@ -31,6 +56,20 @@ def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID
         if missing:
             copied |= _read_vectors_from(donor, missing)
     return copied
+
+
+def _find_kept(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+    if not _kept:
+        return {}
+    keys: dict[UUID, _Key] = {
+        node.point_id: (
+            build.spec.embedding_spec_for(node.kind),
+            hash_text(prepend_context(node.context, node.text)),
+        )
+        for node in nodes
+    }
+    with _kept_lock:
+        return {point_id: _kept[key] for point_id, key in keys.items() if key in _kept}
 
 
 def _read_vectors_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:

@@ -1,7 +1,8 @@
 """Waits until searches show a write, and announces writes that searches now show.
 
-A ``PendingRevision`` is created in the transaction of the write, and deleted once its artifact is
-ready, failed or removed in the live build. Sync workers and the reconciliation delete them."""
+A ``PendingRevision`` is created in the transaction of the write, and deleted once its artifact, or
+its standalone node, is ready, failed or removed in the live build. Sync workers and the
+reconciliation delete them."""
 
 import time
 from collections.abc import Sequence
@@ -10,13 +11,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, PendingRevision
 from indexing.exceptions import NotYetIndexed
-from indexing.kinds.registry import is_incomplete_in
-from indexing.models import Node
+from indexing.models import NOT_SYNCED, IndexedDocument, Node
 from webhooks.services import emit_event
 
 REVISION_BATCH_SIZE = 200  # changes looked at together
@@ -56,15 +56,23 @@ def is_revision_visible(index: str, build_id: int, kinds: Sequence[str], revisio
     changed = PendingRevision.objects.filter(index=index, pk__lte=revision)
     if not changed.exists():
         return True
-    ids = changed.values("artifact_id")
-    is_read = Q(state__in=[Artifact.State.PARSED, Artifact.State.FAILED])
-    is_incomplete = ~is_read | (Q(state=Artifact.State.PARSED) & is_incomplete_in(build_id, kinds))
-    if Artifact.objects.filter(is_incomplete, pk__in=ids).exists():
+    ids = changed.values("changed_id")
+    unread = [Artifact.State.RECEIVED, Artifact.State.PARSING]
+    if Artifact.objects.filter(pk__in=ids, state__in=unread).exists():
         return False
-    nodes = Node.objects.filter(build=build_id, artifact__in=ids, kind__in=kinds)
-    unsynced = nodes.filter(state__in=[Node.State.PENDING, Node.State.DELETING])
-    is_artifact_deleted = ~Exists(Artifact.objects.filter(pk=OuterRef("artifact_id")))
-    return not unsynced.exists() and not nodes.filter(is_artifact_deleted).exists()
+    documents = IndexedDocument.objects.filter(build=build_id)
+    if documents.filter(artifact__in=ids, state=IndexedDocument.State.DUE).exists():
+        return False
+    planned = documents.filter(artifact=OuterRef("pk"))
+    if Artifact.objects.filter(~Exists(planned), pk__in=ids).exists():
+        return False
+    waiting = documents.filter(artifact__in=ids).exclude(unwritten_kinds=[])
+    for unwritten_kinds in waiting.values_list("unwritten_kinds", flat=True):
+        if set(unwritten_kinds) & set(kinds):
+            return False
+    unsynced = [Node.State.PENDING, Node.State.DELETING]
+    nodes = Node.objects.made_from(ids).filter(build=build_id, kind__in=kinds)
+    return not nodes.filter(state__in=unsynced).exists()
 
 
 def complete_visible_revisions(*, limit: int | None = None) -> int:
@@ -83,43 +91,36 @@ def complete_visible_revisions(*, limit: int | None = None) -> int:
 
 
 def _complete_batch(revisions: Sequence[PendingRevision]) -> int:
-    ids = {change.artifact_id for change in revisions}
+    last = revisions[-1].pk
+    ids = {change.changed_id for change in revisions}
     artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=ids))
     artifacts_by_id = {artifact.pk: artifact for artifact in artifacts}
-    nodes = Node.objects.in_live_builds().filter(artifact=OuterRef("artifact_id"))
-    numbers = [change.pk for change in revisions]
-    orphaned = set(
-        PendingRevision.objects.filter(~Exists(nodes), pk__in=numbers)
-        .exclude(artifact_id__in=artifacts_by_id)
-        .values_list("artifact_id", flat=True)
-    )
-    deleting = set(
-        Node.objects.in_live_builds()
-        .filter(artifact__in=ids, state=Node.State.DELETING)
-        .values_list("artifact_id", flat=True)
-    )
+    others = ids - artifacts_by_id.keys()  # of removed artifacts, and of standalone nodes
+    documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=others)
+    unfinished_ids = set(documents.values_list("artifact_id", flat=True))
+    nodes = Node.objects.in_live_builds().filter(NOT_SYNCED, artifact=None, point_id__in=others)
+    unfinished = nodes.exclude(state=Node.State.FAILED)
+    unfinished_ids |= set(unfinished.values_list("point_id", flat=True))
     count = 0
-    for artifact_id in ids:
-        artifact = artifacts_by_id.get(artifact_id)
+    for changed_id in ids:
+        artifact = artifacts_by_id.get(changed_id)
         if artifact is None:
-            is_complete = artifact_id in orphaned
+            is_complete = changed_id not in unfinished_ids
         else:
-            is_complete = (
-                _get_status(artifact) in {"ready", "failed"} and artifact_id not in deleting
-            )
+            is_complete = _get_status(artifact) in {"ready", "failed"}
         if is_complete:
-            count += _delete_and_emit_event(artifact_id, artifact)
+            count += _delete_and_emit_event(
+                changed_id, artifact, last if artifact is None else artifact.revision
+            )
     return count
 
 
-def _delete_and_emit_event(artifact_id: UUID, artifact: Artifact | None) -> int:
+def _delete_and_emit_event(changed_id: UUID, artifact: Artifact | None, revision: int) -> int:
     with transaction.atomic():
         # Not what was written since: that is not what we looked at.
-        seen = PendingRevision.objects.filter(artifact_id=artifact_id)
-        if artifact is not None:
-            seen = seen.filter(pk__lte=artifact.revision)
+        seen = PendingRevision.objects.filter(changed_id=changed_id, pk__lte=revision)
         count, _ = seen.delete()
-        if count and artifact is not None and artifact.role == Artifact.Role.DOCUMENT:
+        if count and artifact is not None:
             emit_event(
                 f"artifact.{_get_status(artifact)}",
                 {
@@ -143,4 +144,4 @@ def _get_error(artifact: Artifact) -> dict[str, str] | None:
         return None
     if artifact.error_code:
         return {"code": artifact.error_code, "detail": artifact.error_detail}
-    return {"code": "node_failed", "detail": get_catalog().first_node_error(artifact.pk)}
+    return get_catalog().get_indexing_progress([artifact.pk])[artifact.pk].error

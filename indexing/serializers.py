@@ -6,16 +6,22 @@ from typing import Any
 from django.db.models import Count
 from rest_framework import serializers
 
+from core.openapi import make_list_example, with_example
 from core.serializers import (
     MAX_NAME_CHARS,
     MAX_OFFSET,
+    FlagField,
+    ListSerializer,
     StrictSerializer,
     StringField,
 )
-from indexing.lifecycle import find_incomplete_artifacts
+from indexing.kinds import KINDS
+from indexing.lifecycle import count_missing
 from indexing.models import IndexBuild, Node, Regeneration
 from indexing.regeneration import ALL_TYPES
-from indexing.spec import COLLECTION_BY_KIND
+
+MAX_CALLS = 2**31 - 1  # what the column holds
+MAX_MINUTES = 1_000_000  # about two years
 
 
 class NodeCountsSerializer(serializers.Serializer):
@@ -25,13 +31,33 @@ class NodeCountsSerializer(serializers.Serializer):
     deleting = serializers.IntegerField()
 
 
+INDEX_EXAMPLE = {
+    "name": "handbook",
+    "title": "Handbook",
+    "description": "How the lights are kept.",
+    "build": 1,
+    "search_settings": 1,
+    "kinds": ["chunk", "page_summary"],
+    "nodes": {"pending": 0, "synced": 99, "failed": 0, "deleting": 0},
+    "artifacts": 1,
+    "artifacts_waiting": 0,
+    "artifacts_failed": 0,
+    "oldest_pending_seconds": None,
+    "problem": None,
+}
+
+
+@with_example(INDEX_EXAMPLE)
 class IndexSerializer(serializers.Serializer):
     name = serializers.CharField()
     title = serializers.CharField()
     description = serializers.CharField()
     build = serializers.IntegerField()
+    search_settings = serializers.IntegerField(
+        allow_null=True, help_text="The number of those in use; each change has the next."
+    )
     kinds = serializers.ListField(
-        child=serializers.ChoiceField(choices=list(COLLECTION_BY_KIND)),
+        child=serializers.ChoiceField(choices=list(KINDS)),
         help_text="The kinds of node it holds.",
     )
     nodes = NodeCountsSerializer()
@@ -44,13 +70,23 @@ class IndexSerializer(serializers.Serializer):
     )
 
 
-class IndexListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.CharField(allow_null=True)
-    previous = serializers.CharField(allow_null=True)
+@with_example(make_list_example(INDEX_EXAMPLE))
+class IndexListSerializer(ListSerializer):
     results = IndexSerializer(many=True)
 
 
+@with_example(
+    {
+        "index": "handbook",
+        "deleted": True,
+        "points": 0,
+        "collections": {"handbook.page_embeddings.1": 0},
+        "artifact_count": 0,
+        "node_count": 0,
+        "build_count": 0,
+        "has_spec": False,
+    }
+)
 class IndexRemovalSerializer(serializers.Serializer):
     index = serializers.CharField()
     deleted = serializers.BooleanField()
@@ -63,6 +99,21 @@ class IndexRemovalSerializer(serializers.Serializer):
     build_count = serializers.IntegerField(required=False)
     has_spec = serializers.BooleanField(required=False)
     detail = serializers.CharField(required=False)
+
+
+VERIFICATION_REPORT_EXAMPLE = {
+    "index": "handbook",
+    "build": 1,
+    "is_sound": False,
+    "artifact_count": 1,
+    "node_count": 99,
+    "point_count": 98,
+    "failed_count": 0,
+    "repaired_count": 0,
+    "findings": {"missing": 1},
+    "examples": {"missing": ["8c2f0a52-58a4-5d5c-9d0e-3d4f0a4f2f6e"]},
+    "remedies": {"missing": "They are embedded and written again."},
+}
 
 
 class VerificationReportSerializer(serializers.Serializer):
@@ -79,14 +130,38 @@ class VerificationReportSerializer(serializers.Serializer):
     remedies = serializers.DictField(child=serializers.CharField())
 
 
+@with_example(VERIFICATION_REPORT_EXAMPLE | {"beside": []})
 class IndexVerificationSerializer(VerificationReportSerializer):
     beside = VerificationReportSerializer(many=True, help_text="Of the builds beside the live one.")
 
 
+@with_example({"reports": [VERIFICATION_REPORT_EXAMPLE]})
 class VerifyResponseSerializer(serializers.Serializer):
     reports = VerificationReportSerializer(many=True)
 
 
+BUILD_EXAMPLE = {
+    "index": "handbook",
+    "number": 2,
+    "state": "building",
+    "kinds": ["chunk", "page_summary"],
+    "nodes": {"pending": 12, "synced": 87, "failed": 0, "deleting": 0},
+    "artifacts_missing": 1,
+    "embedded": 5,
+    "copied": 82,
+    "promotion": "when_complete",
+    "comparison": None,
+    "max_calls": None,
+    "deadline_at": None,
+    "paused_at": None,
+    "pause_reason": None,
+    "problem": None,
+    "created_at": "2026-03-02T09:30:00Z",
+    "promoted_at": None,
+}
+
+
+@with_example(BUILD_EXAMPLE)
 class BuildSerializer(serializers.Serializer):
     """One index made by one version of its spec."""
 
@@ -113,35 +188,37 @@ class BuildSerializer(serializers.Serializer):
     promoted_at = serializers.DateTimeField(allow_null=True)
 
 
-class BuildListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.CharField(allow_null=True)
-    previous = serializers.CharField(allow_null=True)
+@with_example(make_list_example(BUILD_EXAMPLE))
+class BuildListSerializer(ListSerializer):
     results = BuildSerializer(many=True)
 
 
+@with_example({"promote": True, "max_calls": 500, "max_minutes": 60})
 class ApplySerializer(StrictSerializer):
-    promote = serializers.BooleanField(
+    promote = FlagField(
         default=False, help_text="As soon as it is whole, if nothing is significantly lost by it."
     )
     max_calls = serializers.IntegerField(
-        required=False, min_value=1, help_text="Of a language model; then it is paused."
+        required=False,
+        min_value=1,
+        max_value=MAX_CALLS,
+        help_text="Of a language model; then it is paused.",
     )
     max_minutes = serializers.IntegerField(
-        required=False, min_value=1, help_text="Until it is paused, if it is not whole by then."
+        required=False,
+        min_value=1,
+        max_value=MAX_MINUTES,
+        help_text="Until it is paused, if it is not whole by then.",
     )
 
 
+@with_example({"force": False})
 class PromoteSerializer(StrictSerializer):
-    force = serializers.BooleanField(
-        default=False, help_text="Whatever is lost by it, and whole or not."
-    )
+    force = FlagField(default=False, help_text="Whatever is lost by it, and whole or not.")
 
 
 class PlanParametersSerializer(StrictSerializer):
-    exact = serializers.BooleanField(
-        default=False, help_text="Look at every artifact, however long that takes."
-    )
+    exact = FlagField(default=False, help_text="Look at every artifact, however long that takes.")
 
 
 class KindEstimateSerializer(serializers.Serializer):
@@ -156,12 +233,49 @@ class KindEstimateSerializer(serializers.Serializer):
     completion_tokens = serializers.IntegerField()
 
 
+@with_example(
+    {
+        "index": "handbook",
+        "live_build": 1,
+        "changes": ["chunks.strategies: sentence of 500 characters -> sentence of 300 characters"],
+        "search_settings": 1,
+        "search_changes": ["search.sparse_weight: 1.0 -> 2.0"],
+        "is_free": False,
+        "is_estimate": False,
+        "artifact_count": 1,
+        "sampled_count": 1,
+        "kinds": {
+            "chunk": {
+                "kept": 3,
+                "reembedded": 0,
+                "rebuilt": 120,
+                "removed": 84,
+                "texts": 120,
+                "tokens": 9600,
+                "calls": 0,
+                "prompt_tokens": 0,
+                "completion_tokens": 0,
+            }
+        },
+        "embedding_minutes": 0.2,
+        "writing_minutes": None,
+        "disk_bytes": 737280,
+    }
+)
 class BuildEstimateSerializer(serializers.Serializer):
     """What applying the spec would do."""
 
     index = serializers.CharField()
     live_build = serializers.IntegerField(allow_null=True)
-    changes = serializers.ListField(child=serializers.CharField())
+    changes = serializers.ListField(
+        child=serializers.CharField(), help_text="Of the live build's recipe."
+    )
+    search_settings = serializers.IntegerField(
+        allow_null=True, help_text="The number of those in use; each change has the next."
+    )
+    search_changes = serializers.ListField(
+        child=serializers.CharField(), help_text="Of those; they hold for the live build at once."
+    )
     is_free = serializers.BooleanField(help_text="Nothing stored changes: it costs nothing.")
     is_estimate = serializers.BooleanField(help_text="Scaled up from the artifacts sampled.")
     artifact_count = serializers.IntegerField()
@@ -188,11 +302,11 @@ def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
             "index": build.index_id,
             "number": build.number,
             "state": build.state,
-            "kinds": list(build.spec.kinds),
+            "kinds": [] if build.reading_problem else list(build.spec.kinds),
             "nodes": {state: counts.get((build.pk, state), 0) for state in Node.State.values},
             "artifacts_missing": 0
             if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}
-            else find_incomplete_artifacts(build).count(),
+            else count_missing(build),
             "embedded": build.embedded_count,
             "copied": build.copied_count,
             "promotion": build.promotion,
@@ -201,7 +315,7 @@ def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
             "deadline_at": build.deadline_at,
             "paused_at": build.paused_at,
             "pause_reason": build.pause_reason or None,
-            "problem": build.problem or build.writing_problem or None,
+            "problem": build.reading_problem or build.problem or build.writing_problem or None,
             "created_at": build.created_at,
             "promoted_at": build.promoted_at,
         }
@@ -209,6 +323,7 @@ def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
     ]
 
 
+@with_example({"type": "chunk", "index": "handbook", "only_missing": True})
 class RegenerateSerializer(StrictSerializer):
     type = StringField(
         default=ALL_TYPES,
@@ -224,12 +339,10 @@ class RegenerateSerializer(StrictSerializer):
         min_length=1,
         help_text="The ids of the only artifacts meant.",
     )
-    only_missing = serializers.BooleanField(
+    only_missing = FlagField(
         default=False, help_text="Only what lacks nodes or points it should have."
     )
-    stale = serializers.BooleanField(
-        default=False, help_text="Only what changed since, or was never hashed."
-    )
+    stale = FlagField(default=False, help_text="Only what changed since, or was never hashed.")
     limit = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MAX_OFFSET,
         help_text="Artifacts, in the order of their ids.",
@@ -256,6 +369,31 @@ class RegenerationNodeCountsSerializer(serializers.Serializer):
     failed = serializers.IntegerField(help_text="Of the artifacts gone through, now.")
 
 
+REGENERATION_EXAMPLE = {
+    "id": "3f1d2f0a-7c67-4c0e-8b43-0e1f0b1f9d5c",
+    "state": "running",
+    "index": "handbook",
+    "types": ["chunk"],
+    "only_missing": True,
+    "stale": False,
+    "limit": None,
+    "offset": 0,
+    "artifacts": {
+        "total": 10, "done": 4, "made_due": 2, "failed": 0, "awaited": 0, "refused": 0,
+    },
+    "texts": {"made_due": 0},
+    "nodes": {"made_due": 31, "pending": 12, "failed": 0},
+    "is_synced": False,
+    "artifacts_per_second": 1.6,
+    "eta_seconds": 3.8,
+    "problem": None,
+    "last_error": None,
+    "started_at": "2026-03-02T09:30:00Z",
+    "finished_at": None,
+}  # fmt: skip
+
+
+@with_example(REGENERATION_EXAMPLE)
 class RegenerationSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     state = serializers.ChoiceField(choices=Regeneration.State.choices)
@@ -283,8 +421,6 @@ class RegenerationSerializer(serializers.Serializer):
     finished_at = serializers.DateTimeField(allow_null=True)
 
 
-class RegenerationListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.CharField(allow_null=True)
-    previous = serializers.CharField(allow_null=True)
+@with_example(make_list_example(REGENERATION_EXAMPLE))
+class RegenerationListSerializer(ListSerializer):
     results = RegenerationSerializer(many=True)

@@ -1,15 +1,16 @@
-"""Enqueues planning when artifacts or sources change. The second half of the flow:
+"""Has artifacts planned when they or their sources change. The second half of the flow:
 
-    Artifact saved   -> commit -> tasks.plan_nodes     ledger: new rows pending, vanished deleting
-    Artifact deleted -> commit -> tasks.plan_nodes     ledger: all its rows deleting
-    Source saved     -> commit -> tasks.plan_nodes
-    pending rows               -> tasks.sync         claim -> embed -> upsert -> synced;
-                                                       then the points to delete go, then their rows
-    each minute (beat)         -> tasks.reconcile_indexes  whatever no signal woke
+    Artifact or Source saved -> its documents due, in the same transaction
+                     -> commit -> tasks.plan_build    ledger: new rows pending, vanished deleting
+    Artifact deleted -> the same                      ledger: all its rows deleting
+    pending rows     -> tasks.sync_nodes              claim -> embed -> upsert -> synced;
+                                                      then deleted points go, then their rows
+    each minute (beat)        -> tasks.reconcile_indexes     whatever no signal announced
 
 Parsing writes pages and sources in bulk, without signals, and saves the artifact last.
 """
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -18,26 +19,36 @@ from django.dispatch import receiver
 
 from core.enqueueing import enqueue_on_commit
 from documents.models import Artifact, Source
-from indexing import tasks
+from indexing import services, tasks
 
 
 @receiver(post_save, sender=Artifact, dispatch_uid="indexing.artifact_saved")
 def enqueue_planning(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
     if raw or instance.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
         return
-    _enqueue_plan_nodes(instance.pk)
+    make_due_and_enqueue(instance.pk, instance.index)
 
 
 @receiver(post_delete, sender=Artifact, dispatch_uid="indexing.artifact_deleted")
 def enqueue_deletion(instance: Artifact, **kwargs: Any) -> None:
-    _enqueue_plan_nodes(instance.pk)
+    _enqueue_plans(services.make_removed_artifact_due(instance.pk))
 
 
 @receiver(post_save, sender=Source, dispatch_uid="indexing.source_saved")
 def enqueue_replanning(instance: Source, *, raw: bool = False, **kwargs: Any) -> None:
     if not raw:
-        _enqueue_plan_nodes(instance.artifact_id)
+        make_due_and_enqueue(instance.artifact_id, instance.artifact.index)
 
 
-def _enqueue_plan_nodes(artifact_id: UUID) -> None:
-    enqueue_on_commit(tasks.plan_nodes, artifact_id=str(artifact_id))
+def make_due_and_enqueue(artifact_id: UUID, index: str) -> None:
+    _enqueue_plans(services.make_artifact_due(artifact_id, index))
+
+
+def plan_standalone_and_enqueue(kind: str, index: str, row_id: UUID) -> None:
+    for build_id in services.plan_standalone_nodes(kind, index, [row_id]):
+        enqueue_on_commit(tasks.sync_nodes, build_id=build_id)
+
+
+def _enqueue_plans(build_ids: Iterable[int]) -> None:
+    for build_id in build_ids:
+        enqueue_on_commit(tasks.plan_build, build_id=build_id)

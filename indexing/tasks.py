@@ -10,21 +10,23 @@ from uuid import UUID
 
 from celery import current_app, shared_task
 from django.conf import settings
+from django.dispatch import Signal
 
+from core.enqueueing import enqueue_once
 from core.exceptions import StrataError
 from core.workers import Worker
 from indexing import lifecycle, removal, revisions, services, verification
-from indexing.kinds.registry import find_unplanned_artifacts
-from indexing.models import IndexBuild, Node, Regeneration
+from indexing.models import IndexBuild, IndexedDocument, Node, Regeneration
 from indexing.regeneration import (
     DueWork,
     claim_regeneration,
     regenerate_next_artifacts,
-    release_regeneration,
 )
 from indexing.workers import BuildWorker, PlanWorker
 
 logger = logging.getLogger(__name__)
+
+documents_planned = Signal()  # with ``build``; an app above this one goes on from there
 
 
 class RegenerationWorker(Worker):
@@ -42,17 +44,19 @@ class RegenerationWorker(Worker):
         regeneration = claim_regeneration(regeneration_id)
         if regeneration is None:
             return []
+        claim = regeneration.get_claim()
 
         def should_stop() -> bool:
             return self.stop_requested.is_set() or time.monotonic() >= deadline
 
         due = DueWork()
         try:
-            while regenerate_next_artifacts(regeneration, due, should_stop=should_stop):
-                _enqueue_sync_of_due_builds(due)
-                if should_stop():
-                    release_regeneration(regeneration)
-                    return [] if self.stop_requested.is_set() else [regeneration_id]
+            with claim.renewed():
+                while regenerate_next_artifacts(regeneration, due, should_stop=should_stop):
+                    _enqueue_sync_of_due_builds(due)
+                    if should_stop():
+                        claim.give_back()
+                        return [] if self.stop_requested.is_set() else [regeneration_id]
         except StrataError as error:
             # It is as far as its row says; the reconciliation asks for it again.
             logger.warning("%s waits: %s", regeneration, error)
@@ -70,7 +74,7 @@ class RegenerationWorker(Worker):
 
 def _enqueue_sync_of_due_builds(due: DueWork) -> None:
     for build_id in due.builds:
-        sync_nodes.delay(build_id=build_id)
+        enqueue_once(sync_nodes, build_id=build_id)
     due.builds.clear()
 
 
@@ -83,50 +87,29 @@ def _sync_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
     return count
 
 
-def _plan_or_log(artifact_id: UUID, build: IndexBuild, kinds: list[str] | None = None) -> None:
-    try:
-        services.plan_nodes(artifact_id, build, kinds)
-    except StrataError as error:
-        # The reconciliation asks for it again; the other builds have their turn meanwhile.
-        logger.warning("Planning %s for %s waits: %s", artifact_id, build, error)
-        services.set_build_problem(build, error)
+def _enqueue_what_was_planned(build: IndexBuild) -> None:
+    if Node.objects.unsynced(build).exists() or Node.objects.deletable(build).exists():
+        enqueue_once(sync_nodes, build_id=build.pk)
+    documents_planned.send(IndexBuild, build=build)
 
 
 sync_worker = BuildWorker(_sync_batch, services.set_build_problem)
-plan_worker = PlanWorker(
-    find_unplanned_artifacts,
-    _plan_or_log,
-    sync_worker,
-    lambda build_id: sync_nodes.delay(build_id=build_id),
-)
+plan_worker = PlanWorker(services.set_build_problem, _enqueue_what_was_planned)
 regeneration_worker = RegenerationWorker()
 
 
 @shared_task
-def plan_nodes(*, artifact_id: str, kinds: list[str] | None = None) -> None:
-    """Update the ledger of every affected build for one artifact, or its nodes of some kinds."""
-    for build in IndexBuild.objects.affected_by_artifact(UUID(artifact_id)).not_paused():
-        _plan_or_log(UUID(artifact_id), build, kinds)
-        if (
-            Node.objects.filter(build=build, artifact=UUID(artifact_id))
-            .exclude(state=Node.State.SYNCED)
-            .exists()
-        ):
-            sync_nodes.delay(build_id=build.pk)
-
-
-@shared_task
 def plan_build(*, build_id: int) -> None:
-    """Update the ledger of one build for all artifacts that are not planned yet."""
+    """Update the ledger of one build for all artifacts that are due."""
     for unfinished_id in plan_worker.run(build_id):
-        plan_build.delay(build_id=unfinished_id)
+        enqueue_once(plan_build, build_id=unfinished_id)
 
 
 @shared_task
 def sync_nodes(*, build_id: int) -> None:
     """Sync a build; enqueue itself again if that takes longer than one run."""
     for unfinished_id in sync_worker.run(build_id):
-        sync_nodes.delay(build_id=unfinished_id)
+        enqueue_once(sync_nodes, build_id=unfinished_id)
 
 
 @shared_task
@@ -136,17 +119,24 @@ def regenerate(*, regeneration_id: str) -> None:
         regenerate.delay(regeneration_id=str(next_id))
 
 
+def _workable_builds() -> list[IndexBuild]:
+    return [build for build in IndexBuild.objects.not_paused() if not build.reading_problem]
+
+
 @shared_task
 def reconcile_indexes() -> None:
     """Enqueue all work the rows show as undone: after lost messages, bulk writes, dead workers."""
     lifecycle.pause_overdue_builds()
-    for build in IndexBuild.objects.not_paused():
-        for artifact_id in services.audit_documents(build):
-            plan_nodes.delay(artifact_id=str(artifact_id))
-        if find_unplanned_artifacts(build).exists():
-            plan_build.delay(build_id=build.pk)
+    for build in _workable_builds():
+        services.make_unannounced_due(build)
+        services.audit_documents(build)
+        services.plan_unannounced_standalone_nodes(build)
+        if IndexedDocument.objects.due(build).exists():
+            enqueue_once(plan_build, build_id=build.pk)
+        elif build.problem and not Node.objects.unsynced(build).exists():
+            services.set_build_problem(build, None)
         if Node.objects.unsynced(build).exists() or Node.objects.deletable(build).exists():
-            sync_nodes.delay(build_id=build.pk)
+            enqueue_once(sync_nodes, build_id=build.pk)
     for regeneration_id in Regeneration.objects.claimable().values_list("pk", flat=True):
         regenerate.delay(regeneration_id=str(regeneration_id))
     revisions.complete_visible_revisions()
@@ -164,12 +154,12 @@ def reconcile_store() -> None:
         lifecycle.remove_retired_builds()
         removal.continue_removals()
         lifecycle.publish_aliases()
-        for build in IndexBuild.objects.not_paused():
+        for build in _workable_builds():
             if count := verification.remove_orphan_points(build):
                 logger.warning("%d points of %s had no row in the ledger; removed", count, build)
             if count := verification.resolve_unconfirmed_writes(build):
                 logger.warning("%d points of %s came or went too late; mended", count, build)
-                sync_nodes.delay(build_id=build.pk)
+                enqueue_once(sync_nodes, build_id=build.pk)
     except StrataError as error:
         logger.warning("Tidying the vector store waits: %s", error)
 

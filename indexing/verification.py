@@ -11,14 +11,25 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from core.exceptions import StrataError
+from core.leases import FRESH
 from core.text import hash_text
-from documents.models import Artifact, Source
-from indexing.kinds.registry import find_artifacts_with_unwritten_input, hash_payload
-from indexing.models import IndexBuild, Node, UnconfirmedWrite
-from indexing.services import draft_nodes, orphaned_artifacts, plan_nodes
+from documents.models import Artifact, Page, Source
+from indexing.drafting import get_drafters, get_standalone_drafters, hash_payload
+from indexing.kinds import KINDS
+from indexing.models import IndexBuild, IndexedDocument, Node, UnconfirmedWrite
+from indexing.services import (
+    changing_nodes,
+    draft_rows,
+    draft_standalone_rows,
+    plan_nodes,
+    plan_standalone_rows,
+    retry_failed_nodes,
+)
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
@@ -28,9 +39,10 @@ from indexing.unconfirmed_writes import delete_points
 MAX_EXAMPLES_PER_FINDING = 5  # named of each sort of finding
 ROW_PAGE_SIZE = 2_000
 WRITES_AT_ONCE = 1_000
+COMPARED_HASHES = ("text_hash", "input_hash", "payload_hash")  # of a row with those of its draft
 
 REMEDY_NONE_NEEDED = "do nothing: that comes by itself"
-REMEDY_REPLAN = "plan their artifacts again"
+REMEDY_REPLAN = "plan them again"
 REMEDY_REEMBED = "have them embedded and written again"
 
 # Sort of finding -> the invariant it breaks, what it means, and what repair does about it.
@@ -41,7 +53,11 @@ FINDINGS = {
         "artifacts of which summaries or questions are not written yet",
         REMEDY_NONE_NEEDED,
     ),
-    "unplanned": ("I1", "artifacts the ledger does not mirror as they are now", REMEDY_REPLAN),
+    "unplanned": (
+        "I1",
+        "artifacts, or concepts and their like, that the ledger does not mirror as they are now",
+        REMEDY_REPLAN,
+    ),
     "misplaced": ("I4", "chunks that do not stand at their offsets in their source", REMEDY_REPLAN),
     "duplicate": ("I2", "chunks that stand at the place of another", REMEDY_REPLAN),
     "pending": ("I2", "nodes whose points are not written yet", REMEDY_NONE_NEEDED),
@@ -59,11 +75,6 @@ FINDINGS = {
     "uncontained": ("I10", "nodes that are tried beyond their last attempt", REMEDY_REEMBED),
 }
 FINDINGS_TO_RESYNC = {"missing", "doubled", "outdated", "mislabelled", "foreign", "uncontained"}
-EMBEDDED_TEXT_FIELDS = (
-    "text",
-    "summary_text",
-    "question",
-)  # where a payload holds what was embedded
 
 
 @dataclass
@@ -100,7 +111,8 @@ class ComparedRow(NamedTuple):
 
     pk: int
     point_id: UUID
-    artifact_id: UUID
+    artifact_id: UUID | None  # None: a standalone node
+    kind: str
     state: str
     attempts: int
     embedding_model: str
@@ -199,7 +211,7 @@ def verify_and_save_report(build: IndexBuild, *, repair: bool = False) -> Verifi
 def _verify_documents(build: IndexBuild, report: VerificationReport, repair: bool) -> None:
     """I1 and I4: the ledger matches every artifact, and every chunk is at its offsets."""
     artifacts = Artifact.objects.filter(index=build.index_id)
-    report.artifact_count = artifacts.documents().count()
+    report.artifact_count = artifacts.count()
     for artifact in artifacts.order_by("pk").iterator(chunk_size=200):
         if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
             report.add_finding("unparsed", artifact.pk)
@@ -208,21 +220,62 @@ def _verify_documents(build: IndexBuild, report: VerificationReport, repair: boo
             if repair:
                 plan_nodes(artifact.pk, build)
                 report.repaired_count += 1
-    for artifact_id in (
-        find_artifacts_with_unwritten_input(build).values_list("pk", flat=True).iterator()
-    ):
+    documents = IndexedDocument.objects.filter(build=build)
+    unwritten = documents.exclude(unwritten_kinds=[]).values_list("artifact_id", flat=True)
+    for artifact_id in unwritten.iterator():
         report.add_finding("unwritten", artifact_id)  # the reconciliation has it written
-    for artifact_id in orphaned_artifacts(build):
+    for artifact_id in _find_orphaned_artifacts(build):
         report.add_finding("unplanned", artifact_id)
         if repair:
             plan_nodes(artifact_id, build)
             report.repaired_count += 1
+    for kind in get_standalone_drafters(build):
+        unplanned = _find_unplanned_standalone(kind, build)
+        for row_id in unplanned:
+            report.add_finding("unplanned", row_id)
+        if repair and unplanned:
+            plan_standalone_rows(kind, build, unplanned)
+            report.repaired_count += len(unplanned)
+
+
+def _find_unplanned_standalone(kind: str, build: IndexBuild) -> list[UUID]:
+    """Ids of rows whose node differs from its draft or is missing, and of nodes without a row."""
+    nodes = Node.objects.filter(build=build, kind=kind).exclude(state=Node.State.DELETING)
+    rows = get_standalone_drafters(build)[kind].find_rows(build.index_id)
+    ids = set(rows.values_list("pk", flat=True)) | set(nodes.values_list("point_id", flat=True))
+    unplanned: list[UUID] = []
+    for part in slices(sorted(ids), ROWS_PER_STATEMENT):
+        with transaction.atomic():
+            drafts = draft_standalone_rows(kind, part, build)
+            mirrored = set(
+                nodes.filter(point_id__in=part).values_list("point_id", *COMPARED_HASHES)
+            )
+        drafted = {
+            (draft.point_id, *(getattr(draft, name) for name in COMPARED_HASHES))
+            for draft in drafts
+        }
+        unplanned += sorted({point_id for point_id, *_ in mirrored ^ drafted})
+    return unplanned
+
+
+def _find_orphaned_artifacts(build: IndexBuild) -> list[UUID]:
+    """Ids of artifacts that were deleted or lost a source or page, but still have nodes."""
+    nodes = Node.objects.filter(build=build).exclude(state=Node.State.DELETING)
+    nodes = nodes.filter(artifact__isnull=False)
+    has_source, has_page, is_there = (
+        Exists(model._default_manager.filter(pk=OuterRef(name)))
+        for model, name in ((Source, "source_id"), (Page, "page_id"), (Artifact, "artifact_id"))
+    )
+    is_orphaned = (
+        Q(~has_source, source_id__isnull=False) | Q(~has_page, page_id__isnull=False) | Q(~is_there)
+    )
+    return list(nodes.filter(is_orphaned).values_list("artifact_id", flat=True).distinct())
 
 
 def _ledger_matches_artifact(
     build: IndexBuild, artifact: Artifact, report: VerificationReport
 ) -> bool:
-    others = [kind for kind in build.spec.kinds if kind != "chunk"]
+    others = [kind for kind in get_drafters(build) if kind != "chunk"]
     if others and not _rows_match_drafts(build, artifact, others):
         return False
     return "chunk" not in build.spec.kinds or _chunks_match_sources(build, artifact, report)
@@ -232,10 +285,10 @@ def _rows_match_drafts(build: IndexBuild, artifact: Artifact, kinds: Sequence[st
     """Compare rows with drafts, for kinds that are drafted from stored texts without chunking."""
     nodes = Node.objects.filter(build=build, artifact=artifact, kind__in=kinds)
     rows = nodes.exclude(state=Node.State.DELETING)
-    mirrored = set(rows.values_list("point_id", "text_hash", "input_hash", "payload_hash"))
+    mirrored = set(rows.values_list("point_id", *COMPARED_HASHES))
     return mirrored == {
-        (draft.point_id, draft.text_hash, draft.input_hash, draft.payload_hash)
-        for draft in draft_nodes(artifact, build, kinds)
+        (draft.point_id, *(getattr(draft, name) for name in COMPARED_HASHES))
+        for draft in draft_rows(artifact, build, kinds)
     }
 
 
@@ -268,7 +321,7 @@ def _chunks_match_sources(
             report.add_finding("duplicate", node.point_id)
             return False
         places.append((node.start_offset, node.end_offset))
-    names = [strategy.name for strategy in build.spec.chunks.strategies]
+    names = [strategy.key for strategy in build.spec.chunks.strategies]
     if spans.keys() <= {(pk, name) for pk in sources for name in names} and all(
         _spans_cover_text(sources[pk].text, spans.get((pk, name), []))
         for pk in sources
@@ -277,7 +330,7 @@ def _chunks_match_sources(
         return True
     # What lies outside every chunk must be what the recipe leaves out.
     expected_spans: dict[tuple[UUID, str], list[tuple[int, int]]] = {}
-    for draft in draft_nodes(artifact, build, ["chunk"]):
+    for draft in draft_rows(artifact, build, ["chunk"]):
         assert draft.source_id is not None
         assert draft.start_offset is not None
         assert draft.end_offset is not None
@@ -357,23 +410,23 @@ def _report_doubled_point(
 def _mark_row_pending(
     row: ComparedRow | Node, build: IndexBuild, model: EmbeddingSpec, *, has_valid_vectors: bool
 ) -> None:
-    plan_nodes(row.artifact_id, build)
-    Node.objects.filter(pk=row.pk).exclude(state=Node.State.DELETING).update(
-        state=Node.State.PENDING,
-        synced_input_hash=row.synced_input_hash if has_valid_vectors else "",
-        embedding_model=model.model,
-        dimension=model.dimension,
-        attempts=0,
-        lease_token=None,
-        leased_until=None,
-    )
+    if row.artifact_id is None:
+        plan_standalone_rows(row.kind, build, [row.point_id])
+    else:
+        plan_nodes(row.artifact_id, build)
+    with changing_nodes(build.pk, [row.artifact_id]):
+        Node.objects.filter(pk=row.pk).exclude(state=Node.State.DELETING).update(
+            state=Node.State.PENDING,
+            synced_input_hash=row.synced_input_hash if has_valid_vectors else "",
+            embedding_model=model.model,
+            dimension=model.dimension,
+            **FRESH,
+        )
 
 
 def _reset_failed_nodes(build: IndexBuild, report: VerificationReport) -> None:
     failed = Node.objects.filter(build=build, state=Node.State.FAILED)
-    report.repaired_count += failed.update(
-        state=Node.State.PENDING, attempts=0, synced_input_hash=""
-    )
+    report.repaired_count += retry_failed_nodes(failed)
 
 
 def _find_mismatch(model: EmbeddingSpec, row: ComparedRow, point: StoredPoint | None) -> str | None:
@@ -390,9 +443,9 @@ def _find_mismatch(model: EmbeddingSpec, row: ComparedRow, point: StoredPoint | 
         return "missing"
     if hash_payload(point.payload) == row.payload_hash:
         return None
-    texts = [point.payload[name] for name in EMBEDDED_TEXT_FIELDS if name in point.payload]
+    text_field = KINDS[row.kind].text_field
     [text] = Node.objects.filter(pk=row.pk).values_list("text", flat=True) or [None]
-    return "mislabelled" if texts == [text] else "outdated"
+    return "mislabelled" if point.payload.get(text_field) == text else "outdated"
 
 
 def _iter_rows(build: IndexBuild, kinds: Sequence[str]) -> Iterator[ComparedRow]:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from django.conf import settings
 
 from core.import_lock import import_lock
 from indexing.exceptions import ModelUnavailable
+from indexing.model_loading import ModelLoader
 
 BATCH_PAIRS: Final = 8  # pairs scored at once: some tens of milliseconds on two cores
 
@@ -57,31 +59,46 @@ class CrossEncoder:
         return scores
 
 
-_encoders: dict[tuple[str, int | None], CrossEncoder] = {}
-_loading_lock = threading.Lock()
+_loaders: dict[tuple[str, int | None], ModelLoader[CrossEncoder]] = {}
+_loaders_lock = threading.Lock()  # never held while loading
+_catalogue_lock = threading.Lock()  # fastembed's list of models is one for all threads
+
+
+def get_cross_encoder_loader(name: str, window: int | None = None) -> ModelLoader[CrossEncoder]:
+    """The process's one loader of this cross-encoder, which nobody need have asked yet.
+
+    ``name``: one of fastembed's catalogue, fetched on first use, or a folder that holds
+    ``model.onnx``, ``tokenizer.json`` and ``tokenizer_config.json``. If there is no such model, or
+    it cannot be fetched or read, its error is ``ModelUnavailable``.
+    """
+    with _loaders_lock:
+        if (name, window) not in _loaders:
+            load = partial(_load_encoder, name, window)
+            _loaders[name, window] = ModelLoader(f"The cross-encoder {name}", load)
+        return _loaders[name, window]
 
 
 def get_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
-    """The process's cross-encoder of this name; the first call loads the model (seconds).
-
-    ``name``: one of fastembed's catalogue, fetched on first use, or a folder that holds
-    ``model.onnx``, ``tokenizer.json`` and ``tokenizer_config.json``.
+    """The process's cross-encoder of this name; the first call has the model loaded (seconds).
 
     Raises:
-        ModelUnavailable: there is no such model, or it cannot be fetched or read.
+        ModelLoading: it is not loaded yet; retry helps.
+        ModelUnavailable: it cannot be loaded, and is tried again in the background.
     """
-    with _loading_lock, import_lock:
-        if (name, window) not in _encoders:
-            _encoders[name, window] = CrossEncoder(_load_model(name), window)
-        return _encoders[name, window]
+    return get_cross_encoder_loader(name, window).get()
+
+
+def _load_encoder(name: str, window: int | None) -> CrossEncoder:
+    return CrossEncoder(_load_model(name), window)
 
 
 def _load_model(name: str) -> Any:
+    with import_lock:
+        from fastembed.rerank.cross_encoder import TextCrossEncoder
+
     folder = Path(name)
     if folder.is_dir():
         return _load_folder(folder)
-    from fastembed.rerank.cross_encoder import TextCrossEncoder
-
     names = {model["model"] for model in TextCrossEncoder.list_supported_models()}
     if name not in names:
         raise ModelUnavailable(
@@ -99,10 +116,11 @@ def _load_folder(folder: Path) -> Any:
     if not (folder / "model.onnx").is_file():
         raise ModelUnavailable(f"{folder} holds no model.onnx.", field="model")
     name = f"strata/{folder.resolve()}"
-    if name not in {model["model"] for model in TextCrossEncoder.list_supported_models()}:
-        TextCrossEncoder.add_custom_model(
-            model=name, sources=ModelSource(hf=name), model_file="model.onnx"
-        )
+    with _catalogue_lock:
+        if name not in {model["model"] for model in TextCrossEncoder.list_supported_models()}:
+            TextCrossEncoder.add_custom_model(
+                model=name, sources=ModelSource(hf=name), model_file="model.onnx"
+            )
     return _make_encoder(name, specific_model_path=str(folder))
 
 
@@ -120,6 +138,6 @@ def _make_encoder(name: str, **options: Any) -> Any:
             field="model",
             fix=None
             if options
-            else f"Start once with a connection to huggingface.co, or copy {cache} from a "
-            "machine that has the model.",
+            else f"Connect this machine to huggingface.co, or copy {cache} from a "
+            "machine that has the model; it is tried again by itself.",
         ) from error

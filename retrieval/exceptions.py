@@ -15,6 +15,12 @@ class UnknownTool(StrataError):
     code = "unknown_tool"
 
 
+class UnavailableTool(StrataError):
+    """The live build does not hold what the tool searches."""
+
+    code = "unavailable_tool"
+
+
 class UnknownPipeline(StrataError):
     """There is no query pipeline of this name."""
 

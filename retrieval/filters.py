@@ -220,7 +220,7 @@ def _read_float(value: object, place: str) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InvalidInput("This takes a finite number.", field=place)
+        raise InvalidInput("This must be a finite number.", field=place)
     return number
 
 

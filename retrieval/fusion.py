@@ -11,6 +11,34 @@ RRF_K = 60  # as in the paper
 
 
 @dataclass(frozen=True, slots=True)
+class HybridFusion:
+    """How an index fuses the dense and the sparse ranking of a query, ``prefetch`` ids of each.
+
+    A ranking of weight 0 takes no part: it brings in no ids.
+    """
+
+    k: int = RRF_K
+    dense_weight: float = 1.0
+    sparse_weight: float = 1.0
+    prefetch: int = 100
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the store fuses to the same scores by itself."""
+        return self.dense_weight == self.sparse_weight == 1
+
+
+@dataclass(frozen=True, slots=True)
+class HybridRanking:
+    """The dense and the sparse ranking of a query (id -> rank from 1, score), and both fused (id,
+    score; best first)."""
+
+    dense: Mapping[int, tuple[int, float]]
+    sparse: Mapping[int, tuple[int, float]]
+    fused: Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True)
 class FusedId:
     """An id with its fused score and the terms of that score.
 
@@ -59,6 +87,24 @@ def reciprocal_rank_fusion(
         for rank, id in enumerate(ranking, start=1):
             scores[id] += weight / (k + rank)
     return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
+
+
+def hybrid_fusion(
+    dense: Sequence[tuple[int, float]], sparse: Sequence[tuple[int, float]], fusion: HybridFusion
+) -> HybridRanking:
+    """Fuse the rankings of one query, ids with their scores, by ``reciprocal_rank_fusion``."""
+    weights = [fusion.dense_weight, fusion.sparse_weight]
+    rankings = [
+        ranking[: fusion.prefetch] if weight else []
+        for ranking, weight in zip((dense, sparse), weights, strict=True)
+    ]
+    dense_ranks, sparse_ranks = (
+        {id: (rank, score) for rank, (id, score) in enumerate(ranking, start=1)}
+        for ranking in rankings
+    )
+    ids = [[id for id, _ in ranking] for ranking in rankings]
+    fused = reciprocal_rank_fusion(ids, weights=weights, k=fusion.k)
+    return HybridRanking(dense_ranks, sparse_ranks, fused)
 
 
 def similarity_and_rank_fusion(

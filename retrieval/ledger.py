@@ -14,18 +14,26 @@ from uuid import UUID
 from django.db import connection
 
 from documents.models import Artifact, Page, Source
-from indexing.models import Index, IndexBuild, Node
+from indexing.models import Index, IndexBuild, Node, SearchSettings
 from summaries.models import Summary
+
+
+class StoredSpec(NamedTuple):
+    """The JSON texts of a build's recipe and of its index's search settings (None if the index has
+    none yet), which serve as a cache key."""
+
+    recipe: str
+    search_settings: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class LiveBuild:
-    """A build to search. ``recipe`` is its spec as JSON text, which serves as a cache key."""
+    """A build to search."""
 
     index: str
     id: int
     number: int
-    recipe: str
+    recipe: StoredSpec
 
 
 class LedgerRow(NamedTuple):
@@ -66,6 +74,7 @@ class SummaryRow:
 
 _TABLES = {
     "index": Index._meta.db_table,
+    "search_settings": SearchSettings._meta.db_table,
     "build": IndexBuild._meta.db_table,
     "node": Node._meta.db_table,
     "artifact": Artifact._meta.db_table,
@@ -82,13 +91,14 @@ def read_live_builds(names: Collection[str]) -> dict[str, LiveBuild | None]:
     """Map index names to their live builds, None where an index has none; unknown names are left
     out."""
     rows = _run_query(
-        "SELECT i.name, b.id, b.number, b.recipe FROM {index} i "
-        "LEFT JOIN {build} b ON b.id = i.live_build_id WHERE i.name IN ({names})",
+        "SELECT i.name, b.id, b.number, b.recipe, s.content FROM {index} i "
+        "LEFT JOIN {build} b ON b.id = i.live_build_id "
+        "LEFT JOIN {search_settings} s ON s.id = i.search_settings_id WHERE i.name IN ({names})",
         names=list(names),
     )
     return {
-        name: None if build_id is None else LiveBuild(name, build_id, number, recipe)
-        for name, build_id, number, recipe in rows
+        name: None if build_id is None else LiveBuild(name, build_id, number, StoredSpec(*stored))
+        for name, build_id, number, *stored in rows
     }
 
 

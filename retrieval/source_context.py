@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from access.grants import Grant
 from documents.models import Source
 from indexing.models import Node
 from retrieval.exceptions import UnknownSource
@@ -19,7 +20,7 @@ class SourceContext:
     chunks: list[Node]
 
 
-def read_source_context(source_id: UUID, *, window: int = 0) -> SourceContext:
+def read_source_context(source_id: UUID, grant: Grant, *, window: int = 0) -> SourceContext:
     """Read a source with up to ``window`` neighbouring sources on each side.
 
     Raises:
@@ -27,7 +28,7 @@ def read_source_context(source_id: UUID, *, window: int = 0) -> SourceContext:
     """
     sources = Source.objects.select_related("artifact", "page").defer("page__text")
     source = sources.filter(pk=source_id).first()
-    if source is None:
+    if source is None or not grant.includes(source.artifact.index):
         raise UnknownSource(field="id")
     neighbours = (
         Source.objects.filter(

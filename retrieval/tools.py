@@ -5,20 +5,15 @@ never interpreted as template text.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from access.grants import Grant
 from core.exceptions import InvalidInput
 from indexing.spec import FieldSpec, IndexSpec, ToolSpec
-from retrieval.exceptions import UnknownTool
+from retrieval.exceptions import UnavailableTool, UnknownTool
 from retrieval.filters import MAX_VALUE_CHARS, parse_value
-from retrieval.search import (
-    MAX_LIMIT,
-    SearchAnswer,
-    SearchRequest,
-    search_chunks,
-    search_questions,
-)
+from retrieval.search import MAX_LIMIT, SearchAnswer
 from retrieval.search.targets import find_builds, parse_recipe
 
 DEFAULT_LIMIT = 10
@@ -53,41 +48,57 @@ class Tool:
 class ToolCall:
     """A tool with checked arguments, ready to search."""
 
-    request: SearchRequest
+    index: str
+    query: str
+    limit: int
+    filter: dict[str, Any] | None
     is_question_search: bool
+    grant: Grant
 
     def search(self) -> SearchAnswer:
         """
         Raises:
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
-        return (search_questions if self.is_question_search else search_chunks)(self.request)
+        from retrieval.retrievers import ChunkRetriever, QuestionRetriever  # brings LlamaIndex
+
+        retriever = QuestionRetriever if self.is_question_search else ChunkRetriever
+        options: dict[str, Any] = {"top_k": self.limit, "filter": self.filter}
+        return retriever(self.index, grant=self.grant, **options).search(self.query)
 
 
-def list_tools(index: str) -> list[Tool]:
-    """
+def list_tools(index: str, grant: Grant) -> list[Tool]:
+    """The tools that the live build can answer.
+
     Raises:
         UnknownIndex: with the names there are.
     """
-    spec = _get_spec(index)
+    spec = _get_spec(index, grant)
     if spec is None:
         return []
     return [
         Tool(name, tool.description, make_arguments_schema(tool, spec))
         for name, tool in sorted(spec.tools.items())  # databases do not keep the spec's order
+        if not spec.find_tool_problem(name)
     ]
 
 
-def prepare_tool_call(index: str, name: str, arguments: object) -> ToolCall:
+def prepare_tool_call(index: str, name: str, arguments: object, grant: Grant) -> ToolCall:
     """
     Raises:
         UnknownIndex, UnknownTool: with the names there are.
+        UnavailableTool: the live build holds no field or kind that the tool needs.
         InvalidInput: naming the argument and what is allowed.
     """
-    spec = _get_spec(index)
+    spec = _get_spec(index, grant)
     tools = {} if spec is None else spec.tools
     if spec is None or name not in tools:
         raise UnknownTool(f"{index} declares no tool {name[:100]!r}.", field="name", allowed=tools)
+    if problem := spec.find_tool_problem(name):
+        raise UnavailableTool(
+            f"The live build of {index} cannot answer the tool {name}: {problem}.",
+            fix="Apply the spec, and promote the build.",
+        )
     tool = tools[name]
     values = _check_argument_names(tool, arguments)
     limit = _read_limit(values.pop("limit", DEFAULT_LIMIT))
@@ -100,13 +111,15 @@ def prepare_tool_call(index: str, name: str, arguments: object) -> ToolCall:
         value = parse_value(values[parameter], field.type, parameter, field)
         conditions.append({parameter_spec.field: value})
         text_by_parameter[parameter] = _format_value(value, field)
-    # Formatted once, so braces in an argument stay text.
-    request = SearchRequest(
-        indexes=[index], query=tool.query.format(**text_by_parameter), limit=limit
+    return ToolCall(
+        index=index,
+        # Formatted once, so braces in an argument stay text.
+        query=tool.query.format(**text_by_parameter),
+        limit=limit,
+        filter={"all_of": conditions} if conditions else None,
+        is_question_search=tool.search == "questions" or _searches_questions(tool, spec),
+        grant=grant,
     )
-    if conditions:
-        request = replace(request, filter={"all_of": conditions})
-    return ToolCall(request, tool.search == "questions" or _searches_questions(tool, spec))
 
 
 def make_arguments_schema(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
@@ -128,8 +141,8 @@ def make_arguments_schema(tool: ToolSpec, spec: IndexSpec) -> dict[str, Any]:
     }
 
 
-def _get_spec(index: str) -> IndexSpec | None:
-    build = find_builds([index])[index]
+def _get_spec(index: str, grant: Grant) -> IndexSpec | None:
+    build = find_builds([index], grant)[index]
     return None if build is None else parse_recipe(build.recipe)
 
 
@@ -140,7 +153,7 @@ def _searches_questions(tool: ToolSpec, spec: IndexSpec) -> bool:
 def _check_argument_names(tool: ToolSpec, arguments: object) -> dict[str, Any]:
     allowed = [*tool.parameters, "limit"]
     if not isinstance(arguments, Mapping):
-        raise InvalidInput("A tool's arguments are a JSON object.", allowed=allowed)
+        raise InvalidInput("A tool's arguments must be a JSON object.", allowed=allowed)
     for name in arguments:
         if name not in allowed:
             shown = str(name)[:100]

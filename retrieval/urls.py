@@ -1,52 +1,34 @@
 """URL routes of searches, questions, tools, pipelines and sources, below ``api/v1/``."""
 
 from django.urls import path
+from rest_framework.views import APIView
 
 from retrieval.views.ask import answer_question
 from retrieval.views.knowledge import (
-    ConceptBlendView,
     ConceptContextView,
     ConceptEvidenceView,
     ConceptPathsView,
-    ConceptSearchView,
     EmergentPairAcceptView,
     EmergentPairDismissView,
     EmergentPairListView,
-    QueryRoutingView,
-    RelationshipTypeSearchView,
     SimilarSourcesView,
-    SourceSearchView,
-    SubgraphView,
 )
 from retrieval.views.pipelines import PipelineListView
-from retrieval.views.searches import (
-    HierarchicalSearchView,
-    ImageSearchView,
-    PageSearchView,
-    QuestionSearchView,
-    SourceView,
-    StructureSearchView,
-    SummarySearchView,
-    ToolListView,
-    ToolView,
-)
+from retrieval.views.searches import SourceView, ToolListView, ToolView, make_search_view
 
-SEARCH_VIEWS = {
-    "pages": PageSearchView,
-    "summaries": SummarySearchView,
-    "questions": QuestionSearchView,
-    "hierarchical": HierarchicalSearchView,
-    "structures": StructureSearchView,
-    "images": ImageSearchView,
-    "concepts": ConceptSearchView,
-    "relationships": RelationshipTypeSearchView,
-    "sources": SourceSearchView,
-    "route": QueryRoutingView,
-    "blend": ConceptBlendView,
-    "subgraph": SubgraphView,
-}
-
-KNOWLEDGE_VIEWS = {
+VIEWS: dict[str, type[APIView]] = {
+    "search/pages": make_search_view("pages"),
+    "search/summaries": make_search_view("summaries"),
+    "search/questions": make_search_view("questions"),
+    "search/hierarchical": make_search_view("hierarchical"),
+    "search/structures": make_search_view("structures"),
+    "search/images": make_search_view("images"),
+    "search/concepts": make_search_view("concepts"),
+    "search/relationships": make_search_view("relationships"),
+    "search/sources": make_search_view("sources"),
+    "search/route": make_search_view("route"),
+    "search/blend": make_search_view("blend"),
+    "search/subgraph": make_search_view("subgraph"),
     "concepts/<uuid:concept_id>/evidence": ConceptEvidenceView,
     "concepts/<uuid:concept_id>/context": ConceptContextView,
     "concepts/<uuid:concept_id>/paths": ConceptPathsView,
@@ -57,14 +39,9 @@ KNOWLEDGE_VIEWS = {
 }
 
 urlpatterns = [
-    *(
-        path(f"search/{kind}", view.as_view(), name=f"search-{kind}")
-        for kind, view in SEARCH_VIEWS.items()
-    ),
+    *(path(route, view.as_view()) for route, view in VIEWS.items()),
     # Routed with and without the slash: a redirect would lose the body of a POST.
-    *(path(f"search/{kind}/", view.as_view(schema=None)) for kind, view in SEARCH_VIEWS.items()),
-    *(path(route, view.as_view()) for route, view in KNOWLEDGE_VIEWS.items()),
-    *(path(f"{route}/", view.as_view(schema=None)) for route, view in KNOWLEDGE_VIEWS.items()),
+    *(path(f"{route}/", view.as_view(schema=None)) for route, view in VIEWS.items()),
     path("ask", answer_question, name="ask"),
     path("indexes/<str:index>/tools/", ToolListView.as_view(), name="tool-list"),
     path("indexes/<str:index>/tools/<str:name>/", ToolView.as_view(), name="tool"),

@@ -217,9 +217,11 @@ class AnnotationForm(forms.ModelForm):
         lines = [line.strip() for line in self.cleaned_data["questions"].splitlines()]
         questions = list(dict.fromkeys(line for line in lines if line))
         if len(questions) > MAX_QUESTIONS:
-            raise forms.ValidationError(f"A chunk may have {MAX_QUESTIONS} questions.")
+            raise forms.ValidationError(f"A chunk may have at most {MAX_QUESTIONS} questions.")
         if any(len(question) > MAX_QUESTION_CHARS for question in questions):
-            raise forms.ValidationError(f"A question may have {MAX_QUESTION_CHARS} characters.")
+            raise forms.ValidationError(
+                f"A question may have at most {MAX_QUESTION_CHARS} characters."
+            )
         return questions
 
     def clean_summary(self) -> str:

@@ -2,16 +2,17 @@
 that does not exist yet. Calls no language model and writes nothing."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.text import hash_text
 from documents.models import Artifact, Page
 from indexing.estimates import NodeEstimate
-from indexing.models import IndexBuild, Node
+from indexing.models import IndexBuild
+from indexing.text_nodes import make_text_node
 from summaries import llm
-from summaries.kinds import set_context_and_token_count
+from summaries.drafting import make_question_id, measure_texts
 from summaries.models import Summary, WrittenText
 from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
 from summaries.services import draft_annotations, hash_inputs
@@ -22,6 +23,9 @@ from summaries.writers import (
     LanguageModelWriter,
     SummaryInput,
 )
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
 
 TOKENS_PER_SENTENCE = 25
 TOKENS_PER_QUESTION = 14
@@ -39,14 +43,10 @@ def estimate_page_summaries(artifact: Artifact, build: IndexBuild) -> NodeEstima
     summary_spec = build.spec.page_summaries
     assert summary_spec is not None
     texts = _estimate_page_texts(artifact, build)
-    nodes = [
-        Node(build=build, kind="page_summary", point_id=page.pk, artifact=artifact, text=text)
-        for page, text in texts.text_by_page.items()
-        if text
-    ]
+    written = {page.pk: text for page, text in texts.text_by_page.items() if text}
     unwritten = [page for page, text in texts.text_by_page.items() if text is None]
     return _make_node_estimate(
-        set_context_and_token_count(nodes, artifact.title, build),
+        _make_nodes("page_summary", written, artifact, build, title=artifact.title),
         texts.cost,
         len(unwritten),
         len(unwritten) * summary_spec.sentences * TOKENS_PER_SENTENCE,
@@ -77,10 +77,10 @@ def estimate_artifact_summary(artifact: Artifact, build: IndexBuild) -> NodeEsti
         )
     if text is None:
         return _make_node_estimate([], cost, 1, summary_spec.sentences * TOKENS_PER_SENTENCE)
-    node = Node(
-        build=build, kind="artifact_summary", point_id=artifact.pk, artifact=artifact, text=text
+    nodes = _make_nodes(
+        "artifact_summary", {artifact.pk: text}, artifact, build, title=artifact.title
     )
-    return _make_node_estimate(set_context_and_token_count([node], artifact.title, build), cost)
+    return _make_node_estimate(nodes, cost)
 
 
 def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
@@ -102,20 +102,14 @@ def estimate_questions(artifact: Artifact, build: IndexBuild) -> NodeEstimate:
             draft: Any = outcome.draft
             if draft is not None:
                 questions[outcome.key] = draft.questions
-    nodes = [
-        Node(
-            build=build,
-            kind="question",
-            point_id=uuid.uuid5(chunk_id, f"question {question}"),
-            artifact=artifact,
-            text=question,
-        )
+    question_by_id = {
+        make_question_id(chunk_id, question): question
         for chunk_id, chunk_questions in questions.items()
-        for question in dict.fromkeys(chunk_questions)
-    ]
+        for question in chunk_questions
+    }
     unwritten = (len(rows) - len(questions)) * question_spec.count
     return _make_node_estimate(
-        set_context_and_token_count(nodes, "", build),
+        _make_nodes("question", question_by_id, artifact, build),
         cost,
         unwritten,
         unwritten * TOKENS_PER_QUESTION,
@@ -153,8 +147,32 @@ def _add_cost(total: LanguageModelCost, cost: LanguageModelCost) -> None:
         setattr(total, name, getattr(total, name) + getattr(cost, name))
 
 
+def _make_nodes(
+    kind: str,
+    text_by_id: Mapping[uuid.UUID, str],
+    artifact: Artifact,
+    build: IndexBuild,
+    *,
+    title: str = "",
+) -> list["TextNode"]:
+    context, token_counts = measure_texts(list(text_by_id.values()), title, build)
+    return [
+        make_text_node(
+            kind=kind,
+            point_id=point_id,
+            artifact_id=artifact.pk,
+            text=text,
+            text_hash=hash_text(text),
+            source_hash=None,
+            context=context,
+            token_count=token_count,
+        )
+        for (point_id, text), token_count in zip(text_by_id.items(), token_counts, strict=True)
+    ]
+
+
 def _make_node_estimate(
-    nodes: Sequence[Node],
+    nodes: Sequence["TextNode"],
     cost: LanguageModelCost,
     unwritten_count: int = 0,
     unwritten_tokens: int = 0,

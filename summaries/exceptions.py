@@ -38,6 +38,13 @@ class LanguageModelMisconfigured(LanguageModelError):
     is_about_setup = True
 
 
+class LanguageModelCallsSpent(LanguageModelError):
+    """The build has made all the calls of a language model that it may make."""
+
+    code = "language_model_calls_spent"
+    is_about_setup = True
+
+
 class LanguageModelUnavailable(LanguageModelError):
     """The language model did not answer; safe to retry."""
 

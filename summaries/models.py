@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
+from core.leases import FRESH, LeasedQuerySet, LeasedRow
 from core.text import hash_text
 from documents.models import Artifact, Page, Source
 from indexing.models import IndexBuild
@@ -17,7 +18,7 @@ from indexing.models import IndexBuild
 EMPTY_TEXT_HASH = hash_text("")  # lets a query find empty texts without reading them
 
 
-class WrittenText(models.Model):
+class WrittenText(LeasedRow):
     """A text that a writer (a language model or rules) or a person writes for one build."""
 
     class State(models.TextChoices):
@@ -39,10 +40,6 @@ class WrittenText(models.Model):
         default=False, editable=False, help_text="Do not reuse a stored completion."
     )
     state = models.CharField(max_length=7, choices=State, default=State.DUE)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    last_error = models.TextField(blank=True)
-    lease_token = models.UUIDField(null=True, editable=False)
-    leased_until = models.DateTimeField(null=True, editable=False)
     written_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -58,16 +55,13 @@ class WrittenText(models.Model):
 def due_field_values(*, is_cache_bypassed: bool = False) -> dict[str, Any]:
     """Field values that make rows due and take them from any worker that holds them. With
     ``is_cache_bypassed``, texts by hand are lost and stored completions are not reused."""
-    values = {
-        "state": WrittenText.State.DUE, "attempts": 0, "last_error": "", "lease_token": None,
-        "leased_until": None,
-    }  # fmt: skip
+    values = {"state": WrittenText.State.DUE, **FRESH}
     return (
         values | {"is_by_hand": False, "is_cache_bypassed": True} if is_cache_bypassed else values
     )
 
 
-class SummaryQuerySet(models.QuerySet["Summary"]):
+class SummaryQuerySet(LeasedQuerySet["Summary"]):
     def of_pages(self) -> "SummaryQuerySet":
         return self.filter(page__isnull=False)
 
@@ -150,7 +144,7 @@ class Annotation(WrittenText):
     page = models.ForeignKey(Page, on_delete=models.CASCADE, related_name="+")
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="+")
     source_hash = models.CharField(max_length=64, help_text="Of the source it was cut from.")
-    strategy = models.CharField(max_length=20)
+    strategy = models.CharField(max_length=64)
     chunk_index = models.PositiveIntegerField()
     start_offset = models.PositiveIntegerField()
     end_offset = models.PositiveIntegerField()
@@ -163,6 +157,8 @@ class Annotation(WrittenText):
     dropped_value_count = models.PositiveIntegerField(
         default=0, help_text="Values outside their closed lists that the writer gave."
     )
+
+    objects = LeasedQuerySet["Annotation"].as_manager()
 
     class Meta:
         verbose_name = "chunk with questions"

@@ -46,7 +46,7 @@ def read_prompt_template(name: str) -> str:
     try:
         Engine(autoescape=False).from_string(text)
     except TemplateSyntaxError as error:
-        raise InvalidSpec(f"The prompt {name!r} is no template: {error}") from None
+        raise InvalidSpec(f"The prompt {name!r} is not a valid template: {error}") from None
     return text
 
 

@@ -12,7 +12,7 @@ from summaries.models import Annotation, Summary, WrittenText
 from summaries.writers import EXTRACTIVE_MODEL_NAME
 
 _REUSED_FIELDS = ["state", "written_input_hash", "model_name", "is_by_hand", "written_at"]
-_REUSED_SUMMARY_FIELDS = [*_REUSED_FIELDS, "text", "text_hash", "citations"]
+REUSED_SUMMARY_FIELDS = [*_REUSED_FIELDS, "text", "text_hash", "citations"]
 _REUSED_ANNOTATION_FIELDS = [
     *_REUSED_FIELDS, "questions", "summary", "fields", "output_hash", "dropped_value_count",
 ]  # fmt: skip
@@ -27,14 +27,14 @@ def reuse_page_summaries(build: IndexBuild, rows: Sequence[Summary]) -> None:
     found = Summary.objects.of_pages().filter(page__in=[row.page_id for row in rows])
     by_page = {each.page_id: each for each in _find_reusable_rows(build, found, "page_summaries")}
     for row in rows:
-        _copy_fields(row, by_page.get(row.page_id), _REUSED_SUMMARY_FIELDS)
+        _copy_fields(row, by_page.get(row.page_id), REUSED_SUMMARY_FIELDS)
 
 
 def reuse_artifact_summary(build: IndexBuild, row: Summary) -> bool:
     """Copy another build's artifact summary into this new row; return whether one was found."""
     found = Summary.objects.of_artifacts().filter(artifact=row.artifact_id)
     for written in _find_reusable_rows(build, found, "artifact_summaries"):
-        if _copy_fields(row, written, _REUSED_SUMMARY_FIELDS):
+        if _copy_fields(row, written, REUSED_SUMMARY_FIELDS):
             return True
     return False
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from core.openapi import with_example
 from core.serializers import StrictSerializer, StringField
 from documents.serializers import REVISION_HELP
 from summaries.models import Summary
@@ -11,6 +12,7 @@ from summaries.models import Summary
 MAX_SUMMARY_CHARS = 10_000
 
 
+@with_example({"text": "When and how the lamp is lit."})
 class SummaryPatchSerializer(StrictSerializer):
     text = StringField(
         allow_null=True,
@@ -19,6 +21,22 @@ class SummaryPatchSerializer(StrictSerializer):
     )
 
 
+@with_example(
+    {
+        "entity_id": "5d0f6f0e-1c0a-4a53-8f6e-2b1f5f7f3a10",
+        "type": "page_summary",
+        "artifact_id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1",
+        "revision": 44,
+        "text": "When and how the lamp is lit.",
+        "model_name": "by hand",
+        "is_by_hand": True,
+        "state": "written",
+        "error": None,
+        "input_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "written_at": "2026-03-02T09:31:00Z",
+        "citations": [],
+    }
+)
 class SummarySerializer(serializers.Serializer):
     """The summary of a page or an artifact in the index's newest build."""
 

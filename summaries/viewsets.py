@@ -8,20 +8,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.serializers import ErrorSerializer
 from documents.exceptions import UnknownArtifact
 from documents.models import Page
 from summaries.models import Summary
 from summaries.serializers import SummaryPatchSerializer, SummarySerializer, render_stored_summary
 from summaries.services import edit_summary
 
-SUMMARY_RESPONSES = {200: SummarySerializer, 400: ErrorSerializer, 404: ErrorSerializer}
 
-
+@extend_schema(tags=["Summaries"])
 class PageSummaryView(APIView):
     """The summary of a page."""
 
-    @extend_schema(operation_id="read_page_summary", responses=SUMMARY_RESPONSES)
+    @extend_schema(operation_id="read_page_summary", responses=SummarySerializer)
     def get(self, request: Request, page_id: UUID) -> Response:
         """Read a page's summary."""
         return _render_or_404(
@@ -31,20 +29,24 @@ class PageSummaryView(APIView):
     @extend_schema(
         operation_id="write_page_summary",
         request=SummaryPatchSerializer,
-        responses=SUMMARY_RESPONSES,
+        responses=SummarySerializer,
     )
     def patch(self, request: Request, page_id: UUID) -> Response:
-        """Write a page's summary by hand; it is embedded again, and the artifact's made due."""
+        """Write a page's summary by hand.
+
+        It is embedded again, and the artifact's made due.
+        """
         page = Page.objects.filter(pk=page_id).only("artifact_id").first()
         if page is None:
             raise UnknownArtifact("There is no page with this id.", field="id")
         return _save_edit(request, page.artifact_id, page_id)
 
 
+@extend_schema(tags=["Summaries"])
 class ArtifactSummaryView(APIView):
     """The summary of an artifact."""
 
-    @extend_schema(operation_id="read_artifact_summary", responses=SUMMARY_RESPONSES)
+    @extend_schema(operation_id="read_artifact_summary", responses=SummarySerializer)
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Read an artifact's summary."""
         summaries = Summary.objects.of_artifacts().filter(artifact=artifact_id)
@@ -53,10 +55,13 @@ class ArtifactSummaryView(APIView):
     @extend_schema(
         operation_id="write_artifact_summary",
         request=SummaryPatchSerializer,
-        responses=SUMMARY_RESPONSES,
+        responses=SummarySerializer,
     )
     def patch(self, request: Request, artifact_id: UUID) -> Response:
-        """Write an artifact's summary by hand; it is embedded again."""
+        """Write an artifact's summary by hand.
+
+        It is embedded again.
+        """
         return _save_edit(request, artifact_id, None)
 
 

@@ -3,12 +3,14 @@
 import os
 import shutil
 import tempfile
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from indexing import embedding
+from core import enqueueing
+from indexing import embedding, model_loading, reuse
 from indexing.models import IndexBuild
 from indexing.services import load_specs
 from indexing.spec import EmbeddingSpec
@@ -29,11 +31,21 @@ if (
 ):
     tempfile.tempdir = str(MEMORY)
 
+# A model that a test had fail is not tried again while others run.
+model_loading.FIRST_PAUSE_SECONDS = 86_400.0
+
+
+@pytest.fixture(autouse=True)
+def every_message_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages are sent though the same one waits: tests put theirs aside."""
+    monkeypatch.setattr(enqueueing, "LOST_MESSAGE_SECONDS", 0)
+
 
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> HashingEmbedder:
     """The model replaced by hashing; remembers what it was asked to embed."""
     fake = HashingEmbedder(EmbeddingSpec())
+    monkeypatch.setattr(reuse, "_kept", OrderedDict())
     monkeypatch.setattr(embedding, "get_embedder", lambda spec: fake)
     return fake
 

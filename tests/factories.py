@@ -5,7 +5,7 @@ from typing import Any
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild
-from indexing.services import plan_nodes, sync_nodes
+from indexing.services import plan_nodes, store_search_settings, sync_nodes
 
 PARAGRAPHS = [
     "The heron stands in the shallows at dawn. It waits for fish without moving.",
@@ -27,3 +27,9 @@ def sync(build: IndexBuild, *artifacts: Artifact) -> None:
         plan_nodes(artifact.pk, build)
     while sync_nodes(build):
         pass
+
+
+def change_search(build: IndexBuild, **changes: Any) -> None:
+    """Change these settings below ``search`` of the build's index."""
+    search = build.spec.search.model_copy(update=changes)
+    store_search_settings(build.index, build.spec.model_copy(update={"search": search}))

@@ -1,6 +1,7 @@
 """A real ``manage.py serve`` in a process of its own, to be asked, killed and started again."""
 
 import os
+import random
 import re
 import signal
 import socket
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,17 +22,29 @@ READY_SECONDS = 120  # the model is loaded meanwhile
 STOP_SECONDS = 15
 
 
+def free_port() -> int:
+    """A port of loopback to listen on a moment later.
+
+    Below those that the system gives out itself, or another process might have it by then.
+    """
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_768)
+        with closing(socket.socket()) as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 class Service:
     """Its folder outlives each process, as a user's would."""
 
     program: ClassVar[tuple[str, ...]] = ("manage.py",)
+    root = ROOT  # another checkout, and its interpreter, to be compared with this one
+    python = sys.executable
 
     def __init__(self, data_dir: Path, **environment: str) -> None:
         self.data_dir = data_dir
         self.log = data_dir / "serve.log"
-        with closing(socket.socket()) as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {
             **os.environ,
@@ -53,8 +66,8 @@ class Service:
         """Start it, and return once it answers."""
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, *self.program, "serve", "--port", str(self.port)],
-                cwd=ROOT, env=self.environment, stdout=output, stderr=subprocess.STDOUT,
+                [self.python, *self.program, "serve", "--port", str(self.port)],
+                cwd=self.root, env=self.environment, stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:

@@ -47,6 +47,17 @@ class TestFaults:
 
         assert count(client) == 1
 
+    def test_refuse_with_the_words_and_the_header_they_are_given(self, server):
+        url = f"{server.url}/collections"
+        server.fault(Action.FAIL, status=429, detail="Retry after 20s", retry_after=20)
+        server.fault(Action.FAIL, status=404, detail="")
+
+        limited, elsewhere = httpx.get(url), httpx.get(url)
+
+        assert (limited.status_code, limited.headers["Retry-After"]) == (429, "20")
+        assert limited.json()["status"]["error"] == "Retry after 20s"
+        assert (elsewhere.status_code, elsewhere.content) == (404, b"")
+
     @pytest.mark.parametrize(
         ("action", "is_applied"),
         [(Action.DROP, False), (Action.LOSE, True), (Action.HANG, True)],

@@ -7,10 +7,12 @@ from django.utils import timezone
 
 from core.text import hash_text
 from documents.models import Artifact
-from indexing.kinds.chunk import ChunkKind
+from indexing.drafting.chunk import draft_chunks
 from indexing.models import Index, IndexBuild
-from indexing.spec import IndexSpec
+from indexing.services import store_search_settings
+from indexing.spec import IndexSpec, dump_recipe
 from summaries.models import Annotation, Summary, WrittenText
+from summaries.services import hash_inputs
 from tests.factories import sync
 
 WRITER = "a hand in the tests"
@@ -23,14 +25,15 @@ ALL_KINDS: dict[str, Any] = {
 }
 
 
-def make_build(name: str, **recipe: Any) -> IndexBuild:
-    """The live build of a new index by this recipe."""
-    spec = IndexSpec.model_validate({"name": name, **recipe})
+def make_build(name: str, **settings: Any) -> IndexBuild:
+    """The live build of a new index by this spec."""
+    spec = IndexSpec.model_validate({"name": name, **settings})
     index = Index.objects.create(name=name)
+    store_search_settings(index, spec)
     index.live_build = IndexBuild.objects.create(
         index=index,
         number=1,
-        recipe=spec.model_dump(mode="json"),
+        recipe=dump_recipe(spec),
         fingerprint=spec.fingerprint,
         state=IndexBuild.State.LIVE,
     )
@@ -47,7 +50,7 @@ def summarise(build: IndexBuild, artifact: Artifact, *, words: int = 12) -> None
         write_summary(build, artifact, text, page=page, input_hash=hash_text(page.text))
     if build.spec.artifact_summaries is not None and firsts:
         text = f"In short, {artifact.title}. {firsts[0]}"
-        write_summary(build, artifact, text, input_hash=hash_text("\n".join(firsts)))
+        write_summary(build, artifact, text, input_hash=hash_inputs(firsts))
 
 
 def write_summary(
@@ -68,17 +71,17 @@ def question(
     """Ask what each chunk of the artifact says, in so many ways."""
     artifact = Artifact.objects.with_sources().get(pk=artifact.pk)
     annotations = []
-    for chunk in ChunkKind().draft(artifact, build):
+    for chunk in draft_chunks(artifact, artifact.sources.all(), build):
         questions = [f"{start} {chunk.text[:300]}?" for start in STARTS[:count]]
         answered: dict[str, Any] = {
             "artifact": artifact,
-            "page": chunk.page,
+            "page": chunk.source.page,
             "source": chunk.source,
             "source_hash": chunk.source_hash,
             "strategy": chunk.strategy,
-            "chunk_index": chunk.chunk_index,
-            "start_offset": chunk.start_offset,
-            "end_offset": chunk.end_offset,
+            "chunk_index": chunk.index,
+            "start_offset": chunk.start,
+            "end_offset": chunk.end,
             "text": chunk.text,
             "questions": questions,
             "summary": chunk.text[:40],
@@ -87,7 +90,7 @@ def question(
             **_written(hash_text(chunk.text)),
         }
         annotation, _ = Annotation.objects.update_or_create(
-            build=build, chunk_id=chunk.point_id, defaults=answered
+            build=build, chunk_id=chunk.id, defaults=answered
         )
         annotations.append(annotation)
     return annotations

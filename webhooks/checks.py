@@ -17,7 +17,7 @@ GENERATE_COMMAND = (
 def check_urls(**kwargs: Any) -> list[CheckMessage]:
     return [
         Error(
-            f"STRATA_WEBHOOK_URLS holds {url!r}, which is no http or https URL.",
+            f"STRATA_WEBHOOK_URLS holds {url!r}, which is not an http or https URL.",
             hint="Put commas between URLs, and write a comma inside one as %2C.",
             id="webhooks.E001",
         )

@@ -9,20 +9,23 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from core.leases import LeasedQuerySet, LeasedRow
 
-class DeliveryQuerySet(models.QuerySet["Delivery"]):
+# Seconds after each failed attempt; with the last one, over a day has passed.
+BACKOFF_SECONDS = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600)
+
+
+class DeliveryQuerySet(LeasedQuerySet["Delivery"]):
     def due(self) -> "DeliveryQuerySet":
         """Deliveries not yet delivered or given up, to receivers that are still configured."""
         return self.filter(state=Delivery.State.DUE, url__in=settings.STRATA_WEBHOOK_URLS)
 
     def claimable(self) -> "DeliveryQuerySet":
         """Due now, and no worker holds a running lease on them."""
-        return self.due().filter(
-            Q(leased_until=None) | Q(leased_until__lt=Now()), next_attempt_at__lte=Now()
-        )
+        return self.due().free().filter(next_attempt_at__lte=Now())
 
 
-class Delivery(models.Model):
+class Delivery(LeasedRow):
     """One event for one receiver."""
 
     class State(models.TextChoices):
@@ -37,14 +40,12 @@ class Delivery(models.Model):
     event = models.CharField(max_length=60)
     payload = models.JSONField(encoder=DjangoJSONEncoder)
     state = models.CharField(max_length=10, choices=State, default=State.DUE)
-    attempts = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField(default=timezone.now)
     last_status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status of an answer.")
-    last_error = models.TextField(blank=True)
-    lease_token = models.UUIDField(null=True)
-    leased_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     delivered_at = models.DateTimeField(null=True)
+
+    given_up_state = State.GIVEN_UP
 
     objects = DeliveryQuerySet.as_manager()
 
@@ -63,3 +64,7 @@ class Delivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event} to {self.url}"
+
+    @classmethod
+    def max_attempts(cls) -> int:
+        return len(BACKOFF_SECONDS) + 1

@@ -1,6 +1,7 @@
 """Settings shared by embedded mode and production. Each of ours states its unit and its reason."""
 
 import os
+from importlib.metadata import entry_points
 from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -28,6 +29,8 @@ INSTALLED_APPS = [
     "evaluation.apps.EvaluationConfig",
     "evidence.apps.EvidenceConfig",
     "presets.papers.apps.PapersConfig",
+    # Presets of other distributions.
+    *(preset.value for preset in entry_points(group="strata.presets")),
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -41,6 +44,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "config.body_limits.BodyLimitMiddleware",  # before any that reads a form
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -49,14 +53,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
-# What of it concerns a program that shows a key, too.
-API_KEY_MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
-    "django.middleware.common.CommonMiddleware",
-]
 
 ROOT_URLCONF = "config.urls"
-WSGI_APPLICATION = "config.wsgi.application"
 FILE_UPLOAD_TEMP_DIR = STRATA_DATA_DIR / "uploads"
 
 TEMPLATES = [
@@ -114,6 +112,9 @@ STRATA_MODELS_DIR = Path(
     os.environ.get("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models")
 )  # converted and downloaded weights
 STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or None  # all cores
+# A request waits for a model that is being loaded; then it answers 503, within 2 seconds. From
+# disk most are there by then or soon after.
+STRATA_MODEL_WAIT_SECONDS = 1.5
 STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
 STRATA_LEASE_SECONDS = 120  # a claim not finished by then is open to others
 STRATA_MAX_ATTEMPTS = 5
@@ -175,6 +176,27 @@ STRATA_WEBHOOK_URLS = [
 # Signs what they are told: "whsec_" and base64 of 24 to 64 random bytes.
 STRATA_WEBHOOK_SECRET = os.environ.get("STRATA_WEBHOOK_SECRET", "").strip()
 
+# --- Web server ------------------------------------------------------------------------------
+
+# Views at work at once, each with a database connection; more requests wait, and hold no thread.
+STRATA_WEB_THREADS = 8
+# Answers of `ask` under way in one process; the next caller is told 503. A stream takes no
+# thread, but some 100 KB and one of the language model's calls.
+STRATA_MAX_STREAMS = int(os.environ.get("STRATA_MAX_STREAMS", 100))
+# Open at once in one process; more wait in the kernel. With the files of the engine it stays
+# below the 1,024 descriptors that a process may have by default.
+STRATA_MAX_CONNECTIONS = int(os.environ.get("STRATA_MAX_CONNECTIONS", 600))
+STRATA_HEADER_SECONDS = 10  # from the connection to the end of the first header
+# To the end of the next header; longer than proxies keep idle connections, which would otherwise
+# send requests into one that is closed.
+STRATA_IDLE_SECONDS = 75
+STRATA_BODY_SECONDS = 30  # for all of a small body, or the next piece of a larger one
+STRATA_WRITE_SECONDS = 30  # for the client to read what is sent at once: 256 KiB at most
+STRATA_WEB_DRAIN_SECONDS = 2  # requests under way may end when the embedded form stops
+STRATA_MAX_HEADER_BYTES = 64 * 2**10
+STRATA_MAX_REQUEST_BYTES = 64 * 2**10  # a body, but for views that expect an upload
+STRATA_MAX_BATCH_BYTES = 16 * 2**30  # all lines of one batch
+
 # --- API -------------------------------------------------------------------------------------
 
 STRATA_ADMIN_KEY = os.environ.get("STRATA_ADMIN_KEY", "")  # the first admin key, for scripts
@@ -188,7 +210,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["core.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["core.parsers.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.negotiation.ContentNegotiation",
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "core.openapi.OperationSchema",
     "EXCEPTION_HANDLER": "config.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
@@ -199,6 +221,18 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "TAGS": [
+        {"name": "Search", "description": "Find passages, pages, documents and concepts."},
+        {"name": "Answers", "description": "Answer questions in whole sentences, with citations."},
+        {"name": "Documents", "description": "Add, read, change and remove documents."},
+        {"name": "Indexes and builds", "description": "What there is, and how it is rebuilt."},
+        {"name": "Summaries", "description": "Read and edit what is written about documents."},
+        {"name": "Concepts", "description": "Concepts, their evidence and their relationships."},
+        {"name": "Evidence", "description": "Findings of research agents, each kept once."},
+        {"name": "Evaluation", "description": "Judge hits, and measure searches by judgements."},
+        {"name": "Operation", "description": "Verify, repair and regenerate."},
+    ],
+    "GET_LIB_DOC_EXCLUDES": "core.openapi.list_classes_without_description",
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     # Fields of one name whose values differ: the later ones have names of their own.

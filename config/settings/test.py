@@ -18,6 +18,7 @@ from config.settings.embedded import BASE_DIR  # noqa: E402
 
 SECRET_KEY = "for tests only"  # noqa: S105
 STRATA_MODELS_DIR = Path(_shared_models_dir or BASE_DIR / "var" / "models")
+STRATA_MODEL_WAIT_SECONDS = 120.0  # what a test asks for it gets, however slow the machine
 CELERY_TASK_ALWAYS_EAGER = True
 CELERY_TASK_EAGER_PROPAGATES = True
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -74,7 +74,9 @@ def _add_lines(index: str, path: Path) -> Iterator[AddResult]:
             name = f"{path}:{line.number}"
             try:
                 if line.content is None:
-                    raise TooLarge(f"A line may have {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
+                    raise TooLarge(
+                        f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes."
+                    )
                 document = validate_text_artifact(load_json(line.content))
                 artifact, verdict = add_artifact(index, **document)
             except StrataError as error:

@@ -149,7 +149,7 @@ def _detect_encoding(data: bytes) -> str:
     if best is None:
         raise Unparsable(
             "unknown_encoding",
-            "The text's encoding could not be told.",
+            "The text's encoding could not be detected.",
             fix="Save the file as UTF-8 and try again.",
         )
     return best.encoding

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from uuid import UUID
 
 from django.core.management.base import CommandError
 from django.db import transaction
@@ -12,7 +11,6 @@ from core.progress_bars import progress_bar
 from documents.services import TextContent, add_artifact
 from evaluation.judged_queries import CorpusText, read_corpus
 from indexing import services
-from indexing.kinds.registry import find_artifacts_with_unwritten_input
 from indexing.models import IndexBuild, Node
 from summaries import services as writing
 
@@ -56,21 +54,16 @@ def index_corpus(name: str, folder: Path) -> None:
 
 def _write_summaries_and_questions(build: IndexBuild) -> None:
     """Write the due summaries and questions, and plan their nodes."""
-    artifacts = find_artifacts_with_unwritten_input(build).values_list("pk", flat=True)
-    for artifact_id in list(artifacts):
-        writing.plan_written_texts(artifact_id, build)
-    touched: dict[UUID, set[str]] = {}
+    planner = services.DocumentPlanner()
     with progress_bar("Writing", writing.count_due_texts(build)) as advance:
         while True:
             written = writing.WriteBatchResult()
             writing.write_due_texts(build, written)
             if not written.row_count:
                 break
-            for artifact_id, kinds in written.kinds_by_artifact.items():
-                touched.setdefault(artifact_id, set()).update(kinds)
+            while planner.plan_next(build):
+                pass
             advance(written.row_count)
-    for artifact_id, kinds in touched.items():
-        services.plan_nodes(artifact_id, build, kinds)
 
 
 def _split_batches(texts: Sequence[CorpusText], size: int) -> Iterator[Sequence[CorpusText]]:

@@ -89,7 +89,9 @@ def _wait_for_run(run_id: UUID, server: RunningServer | None) -> EvaluationRun:
         while run.state not in (State.DONE, State.FAILED):
             time.sleep(POLL_SECONDS)
             if server is not None and find_server() is None:
-                raise StrataError("The server has stopped; the next one goes on with it.")
+                raise StrataError(
+                    "The server has stopped. The next server that starts continues it."
+                )
             run = get_run(run_id)
             advance(run.done_count - shown)
             shown = run.done_count

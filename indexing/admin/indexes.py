@@ -27,8 +27,8 @@ from indexing.admin.regenerations import (
     regenerate_nodes,
 )
 from indexing.comparison_text import describe_comparison, summarise_comparison
-from indexing.models import NOT_SYNCED, Index, IndexBuild, Node
-from indexing.spec import COLLECTION_BY_KIND
+from indexing.kinds import KINDS
+from indexing.models import NOT_SYNCED, Index, IndexBuild, Node, SearchSettings
 
 ERROR_CHARS = 200  # of an error, in a list
 
@@ -78,7 +78,7 @@ class KindFilter(admin.SimpleListFilter):
     title = parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(kind, kind.replace("_", " ")) for kind in COLLECTION_BY_KIND]
+        return [(kind, kind.replace("_", " ")) for kind in KINDS]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Node]) -> QuerySet[Node]:
         kind = self.value()
@@ -114,9 +114,9 @@ offer_actions(
 
 @admin.register(Index)
 class IndexAdmin(UndeletableRowAdmin):
-    list_display = ["name", "live_build", "created_at"]
-    list_select_related = ["live_build"]
-    long_fields = ["live_build__recipe"]
+    list_display = ["name", "live_build", "search_settings", "created_at"]
+    list_select_related = ["live_build", "search_settings"]
+    long_fields = ["live_build__recipe", "search_settings__content"]
     actions = [
         "reconcile", "verify", "verify_and_repair", "apply_spec", "roll_back", "prune",
         regenerate_indexes, regenerate_missing_of_indexes,
@@ -186,6 +186,13 @@ class IndexAdmin(UndeletableRowAdmin):
         return page
 
 
+@admin.register(SearchSettings)
+class SearchSettingsAdmin(UndeletableRowAdmin):
+    list_display = ["__str__", "created_at"]
+    list_filter = [IndexFilter]
+    long_fields = ["content"]
+
+
 def _count_nodes_query(*conditions: Q) -> Coalesce:
     """Of a build; each by an index alone, whatever the build holds."""
     nodes = Node.objects.filter(*conditions, build=OuterRef("pk")).order_by().values("build")
@@ -235,7 +242,7 @@ class IndexBuildAdmin(UndeletableRowAdmin):
     def missing(self, build: IndexBuild) -> str:
         if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}:
             return "-"
-        return f"{lifecycle.find_incomplete_artifacts(build).count():,}"
+        return f"{lifecycle.count_missing(build):,}"
 
     @admin.display(description="against the live build")
     def measured(self, build: IndexBuild) -> str:
@@ -305,10 +312,11 @@ class IndexBuildAdmin(UndeletableRowAdmin):
         return page
 
     def _describe_losses(self, build: IndexBuild) -> str:
-        failed = lifecycle.find_failed_artifacts(build)
+        failed = lifecycle.find_failed_artifacts(build).count()
+        failed += lifecycle.count_newly_failed_standalone_nodes(build)
         lost = [
             f"documents it lacks: {self.missing(build)}",
-            f"documents that failed in it alone: {failed.count():,}",
+            f"documents that failed in it alone: {failed:,}",
         ]
         return ", ".join([*lost, *filter(None, [self.measured(build)])])
 

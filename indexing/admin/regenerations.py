@@ -17,7 +17,7 @@ from core.exceptions import StrataError
 from documents.admin import IndexFilter
 from documents.models import Artifact
 from indexing import tasks
-from indexing.kinds.registry import get_kind
+from indexing.kinds import KINDS
 from indexing.models import Index, Node, Regeneration
 from indexing.regeneration import ALL_TYPES, begin_regeneration, cancel_regeneration
 
@@ -97,7 +97,7 @@ def regenerate_nodes(
     """No node alone: a document's chunks are cut together."""
     artifacts: dict[str, set[UUID]] = {}
     for kind, artifact_id in select_rows(queryset).values_list("kind", "artifact_id").distinct():
-        artifacts.setdefault(get_kind(kind).regeneration_type, set()).add(artifact_id)
+        artifacts.setdefault(KINDS[kind].regeneration_type, set()).add(artifact_id)
     asked: list[RegenerationRequest] = [
         ([each], {"artifact_ids": ids}) for each, ids in artifacts.items()
     ]

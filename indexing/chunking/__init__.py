@@ -2,10 +2,11 @@
 
 Pure functions over text. The caller passes the functions that count tokens and embed sentences;
 no model, store or table is known here. Offsets are code points and are carried along while
-cutting, never searched for afterwards: in repeated text a search finds the wrong place.
+cutting: in repeated text a search finds the wrong place. What a LlamaIndex node parser gives has
+none that are right, so ``offsets`` finds them by the order of the pieces.
 
-    cutting.cut_chunks -> sentences -> packing or topics -> window -> Chunk
-                                          (splitting)    (splitting, context)
+    split_into_chunks -> sentences -> packing, topics or node_parsers -> window -> Chunk
+                                      (splitting)        (offsets)     (splitting, context)
 """
 
 from indexing.chunking.chunker import split_into_chunks

@@ -74,9 +74,10 @@ def fit_to_window(
         ]
         counts = count_tokens(embedded())
 
+    # Pieces that overlap may have been split into the same parts.
     return [
         Chunk(index, start, end, text[start:end], count)
-        for index, (start, end, count) in enumerate(sorted(fitting))
+        for index, (start, end, count) in enumerate(sorted(set(fitting)))
     ]
 
 

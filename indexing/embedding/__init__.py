@@ -5,7 +5,19 @@ neither LlamaIndex nor an inference runtime.
 """
 
 from indexing.embedding.availability import describe_model_availability
-from indexing.embedding.embedder import Embedder, get_embedder
+from indexing.embedding.embedder import (
+    Embedder,
+    get_embedder,
+    import_libraries,
+    load_models,
+)
 from indexing.embedding.smiles import parse_smiles
 
-__all__ = ["Embedder", "describe_model_availability", "get_embedder", "parse_smiles"]
+__all__ = [
+    "Embedder",
+    "describe_model_availability",
+    "get_embedder",
+    "import_libraries",
+    "load_models",
+    "parse_smiles",
+]

@@ -1,4 +1,9 @@
-"""Check that an embedding model is available, without loading it."""
+"""Check that an embedding model is available, without loading it or asking the network."""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
 
 from indexing.embedding import minilm
 from indexing.embedding.smiles import require_rdkit
@@ -15,8 +20,10 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
     if spec.provider == "rdkit":
         require_rdkit()
         return "fingerprints of RDKit, which is installed."
-    if spec.provider != "fastembed" or spec.model != "all-MiniLM-L6-v2":
+    if spec.provider in {"huggingface", "openai"}:
         return "not examined; it is fetched or asked when it is first used."
+    if spec.provider == "clip" or spec.model not in minilm.CONVERTED_NAMES:
+        return _describe_catalogue_model(spec)
     folder = minilm.model_folder(spec.precision)
     if not folder.exists():
         minilm.find_weights()  # once it is converted, they may be gone
@@ -27,3 +34,29 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
             fix=f"Delete {folder}; it is made again when it is next used.",
         )
     return "converted, and every file has the hash it was written with."
+
+
+def _describe_catalogue_model(spec: EmbeddingSpec) -> str:
+    from fastembed import ImageEmbedding, TextEmbedding
+    from huggingface_hub import try_to_load_from_cache
+
+    from indexing.embedding.clip_model import TEXT_SUFFIX, VISION_SUFFIX
+
+    known: list[dict[str, Any]] = [
+        *TextEmbedding.list_supported_models(),
+        *ImageEmbedding.list_supported_models(),
+    ]
+    models = {model["model"].lower(): model for model in known}
+    suffixes = [VISION_SUFFIX, TEXT_SUFFIX] if spec.provider == "clip" else [""]
+    cache = Path(settings.STRATA_MODELS_DIR) / "fastembed"
+    for suffix in suffixes:
+        model = models.get(f"{spec.model}{suffix}".lower())
+        if model is None:
+            raise ModelUnavailable(
+                f"fastembed has no model {spec.model}{suffix}.",
+                fix="fastembed's documentation lists all its models.",
+            )
+        path = try_to_load_from_cache(model["sources"]["hf"], model["model_file"], cache_dir=cache)
+        if not isinstance(path, str):
+            return f"not under {cache}; it is fetched from huggingface.co when it is first used."
+    return f"fetched; its files are under {cache}."

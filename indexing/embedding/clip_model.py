@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.conf import settings
+from fastembed import ImageEmbedding, TextEmbedding
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
@@ -59,8 +60,6 @@ def load_clip(spec: EmbeddingSpec) -> ClipModel:
     Raises:
         ModelUnavailable: fastembed has no such pair, or it cannot be fetched.
     """
-    from fastembed import ImageEmbedding, TextEmbedding
-
     pairs = _list_model_pairs(ImageEmbedding, TextEmbedding)
     if spec.model not in pairs:
         raise ModelUnavailable(
@@ -82,8 +81,8 @@ def load_clip(spec: EmbeddingSpec) -> ClipModel:
     except (OSError, ValueError) as error:  # what fastembed makes of a hub it cannot reach
         raise ModelUnavailable(
             f"{spec.model} could not be fetched: {error}",
-            fix=f"Start once with a connection to huggingface.co, or copy {cache} from a "
-            "machine that has the models.",
+            fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
+            "machine that has the models; it is tried again by itself.",
         ) from error
 
 

@@ -2,14 +2,19 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from core.exceptions import StrataError
 from core.import_lock import import_lock
+from indexing.embedding import minilm
 from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingMismatch
+from indexing.model_loading import ModelLoader, waiting_for_models
 from indexing.spec import EmbeddingSpec
 
 if TYPE_CHECKING:
@@ -132,49 +137,83 @@ class Embedder:
 
 
 _embedders: dict[EmbeddingSpec, Embedder] = {}
-_models: dict[EmbeddingSpec, LoadedModel] = {}
-_loading_lock = threading.Lock()
+_loaders: dict[EmbeddingSpec, ModelLoader[LoadedModel]] = {}
+_loaders_lock = threading.Lock()  # never held while loading
 
 
 def get_embedder(spec: EmbeddingSpec) -> Embedder:
-    """The process's embedder for ``spec``; the first call loads the model (seconds).
+    """The process's embedder for ``spec``; the first call has the model loaded (seconds).
 
     Specs that differ in nothing but their prefixes share one model. Call it after
     a fork and not before: the runtime's threads do not survive one.
 
     Raises:
-        ModelUnavailable: the model is unknown, or its files or package are missing.
+        ModelLoading: it is not loaded yet; retry helps.
+        ModelUnavailable: the model is unknown, or its files or package are missing. It is tried
+            again in the background.
         InvalidSpec: the spec asks for what the model cannot do.
     """
     embedder = _embedders.get(spec)
     if embedder is None:
-        with _loading_lock, import_lock:
-            spec_without_prefixes = spec.model_copy(
-                update={"document_prefix": "", "query_prefix": ""}
-            )
-            if spec_without_prefixes not in _models:
-                _models[spec_without_prefixes] = _load_model(spec_without_prefixes)
-            embedder = _embedders.setdefault(spec, Embedder(spec, _models[spec_without_prefixes]))
+        embedder = _embedders.setdefault(spec, Embedder(spec, _get_loader(spec).get()))
     return embedder
 
 
+def load_models(specs: Collection[EmbeddingSpec], seconds: float) -> list[StrataError]:
+    """Load models side by side for so long at most; return why the others are not loaded."""
+    deadline = time.monotonic() + seconds
+    for spec in specs:
+        _get_loader(spec).start()
+    errors = []
+    for spec in specs:
+        try:
+            with waiting_for_models(max(0.0, deadline - time.monotonic())):
+                get_embedder(spec)
+        except StrataError as error:
+            errors.append(error)
+    return errors
+
+
+def import_libraries() -> None:
+    """Import what the default provider needs, without loading a model: safe before a fork."""
+    _import_provider(EmbeddingSpec().provider)
+
+
+def _get_loader(spec: EmbeddingSpec) -> ModelLoader[LoadedModel]:
+    bare = spec.model_copy(update={"document_prefix": "", "query_prefix": ""})
+    with _loaders_lock:
+        if bare not in _loaders:
+            _loaders[bare] = ModelLoader(
+                f"The model {spec.model}",
+                partial(_load_model, bare),
+                is_installed=spec.provider == "rdkit" or spec.model in minilm.CONVERTED_NAMES,
+            )
+        return _loaders[bare]
+
+
 def _load_model(spec: EmbeddingSpec) -> LoadedModel:
-    if spec.provider == "huggingface":
+    with import_lock:  # each module imports the libraries it needs, and loads nothing yet
+        load = _import_provider(spec.provider)
+    return load(spec)
+
+
+def _import_provider(provider: str) -> Callable[[EmbeddingSpec], LoadedModel]:
+    if provider == "huggingface":
         from indexing.embedding.huggingface_model import load_huggingface
 
-        return load_huggingface(spec)
-    if spec.provider == "openai":
+        return load_huggingface
+    if provider == "openai":
         from indexing.embedding.openai_model import load_openai
 
-        return load_openai(spec)
-    if spec.provider == "rdkit":
+        return load_openai
+    if provider == "rdkit":
         from indexing.embedding.rdkit_model import load_fingerprint_model
 
-        return load_fingerprint_model(spec)
-    if spec.provider == "clip":
+        return load_fingerprint_model
+    if provider == "clip":
         from indexing.embedding.clip_model import load_clip
 
-        return load_clip(spec)
+        return load_clip
     from indexing.embedding.fastembed_model import load_fastembed
 
-    return load_fastembed(spec)
+    return load_fastembed

@@ -1,11 +1,15 @@
 """ONNX models through fastembed: the all-MiniLM-L6-v2 we convert, and those of its catalogue."""
 
+import threading
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from django.conf import settings
+from fastembed import TextEmbedding
+from fastembed.common.model_description import ModelSource, PoolingType
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.embeddings.fastembed import FastEmbedEmbedding
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -13,9 +17,10 @@ from indexing.embedding import minilm
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
-CONVERTED_MODEL_NAMES: Final = {minilm.NAME, f"sentence-transformers/{minilm.NAME}"}
 SUGGESTED_MODELS: Final = ["BAAI/bge-small-en-v1.5", "nomic-ai/nomic-embed-text-v1.5"]
 TOKENIZER_BATCH_TEXTS: Final = 256  # texts
+
+_catalogue_lock = threading.Lock()  # fastembed's list of models is one for all threads
 
 
 class FastembedModel:
@@ -62,13 +67,11 @@ def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
         ModelUnavailable: there is no such model, or it cannot be fetched.
         InvalidSpec: the window or the precision is not one of the model's.
     """
-    if spec.model in CONVERTED_MODEL_NAMES:
+    if spec.model in minilm.CONVERTED_NAMES:
         folder = minilm.ensure_model(spec.precision)
         return _load(
             spec, _register_converted_model(spec.precision), specific_model_path=str(folder)
         )
-
-    from fastembed import TextEmbedding
 
     names = {model["model"].lower() for model in TextEmbedding.list_supported_models()}
     if spec.model.lower() not in names:
@@ -90,14 +93,12 @@ def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
     except (OSError, ValueError) as error:  # what fastembed makes of a hub it cannot reach
         raise ModelUnavailable(
             f"{spec.model} could not be fetched: {error}",
-            fix=f"Start once with a connection to huggingface.co, or copy {cache} from a "
-            "machine that has the model.",
+            fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
+            "machine that has the model; it is tried again by itself.",
         ) from error
 
 
 def _load(spec: EmbeddingSpec, name: str, **options: Any) -> FastembedModel:
-    from llama_index.embeddings.fastembed import FastEmbedEmbedding
-
     embedding: Any = FastEmbedEmbedding(
         model_name=name,
         cache_dir=str(Path(settings.STRATA_MODELS_DIR) / "fastembed"),
@@ -116,19 +117,17 @@ def _load(spec: EmbeddingSpec, name: str, **options: Any) -> FastembedModel:
 
 def _register_converted_model(precision: minilm.Precision) -> str:
     """Register the converted model with fastembed and return its name there."""
-    from fastembed import TextEmbedding
-    from fastembed.common.model_description import ModelSource, PoolingType
-
     name = f"strata/{minilm.NAME}-{precision}"
-    if name not in {model["model"] for model in TextEmbedding.list_supported_models()}:
-        TextEmbedding.add_custom_model(
-            model=name,
-            pooling=PoolingType.MEAN,
-            normalization=True,
-            sources=ModelSource(hf=f"sentence-transformers/{minilm.NAME}"),
-            dim=minilm.DIMENSION,
-            model_file="model.onnx",
-            description="Converted from the published weights.",
-            license="apache-2.0",
-        )
+    with _catalogue_lock:
+        if name not in {model["model"] for model in TextEmbedding.list_supported_models()}:
+            TextEmbedding.add_custom_model(
+                model=name,
+                pooling=PoolingType.MEAN,
+                normalization=True,
+                sources=ModelSource(hf=f"sentence-transformers/{minilm.NAME}"),
+                dim=minilm.DIMENSION,
+                model_file="model.onnx",
+                description="Converted from the published weights.",
+                license="apache-2.0",
+            )
     return name

@@ -8,6 +8,7 @@ from django.conf import settings
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 
+from core.import_lock import import_lock
 from indexing.embedding import minilm
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
@@ -59,13 +60,14 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
             allowed=["float32"],
         )
     try:
-        from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+        with import_lock:
+            from llama_index.embeddings.huggingface import HuggingFaceEmbedding
     except ImportError as error:
         raise ModelUnavailable(
             "The huggingface provider needs torch and sentence-transformers.", fix=INSTALL
         ) from error
 
-    is_minilm = spec.model in {minilm.NAME, f"sentence-transformers/{minilm.NAME}"}
+    is_minilm = spec.model in minilm.CONVERTED_NAMES
     cache = Path(settings.STRATA_MODELS_DIR) / "huggingface"
     try:
         embedding = HuggingFaceEmbedding(
@@ -80,7 +82,7 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
         raise ModelUnavailable(
             f"{spec.model} could not be loaded: {error}",
             field="embedding.model",
-            fix=f"Start once with a connection to huggingface.co, or copy {cache} from a "
-            "machine that has the model.",
+            fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
+            "machine that has the model; it is tried again by itself.",
         ) from error
     return HuggingFaceModel(embedding)

@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 Precision = Literal["float32", "int8"]
 
 NAME: Final = "all-MiniLM-L6-v2"
+CONVERTED_NAMES: Final = {NAME, f"sentence-transformers/{NAME}"}
 DIMENSION: Final = 384
 WINDOW: Final = 256  # tokens, as the model's own sentence_bert_config.json says
 # raise it when the files written change; older folders are then left alone

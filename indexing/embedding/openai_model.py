@@ -71,7 +71,9 @@ class OpenAICompatibleEmbedding(BaseEmbedding):
             rows = sorted(response.json()["data"], key=lambda row: row["index"])
             vectors = np.array([row["embedding"] for row in rows], np.float32)
         except (ValueError, KeyError, TypeError) as error:
-            raise EmbeddingUnavailable("The embedding provider's answer is no answer.") from error
+            raise EmbeddingUnavailable(
+                "The embedding provider returned a malformed response."
+            ) from error
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise EmbeddingUnavailable(
                 f"The embedding provider gave {len(vectors)} vectors for {len(texts)} texts."

@@ -26,7 +26,7 @@ def parse_smiles(smiles: str) -> Any:
         molecule = Chem.MolFromSmiles(smiles) if is_bare and is_short else None
     if molecule is None or not molecule.GetNumAtoms():
         raise InvalidInput(
-            f"{smiles[:100]!r} is no chemical structure.",
+            f"{smiles[:100]!r} is not a chemical structure.",
             field="structure",
             fix=f"Write it as SMILES of at most {MAX_SMILES_CHARS:,} characters and no spaces, "
             "such as CC(=O)Oc1ccccc1C(=O)O for aspirin.",

@@ -14,6 +14,7 @@ from core.running_server import RunningServer, find_server
 from documents.connectors.local_files import AddResult
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
+from documents.serializers import render_artifacts
 from indexing.management.base_command import StrataCommand
 from indexing.management.waiting import wait_for_artifacts
 from indexing.models import Index
@@ -97,12 +98,12 @@ class AddDocumentsCommand(StrataCommand):
         ids = sorted(accepted)
         for start in range(0, len(ids), IDS_PER_QUERY):
             given = Artifact.objects.filter(pk__in=ids[start : start + IDS_PER_QUERY])
-            for artifact in catalog.with_status(given).filter(Q(status="failed")):
+            artifacts = list(catalog.with_status(given).filter(Q(status="failed")))
+            for artifact, rendered in zip(artifacts, render_artifacts(artifacts), strict=True):
                 failed += 1
                 name = artifact.file_name or artifact.title
-                code = artifact.error_code or "node_failed"
-                reason = artifact.error_detail or catalog.first_node_error(artifact.pk)
-                self.stderr.write(f"{name}: {reason} [{code}]")
+                error = rendered["error"]
+                self.stderr.write(f"{name}: {error['detail']} [{error['code']}]")
         self.stdout.write(f"{len(accepted) - failed} ready, {failed} failed")
         return failed
 

@@ -15,9 +15,11 @@ from indexing.services import load_specs
 class StrataCommand(BaseCommand):
     """Prepares the database before the command runs, and reports known errors in one sentence."""
 
+    loads_specs = True
+
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
-            for note in prepare_database():
+            for note in prepare_database(loads_specs=self.loads_specs):
                 self.stderr.write(self.style.WARNING(note))
             return super().execute(*args, **options)
         except StrataError as error:
@@ -36,8 +38,8 @@ def limit_database_cache() -> None:
             cursor.execute("PRAGMA cache_size = -4000")  # KiB
 
 
-def prepare_database() -> list[str]:
-    """Create an index for every spec; with the embedded store, run due migrations first.
+def prepare_database(*, loads_specs: bool = True) -> list[str]:
+    """Load every spec as an index; with the embedded store, run due migrations first.
 
     Elsewhere an operator migrates, once for all machines. Returns warnings for the user.
     """
@@ -45,4 +47,4 @@ def prepare_database() -> list[str]:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             call_command("migrate", verbosity=0)
-    return load_specs()
+    return load_specs() if loads_specs else []

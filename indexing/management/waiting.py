@@ -13,10 +13,12 @@ from core.progress_bars import make_bars, progress_bar
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from indexing.comparison_text import describe_comparison
-from indexing.lifecycle import find_incomplete_artifacts
+from indexing.exceptions import ModelLoading
+from indexing.lifecycle import count_missing
 from indexing.models import IndexBuild, Regeneration
 from indexing.progress import get_index_progress
 from indexing.regeneration import RegenerationProgress, get_regeneration, get_regeneration_progress
+from indexing.services import count_standalone_rows
 
 WAIT_POLL_SECONDS = 0.2
 LOG_LINE_SECONDS = 10.0  # between two lines where there is no terminal
@@ -26,6 +28,12 @@ IDS_PER_QUERY = 500
 # Without any progress, before a known problem ends the waiting.
 STALL_SECONDS = 5.0
 BUILD_STALL_SECONDS = 10.0
+
+
+def _is_lasting(problem: str) -> bool:
+    """Whether to stop waiting for it. A model that is loaded or downloaded takes as long as that
+    takes; if it fails, the reason replaces this."""
+    return bool(problem) and ModelLoading.STATE not in problem
 
 
 def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
@@ -40,7 +48,8 @@ def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
         while remaining:
             head = remaining[:IDS_PER_QUERY]
             artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=head), index)
-            is_finished = Q(status__in=["ready", "failed"])  # an annotation, which stubs miss
+            # Annotations, which stubs miss. One that could not be read is still to be planned.
+            is_finished = Q(status__in=["ready", "failed"]) & ~Q(document_state="due")
             unfinished = artifacts.exclude(is_finished)
             open_ids = set(unfinished.values_list("pk", flat=True))
             advance(len(head) - len(open_ids))
@@ -48,7 +57,7 @@ def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
                 progressed_at = time.monotonic()
             elif time.monotonic() - progressed_at > STALL_SECONDS:
                 for progress in get_index_progress(index):
-                    if progress.problem:
+                    if _is_lasting(progress.problem):
                         raise CommandError(f"{index} waits: {progress.problem}")
             remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
             if open_ids:
@@ -81,10 +90,12 @@ def wait_for_regeneration(
             if counts != last_counts:
                 last_counts, progressed_at = counts, now
             elif now - progressed_at > STALL_SECONDS:
-                if progress.problem:
+                if _is_lasting(progress.problem):
                     raise CommandError(f"It waits: {progress.problem}")
                 if not has_worker():
-                    raise CommandError("The server has stopped; the next one goes on with it.")
+                    raise CommandError(
+                        "The server has stopped. The next server that starts continues it."
+                    )
             if not console.is_terminal and now - printed_at >= LOG_LINE_SECONDS:
                 printed_at = now
                 line = _format_regeneration_progress(progress, synced / (now - started_at))
@@ -115,6 +126,7 @@ def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBu
         CommandError: the build was paused or retired, or nothing moves for a known reason.
     """
     total = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED).count()
+    total += count_standalone_rows(build)
     progressed_at, done = time.monotonic(), 0
     with progress_bar(f"Building {build}", total) as advance:
         while True:
@@ -122,16 +134,17 @@ def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBu
             if _is_finished(build):
                 break
             started = time.monotonic()
-            now_done = max(total - find_incomplete_artifacts(build).count(), done)
+            now_done = max(total - count_missing(build), done)
             if now_done > done:
                 advance(now_done - done)
                 done, progressed_at = now_done, time.monotonic()
             problem = build.problem or build.writing_problem
-            if problem and time.monotonic() - progressed_at > BUILD_STALL_SECONDS:
+            if _is_lasting(problem) and time.monotonic() - progressed_at > BUILD_STALL_SECONDS:
                 raise CommandError(f"{build} waits: {problem}")
             if done >= total and build.promotion == IndexBuild.Promotion.MANUAL:
                 break
             time.sleep(max(BUILD_POLL_SECONDS, 4 * (time.monotonic() - started)))
+    build.refresh_from_db()  # with what the last batch added
     for line in describe_comparison(build.comparison):
         write(line)
     if build.state == IndexBuild.State.RETIRED:

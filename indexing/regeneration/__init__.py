@@ -7,8 +7,6 @@ from indexing.regeneration.job import (
     DueWork,
     claim_regeneration,
     regenerate_next_artifacts,
-    release_all_leases,
-    release_regeneration,
 )
 from indexing.regeneration.progress import RegenerationProgress, get_regeneration_progress
 from indexing.regeneration.requests import (
@@ -28,6 +26,4 @@ __all__ = [
     "get_regeneration",
     "get_regeneration_progress",
     "regenerate_next_artifacts",
-    "release_all_leases",
-    "release_regeneration",
 ]

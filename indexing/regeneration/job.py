@@ -1,12 +1,12 @@
-"""Processes the artifacts of a claimed regeneration.
+"""Processes the artifacts and standalone rows of a claimed regeneration.
 
-The cursor moves in the transaction that sets an artifact's nodes pending, so that after a crash
-no artifact is processed twice or skipped.
+The cursor moves in the transaction that sets the nodes of one pending, so that after a crash none
+is processed twice or skipped.
 """
 
 import logging
-import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -17,15 +17,21 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from core.exceptions import StrataError
-from indexing.models import NOT_SYNCED, Node, Regeneration, lease_expiry
-from indexing.regeneration.scope import POINTS_PER_REQUEST, Scope, find_next_artifact_ids
-from indexing.services import plan_nodes, reembed_nodes, retry_failed_nodes
+from core.leases import NO_LEASE, describe_error
+from indexing.drafting import get_drafter
+from indexing.kinds import KINDS
+from indexing.models import NOT_SYNCED, Node, Regeneration
+from indexing.regeneration.scope import POINTS_PER_REQUEST, Scope, find_next_ids
+from indexing.services import (
+    changing_nodes,
+    make_documents_due,
+    plan_nodes,
+    plan_standalone_rows,
+    reembed_nodes,
+    retry_failed_nodes,
+)
 
 logger = logging.getLogger(__name__)
-
-LEASE_SECONDS = 300  # the longest document, cut for every build
-
-_NO_LEASE: dict[str, Any] = {"lease_token": None, "leased_until": None}
 
 
 class _ClaimLost(Exception):
@@ -42,23 +48,8 @@ class DueWork:
 
 def claim_regeneration(regeneration_id: UUID) -> Regeneration | None:
     """Lease a regeneration and count the attempt; None if it is finished or leased already."""
-    token = uuid.uuid4()
-    Regeneration.objects.claimable().filter(pk=regeneration_id).update(
-        attempts=F("attempts") + 1, lease_token=token, leased_until=lease_expiry(LEASE_SECONDS)
-    )
-    return Regeneration.objects.filter(pk=regeneration_id, lease_token=token).first()
-
-
-def release_regeneration(regeneration: Regeneration) -> None:
-    """Release the lease, and do not count the attempt."""
-    held = _filter_claimed(regeneration)
-    held.filter(attempts__gt=0).update(attempts=F("attempts") - 1)
-    held.update(**_NO_LEASE)
-
-
-def release_all_leases() -> None:
-    """Release all leases. Call it only in a process that runs all workers itself."""
-    Regeneration.objects.filter(lease_token__isnull=False).update(**_NO_LEASE)
+    claim = Regeneration.objects.claimable().filter(pk=regeneration_id).claim()
+    return None if claim is None else claim.rows.first()
 
 
 def regenerate_next_artifacts(
@@ -72,21 +63,16 @@ def regenerate_next_artifacts(
         EmbeddingUnavailable, ModelUnavailable, StoreUnavailable, …: it was let go of as far as
             it came, and says why; claiming it again later is safe.
     """
+    claim = regeneration.get_claim()
     try:
         return _regenerate_next_artifacts(regeneration, due, should_stop)
     except _ClaimLost:
         return False
-    except StrataError as error:
-        _filter_claimed(regeneration).update(last_error=f"{error} {error.fix or ''}".strip())
-        if error.is_retryable or error.is_about_setup:
-            release_regeneration(regeneration)
-        else:
-            _filter_claimed(regeneration).update(**_NO_LEASE)
-        raise
     except Exception as error:
-        _filter_claimed(regeneration).update(
-            last_error=f"{type(error).__name__}: {error}", **_NO_LEASE
-        )
+        if isinstance(error, StrataError) and error.is_expected:
+            claim.give_back(describe_error(error))
+        else:  # whoever goes on gives up the artifact after some attempts, and not all the rest
+            claim.rows.update(last_error=describe_error(error), **NO_LEASE)
         raise
 
 
@@ -96,27 +82,27 @@ def _regenerate_next_artifacts(
     regeneration = _filter_claimed(claimed).first()
     if regeneration is None:
         raise _ClaimLost
-    artifact_ids = find_next_artifact_ids(regeneration)
-    if not artifact_ids:
+    ids = find_next_ids(regeneration)
+    if not ids:
         _finish(regeneration)
         return False
-    regeneration.first = regeneration.first or artifact_ids[0]
+    regeneration.first = regeneration.first or ids[0]
     if regeneration.attempts > settings.STRATA_MAX_ATTEMPTS:
         # Whoever went on from here has died, or met with a defect: leave out what comes next.
-        logger.warning("%s gives up artifact %s", regeneration, artifact_ids[0])
+        logger.warning("%s gives up %s", regeneration, ids[0])
         error = regeneration.last_error or "Its worker died at each attempt."
-        _advance(regeneration, artifact_ids[0], 1, failed_count=1, last_error=error)
+        _advance(regeneration, ids[0], 1, failed_count=1, last_error=error)
         return True
-    scope = Scope.from_artifacts(regeneration, artifact_ids)
+    scope = Scope.from_ids(regeneration, ids)
     skipped_ids: list[UUID] = []
-    for artifact_id in artifact_ids:
-        if artifact_id not in scope.artifact_ids:
-            skipped_ids.append(artifact_id)
+    for made_from_id in ids:
+        if made_from_id not in scope.ids:
+            skipped_ids.append(made_from_id)
             continue
         if skipped_ids:
             _advance(regeneration, skipped_ids[-1], len(skipped_ids))
             skipped_ids = []
-        _regenerate_artifact(regeneration, artifact_id, scope, due)
+        _regenerate(regeneration, made_from_id, scope, due)
         if should_stop():
             break
     if skipped_ids:
@@ -124,38 +110,46 @@ def _regenerate_next_artifacts(
     return True
 
 
-def _regenerate_artifact(
-    regeneration: Regeneration, artifact_id: UUID, scope: Scope, due: DueWork
-) -> None:
-    """Set the requested nodes of one artifact pending, and move the cursor, in one transaction."""
+def _regenerate(regeneration: Regeneration, made_from_id: UUID, scope: Scope, due: DueWork) -> None:
+    """Set the requested nodes of one artifact or standalone row pending, and move the cursor, in
+    one transaction."""
     is_partial = regeneration.is_for_missing or regeneration.is_for_stale
-    builds_and_kinds = scope.builds_by_index.get(scope.index_of[artifact_id], [])
+    builds_and_kinds = scope.builds.get(made_from_id, [])
     for build, kinds in builds_and_kinds:  # no lock is held while they are cut
-        plan_nodes(artifact_id, build, [kind.name for kind in kinds])
+        if KINDS[kinds[0]].is_standalone:
+            plan_standalone_rows(kinds[0], build, [made_from_id])
+        else:
+            plan_nodes(made_from_id, build, kinds)
     text_count = node_count = 0
     builds = set()
-    with transaction.atomic():
+    with ExitStack() as transactions:
+        transactions.enter_context(transaction.atomic())
         for build, kinds in builds_and_kinds:
-            nodes = Node.objects.filter(
-                build=build, artifact=artifact_id, kind__in=[kind.name for kind in kinds]
-            )
+            transactions.enter_context(changing_nodes(build.pk, [made_from_id]))
+            nodes = Node.objects.made_from([made_from_id]).filter(build=build, kind__in=kinds)
             # Locked in the order in which every writer of several rows locks them.
             list(nodes.select_for_update().order_by("pk").values_list("pk", flat=True))
             if not is_partial:
                 reembed_nodes(nodes)
             if regeneration.is_for_missing:
                 retry_failed_nodes(nodes)
-                for part in _split_into_batches(scope.nodes_without_points.get(artifact_id, [])):
+                for part in _split_into_batches(scope.nodes_without_points.get(made_from_id, [])):
                     reembed_nodes(nodes.filter(pk__in=part, state=Node.State.SYNCED))
             if not is_partial or regeneration.is_for_missing:
-                for kind in kinds:
-                    text_count += kind.rewrite_inputs(artifact_id, build, only_failed=is_partial)
+                texts = [
+                    get_drafter(kind).rewrite_inputs(made_from_id, build, only_failed=is_partial)
+                    for kind in kinds
+                    if not KINDS[kind].is_standalone
+                ]
+                if any(texts):
+                    make_documents_due([build.pk], [made_from_id])
+                text_count += sum(texts)
             if pending := nodes.filter(NOT_SYNCED, state=Node.State.PENDING).count():
                 node_count += pending
                 builds.add(build.pk)
         _advance(
             regeneration,
-            artifact_id,
+            made_from_id,
             1,
             due_artifact_count=int(bool(node_count or text_count)),
             due_node_count=node_count,
@@ -184,15 +178,14 @@ def _advance(
         moved["last_error"] = last_error
     if not _filter_claimed(regeneration).update(
         first=regeneration.first, cursor=cursor, done_count=F("done_count") + artifact_count,
-        attempts=1,
-        leased_until=lease_expiry(LEASE_SECONDS), **moved,
+        attempts=1, **moved,
     ):  # fmt: skip
         raise _ClaimLost
 
 
 def _filter_claimed(regeneration: Regeneration) -> QuerySet[Regeneration]:
-    running = Regeneration.objects.running()
-    return running.filter(pk=regeneration.pk, lease_token=regeneration.lease_token)
+    """Nothing if it was cancelled, or another worker took it up."""
+    return regeneration.get_claim().rows.filter(state=Regeneration.State.RUNNING)
 
 
 def _finish(regeneration: Regeneration) -> None:
@@ -202,5 +195,5 @@ def _finish(regeneration: Regeneration) -> None:
         total_count=F("done_count"),
         finished_at=timezone.now(),
         attempts=0,
-        **_NO_LEASE,
+        **NO_LEASE,
     )

@@ -1,6 +1,6 @@
 """Counts the progress of a regeneration, and the nodes and texts still pending."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -8,7 +8,8 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils import timezone
 
-from indexing.kinds.registry import NEVER, Condition, NodeKind
+from indexing.drafting import get_drafter
+from indexing.kinds import KINDS
 from indexing.models import NOT_SYNCED, IndexBuild, Node, Regeneration
 from indexing.regeneration.scope import find_builds_and_kinds, find_regenerated_artifacts
 
@@ -73,14 +74,26 @@ def get_regeneration_progress(regeneration: Regeneration) -> RegenerationProgres
     pending = failed = awaited = refused = 0
     if regeneration.cursor is not None:
         for build, kinds in builds:
-            nodes = Node.objects.filter(NOT_SYNCED, gone_through("artifact_id"), build=build)
-            nodes = nodes.filter(kind__in=[kind.name for kind in kinds])
+            is_standalone = Q(artifact=None) & gone_through("point_id")
+            nodes = Node.objects.filter(NOT_SYNCED, build=build, kind__in=kinds)
+            nodes = nodes.filter(gone_through("artifact_id") | is_standalone)
             pending += nodes.filter(state=Node.State.PENDING).count()
             failed += nodes.filter(state=Node.State.FAILED).count()
     if regeneration.due_text_count:
         artifacts = find_regenerated_artifacts(regeneration).filter(gone_through("pk"))
-        awaited = artifacts.filter(_any_kind_condition(builds, "has_unwritten_input")).count()
-        refused = artifacts.filter(_any_kind_condition(builds, "has_failed_input")).count()
+        ids = set(artifacts.values_list("pk", flat=True))
+        pairs = [
+            (get_drafter(kind), build)
+            for build, kinds in builds
+            for kind in kinds
+            if not KINDS[kind].is_standalone
+        ]
+        awaited = len(
+            set().union(*(drafter.find_unwritten(ids, build) for drafter, build in pairs))
+        )
+        refused = len(
+            set().union(*(drafter.find_unwritable(ids, build) for drafter, build in pairs))
+        )
     rate = eta = None
     if regeneration.done_count:
         until = regeneration.finished_at or timezone.now()
@@ -106,19 +119,8 @@ def _make_processed_filter(regeneration: Regeneration) -> Callable[[str], Q]:
     """Make a function: name of an artifact field -> condition that it was processed."""
     first, cursor, named = regeneration.first, regeneration.cursor, regeneration.artifact_ids
     if cursor is None:
-        return lambda name: NEVER
+        return lambda name: Q(pk__in=[])
     if named is not None:
         done = [each for each in map(UUID, named) if each <= cursor]
         return lambda name: Q(**{f"{name}__in": done})
     return lambda name: Q(**{f"{name}__gte": first, f"{name}__lte": cursor})
-
-
-def _any_kind_condition(
-    builds: Sequence[tuple[IndexBuild, Sequence[NodeKind]]], condition: str
-) -> Condition:
-    """Condition on artifacts: ``condition`` holds for at least one of these kinds in its build."""
-    holds = NEVER
-    for build, kinds in builds:
-        for kind in kinds:
-            holds |= Q(getattr(kind, condition)([build.pk]), index=build.index_id)
-    return holds

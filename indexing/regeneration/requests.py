@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import UnknownRegeneration
-from indexing.kinds.registry import get_kinds_of_build, list_regeneration_types
+from indexing.kinds import KINDS, list_regeneration_types
 from indexing.models import Index, IndexBuild, Regeneration
-from indexing.regeneration.scope import find_regenerated_artifacts
+from indexing.regeneration.scope import find_regenerated_ids
 
 ALL_TYPES = "all"  # in place of a type
 TYPE_ALIASES = {"source": "chunk"}  # sources are embedded by their chunks
@@ -52,11 +52,7 @@ def begin_regeneration(
         limit=limit,
         offset=offset,
     )
-    count = (
-        len(named_ids)
-        if named_ids is not None
-        else find_regenerated_artifacts(regeneration).count()
-    )
+    count = len(named_ids) if named_ids is not None else find_regenerated_ids(regeneration).count()
     remaining_count = max(0, count - offset)
     regeneration.total_count = remaining_count if limit is None else min(limit, remaining_count)
     regeneration.save()
@@ -78,7 +74,7 @@ def _clean_types(types: Collection[str], index: str | None) -> list[str]:
         return wanted
     builds = IndexBuild.objects.not_retired().filter(index=index)
     available_types = {
-        kind.regeneration_type for build in builds for kind in get_kinds_of_build(build)
+        KINDS[kind].regeneration_type for build in builds for kind in build.spec.kinds
     }
     for each in wanted:
         if each not in available_types:

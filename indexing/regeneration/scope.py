@@ -1,18 +1,21 @@
-"""Determines which builds, kinds and artifacts a regeneration covers."""
+"""Determines which builds, kinds, artifacts and standalone rows a regeneration covers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from core.text import hash_text
 from documents.models import Artifact, Page, Source
-from indexing.kinds.registry import NodeKind, get_kinds_of_build
-from indexing.models import NOT_SYNCED, IndexBuild, Node, Regeneration
+from indexing.drafting import get_drafter, get_standalone_drafters
+from indexing.kinds import KINDS
+from indexing.models import MADE_FROM_ID, NOT_SYNCED, IndexBuild, Node, NodeQuerySet, Regeneration
+from indexing.services import find_unplanned_artifacts, find_unplanned_rows
 from indexing.stores import get_store
 
-ARTIFACTS_PER_STEP = 100  # artifacts looked at together
+ROWS_PER_STEP = 100  # artifacts or standalone rows looked at together
 POINTS_PER_REQUEST = 500  # nodes whose points are asked for together
 
 
@@ -23,8 +26,25 @@ def find_regenerated_artifacts(regeneration: Regeneration) -> QuerySet[Artifact]
     return artifacts
 
 
-def find_next_artifact_ids(regeneration: Regeneration) -> list[UUID]:
-    cursor, size = regeneration.cursor, ARTIFACTS_PER_STEP
+def find_regenerated_ids(regeneration: Regeneration, *, after: UUID | None = None) -> QuerySet[Any]:
+    """Ids, in order, of the artifacts and the rows of standalone kinds that it goes through."""
+    has_artifacts = False
+    rows: dict[tuple[str, str], QuerySet[Any]] = {}
+    for build, kinds in find_builds_and_kinds(regeneration):
+        has_artifacts |= any(not KINDS[kind].is_standalone for kind in kinds)
+        for kind, drafter in get_standalone_drafters(build).items():
+            if kind in kinds:
+                rows[kind, build.index_id] = drafter.find_rows(build.index_id)
+    artifacts = find_regenerated_artifacts(regeneration)
+    parts: list[QuerySet[Any]] = [artifacts if has_artifacts else artifacts.none(), *rows.values()]
+    if after is not None:
+        parts = [part.filter(pk__gt=after) for part in parts]
+    first, *others = [part.order_by().values_list("pk", flat=True) for part in parts]
+    return first.union(*others, all=True).order_by("pk") if others else first.order_by("pk")
+
+
+def find_next_ids(regeneration: Regeneration) -> list[UUID]:
+    cursor, size = regeneration.cursor, ROWS_PER_STEP
     if regeneration.limit is not None:
         size = min(size, regeneration.limit - regeneration.done_count)
     start = regeneration.offset if cursor is None else 0
@@ -32,102 +52,103 @@ def find_next_artifact_ids(regeneration: Regeneration) -> list[UUID]:
         named = sorted(UUID(each) for each in regeneration.artifact_ids)
         following = [each for each in named if cursor is None or each > cursor]
         return following[start : start + size]
-    artifacts = find_regenerated_artifacts(regeneration).order_by("pk")
-    if cursor is not None:
-        artifacts = artifacts.filter(pk__gt=cursor)
-    return list(artifacts.values_list("pk", flat=True)[start : start + size])
+    return list(find_regenerated_ids(regeneration, after=cursor)[start : start + size])
 
 
 @dataclass(slots=True)
 class Scope:
-    """The builds, kinds and artifacts of one batch of a regeneration."""
+    """What one batch of a regeneration does, by the id of an artifact or a standalone row."""
 
-    builds_by_index: dict[
-        str, list[tuple[IndexBuild, list[NodeKind]]]
-    ]  # by index, with what it regenerates
-    index_of: dict[UUID, str]
-    artifact_ids: set[UUID]  # artifacts
-    nodes_without_points: dict[UUID, list[int]]  # artifact -> its synced nodes without a point
+    builds: dict[UUID, list[tuple[IndexBuild, list[str]]]]  # with the kinds it regenerates of it
+    ids: set[UUID]  # those with something to regenerate
+    nodes_without_points: dict[UUID, list[int]]  # its synced nodes without a point
 
     @classmethod
-    def from_artifacts(cls, regeneration: Regeneration, artifact_ids: Sequence[UUID]) -> "Scope":
-        artifacts = find_regenerated_artifacts(regeneration).filter(pk__in=artifact_ids)
+    def from_ids(cls, regeneration: Regeneration, ids: Sequence[UUID]) -> "Scope":
+        scope = cls({}, set(), {})
+        artifacts = find_regenerated_artifacts(regeneration).filter(pk__in=ids)
         index_of = dict(artifacts.values_list("pk", "index"))
-        builds: dict[str, list[tuple[IndexBuild, list[NodeKind]]]] = {}
         for build, kinds in find_builds_and_kinds(regeneration):
-            if build.index_id in index_of.values():
-                builds.setdefault(build.index_id, []).append((build, kinds))
-        scope = cls(builds, index_of, set(), {})
-        if not (regeneration.is_for_missing or regeneration.is_for_stale):
-            scope.artifact_ids = {each for each, index in index_of.items() if index in builds}
-        for build, kinds in (pair for pairs in builds.values() for pair in pairs):
-            artifacts = artifacts.filter(index=build.index_id)
-            if regeneration.is_for_missing:
-                scope._add_missing(artifacts, build, kinds)
-            if regeneration.is_for_stale:
-                scope._add_stale(artifacts, build, kinds)
+            artifact_ids = {pk for pk, index in index_of.items() if index == build.index_id}
+            if of_artifacts := [kind for kind in kinds if not KINDS[kind].is_standalone]:
+                scope._add(regeneration, artifact_ids, build, of_artifacts)
+            for kind, drafter in get_standalone_drafters(build).items():
+                if kind in kinds:
+                    rows = drafter.find_rows(build.index_id).filter(pk__in=ids)
+                    scope._add(regeneration, set(rows.values_list("pk", flat=True)), build, [kind])
         if regeneration.is_for_stale:
-            scope.artifact_ids |= _correct_stale_hashes(index_of)
+            scope.ids |= _correct_stale_hashes(index_of)
         return scope
 
-    def _add_missing(
-        self, artifacts: QuerySet[Artifact], build: IndexBuild, kinds: Sequence[NodeKind]
+    def _add(
+        self, regeneration: Regeneration, ids: set[UUID], build: IndexBuild, kinds: list[str]
     ) -> None:
-        nodes = Node.objects.filter(build=build, kind__in=[kind.name for kind in kinds])
-        failed = nodes.filter(NOT_SYNCED, artifact=OuterRef("pk"), state=Node.State.FAILED)
-        is_incomplete = Q(Exists(failed))
-        for kind in kinds:
-            is_incomplete |= Q(kind.is_unplanned([build.pk])) | Q(kind.has_failed_input([build.pk]))
-        self.artifact_ids |= set(artifacts.filter(is_incomplete).values_list("pk", flat=True))
-        for artifact_id, node_id in _find_nodes_without_points(
-            build, nodes.filter(artifact__in=artifacts.values("pk"), state=Node.State.SYNCED)
-        ):
-            self.nodes_without_points.setdefault(artifact_id, []).append(node_id)
-            self.artifact_ids.add(artifact_id)
+        if not ids:
+            return
+        for each in ids:
+            self.builds.setdefault(each, []).append((build, kinds))
+        if not (regeneration.is_for_missing or regeneration.is_for_stale):
+            self.ids |= ids
+            return
+        self.ids |= _find_unplanned(build, kinds, ids)
+        nodes = Node.objects.made_from(ids).filter(build=build, kind__in=kinds)
+        if regeneration.is_for_stale:
+            unhashed = nodes.filter(Q(text_hash=None) | Q(source_hash=None))
+            unhashed = unhashed.exclude(state=Node.State.DELETING)
+            self.ids |= set(unhashed.values_list(MADE_FROM_ID, flat=True))
+        if regeneration.is_for_missing:
+            failed = nodes.filter(NOT_SYNCED, state=Node.State.FAILED)
+            self.ids |= set(failed.values_list(MADE_FROM_ID, flat=True))
+            for kind in kinds:
+                if not KINDS[kind].is_standalone:
+                    self.ids |= get_drafter(kind).find_unwritable(ids, build)
+            synced = nodes.filter(state=Node.State.SYNCED)
+            for made_from_id, node_id in _find_nodes_without_points(build, synced):
+                self.nodes_without_points.setdefault(made_from_id, []).append(node_id)
+                self.ids.add(made_from_id)
 
-    def _add_stale(
-        self, artifacts: QuerySet[Artifact], build: IndexBuild, kinds: Sequence[NodeKind]
-    ) -> None:
-        nodes = Node.objects.filter(build=build, kind__in=[kind.name for kind in kinds])
-        unhashed = nodes.filter(
-            Q(text_hash=None) | Q(source_hash=None), artifact=OuterRef("pk")
-        ).exclude(state=Node.State.DELETING)
-        is_stale = Q(Exists(unhashed))
-        for kind in kinds:
-            is_stale |= Q(kind.is_unplanned([build.pk]))
-        self.artifact_ids |= set(artifacts.filter(is_stale).values_list("pk", flat=True))
+
+def _find_unplanned(build: IndexBuild, kinds: Sequence[str], ids: set[UUID]) -> set[UUID]:
+    """Those of these ids, all of artifacts or all of one standalone kind, that the ledger does not
+    mirror as they are now."""
+    if not KINDS[kinds[0]].is_standalone:
+        return find_unplanned_artifacts(build, ids)
+    rows = find_unplanned_rows(kinds[0], build).filter(pk__in=ids)
+    return set(rows.values_list("pk", flat=True))
 
 
 def find_builds_and_kinds(
     regeneration: Regeneration,
-) -> Iterator[tuple[IndexBuild, list[NodeKind]]]:
+) -> Iterator[tuple[IndexBuild, list[str]]]:
     """Yield every build that the regeneration covers, with the kinds of node to regenerate."""
     builds = IndexBuild.objects.not_retired()
     if regeneration.index_id is not None:
         builds = builds.filter(index=regeneration.index_id)
     for build in builds:
-        kinds = [k for k in get_kinds_of_build(build) if k.regeneration_type in regeneration.types]
+        kinds = [
+            kind for kind in build.spec.kinds if KINDS[kind].regeneration_type in regeneration.types
+        ]
         if kinds:
             yield build, kinds
 
 
 def _find_nodes_without_points(
-    build: IndexBuild, nodes: QuerySet[Node]
+    build: IndexBuild, nodes: NodeQuerySet
 ) -> Iterator[tuple[UUID, int]]:
-    """Yield (artifact id, node key) of nodes whose points the store does not hold."""
+    """Yield (``MADE_FROM_ID``, key) of nodes whose points the store does not hold."""
     last = 0
     while rows := list(
         nodes.filter(pk__gt=last)
         .order_by("pk")
-        .values_list("pk", "point_id", "kind", "artifact_id")[:POINTS_PER_REQUEST]
+        .values_list("pk", "point_id", "kind", MADE_FROM_ID)[:POINTS_PER_REQUEST]
     ):
         last = rows[-1][0]
         for kind in {kind for _, _, kind, _ in rows}:
             wanted = [point_id for _, point_id, its, _ in rows if its == kind]
             held = get_store().retrieve(build.collection(kind), wanted)
-            for node_id, point_id, its, artifact_id in rows:
+            for node_id, point_id, its, made_from_id in rows:
                 if its == kind and point_id not in held:
-                    yield artifact_id, node_id
+                    yield made_from_id, node_id
 
 
 def _correct_stale_hashes(artifact_ids: Iterable[UUID]) -> set[UUID]:

@@ -4,37 +4,63 @@ The ledger is the queue: everything here can run twice, late, or beside itself o
 machine, and what it leaves undone the rows still say. Nothing here enqueues.
 """
 
-from indexing.services.auditing import audit_documents, orphaned_artifacts
+from indexing.services.auditing import audit_documents, find_unplanned_artifacts
+from indexing.services.documents import (
+    changing_nodes,
+    make_artifact_due,
+    make_documents_due,
+    make_removed_artifact_due,
+    make_unannounced_due,
+)
 from indexing.services.loading import load_specs
-from indexing.services.planning import draft_nodes, plan_nodes
+from indexing.services.planning import DocumentPlanner, plan_nodes
 from indexing.services.resets import reembed_nodes, retry_failed_nodes
+from indexing.services.rows import draft_rows, draft_standalone_rows
+from indexing.services.search_settings import has_search_settings, store_search_settings
+from indexing.services.standalone import (
+    count_standalone_rows,
+    count_unfinished_standalone_rows,
+    find_unplanned_rows,
+    plan_standalone_nodes,
+    plan_standalone_rows,
+    plan_unannounced_standalone_nodes,
+)
 from indexing.services.syncing import (
-    NodeClaim,
     claim_nodes,
     delete_removed_nodes,
     ensure_collection,
     fail_exhausted_nodes,
-    release_all_leases,
-    release_claim,
     set_build_problem,
     sync_nodes,
 )
 
 __all__ = [
-    "NodeClaim",
+    "DocumentPlanner",
     "audit_documents",
+    "changing_nodes",
     "claim_nodes",
+    "count_standalone_rows",
+    "count_unfinished_standalone_rows",
     "delete_removed_nodes",
-    "draft_nodes",
+    "draft_rows",
+    "draft_standalone_rows",
     "ensure_collection",
     "fail_exhausted_nodes",
+    "find_unplanned_artifacts",
+    "find_unplanned_rows",
+    "has_search_settings",
     "load_specs",
-    "orphaned_artifacts",
+    "make_artifact_due",
+    "make_documents_due",
+    "make_removed_artifact_due",
+    "make_unannounced_due",
     "plan_nodes",
+    "plan_standalone_nodes",
+    "plan_standalone_rows",
+    "plan_unannounced_standalone_nodes",
     "reembed_nodes",
-    "release_all_leases",
-    "release_claim",
     "retry_failed_nodes",
     "set_build_problem",
+    "store_search_settings",
     "sync_nodes",
 ]

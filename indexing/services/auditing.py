@@ -1,50 +1,116 @@
-"""Finds changes that sent no signal, by checking a batch of documents at a time."""
+"""Finds changes that no signal announced and no revision shows, a bounded number of rows at a
+time."""
 
-from typing import Any
+from collections.abc import Collection
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count
 
 from core.text import hash_text
-from documents.models import Artifact, Page, Source
-from indexing.models import IndexBuild, Node
+from documents.models import Artifact, Source
+from indexing.drafting import get_drafters
+from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.services.batches import ROWS_PER_STATEMENT, slices
+from indexing.services.documents import make_documents_due
+from indexing.services.planning import hash_content
 
 
-def audit_documents(build: IndexBuild) -> list[UUID]:
-    """Check the next few artifacts for changes that their hashes do not show; return those to plan.
+def audit_documents(build: IndexBuild) -> set[UUID]:
+    """Check the next sources and documents of a build, and make due those that differ from what
+    was planned: after raw SQL, say. Each call goes on where the last one ended.
 
-    Finds text and titles changed outside Django, and nodes whose source is gone. Each call checks
-    one batch, so that the whole index is covered over time at a bounded cost.
+    Returns:
+        The artifacts that were made due.
     """
-    artifacts = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED)
-    next_artifacts = artifacts.order_by("pk")
+    changed = _audit_sources(build) | _audit_documents(build)
+    make_documents_due([build.pk], changed)
+    return changed
+
+
+def _audit_sources(build: IndexBuild) -> set[UUID]:
+    """Correct the hashes of sources whose text was changed; return their artifacts."""
+    sources = Source.objects.filter(artifact__index=build.index_id).order_by("pk")
+    if build.source_audit_cursor is not None:
+        sources = sources.filter(pk__gt=build.source_audit_cursor)
+    last, changed = None, set()
+    for source in sources[: settings.STRATA_AUDIT_SOURCES]:
+        last = source.pk
+        if source.content_hash != hash_text(source.text):
+            Source.objects.filter(pk=source.pk).update(content_hash=hash_text(source.text))
+            changed.add(source.artifact_id)
+    IndexBuild.objects.filter(pk=build.pk).update(source_audit_cursor=last)
+    build.source_audit_cursor = last
+    return changed
+
+
+def _audit_documents(build: IndexBuild) -> set[UUID]:
+    """Find planned documents whose artifact, sources, written texts or nodes are not what they
+    were when it was planned."""
+    finished = [IndexedDocument.State.READY, IndexedDocument.State.WAITING]
+    documents = IndexedDocument.objects.filter(build=build, state__in=finished)
     if build.audit_cursor is not None:
-        next_artifacts = next_artifacts.filter(pk__gt=build.audit_cursor)
-    due, checked_count, last = [], 0, None
-    for artifact in next_artifacts[: settings.STRATA_AUDIT_SOURCES].prefetch_related("sources"):
-        if checked_count >= settings.STRATA_AUDIT_SOURCES:
-            break
-        last = artifact.pk
-        sources = list(artifact.sources.all())
-        checked_count += max(1, len(sources))
-        if artifact.attributes_hash != artifact.compute_attributes_hash():
-            artifact.save(update_fields=["attributes_hash"])
-            due.append(artifact.pk)
-        elif any(source.content_hash != hash_text(source.text) for source in sources):
-            due.append(artifact.pk)
+        documents = documents.filter(artifact__gt=build.audit_cursor)
+    batch = list(documents.order_by("artifact")[: settings.STRATA_AUDIT_SOURCES])
+    last = batch[-1].artifact_id if batch else None
     IndexBuild.objects.filter(pk=build.pk).update(audit_cursor=last)
-    return due + list(orphaned_artifacts(build))
+    build.audit_cursor = last
+    return _find_changed(build, batch)
 
 
-def orphaned_artifacts(build: IndexBuild) -> Any:
-    """Ids of artifacts that were deleted or lost a source or page, but still have nodes."""
-    nodes = Node.objects.filter(build=build).exclude(state=Node.State.DELETING)
-    has_source, has_page, is_there = (
-        Exists(model.objects.filter(pk=OuterRef(name)))
-        for model, name in ((Source, "source_id"), (Page, "page_id"), (Artifact, "artifact_id"))
-    )
-    is_orphaned = (
-        Q(~has_source, source_id__isnull=False) | Q(~has_page, page_id__isnull=False) | Q(~is_there)
-    )
-    return nodes.filter(is_orphaned).values_list("artifact_id", flat=True).distinct()
+def find_unplanned_artifacts(build: IndexBuild, artifact_ids: Collection[UUID]) -> set[UUID]:
+    """Those of these artifacts that the ledger of ``build`` does not mirror as they are now."""
+    documents = IndexedDocument.objects.filter(build=build, artifact__in=artifact_ids)
+    planned = list(documents.exclude(state=IndexedDocument.State.DUE))
+    unplanned = set(artifact_ids) - {document.artifact_id for document in planned}
+    return unplanned | _find_changed(build, planned)
+
+
+def _find_changed(build: IndexBuild, documents: Collection[IndexedDocument]) -> set[UUID]:
+    """The artifacts of those documents that are not what they were when planned; their texts are
+    compared by the hashes stored with them."""
+    changed: set[UUID] = set()
+    for part in slices(sorted(documents, key=lambda each: each.artifact_id), ROWS_PER_STATEMENT):
+        rows = {document.artifact_id: document for document in part}
+        hashes = _hash_contents(build, rows)
+        node_counts = dict(
+            Node.objects.filter(build=build, artifact__in=rows)
+            .exclude(state=Node.State.DELETING)
+            .order_by()
+            .values_list("artifact")
+            .annotate(Count("pk"))
+        )
+        versions = {
+            kind: drafter.get_input_versions(rows, build)
+            for kind, drafter in get_drafters(build).items()
+        }
+        for artifact_id, document in rows.items():
+            counted = document.pending_count + document.synced_count + document.failed_count
+            is_same = (
+                document.content_hash == hashes.get(artifact_id)
+                and counted == node_counts.get(artifact_id, 0)
+                and all(
+                    document.input_versions.get(name, "") == known.get(artifact_id, "")
+                    for name, known in versions.items()
+                )
+            )
+            if not is_same:
+                changed.add(artifact_id)
+    return changed
+
+
+def _hash_contents(build: IndexBuild, artifact_ids: Collection[UUID]) -> dict[UUID, str]:
+    artifacts = Artifact.objects.filter(index=build.index_id, pk__in=artifact_ids)
+    sources: dict[UUID, list[list[object]]] = {}
+    for artifact_id, pk, *rest in (
+        Source.objects.filter(artifact__in=artifact_ids)
+        .order_by("ordinal")
+        .values_list("artifact", "pk", "content_hash", "heading", "ordinal", "page__index")
+    ):
+        sources.setdefault(artifact_id, []).append([str(pk), *rest])
+    return {
+        artifact.pk: hash_content(
+            artifact, artifact.compute_attributes_hash(), sources.get(artifact.pk, [])
+        )
+        for artifact in artifacts
+    }

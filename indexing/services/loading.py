@@ -1,12 +1,12 @@
 """Loads spec files: creates an index and its live build for each."""
 
-from typing import Any
-
 from django.db import transaction
 from django.utils import timezone
 
 from documents.models import Artifact
 from indexing.models import Index, IndexBuild
+from indexing.services.search_settings import store_search_settings
+from indexing.spec import IndexSpec, dump_recipe
 from indexing.spec.loaded import get_specs
 
 
@@ -19,21 +19,19 @@ def load_specs() -> list[str]:
     notes = []
     for name, spec in get_specs().items():
         with transaction.atomic():
-            index, _ = Index.objects.get_or_create(name=name)
+            index, _ = Index.objects.select_for_update().get_or_create(name=name)
             if not _restore_if_removed(index):
                 continue
+            store_search_settings(index, spec)
             live = index.live_build
-            recipe = spec.model_dump(mode="json")
             if live is None:
-                _create_live_build(index, recipe, spec.fingerprint)
-            elif live.spec.fingerprint == spec.fingerprint:  # as this version of us takes both
-                if (live.recipe, live.fingerprint) != (recipe, spec.fingerprint):
-                    live.recipe, live.fingerprint = recipe, spec.fingerprint
-                    live.save(update_fields=["recipe", "fingerprint"])
+                _create_live_build(index, spec)
+            elif live.is_made_by(spec):
+                continue
             elif not Artifact.objects.filter(index=name).exists():
                 live.state, live.retired_at = IndexBuild.State.RETIRED, timezone.now()
                 live.save(update_fields=["state", "retired_at"])
-                _create_live_build(index, recipe, spec.fingerprint)
+                _create_live_build(index, spec)
             else:
                 notes.append(
                     f"specs/{name}.yaml changed what is stored; {live} goes on by its old recipe. "
@@ -55,12 +53,12 @@ def _restore_if_removed(index: Index) -> bool:
     return True
 
 
-def _create_live_build(index: Index, recipe: dict[str, Any], fingerprint: str) -> None:
+def _create_live_build(index: Index, spec: IndexSpec) -> None:
     index.live_build = IndexBuild.objects.create(
         index=index,
         number=index.next_build_number(),
-        recipe=recipe,
-        fingerprint=fingerprint,
+        recipe=dump_recipe(spec),
+        fingerprint=spec.fingerprint,
         state=IndexBuild.State.LIVE,
     )
     index.save(update_fields=["live_build"])

@@ -1,174 +1,350 @@
-"""Plans the ledger: makes its rows match the artifacts as they are now."""
+"""Plans the ledger: makes its rows match the artifacts as they are now.
+
+Documents are planned many at a time: drafted without a lock, and written in one transaction with
+their rows in the queue. A large document is drafted in parts, between which others have their
+turn.
+"""
 
 import json
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
+from core.exceptions import StrataError
+from core.leases import Claim, describe_error
 from core.text import hash_text
 from documents.exceptions import Unparsable
 from documents.models import Artifact, Source
 from documents.services import mark_artifact_failed
-from indexing.chunking import prepend_context
+from indexing.drafting import get_drafters, plan_inputs
 from indexing.exceptions import UnchunkableText
-from indexing.kinds.registry import NodeKind, get_kinds_of_build, hash_payload
-from indexing.models import IndexBuild, Node
-from indexing.services.batches import ROWS_PER_STATEMENT, slices
+from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.services.documents import (
+    PLANNABLE_STATES,
+    changing_nodes,
+    make_documents_due,
+)
+from indexing.services.rows import draft_rows, find_current_turn, mark_deleting, write_rows
 
-# What planning writes anew to a row that exists.
-PLANNED_FIELDS = [
-    "kind", "artifact", "page", "source", "strategy", "chunk_index", "start_offset", "end_offset",
-    "text", "context", "text_hash", "source_hash", "attributes_hash", "input_hash",
-    "synced_input_hash", "payload_hash", "details", "embedded_at", "token_count",
-    "embedding_model", "dimension", "state", "attempts", "last_error", "lease_token",
-    "leased_until", "planned_at",
+DOCUMENTS_PER_CLAIM = 64
+LARGE_BYTES = 2**20  # of such documents one at a time is planned, beside the others
+DRAFTS_PER_PART = 500  # nodes of one document between two turns of the others
+# Of one document, before the next has its turn to be embedded. Batches of this size cost a large
+# document about a fifth of its speed; of 32, a paragraph waits four times as long as alone.
+NODES_PER_TURN = 16
+
+_DOCUMENT_FIELDS = [
+    "state", "revision", "content_hash", "input_versions", "unwritten_kinds", "planned_at",
+    "attempts", "last_error", "lease_token", "leased_until",
 ]  # fmt: skip
 
 
+@dataclass(slots=True, eq=False)
+class _DocumentPlan:
+    """A claimed document that is being planned."""
+
+    claim: Claim[IndexedDocument]
+    document: IndexedDocument
+    artifact: Artifact | None = None  # None: it was deleted
+    kinds: list[str] = field(default_factory=list)  # drafted; the others have not changed
+    drafts: Iterator[Node] = field(default_factory=lambda: iter(()))
+    first_turn: int = 0
+    point_ids: set[UUID] = field(default_factory=set)  # drafted so far
+    part: list[Node] = field(default_factory=list)  # drafted and not written yet
+    is_drafted: bool = False
+
+    @property
+    def is_large(self) -> bool:
+        return self.artifact is not None and self.artifact.byte_count >= LARGE_BYTES
+
+    def draft_part(self) -> None:
+        self.part = list(islice(self.drafts, DRAFTS_PER_PART))
+        for node in self.part:
+            node.turn = self.first_turn + len(self.point_ids) // NODES_PER_TURN
+            self.point_ids.add(node.point_id)
+        self.is_drafted = len(self.part) < DRAFTS_PER_PART
+
+
+class DocumentPlanner:
+    """Plans the due documents of one build. One thread at a time may use it."""
+
+    def __init__(self) -> None:
+        self._plans: list[_DocumentPlan] = []
+        self._raises_all = False  # instead of noting errors on the document
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a document is planned in part."""
+        return bool(self._plans)
+
+    def plan_next(self, build: IndexBuild, should_stop: Callable[[], bool] = lambda: False) -> int:
+        """Plan small documents that are due, and the next part of a large one.
+
+        Returns:
+            How many documents it worked on; 0 where nothing is left to do.
+
+        Raises:
+            EmbeddingUnavailable, ModelUnavailable, …: what was not planned is as it was, and its
+                attempt given back; calling again later is safe.
+        """
+        with ExitStack() as renewals, self._letting_go():
+            for claim in {plan.claim for plan in self._plans}:
+                renewals.enter_context(claim.renewed())
+            for claim in self._claim_more(build):
+                renewals.enter_context(claim.renewed())
+                self._add_plans(build, claim)
+            return self._plan_parts(build, should_stop)
+
+    def plan_claimed(self, build: IndexBuild, claim: Claim[IndexedDocument]) -> None:
+        """Plan a claimed document to its end, unless someone else makes it due meanwhile.
+
+        Raises:
+            Exception: whatever keeps it from being planned.
+        """
+        self._raises_all = True
+        with claim.renewed(), self._letting_go():
+            self._add_plans(build, claim)
+            while self._plans:
+                self._plan_parts(build, lambda: False)
+
+    @contextmanager
+    def _letting_go(self) -> Iterator[None]:
+        """Where the block raises, let go of every document that is not planned to its end."""
+        try:
+            yield
+        except BaseException as error:
+            claims, self._plans = {plan.claim for plan in self._plans}, []
+            for claim in claims:
+                if isinstance(error, StrataError) and error.is_expected:
+                    claim.give_back(describe_error(error))
+                elif isinstance(error, Exception):
+                    claim.charge(error)
+            raise
+
+    def _claim_more(self, build: IndexBuild) -> Iterator[Claim[IndexedDocument]]:
+        due = IndexedDocument.objects.due(build).order_by("pk")
+        due.give_up_exhausted()
+        is_large = Exists(
+            Artifact.objects.filter(pk=OuterRef("artifact_id"), byte_count__gte=LARGE_BYTES)
+        )
+        if claim := due.filter(~is_large).claim_batch(DOCUMENTS_PER_CLAIM):
+            yield claim
+        if not any(plan.is_large for plan in self._plans) and (
+            claim := due.filter(is_large).claim_batch(1)
+        ):
+            yield claim
+
+    def _add_plans(self, build: IndexBuild, claim: Claim[IndexedDocument]) -> None:
+        """Read the claimed documents, and find out which of their nodes must be drafted."""
+        plans = [_DocumentPlan(claim, document) for document in claim.rows]
+        self._plans += plans
+        if build.spec.has_generated_texts:
+            for plan in plans:
+                try:
+                    plan_inputs(plan.document.artifact_id, build)
+                except Exception as error:  # noqa: BLE001  (noted on the document)
+                    self._fail(plan, error)
+        ids = [plan.document.artifact_id for plan in plans]
+        artifacts = Artifact.objects.filter(index=build.index_id, pk__in=ids).with_sources()
+        read = {artifact.pk: artifact for artifact in artifacts}
+        drafters = get_drafters(build)
+        versions = {
+            kind: drafter.get_input_versions(read, build) for kind, drafter in drafters.items()
+        }
+        unwritten = {
+            kind: drafter.find_unwritten(read, build) for kind, drafter in drafters.items()
+        }
+        clock = find_current_turn(build)
+        for plan in plans:
+            document, plan.first_turn = plan.document, clock
+            plan.artifact = artifact = read.get(document.artifact_id)
+            if artifact is not None and artifact.state not in PLANNABLE_STATES:
+                continue  # readers keep what was there until its new content is read
+            plan.kinds = list(drafters)
+            if artifact is None:
+                continue
+            new_versions = {name: versions[name].get(artifact.pk, "") for name in plan.kinds}
+            content_hash = compute_content_hash(artifact)
+            if document.content_hash == content_hash:
+                plan.kinds = [
+                    name
+                    for name in plan.kinds
+                    if new_versions[name] != document.input_versions.get(name)
+                ]
+            plan.drafts = draft_rows(artifact, build, plan.kinds)
+            document.revision, document.content_hash = artifact.revision, content_hash
+            document.input_versions = new_versions
+            document.unwritten_kinds = [
+                name
+                for name, artifact_ids in unwritten.items()
+                if artifact.pk in artifact_ids and artifact.state == Artifact.State.PARSED
+            ]
+
+    def _plan_parts(self, build: IndexBuild, should_stop: Callable[[], bool]) -> int:
+        """Draft and write the next part of every document; return of how many."""
+        plans, drafted = self._plans[:], []
+        for plan in plans:
+            if should_stop():
+                for claim in {plan.claim for plan in self._plans}:
+                    claim.give_back()
+                self._plans = []
+                return 0
+            try:
+                plan.draft_part()
+            except UnchunkableText as error:
+                # No later try would end otherwise; the document's owner must hear of it.
+                assert plan.artifact is not None
+                self._plans.remove(plan)
+                mark_artifact_failed(plan.artifact, Unparsable(error.code, error.detail))
+                continue
+            except Exception as error:  # noqa: BLE001  (noted on the document)
+                self._fail(plan, error)
+                continue
+            drafted.append(plan)
+            if sum(len(each.part) for each in drafted) >= DRAFTS_PER_PART:
+                self._write(build, drafted)
+                drafted = []
+        self._write(build, drafted)
+        return len(plans)
+
+    def _fail(self, plan: _DocumentPlan, error: Exception) -> None:
+        """Leave out a document that cannot be planned; raise what others would meet as well."""
+        if self._raises_all or (isinstance(error, StrataError) and error.is_expected):
+            raise error
+        self._plans.remove(plan)
+        plan.claim.charge(error, pk=plan.document.pk)
+
+    def _write(self, build: IndexBuild, plans: Sequence[_DocumentPlan]) -> None:
+        """Write the drafted parts of these documents; alone, if that fails together."""
+        if not plans:
+            return
+        try:
+            written = _write_parts(build, plans)
+        except Exception as error:  # noqa: BLE001  (noted on the document)
+            if len(plans) == 1:
+                self._fail(plans[0], error)
+                return
+            for plan in plans:
+                self._write(build, [plan])
+            return
+        done = [plan for plan in plans if plan.is_drafted or plan not in written]
+        self._plans = [plan for plan in self._plans if plan not in done]
+
+
 def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None) -> None:
-    """Make the ledger of ``build`` match one artifact as it is now: all its nodes, or those of some
-    kinds.
+    """Make the ledger of ``build`` match one artifact as it is now, whoever else plans it: all its
+    nodes are drafted anew, or those of some kinds and of what has changed.
 
     New nodes and nodes that changed become pending, vanished ones `deleting`, the rest stays
     untouched. While the artifact waits to be parsed, its nodes stay as they are: readers keep
     what was there before.
     """
-    while True:
-        artifacts = Artifact.objects.filter(pk=artifact_id, index=build.index_id)
-        artifact = artifacts.with_sources().first()
-        if artifact is None:
-            _not_deleting_nodes(build, artifact_id).update(state=Node.State.DELETING)
-            return
-        if artifact.state in {Artifact.State.RECEIVED, Artifact.State.PARSING}:
-            return
-        texts_before = [(source.pk, source.text) for source in artifact.sources.all()]
-        inputs_before = _read_kind_inputs(artifact_id, build, kinds)
-        try:
-            drafts = draft_nodes(artifact, build, kinds)
-        except UnchunkableText as error:
-            # No later try would end otherwise; the document's owner must hear of it.
-            mark_artifact_failed(artifact, Unparsable(error.code, error.detail))
-            continue
-        # Drafting took a while, and no lock was held: write only if it is still what is there.
+    due = IndexedDocument.objects.due(build).filter(artifact=artifact_id)
+    is_asked = False
+    while not is_asked or due.exists():
+        is_asked = True
         with transaction.atomic():
-            current = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
-            is_same = current is not None and (current.revision, current.attributes_hash) == (
-                artifact.revision,
-                artifact.attributes_hash,
-            )
-            if is_same and texts_before == _read_source_texts(artifact_id):
-                # What was written meanwhile may be planned already: never planned back.
-                inputs_now = _read_kind_inputs(artifact_id, build, kinds)
-                outdated = {name for name in inputs_now if inputs_now[name] != inputs_before[name]}
-                if outdated:
-                    drafts = [draft for draft in drafts if draft.kind not in outdated]
-                    drafts += draft_nodes(artifact, build, outdated)
-                _write_plan(build, artifact_id, drafts, kinds)
-                return
+            make_documents_due([build.pk], [artifact_id])
+            document = due.select_for_update().get()
+            if kinds is None:
+                document.content_hash = ""
+            for kind in kinds or ():
+                document.input_versions.pop(kind, None)
+            document.save(update_fields=["content_hash", "input_versions"])
+            claim = due.claim()
+        if claim is not None:
+            DocumentPlanner().plan_claimed(build, claim)
 
 
-def draft_nodes(
-    artifact: Artifact, build: IndexBuild, kinds: Collection[str] | None = None
-) -> list[Node]:
-    """Create, unsaved, every node that the recipe requires for one artifact (of these kinds)."""
-    if artifact.state != Artifact.State.PARSED:
-        return []
-    spec = build.spec
-    # Rows written behind our back may carry no hash or an old one; it must be true from here on.
+def compute_content_hash(artifact: Artifact) -> str:
+    """Of what nodes are made from beside written texts: the artifact's attributes and sources.
+
+    Hashes that are stored with them are corrected: what was written behind our back has none,
+    or an old one.
+    """
+    attributes_hash = artifact.compute_attributes_hash()
+    if artifact.attributes_hash != attributes_hash:
+        artifact.attributes_hash = attributes_hash
+        Artifact.objects.filter(pk=artifact.pk).update(attributes_hash=attributes_hash)
+    sources = []
     for source in artifact.sources.all():
-        if source.content_hash != hash_text(source.text):
-            source.save(update_fields=["content_hash"])
-    drafts = []
+        content_hash = hash_text(source.text)
+        if source.content_hash != content_hash:
+            source.content_hash = content_hash
+            Source.objects.filter(pk=source.pk).update(content_hash=content_hash)
+        page = source.page.index
+        sources.append([str(source.pk), content_hash, source.heading, source.ordinal, page])
+    return hash_content(artifact, attributes_hash, sources)
+
+
+def hash_content(
+    artifact: Artifact, attributes_hash: str, sources: Sequence[Sequence[object]]
+) -> str:
+    """``sources``: id, content hash, heading, ordinal and page index of each, in order."""
+    return hash_text(json.dumps([artifact.state, artifact.sha256, attributes_hash, sources]))
+
+
+def _write_parts(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> Sequence[_DocumentPlan]:
+    """Write the drafted parts of those documents that are still held; return these."""
     now = timezone.now()
-    for kind in _planned_kinds(build, kinds):
-        model = spec.embedding_spec_for(kind.name)
-        vectors = json.dumps([model.model_dump(), spec.sparse.model_dump()], sort_keys=True)
-        for node in kind.draft(artifact, build):
-            node.attributes_hash = artifact.attributes_hash
-            node.input_hash = hash_text(f"{vectors}\n{prepend_context(node.context, node.text)}")
-            node.payload_hash = hash_payload(kind.payload(node))
-            node.embedding_model = model.model
-            node.dimension = model.dimension
-            node.planned_at = now
-            drafts.append(node)
-    return drafts
+    with changing_nodes(build.pk, [plan.document.artifact_id for plan in plans]):
+        held = IndexedDocument.objects.filter(
+            lease_token__in={plan.claim.token for plan in plans},
+            pk__in=[plan.document.pk for plan in plans],
+        )
+        held_ids = set(held.values_list("pk", flat=True))
+        plans = [plan for plan in plans if plan.document.pk in held_ids]
+        # Of a document that is new, no node is there that could be in the way.
+        known = [plan for plan in plans if plan.document.planned_at is not None]
+        write_rows(
+            build,
+            [draft for plan in plans for draft in plan.part],
+            known_ids={draft.point_id for plan in known for draft in plan.part},
+        )
+        _delete_vanished_nodes(build, [plan for plan in plans if plan.is_drafted])
+        IndexedDocument.objects.bulk_create(
+            [
+                IndexedDocument(
+                    build=build,
+                    artifact_id=plan.document.artifact_id,
+                    state=IndexedDocument.State.SYNCING,  # the count at the end corrects it
+                    revision=plan.document.revision,
+                    content_hash=plan.document.content_hash,
+                    input_versions=plan.document.input_versions,
+                    unwritten_kinds=plan.document.unwritten_kinds,
+                    planned_at=now,
+                )
+                for plan in plans
+                if plan.is_drafted
+            ],
+            update_conflicts=True,
+            unique_fields=["build", "artifact"],
+            update_fields=_DOCUMENT_FIELDS,
+        )
+        unfinished = [plan.document.pk for plan in plans if not plan.is_drafted]
+        IndexedDocument.objects.filter(pk__in=unfinished).update(planned_at=now)
+    for plan in plans:
+        plan.document.planned_at, plan.part = now, []
+    return plans
 
 
-def _read_kind_inputs(
-    artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None
-) -> dict[str, object]:
-    """Per kind, the version of its extra inputs, beside the artifact and its sources."""
-    return {
-        kind.name: kind.get_input_version(artifact_id, build)
-        for kind in _planned_kinds(build, kinds)
+def _delete_vanished_nodes(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> None:
+    """Mark the rows of drafted kinds that were not drafted any more."""
+    plans_by_artifact = {
+        plan.document.artifact_id: plan for plan in plans if plan.document.planned_at
     }
-
-
-def _planned_kinds(build: IndexBuild, kinds: Collection[str] | None) -> list[NodeKind]:
-    return [kind for kind in get_kinds_of_build(build) if kinds is None or kind.name in kinds]
-
-
-def _read_source_texts(artifact_id: UUID) -> list[Any]:
-    return list(
-        Source.objects.filter(artifact=artifact_id).order_by("ordinal").values_list("pk", "text")
-    )
-
-
-def _not_deleting_nodes(build: IndexBuild, artifact_id: UUID) -> Any:
-    nodes = Node.objects.filter(build=build, artifact=artifact_id)
-    return nodes.exclude(state=Node.State.DELETING)
-
-
-def _write_plan(
-    build: IndexBuild,
-    artifact_id: UUID,
-    drafts: Sequence[Node],
-    kinds: Collection[str] | None,
-) -> None:
-    # Locked, in the order every writer of several rows locks them: no two wait for each other.
-    rows = Node.objects.select_for_update().filter(build=build, artifact=artifact_id)
-    if kinds is not None:
-        rows = rows.filter(kind__in=kinds)
-    existing = {node.point_id: node for node in rows.order_by("pk").defer("text", "context")}
-    wanted = {draft.point_id for draft in drafts}
-    changed = []
-    for draft in drafts:
-        row = existing.get(draft.point_id)
-        if row is not None:
-            if row.state == Node.State.DELETING:
-                # Its point may be going this moment: have it written whole.
-                row.synced_input_hash = ""
-            elif not _needs_sync(row, draft):
-                continue
-            draft.synced_input_hash = row.synced_input_hash
-            draft.embedded_at = row.embedded_at
-        changed.append(draft)
-    vanished = [
-        row.pk
-        for row in existing.values()
-        if row.point_id not in wanted and row.state != Node.State.DELETING
-    ]
-    moved = [existing[draft.point_id].pk for draft in changed if draft.point_id in existing]
-    for part in slices(vanished, ROWS_PER_STATEMENT):
-        Node.objects.filter(pk__in=part).update(state=Node.State.DELETING)
-    # Places are unique: those about to be dealt out again are left first.
-    for part in slices(moved, ROWS_PER_STATEMENT):
-        Node.objects.filter(pk__in=part).update(chunk_index=None)
-    Node.objects.bulk_create(
-        changed,
-        update_conflicts=True,
-        unique_fields=["build", "point_id"],
-        update_fields=PLANNED_FIELDS,
-        batch_size=ROWS_PER_STATEMENT,
-    )
-
-
-def _needs_sync(row: Node, draft: Node) -> bool:
-    """Whether the row must be synced again; the payload hash covers its position."""
-    return any(
-        getattr(row, name) != getattr(draft, name)
-        for name in ("text_hash", "source_hash", "attributes_hash", "input_hash", "payload_hash")
-    )
+    rows = Node.objects.filter(build=build, artifact__in=plans_by_artifact)
+    vanished = []
+    for pk, artifact_id, kind, point_id in rows.exclude(state=Node.State.DELETING).values_list(
+        "pk", "artifact_id", "kind", "point_id"
+    ):
+        plan = plans_by_artifact[artifact_id]
+        if kind in plan.kinds and point_id not in plan.point_ids:
+            vanished.append(pk)
+    mark_deleting(vanished)

@@ -1,10 +1,13 @@
 """Sets nodes pending again: to re-embed them, or to retry failed ones."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 
+from core.leases import FRESH
 from indexing.models import IndexBuild, Node
+from indexing.services.documents import changing_nodes
 
 
 def reembed_nodes(nodes: QuerySet[Node]) -> int:
@@ -23,7 +26,14 @@ def retry_failed_nodes(nodes: QuerySet[Node]) -> int:
 
 def _reset_to_pending(nodes: QuerySet[Node], **values: Any) -> int:
     receiving = IndexBuild.objects.not_retired().values("pk")
-    return nodes.filter(build__in=receiving).update(
-        state=Node.State.PENDING, attempts=0, last_error="", lease_token=None, leased_until=None,
-        **values,
-    )  # fmt: skip
+    artifacts_by_build: dict[int, set[UUID | None]] = {}
+    in_use = nodes.filter(build__in=receiving).order_by()
+    for build_id, artifact_id in in_use.values_list("build", "artifact").distinct():
+        artifacts_by_build.setdefault(build_id, set()).add(artifact_id)
+    count = 0
+    for build_id, artifact_ids in artifacts_by_build.items():
+        with changing_nodes(build_id, artifact_ids):
+            count += nodes.filter(build=build_id).update(
+                state=Node.State.PENDING, **FRESH, **values
+            )
+    return count

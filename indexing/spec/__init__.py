@@ -1,21 +1,23 @@
 """The index spec: one YAML file of ``specs/``, validated and immutable.
 
-A spec knows neither models nor stores. Its fingerprint covers what shapes a build (vectors,
-nodes, payloads) and leaves out what can change at no cost (titles, search settings).
+A spec knows neither models nor stores. Its recipe is what shapes a build (vectors, nodes,
+payloads); a build keeps it. Its search settings can change at no cost (titles, tools, weights); an
+index keeps them, and every build of it is searched by them.
 """
 
 from indexing.spec.index import IndexSpec
-from indexing.spec.kinds import COLLECTION_BY_KIND, DENSE_ONLY_KINDS
 from indexing.spec.reading import parse_spec, read_specs
 from indexing.spec.sections import (
     LANGUAGES,
     MORGAN_PREFIX,
     NAME_PATTERN,
+    OPTIONS_BY_PARSER,
     CompoundSpec,
     EmbeddingSpec,
     FieldSpec,
     IdentifierSpec,
     ImageSpec,
+    NodeParserStrategy,
     ParagraphStrategy,
     SearchSpec,
     SemanticStrategy,
@@ -25,19 +27,20 @@ from indexing.spec.sections import (
     ToolSpec,
     ValueSpec,
 )
+from indexing.spec.stored import dump_recipe, dump_search_settings, read_stored_spec
 
 __all__ = [
-    "COLLECTION_BY_KIND",
-    "DENSE_ONLY_KINDS",
     "LANGUAGES",
     "MORGAN_PREFIX",
     "NAME_PATTERN",
+    "OPTIONS_BY_PARSER",
     "CompoundSpec",
     "EmbeddingSpec",
     "FieldSpec",
     "IdentifierSpec",
     "ImageSpec",
     "IndexSpec",
+    "NodeParserStrategy",
     "ParagraphStrategy",
     "SearchSpec",
     "SemanticStrategy",
@@ -46,6 +49,9 @@ __all__ = [
     "Strategy",
     "ToolSpec",
     "ValueSpec",
+    "dump_recipe",
+    "dump_search_settings",
     "parse_spec",
     "read_specs",
+    "read_stored_spec",
 ]

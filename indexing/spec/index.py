@@ -3,17 +3,14 @@
 import hashlib
 import json
 import re
-from typing import Any, Literal
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any
 
 from django.conf import settings
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from indexing.spec.kinds import (
-    BUILT_IN_FIELDS,
-    COLLECTION_BY_KIND,
-    PAYLOAD_FIELDS_BY_KIND,
-    RESERVED_FIELDS,
-)
+from indexing.kinds import BUILT_IN_FIELDS, KINDS, RESERVED_FIELDS
 from indexing.spec.sections import (
     NAME_PATTERN,
     ArtifactSummarySpec,
@@ -33,8 +30,12 @@ from indexing.spec.sections import (
     ToolSpec,
 )
 
-# What says how an index is searched and shown, and leaves its vectors as they are.
-SEARCH_SETTINGS = {"title", "description", "search", "tools", "identifiers", "evidence"}
+# What says how an index is searched and shown, and leaves its vectors as they are. Beside these:
+# how concepts are found, and how people speak of declared fields.
+SEARCH_SETTINGS = ("title", "description", "search", "tools", "identifiers", "evidence")
+FIELD_SEARCH_SETTINGS = ("said_as", "description")
+
+STORED = "stored"  # the validation context of what is read from the database
 
 
 class IndexSpec(FrozenModel):
@@ -53,10 +54,7 @@ class IndexSpec(FrozenModel):
     compounds: CompoundSpec | None = None
     images: ImageSpec | None = None
     metadata: dict[str, FieldSpec] = Field(default_factory=dict)
-    collections: dict[
-        Literal["chunk", "summary", "question", "concept", "relationship", "compound", "image"],
-        str,
-    ] = Field(default_factory=dict)
+    collections: dict[str, str] = Field(default_factory=dict)  # ``Kind.collection`` -> its name
     search: SearchSpec = SearchSpec()
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
@@ -79,34 +77,36 @@ class IndexSpec(FrozenModel):
             raise ValueError("chunks.embed is false and no other kind of node is switched on")
         if self.artifact_summaries is not None and self.page_summaries is None:
             raise ValueError("artifact_summaries are made from page_summaries: switch both on")
-        if self.evidence is not None and not self.chunks.embed:
-            raise ValueError("evidence: findings are compared by their chunks: chunks.embed: true")
+        known_collections = list(dict.fromkeys(kind.collection for kind in KINDS.values()))
         for held, collection in self.collections.items():
+            if held not in known_collections:
+                raise ValueError(
+                    f"collections.{held}: there is no such collection; "
+                    f"allowed here: {', '.join(known_collections)}"
+                )
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,100}", collection):
                 raise ValueError(f"collections.{held}: letters, digits, dots, dashes, underscores")
         if len(set(self.collections.values())) < len(self.collections):
             raise ValueError("collections: each kind of node needs a collection of its own")
+        return self
+
+    @model_validator(mode="after")
+    def _check_search_settings(self, info: ValidationInfo) -> "IndexSpec":
+        if info.context == STORED:  # they may be meant for a build that is not live yet
+            return self
+        if self.evidence is not None and not self.chunks.embed:
+            raise ValueError("evidence: findings are compared by their chunks: chunks.embed: true")
         for name, tool in self.tools.items():
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
                 raise ValueError(
                     f"tools.{name}: a small letter, then small letters, digits and underscores"
                 )
-            if tool.search == "questions" and self.questions is None:
-                raise ValueError(f"tools.{name}.search: this index holds no questions")
-            if tool.search == "pages" and not self.chunks.embed:
-                raise ValueError(f"tools.{name}.search: this index embeds no chunks")
-            if tool.search is None and self.questions is None and not self.chunks.embed:
-                raise ValueError(f"tools.{name}: this index holds neither questions nor chunks")
             if "limit" in tool.parameters:
                 raise ValueError(f"tools.{name}.parameters.limit: every tool has that one already")
-            for parameter, about in tool.parameters.items():
-                if about.field is not None and about.field not in self.metadata:
-                    raise ValueError(
-                        f"tools.{name}.parameters.{parameter}.field: "
-                        f"{about.field!r} is not declared"
-                    )
+            if problem := self.find_tool_problem(name):
+                raise ValueError(problem)
         for name, identifier in self.identifiers.items():
-            if identifier.field != "external_id" and identifier.field not in self.metadata:
+            if not self.can_look_up(identifier):
                 raise ValueError(f"identifiers.{name}.field: {identifier.field!r} is not declared")
         return self
 
@@ -138,9 +138,7 @@ class IndexSpec(FrozenModel):
                 "digits and dashes, 63 at most"
             )
         for field in self.metadata:
-            if field in RESERVED_FIELDS.union(
-                *(PAYLOAD_FIELDS_BY_KIND[kind] for kind in self.kinds)
-            ):
+            if field in RESERVED_FIELDS.union(*(KINDS[kind].payload_fields for kind in self.kinds)):
                 raise ValueError(f"metadata.{field}: the name is used by the index already")
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", field):
                 raise ValueError(
@@ -149,38 +147,55 @@ class IndexSpec(FrozenModel):
         return self
 
     @property
+    def recipe(self) -> dict[str, Any]:
+        """The settings that decide a build's content."""
+        return select_recipe(self.model_dump(mode="json"))
+
+    @property
+    def search_settings(self) -> dict[str, Any]:
+        """The settings that an index can change while its build stays."""
+        spec = self.model_dump(mode="json", include={*SEARCH_SETTINGS, "concepts", "metadata"})
+        for field, declared in spec["metadata"].items():
+            spec["metadata"][field] = {name: declared[name] for name in FIELD_SEARCH_SETTINGS}
+        return spec
+
+    @property
     def fingerprint(self) -> str:
-        """SHA-256 of the settings that decide a build's content; equal ones can share a build."""
-        build_settings = self.model_dump(mode="json", exclude=SEARCH_SETTINGS)
-        build_settings["concepts"] = self.concepts is not None  # whoever finds them
-        for field in build_settings["metadata"].values():
-            field.pop("said_as")
-            if self.questions is None:  # else it shapes what is asked about a chunk
-                field.pop("description")
-        return hashlib.sha256(json.dumps(build_settings, sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the recipe; builds of equal ones have the same content."""
+        return hashlib.sha256(json.dumps(self.recipe, sort_keys=True).encode()).hexdigest()
+
+    def can_look_up(self, identifier: IdentifierSpec) -> bool:
+        """Whether the field that holds the identifier is there."""
+        return identifier.field in {"external_id", *self.metadata}
+
+    def find_tool_problem(self, name: str) -> str | None:
+        """What a tool needs and this index does not hold."""
+        tool = self.tools[name]
+        if tool.search == "questions" and self.questions is None:
+            return f"tools.{name}.search: this index holds no questions"
+        if tool.search == "pages" and not self.chunks.embed:
+            return f"tools.{name}.search: this index embeds no chunks"
+        if tool.search is None and self.questions is None and not self.chunks.embed:
+            return f"tools.{name}: this index holds neither questions nor chunks"
+        for parameter, about in tool.parameters.items():
+            if about.field is not None and about.field not in self.metadata:
+                return f"tools.{name}.parameters.{parameter}.field: {about.field!r} is not declared"
+        return None
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of node this recipe asks for."""
-        is_on = {
-            "chunk": self.chunks.embed,
-            "page_summary": self.page_summaries is not None,
-            "artifact_summary": self.artifact_summaries is not None,
-            "question": self.questions is not None,
-            "concept": self.concepts is not None,
-            "relationship_type": self.concepts is not None,
-            "compound": self.compounds is not None,
-            "image": self.images is not None,
-        }
-        return tuple(kind for kind in COLLECTION_BY_KIND if is_on[kind])
+        return tuple(name for name in KINDS if self._asks_for(name))
+
+    def _asks_for(self, kind: str) -> bool:
+        return bool(attrgetter(KINDS[kind].switch)(self))
 
     def embedding_spec_for(self, kind: str) -> EmbeddingSpec:
         """The embedding spec of a kind. Scores of different models are never compared."""
-        if kind == "compound" and self.compounds is not None:
-            return self.compounds.embedding
-        if kind == "image" and self.images is not None:
-            return self.images.embedding
-        return self.embedding
+        if not self._asks_for(kind):
+            return self.embedding
+        spec: EmbeddingSpec = attrgetter(KINDS[kind].embedding)(self)
+        return spec
 
     @property
     def embedding_specs(self) -> set[EmbeddingSpec]:
@@ -192,15 +207,32 @@ class IndexSpec(FrozenModel):
         """Whether a build is complete only once summaries or questions have been written."""
         return self.page_summaries is not None or self.questions is not None
 
+    @property
+    def extracts_concepts(self) -> bool:
+        return self.concepts is not None and self.concepts.extract
+
     def collection_alias(self, kind: str) -> str:
         """The public name of the collection that holds nodes of ``kind``."""
-        collection_key: Any = COLLECTION_BY_KIND[kind]
-        return (
-            self.collections.get(collection_key)
-            or f"{self.name}.{settings.STRATA_COLLECTION_NAMES[collection_key]}"
-        )
+        collection = KINDS[kind].collection
+        if collection in self.collections:
+            return self.collections[collection]
+        suffix = settings.STRATA_COLLECTION_NAMES.get(collection, f"{collection}_embeddings")
+        return f"{self.name}.{suffix}"
 
     @property
     def filter_fields(self) -> dict[str, str]:
         """Field name -> type, for every field a filter may name."""
         return BUILT_IN_FIELDS | {name: field.type for name, field in self.metadata.items()}
+
+
+def select_recipe(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a spec, as JSON, that decides a build's content."""
+    recipe = {name: value for name, value in spec.items() if name not in SEARCH_SETTINGS}
+    recipe["concepts"] = spec.get("concepts") is not None  # whoever finds them
+    # With questions, a field's description shapes what is asked about a chunk.
+    left_out = {"said_as"} if spec.get("questions") is not None else {*FIELD_SEARCH_SETTINGS}
+    recipe["metadata"] = {
+        name: {key: value for key, value in field.items() if key not in left_out}
+        for name, field in spec.get("metadata", {}).items()
+    }
+    return recipe

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from indexing.exceptions import InvalidSpec
 from indexing.spec.index import IndexSpec
+from indexing.spec.node_parsers import check_is_installed
 from indexing.spec.sections import (
     ArtifactSummarySpec,
     ChunkSpec,
@@ -19,6 +20,7 @@ from indexing.spec.sections import (
     FieldSpec,
     IdentifierSpec,
     ImageSpec,
+    NodeParserStrategy,
     PageSummarySpec,
     QuestionSpec,
     SearchSpec,
@@ -44,9 +46,15 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     if "name" in content:
         raise InvalidSpec(f"{name}.yaml: leave out name; the file's own name is the index's.")
     try:
-        return IndexSpec.model_validate({**content, "name": name})
+        spec = IndexSpec.model_validate({**content, "name": name})
+        for strategy in spec.chunks.strategies:
+            if isinstance(strategy, NodeParserStrategy):
+                check_is_installed(strategy)
     except ValidationError as error:
-        raise InvalidSpec(f"{name}.yaml: {_describe_first_error(error)}") from None
+        raise InvalidSpec(f"{name}.yaml: {describe_first_error(error)}") from None
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{name}.yaml: chunks.strategies: {error}") from None
+    return spec
 
 
 def read_specs(folder: Path) -> dict[str, IndexSpec]:
@@ -61,7 +69,7 @@ def read_specs(folder: Path) -> dict[str, IndexSpec]:
     }
 
 
-def _describe_first_error(error: ValidationError) -> str:
+def describe_first_error(error: ValidationError) -> str:
     """Describe the first mistake in one sentence: its location and what is allowed there."""
     # A misspelt setting first: the one it was meant for is then missing, and only seems wrong.
     mistakes: list[Any] = error.errors(include_url=False)

@@ -4,7 +4,16 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,62}")
 PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
@@ -62,20 +71,29 @@ class SparseSpec(FrozenModel):
         return language
 
 
-class SentenceStrategy(FrozenModel):
+class ChunkingStrategy(FrozenModel):
+    name: str
+
+    @property
+    def key(self) -> str:
+        """What its chunks name as their ``strategy``: unique in a spec, 64 characters at most."""
+        return self.name
+
+
+class SentenceStrategy(ChunkingStrategy):
     """Whole sentences, packed up to ``max_chars``."""
 
     name: Literal["sentence"] = "sentence"
     max_chars: int = Field(500, ge=50, le=10_000)
 
 
-class ParagraphStrategy(FrozenModel):
+class ParagraphStrategy(ChunkingStrategy):
     """The whole source as one chunk where it fits the model's window."""
 
     name: Literal["paragraph"] = "paragraph"
 
 
-class SemanticStrategy(FrozenModel):
+class SemanticStrategy(ChunkingStrategy):
     """Sentences packed up to ``max_chars`` and cut where the meaning turns."""
 
     name: Literal["semantic"] = "semantic"
@@ -83,8 +101,76 @@ class SemanticStrategy(FrozenModel):
     breakpoint_percentile: int = Field(90, ge=1, le=99)  # of the distances between neighbours
 
 
+class NoOptions(FrozenModel):
+    pass
+
+
+class SemanticParserOptions(FrozenModel):
+    buffer_size: int = Field(1, ge=1, le=10)  # sentences on either side that are compared with one
+    breakpoint_percentile_threshold: int = Field(95, ge=1, le=99)
+
+
+class CodeParserOptions(FrozenModel):
+    language: str  # a name that tree-sitter-language-pack knows
+    max_chars: int = Field(1_500, ge=50, le=10_000)
+
+
+class HtmlParserOptions(FrozenModel):
+    tags: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*$")], ...] = Field(
+        ("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "b", "i", "u", "section"), min_length=1
+    )
+
+
+# The options of LlamaIndex's parsers that decide where they cut. Those that shape metadata, such as
+# a sentence's window, are left out: chunks carry none.
+OPTIONS_BY_PARSER: dict[str, type[FrozenModel]] = {
+    "markdown": NoOptions,
+    "sentence_window": NoOptions,
+    "semantic": SemanticParserOptions,
+    "code": CodeParserOptions,
+    "html": HtmlParserOptions,
+    "json": NoOptions,
+}
+
+
+class NodeParserStrategy(ChunkingStrategy):
+    """Cut by a node parser of LlamaIndex's, or by one that an installed distribution adds.
+
+    Which are added and what they take is not checked here: the recipe of a build must stay
+    readable where the distribution is missing.
+    """
+
+    name: Literal["node_parser"] = "node_parser"
+    parser: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,49}$")
+    options: dict[str, JsonValue] = Field(default_factory=dict, validate_default=True)
+
+    @field_validator("options")
+    @classmethod
+    def _check_options(
+        cls, options: dict[str, JsonValue], info: ValidationInfo
+    ) -> dict[str, JsonValue]:
+        model = OPTIONS_BY_PARSER.get(info.data.get("parser", ""))
+        if model is None:
+            return options
+        try:
+            return model.model_validate(options).model_dump(mode="json")
+        except ValidationError as error:
+            first = error.errors()[0]
+            is_unknown = first["type"] == "extra_forbidden"
+            message = "there is no such option" if is_unknown else first["msg"]
+            allowed = ", ".join(model.model_fields) or "none"
+            raise ValueError(
+                f"{first['loc'][0]}: {message}; options of {info.data['parser']}: {allowed}"
+            ) from None
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}:{self.parser}"
+
+
 Strategy = Annotated[
-    SentenceStrategy | ParagraphStrategy | SemanticStrategy, Field(discriminator="name")
+    SentenceStrategy | ParagraphStrategy | SemanticStrategy | NodeParserStrategy,
+    Field(discriminator="name"),
 ]
 
 
@@ -97,11 +183,11 @@ class ChunkSpec(FrozenModel):
 
     @model_validator(mode="after")
     def _check_strategies(self) -> "ChunkSpec":
-        names = [strategy.name for strategy in self.strategies]
-        if not names:
+        keys = [strategy.key for strategy in self.strategies]
+        if not keys:
             raise ValueError("name at least one chunking strategy")
-        if len(set(names)) != len(names):
-            raise ValueError("each chunking strategy may stand once")
+        if len(set(keys)) != len(keys):
+            raise ValueError("each chunking strategy, and each node parser, may stand once")
         return self
 
 

@@ -116,14 +116,9 @@ Filter = Match | MatchText | Range | AllOf | AnyOf | Not
 
 @dataclass(frozen=True, slots=True)
 class RankFusion:
-    """Reciprocal rank fusion: a point scores ``sum(weight / (k + rank))``, rank from 1.
-
-    A vector of weight 0 takes no part: it brings in no candidates.
-    """
+    """Reciprocal rank fusion by the engine: a point scores ``sum(1 / (k + rank))``, rank from 1."""
 
     k: int = 60
-    dense_weight: float = 1.0
-    sparse_weight: float = 1.0
     prefetch: int = 100  # candidates from each vector
 
 
@@ -134,6 +129,7 @@ class Query:
     A sparse vector without terms is as good as none: a hybrid search then fuses the dense
     ranking alone, so that its scores stay reciprocal ranks, and a sparse one finds nothing.
     The filter holds for the candidates of both vectors; ``min_score`` is for the final score.
+    Without ``with_payload`` the points come with empty payloads.
     """
 
     dense: DenseVector | None = None
@@ -143,6 +139,7 @@ class Query:
     limit: int = 10
     offset: int = 0
     min_score: float | None = None
+    with_payload: bool = True
 
 
 class VectorStore(abc.ABC):
@@ -194,8 +191,8 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def search_many(self, requests: Sequence[tuple[str, Query]]) -> list[list[ScoredPoint]]:
-        """What ``search`` gives for each collection and query, in their order; where a server
-        answers, all at the same time."""
+        """What ``search`` gives for each collection and query, in their order; of a server, one
+        request for each collection, all at the same time."""
 
     @abc.abstractmethod
     def retrieve(

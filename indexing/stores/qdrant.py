@@ -1,20 +1,21 @@
 """A Qdrant server or cluster; in tests, the client's in-memory mode."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Self
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
-import httpx
 import numpy as np
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.local.qdrant_local import QdrantLocal
 
-from indexing.exceptions import StoreOutcomeUnknown, StoreUnavailable
+from indexing.exceptions import StoreUnavailable
 from indexing.stores.base import (
     CollectionSchema,
     Filter,
@@ -26,23 +27,30 @@ from indexing.stores.base import (
     StoredPoint,
     VectorStore,
 )
+from indexing.stores.qdrant_batches import cut_batches, estimate_bytes, estimate_point_bytes
+from indexing.stores.qdrant_connections import make_transport
+from indexing.stores.qdrant_errors import is_missing_collection, to_store_error
 from indexing.stores.qdrant_queries import (
     DENSE,
     SPARSE,
-    UPSERT_BATCH,
     FilterTranslator,
     VectorQuery,
     compute_fetch_limit,
     get_vector_queries,
-    has_unit_weights,
     paginate_points,
     sort_facet_counts,
     to_qdrant_rrf_k,
 )
 
+if TYPE_CHECKING:
+    from llama_index.vector_stores.qdrant import QdrantVectorStore
+
 DEFAULT_TIMEOUT_SECONDS = 30  # seconds a request may take, unless told otherwise
+# Until a segment is vacuumed, the idf of a word counts points that were deleted. By a server's own
+# thresholds 2,000 of 2,002 deleted points still counted after 26 s; by these it took 5 s. Fewer
+# than 100 deleted points of a segment are not vacuumed at all.
+PROMPT_VACUUM = models.OptimizersConfigDiff(deleted_threshold=0.05, vacuum_min_vector_number=100)
 MAX_PARALLEL_SEARCHES = 16  # under way at once on behalf of one caller
-UNSENT_ERRORS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 FILTER_TRANSLATOR = FilterTranslator(
     filter=models.Filter,
@@ -66,15 +74,15 @@ FIELD_INDEX_SCHEMAS: dict[str, Any] = {
     ),
 }
 
+# Texts -> of each its term ids, and their weights.
+SparseEncoder = Callable[[list[str]], tuple[list[list[int]], list[list[float]]]]
+
 
 class QdrantStore(VectorStore):
     """Collections on a Qdrant server, readable by other Qdrant users.
 
     A payload's ``text`` is also written as ``content``, the key that Haystack reads and cannot
     be told to change; it is taken off again on the way back.
-
-    With weights other than 1, a collection of several shards counts ranks within each shard:
-    the server fuses over all shards only where the fusion is its own.
     """
 
     def __init__(self, client: QdrantClient) -> None:
@@ -89,24 +97,47 @@ class QdrantStore(VectorStore):
     @classmethod
     def connect(cls, url: str, api_key: str = "", timeout: int = DEFAULT_TIMEOUT_SECONDS) -> Self:
         """A store on the server at ``url``; no request is sent yet."""
-        return cls(
-            QdrantClient(
-                url=url, api_key=api_key or None, timeout=timeout, check_compatibility=False
+        with warnings.catch_warnings():
+            # It would be shown by every command; ``doctor`` says it.
+            warnings.filterwarnings("ignore", "Api key is used with an insecure connection")
+            client = QdrantClient(
+                url=url,
+                api_key=api_key or None,
+                timeout=timeout,
+                check_compatibility=False,
+                transport=make_transport(url),
             )
-        )
+        return cls(client)
 
     @classmethod
     def in_memory(cls) -> Self:
         """A store in memory, for tests: nothing is persisted and no server is needed."""
         return cls(QdrantClient(":memory:"))
 
+    def open_llama_index(
+        self, name: str, text_key: str, encode_queries: SparseEncoder
+    ) -> "QdrantVectorStore":
+        """LlamaIndex's vector store over a collection that exists, to read from.
+
+        Without sparse vectors it searches by the dense ones alone.
+        """
+        from llama_index.vector_stores.qdrant import QdrantVectorStore
+
+        has_sparse = bool(self._client.get_collection(name).config.params.sparse_vectors)
+        return QdrantVectorStore(
+            client=self._client,
+            collection_name=name,
+            dense_vector_name=DENSE,
+            sparse_vector_name=SPARSE,
+            text_key=text_key,
+            enable_hybrid=has_sparse,
+            sparse_query_fn=encode_queries,
+            sparse_doc_fn=encode_queries,
+        )
+
     def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
         if not self.has_collection(name):
-            try:
-                self._create_collection(name, schema)
-            except UnexpectedResponse as error:
-                if error.status_code != 409:  # another process was faster
-                    raise
+            self._create_collection(name, schema)
         if self._is_local:
             return  # it has no payload indexes and would warn
         with self._use_client() as client:
@@ -124,33 +155,28 @@ class QdrantStore(VectorStore):
             client.delete_collection(name)
 
     def upsert(self, name: str, points: Sequence[Point]) -> None:
-        try:
-            for start in range(0, len(points), UPSERT_BATCH):
-                written = [
-                    _to_point_struct(point) for point in points[start : start + UPSERT_BATCH]
-                ]
-                with self._use_client() as client:
-                    client.upsert(name, written, wait=True)
-        except (UnexpectedResponse, ValueError) as error:
-            if not _is_missing_collection(error):
-                raise
-            raise LookupError(f"There is no collection {name!r}.") from None
+        for batch in cut_batches(points, estimate_point_bytes):
+            is_written = False
+            with self._use_client(name) as client:
+                client.upsert(name, list(map(_to_point_struct, batch)), wait=True)
+                is_written = True
+            if not is_written:
+                raise LookupError(f"There is no collection {name!r}.")
 
     def replace_payloads(self, name: str, payloads: Mapping[UUID, Payload]) -> None:
-        operations = [
-            models.OverwritePayloadOperation(
-                overwrite_payload=models.SetPayload(
-                    payload=_add_content_key(payload),
-                    # Named by filter, a point that is missing is left out; by id, it is an error.
-                    filter=models.Filter(must=[models.HasIdCondition(has_id=[str(point_id)])]),
+        for batch in cut_batches(list(payloads.items()), lambda item: estimate_bytes(item[1])):
+            operations = [
+                models.OverwritePayloadOperation(
+                    overwrite_payload=models.SetPayload(
+                        payload=_add_content_key(payload),
+                        # Named by filter, a missing point is left out; by id, it is an error.
+                        filter=models.Filter(must=[models.HasIdCondition(has_id=[str(point_id)])]),
+                    )
                 )
-            )
-            for point_id, payload in payloads.items()
-        ]
-        for start in range(0, len(operations), UPSERT_BATCH):
-            batch = operations[start : start + UPSERT_BATCH]
+                for point_id, payload in batch
+            ]
             with self._use_client(name) as client:
-                client.batch_update_points(name, batch, wait=True)
+                client.batch_update_points(name, operations, wait=True)
 
     def delete(self, name: str, ids: Sequence[UUID]) -> None:
         if not ids:
@@ -160,25 +186,49 @@ class QdrantStore(VectorStore):
             client.delete(name, selector, wait=True)
 
     def search(self, name: str, query: Query) -> list[ScoredPoint]:
-        vector_queries = get_vector_queries(query)
-        if not vector_queries or query.limit < 1:
-            return []
-        request = _build_query_arguments(query, vector_queries)
-        found: list[models.ScoredPoint] = []
-        with self._use_client(name) as client:
-            found = client.query_points(
-                name, **request, limit=compute_fetch_limit(query), with_payload=True
-            ).points
-        return paginate_points(
-            (ScoredPoint(UUID(str(hit.id)), hit.score, _read_payload(hit)) for hit in found), query
-        )
+        [found] = self._search_collection(name, [query])
+        return found
 
     def search_many(self, requests: Sequence[tuple[str, Query]]) -> list[list[ScoredPoint]]:
-        if self._is_local or len(requests) < 2:
-            return [self.search(name, query) for name, query in requests]
-        # Threads of this call's own: a tenth of a millisecond, and a forked child has them too.
-        with ThreadPoolExecutor(min(len(requests), MAX_PARALLEL_SEARCHES)) as threads:
-            return list(threads.map(lambda request: self.search(*request), requests))
+        numbers_by_collection: dict[str, list[int]] = {}
+        for number, (name, _) in enumerate(requests):
+            numbers_by_collection.setdefault(name, []).append(number)
+
+        def search_collection(name: str) -> list[list[ScoredPoint]]:
+            queries = [requests[number][1] for number in numbers_by_collection[name]]
+            return self._search_collection(name, queries)
+
+        names = list(numbers_by_collection)
+        if self._is_local or len(names) < 2:
+            answers = list(map(search_collection, names))
+        else:
+            # Threads of this call's own: a tenth of a millisecond, and a forked child has them too.
+            with ThreadPoolExecutor(min(len(names), MAX_PARALLEL_SEARCHES)) as threads:
+                answers = list(threads.map(search_collection, names))
+        found: dict[int, list[ScoredPoint]] = {}
+        for name, rankings in zip(names, answers, strict=True):
+            found.update(zip(numbers_by_collection[name], rankings, strict=True))
+        return [found[number] for number in range(len(requests))]
+
+    def _search_collection(self, name: str, queries: Sequence[Query]) -> list[list[ScoredPoint]]:
+        """The points for each query, all of them asked in one request."""
+        request_by_number = {
+            number: _build_query_request(query, vector_queries)
+            for number, query in enumerate(queries)
+            if (vector_queries := get_vector_queries(query)) and query.limit > 0
+        }
+        responses: list[models.QueryResponse] = []
+        if request_by_number:
+            with self._use_client(name) as client:
+                responses = client.query_batch_points(name, list(request_by_number.values()))
+        found: list[list[ScoredPoint]] = [[] for _ in queries]
+        for number, response in zip(request_by_number, responses, strict=False):
+            points = (
+                ScoredPoint(UUID(str(hit.id)), hit.score, _read_payload(hit))
+                for hit in response.points
+            )
+            found[number] = paginate_points(points, queries[number])
+        return found
 
     def retrieve(
         self, name: str, ids: Sequence[UUID], *, with_vectors: bool = False
@@ -246,55 +296,39 @@ class QdrantStore(VectorStore):
         self._client.close()
 
     def _create_collection(self, name: str, schema: CollectionSchema) -> None:
+        dense = models.VectorParams(size=schema.dimension, distance=models.Distance.COSINE)
         sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
         with self._use_client() as client:
-            client.create_collection(
-                name,
-                vectors_config={
-                    DENSE: models.VectorParams(
-                        size=schema.dimension, distance=models.Distance.COSINE
-                    )
-                },
-                sparse_vectors_config=sparse if schema.has_sparse else None,
-            )
+            try:
+                client.create_collection(
+                    name,
+                    vectors_config={DENSE: dense},
+                    sparse_vectors_config=sparse if schema.has_sparse else None,
+                    optimizers_config=PROMPT_VACUUM,
+                )
+            except UnexpectedResponse as error:
+                if error.status_code != HTTPStatus.CONFLICT:  # another process was faster
+                    raise
 
     @contextmanager
     def _use_client(self, name: str | None = None) -> Iterator[QdrantClient]:
-        """Yield the client; connection and server errors become ``StoreUnavailable``, or
-        ``StoreOutcomeUnknown`` if the request was sent.
+        """Yield the client; its errors become those of ``to_store_error``.
 
         If a collection's ``name`` is given and it does not exist, the block ends without an error.
         """
         try:
             with self._client_lock:
                 yield self._client
-        except ResponseHandlingException as error:
-            is_unsent = isinstance(error.source, UNSENT_ERRORS)
-            unavailable = StoreUnavailable if is_unsent else StoreOutcomeUnknown
-            raise unavailable(f"The vector store did not answer: {error}") from error
-        except QdrantException as error:
-            raise StoreUnavailable(f"The vector store did not answer: {error}") from error
-        except UnexpectedResponse as error:
-            if name is not None and _is_missing_collection(error):
-                return
-            if error.status_code is not None and error.status_code < 500:
-                raise
-            # A proxy answers so for a server that goes on.
-            raise StoreOutcomeUnknown(f"The vector store failed: {error}") from error
+        except (ResponseHandlingException, UnexpectedResponse, QdrantException) as error:
+            if name is None or not is_missing_collection(error, name):
+                raise to_store_error(error) from error
         except ValueError as error:
-            if name is None or not _is_missing_collection(error):
+            if name is None or not is_missing_collection(error, name):
                 raise
         except RuntimeError as error:
             if "closed" not in str(error):
                 raise
             raise StoreUnavailable("The connection to the vector store is closed.") from error
-
-
-def _is_missing_collection(error: Exception) -> bool:
-    """Whether a collection is missing: a 404 of the server, a sentence of the in-memory mode."""
-    if isinstance(error, UnexpectedResponse):
-        return error.status_code == 404
-    return str(error).startswith("Collection ") and str(error).endswith(" not found")
 
 
 def _to_point_struct(point: Point) -> models.PointStruct:
@@ -340,16 +374,20 @@ def _to_qdrant_filter(filter: Filter | None) -> models.Filter | None:
     return None if filter is None else FILTER_TRANSLATOR.translate(filter)
 
 
-def _build_query_arguments(query: Query, vector_queries: Sequence[VectorQuery]) -> dict[str, Any]:
-    """The arguments of ``query_points`` that depend on the query."""
+def _build_query_request(
+    query: Query, vector_queries: Sequence[VectorQuery]
+) -> models.QueryRequest:
     filter, fusion = _to_qdrant_filter(query.filter), query.fusion
+    limit, with_payload = compute_fetch_limit(query), query.with_payload
     if fusion is None:
         [ranking] = vector_queries
-        return {
-            "query": _to_query_vector(ranking),
-            "using": ranking.using,
-            "query_filter": filter,
-        }
+        return models.QueryRequest(
+            query=_to_query_vector(ranking),
+            using=ranking.using,
+            filter=filter,
+            limit=limit,
+            with_payload=with_payload,
+        )
     candidates = [
         models.Prefetch(
             query=_to_query_vector(ranking),
@@ -360,21 +398,9 @@ def _build_query_arguments(query: Query, vector_queries: Sequence[VectorQuery]) 
         for ranking in vector_queries
     ]
     rrf = models.RrfQuery(rrf=models.Rrf(k=to_qdrant_rrf_k(fusion.k)))
-    if has_unit_weights(vector_queries):
-        return {"prefetch": candidates, "query": rrf}
-    reciprocal_ranks = [
-        models.Prefetch(prefetch=[candidate], query=rrf, limit=fusion.prefetch)
-        for candidate in candidates
-    ]
-    scores = [f"$score[{number}]" for number in range(len(vector_queries))]
-    shares = [
-        models.MultExpression(mult=[float(ranking.weight), score])
-        for ranking, score in zip(vector_queries, scores, strict=True)
-    ]
-    formula = models.FormulaQuery(
-        formula=models.SumExpression(sum=list(shares)), defaults=dict.fromkeys(scores, 0.0)
+    return models.QueryRequest(
+        prefetch=candidates, query=rrf, limit=limit, with_payload=with_payload
     )
-    return {"prefetch": reciprocal_ranks, "query": formula}
 
 
 def _to_query_vector(vector_query: VectorQuery) -> Any:

@@ -14,7 +14,6 @@ from indexing.stores.base import (
     Not,
     Query,
     Range,
-    RankFusion,
     ScoredPoint,
     SparseVector,
 )
@@ -89,25 +88,23 @@ class FilterTranslator:
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """One of a search's vectors, with its name and its weight in the fusion."""
+    """One of a search's vectors, with its name."""
 
     using: str
     vector: DenseVector | SparseVector
-    weight: float
 
 
 def get_vector_queries(query: Query) -> list[VectorQuery]:
-    """Return the vectors to search with: those that are given, not empty, and not of weight 0.
+    """Return the vectors to search with: those that are given and not empty.
 
     Raises:
         ValueError: two vectors are given without a fusion.
     """
-    fusion = query.fusion or RankFusion()
     vector_queries = []
-    if query.dense is not None and fusion.dense_weight > 0:
-        vector_queries.append(VectorQuery(DENSE, query.dense, fusion.dense_weight))
-    if query.sparse is not None and query.sparse.indices and fusion.sparse_weight > 0:
-        vector_queries.append(VectorQuery(SPARSE, query.sparse, fusion.sparse_weight))
+    if query.dense is not None:
+        vector_queries.append(VectorQuery(DENSE, query.dense))
+    if query.sparse is not None and query.sparse.indices:
+        vector_queries.append(VectorQuery(SPARSE, query.sparse))
     if query.fusion is None and query.dense is not None and query.sparse is not None:
         raise ValueError("A search with both vectors needs a fusion.")
     return vector_queries
@@ -128,16 +125,6 @@ def paginate_points(points: Iterable[ScoredPoint], query: Query) -> list[ScoredP
 def to_qdrant_rrf_k(k: int) -> int:
     """Qdrant counts ranks from 0, so its ``k`` is one more for the same scores."""
     return k + 1
-
-
-def has_unit_weights(vector_queries: Sequence[VectorQuery]) -> bool:
-    """Whether Qdrant's own fusion gives our scores.
-
-    Its weights scale the ranks (``1 / (k + rank / weight)``), not the shares, and agree with
-    ours where all are 1. Otherwise each ranking is turned into reciprocal ranks by itself and a
-    formula sums those with their weights, within the same request.
-    """
-    return all(ranking.weight == 1 for ranking in vector_queries)
 
 
 def sort_facet_counts(counted: Iterable[tuple[str, int]]) -> dict[str, int]:

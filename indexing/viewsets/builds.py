@@ -25,69 +25,78 @@ from indexing.serializers import (
     render_builds,
 )
 
-CHANGE_RESPONSES = {200: BuildSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
-ACCEPTED_RESPONSES = {202: BuildSerializer, 404: ErrorSerializer, 409: ErrorSerializer}
+TAGS = ["Indexes and builds"]
+CHANGE_RESPONSES = {200: BuildSerializer, 409: ErrorSerializer}
 
 
+@extend_schema(tags=TAGS)
 class PlanView(APIView):
     @extend_schema(
         operation_id="plan_index",
         parameters=[PlanParametersSerializer],
-        responses={200: BuildEstimateSerializer, 404: ErrorSerializer},
+        responses={200: BuildEstimateSerializer, 422: ErrorSerializer},
     )
     def get(self, request: Request, index: str) -> Response:
-        """What applying the index's spec as it is now would do, before anything is spent."""
+        """Estimate what applying the index's spec as it is now would take."""
         given = _validate(PlanParametersSerializer, request.query_params.dict())
         return Response(estimate_build(index, is_exact=given["exact"]).as_json())
 
 
+@extend_schema(tags=TAGS)
 class RollBackView(APIView):
     @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGE_RESPONSES)
     def post(self, request: Request, index: str) -> Response:
-        """Have the build answer that was live before."""
+        """Roll back to the build that was live before."""
         lifecycle.get_index(index)
         build = lifecycle.roll_back_index(index)
         tasks.enqueue_reconciliation()
         return Response(render_build(build))
 
 
+@extend_schema(tags=TAGS)
 class PruneView(APIView):
     @extend_schema(
         operation_id="prune_index",
         request=None,
-        responses={200: BuildListSerializer, 404: ErrorSerializer},
+        responses=BuildListSerializer,
     )
     def post(self, request: Request, index: str) -> Response:
-        """Give up the build that is kept to roll back to; it is removed within minutes."""
+        """Give up the build that is kept to roll back to.
+
+        It is removed within minutes.
+        """
         lifecycle.get_index(index)
         pruned = lifecycle.prune_builds(index)
         tasks.enqueue_reconciliation()
         return Response(_render_list(pruned))
 
 
+@extend_schema(tags=TAGS)
 class BuildViewSet(viewsets.ViewSet):
     """The builds of an index: the live one, those beside it, and one to roll back to."""
 
     lookup_url_kwarg = "number"
     lookup_value_regex = "[0-9]{1,9}"
 
-    @extend_schema(
-        operation_id="list_builds",
-        responses={200: BuildListSerializer, 404: ErrorSerializer},
-    )
+    @extend_schema(operation_id="list_builds", responses=BuildListSerializer)
     def list(self, request: Request, index: str) -> Response:
-        """The builds of an index that still hold anything."""
+        """List the builds of an index that still hold anything."""
         lifecycle.get_index(index)
         builds = IndexBuild.objects.filter(index=index, removed_at=None)
+        builds = builds.select_related("index__search_settings")
         return Response(_render_list(list(builds.order_by("number"))))
 
-    @extend_schema(operation_id="apply_spec", request=ApplySerializer, responses=ACCEPTED_RESPONSES)
+    @extend_schema(
+        operation_id="apply_spec",
+        request=ApplySerializer,
+        responses={**CHANGE_RESPONSES, 202: BuildSerializer, 422: ErrorSerializer},
+    )
     def create(self, request: Request, index: str) -> Response:
-        """Build the index by its spec as it is now, beside the live build.
+        """Build an index by its spec as it is now, beside the live build.
 
         202: it is being built. 200: nothing stored changes, and searches follow it already.
         """
-        given = _validate(ApplySerializer, request.data or {})
+        given = _validate(ApplySerializer, request.data)
         asked = (
             IndexBuild.Promotion.WHEN_COMPLETE if given["promote"] else IndexBuild.Promotion.MANUAL
         )
@@ -103,18 +112,23 @@ class BuildViewSet(viewsets.ViewSet):
             render_build(build), status=status.HTTP_200_OK if is_live else status.HTTP_202_ACCEPTED
         )
 
-    @extend_schema(operation_id="read_build", responses=CHANGE_RESPONSES)
+    @extend_schema(operation_id="read_build", responses=BuildSerializer)
     def retrieve(self, request: Request, index: str, number: str) -> Response:
-        """One build: how far it is, and what it was measured to be worth."""
+        """Read a build: its progress, and its comparison with the live one."""
         return Response(render_build(lifecycle.get_build(index, int(number))))
 
     @extend_schema(
-        operation_id="promote_build", request=PromoteSerializer, responses=ACCEPTED_RESPONSES
+        operation_id="promote_build",
+        request=PromoteSerializer,
+        responses={202: BuildSerializer, 409: ErrorSerializer},
     )
     @action(detail=True, methods=["post"])
     def promote(self, request: Request, index: str, number: str) -> Response:
-        """Have a build promoted once it is whole; its ``comparison`` then says what came of it."""
-        given = _validate(PromoteSerializer, request.data or {})
+        """Promote a build once it is whole.
+
+        Its ``comparison`` then says what came of it.
+        """
+        given = _validate(PromoteSerializer, request.data)
         build = lifecycle.get_build(index, int(number))
         lifecycle.request_promotion(build, is_forced=given["force"])
         return self._change_response(build, status.HTTP_202_ACCEPTED)
@@ -122,7 +136,7 @@ class BuildViewSet(viewsets.ViewSet):
     @extend_schema(operation_id="pause_build", request=None, responses=CHANGE_RESPONSES)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, index: str, number: str) -> Response:
-        """Have nothing done for a build that is not live."""
+        """Pause a build that is not live."""
         build = lifecycle.get_build(index, int(number))
         lifecycle.pause_build(build)
         return self._change_response(build)
@@ -130,7 +144,7 @@ class BuildViewSet(viewsets.ViewSet):
     @extend_schema(operation_id="resume_build", request=None, responses=CHANGE_RESPONSES)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, index: str, number: str) -> Response:
-        """Go on with a paused build."""
+        """Resume a paused build."""
         build = lifecycle.get_build(index, int(number))
         lifecycle.resume_build(build)
         return self._change_response(build)

@@ -4,14 +4,15 @@ import logging
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status, viewsets
+from rest_framework import status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.exceptions import UnknownIndex
-from core.serializers import ErrorSerializer, StrictSerializer
+from core.openapi import with_example
+from core.serializers import FlagField, StrictSerializer
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
@@ -36,12 +37,12 @@ INDEX_RETURNS = (
 )
 
 
+@with_example({"repair": True})
 class VerifySerializer(StrictSerializer):
-    repair = serializers.BooleanField(
-        default=False, help_text="Plan, write or remove again whatever differs."
-    )
+    repair = FlagField(default=False, help_text="Plan, write or remove again whatever differs.")
 
 
+@extend_schema(tags=["Indexes and builds"])
 class IndexViewSet(viewsets.ViewSet):
     """Every spec is an index; here is what each holds."""
 
@@ -50,20 +51,18 @@ class IndexViewSet(viewsets.ViewSet):
 
     @extend_schema(responses=IndexListSerializer)
     def list(self, request: Request) -> Response:
-        """Every index with its progress."""
+        """List the indexes with their progress."""
         results = [progress.as_json() for progress in get_index_progress()]
         return Response({"count": len(results), "next": None, "previous": None, "results": results})
 
     @extend_schema(responses=IndexSerializer)
     def retrieve(self, request: Request, index: str) -> Response:
-        """One index with its progress."""
+        """Read an index with its progress."""
         return Response(_get_progress(index))
 
-    @extend_schema(
-        responses={200: IndexRemovalSerializer, 202: IndexRemovalSerializer, 404: ErrorSerializer}
-    )
+    @extend_schema(responses={200: IndexRemovalSerializer, 202: IndexRemovalSerializer})
     def destroy(self, request: Request, index: str) -> Response:
-        """Remove an index with its documents, their originals, and the points of all its builds.
+        """Remove an index with its documents and all its builds.
 
         200: nothing of it is left. 202: no search finds it, and the rest goes by itself; asking
         again counts again.
@@ -86,10 +85,14 @@ class IndexViewSet(viewsets.ViewSet):
             answer, status=status.HTTP_200_OK if is_complete else status.HTTP_202_ACCEPTED
         )
 
-    @extend_schema(request=VerifySerializer, responses=IndexVerificationSerializer)
+    @extend_schema(
+        tags=["Operation"], request=VerifySerializer, responses=IndexVerificationSerializer
+    )
     @action(detail=True, methods=["post"])
     def verify(self, request: Request, index: str) -> Response:
-        """Compare documents, ledger and store of one index in both directions.
+        """Verify an index.
+
+        Compares its documents, ledger and store in both directions.
 
         The report is the live build's; ``beside`` has those of the builds beside it.
         """
@@ -100,22 +103,28 @@ class IndexViewSet(viewsets.ViewSet):
 
 
 class VerifyView(APIView):
-    @extend_schema(request=VerifySerializer, responses=VerifyResponseSerializer)
+    @extend_schema(tags=["Operation"], request=VerifySerializer, responses=VerifyResponseSerializer)
     def post(self, request: Request) -> Response:
-        """Compare documents, ledger and store of every index in both directions."""
+        """Verify every index.
+
+        Compares their documents, ledgers and stores in both directions.
+        """
         return Response({"reports": _verify(request, None)})
 
 
 class ReconcileView(APIView):
-    @extend_schema(request=None, responses={202: None})
+    @extend_schema(tags=["Operation"], request=None, responses={202: None})
     def post(self, request: Request) -> Response:
-        """Have everything looked at that the rows say is undone, now and not within the minute."""
+        """Look for undone work now.
+
+        It is looked for each minute as well.
+        """
         tasks.enqueue_reconciliation()
         return Response(status=status.HTTP_202_ACCEPTED)
 
 
 def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
-    serializer = VerifySerializer(data=request.data or {})
+    serializer = VerifySerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
     repair = serializer.validated_data["repair"]
     builds = IndexBuild.objects.not_retired()
@@ -128,7 +137,7 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
 
 
 def _get_progress(index: str) -> dict[str, Any]:
-    for progress in get_index_progress(index, include_unplanned=True):
+    for progress in get_index_progress(index):
         return progress.as_json()
     names = Index.objects.not_being_removed().values_list("name", flat=True)
     raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)

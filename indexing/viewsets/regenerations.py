@@ -10,10 +10,7 @@ from rest_framework.response import Response
 
 from core.enqueueing import enqueue_on_commit
 from core.paging import paginate
-from core.serializers import (
-    ErrorSerializer,
-    PagingSerializer,
-)
+from core.serializers import ErrorSerializer, PagingSerializer
 from indexing import tasks
 from indexing.exceptions import UnknownRegeneration
 from indexing.models import Regeneration
@@ -29,9 +26,8 @@ from indexing.serializers import (
     RegenerationSerializer,
 )
 
-DETAIL_RESPONSES = {200: RegenerationSerializer, 404: ErrorSerializer}
 
-
+@extend_schema(tags=["Operation"])
 class RegenerationViewSet(viewsets.ViewSet):
     """Nodes made and embedded anew, on request."""
 
@@ -41,7 +37,7 @@ class RegenerationViewSet(viewsets.ViewSet):
         responses=RegenerationListSerializer,
     )
     def list(self, request: Request) -> Response:
-        """Every regeneration asked for, the newest first."""
+        """List regenerations, newest first."""
         serializer = PagingSerializer(data=request.query_params)
         serializer.is_valid(raise_exception=True)
         page, answer = paginate(request, Regeneration.objects.all(), serializer.validated_data)
@@ -50,11 +46,11 @@ class RegenerationViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="regenerate",
         request=RegenerateSerializer,
-        responses={202: RegenerationSerializer, 400: ErrorSerializer, 404: ErrorSerializer},
+        responses={202: RegenerationSerializer, 404: ErrorSerializer},
     )
     def create(self, request: Request) -> Response:
-        """Have nodes made and embedded anew, in every build that is kept up to date."""
-        serializer = RegenerateSerializer(data=request.data or {})
+        """Make and embed nodes anew, in every build that is kept up to date."""
+        serializer = RegenerateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         given = serializer.validated_data
         regeneration = begin_regeneration(
@@ -69,14 +65,19 @@ class RegenerationViewSet(viewsets.ViewSet):
         enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         return Response(_render(regeneration), status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(operation_id="read_regeneration", responses=DETAIL_RESPONSES)
+    @extend_schema(operation_id="read_regeneration", responses=RegenerationSerializer)
     def retrieve(self, request: Request, regeneration_id: str) -> Response:
-        """How far one is, and what of it is still to be synced."""
+        """Read a regeneration with its progress."""
         return Response(_render(_get_or_404(regeneration_id)))
 
-    @extend_schema(operation_id="cancel_regeneration", request=None, responses=DETAIL_RESPONSES)
+    @extend_schema(
+        operation_id="cancel_regeneration", request=None, responses=RegenerationSerializer
+    )
     def cancel(self, request: Request, regeneration_id: str) -> Response:
-        """Make nothing more due for it; what is due already is synced."""
+        """Cancel a regeneration.
+
+        Nothing more is made due for it; what is due already is synced.
+        """
         regeneration = _get_or_404(regeneration_id)
         cancel_regeneration(regeneration)
         return Response(_render(regeneration))

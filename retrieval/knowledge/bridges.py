@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from access.grants import Grant
 from concepts.models import EmergentPair
 from indexing.models import IndexBuild
 from indexing.stores import get_store
@@ -28,7 +29,7 @@ class Bridge:
 
 
 def find_bridges(
-    index: str, pairs: Sequence[EmergentPair], *, min_similarity: float
+    index: str, pairs: Sequence[EmergentPair], grant: Grant, *, min_similarity: float
 ) -> dict[UUID, list[Bridge]]:
     """For each pair, the sources more similar than ``min_similarity`` to both concepts, best first.
 
@@ -45,7 +46,7 @@ def find_bridges(
     hits_by_concept: dict[UUID, dict[UUID, SourceHit]] = {}
     for concept_id, point in stored.items():
         if point.dense is not None:
-            nearest = KnowledgeQuery([index], vector=point.dense)
+            nearest = KnowledgeQuery([index], vector=point.dense, grant=grant)
             hits = search_sources(
                 nearest, limit=_SOURCES_PER_CONCEPT, min_similarity=min_similarity
             )

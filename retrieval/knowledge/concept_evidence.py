@@ -41,10 +41,10 @@ def rank_instances(concept: Concept, query: str | None) -> list[RankedInstance]:
     """
     rows = concept.instances.not_lost().select_related("artifact", "source")
     instances = list(rows.order_by("created_at", "pk")[:MAX_RANKED_INSTANCES])
-    build = IndexBuild.objects.live().filter(index=concept.artifact.index).first()
+    build = IndexBuild.objects.live().filter(index=concept.index).first()
     if query is None or build is None:
         return [RankedInstance(instance, None) for instance in instances]
-    check_query([concept.artifact.index], query)
+    check_query([concept.index], query)
     similarities = _compute_similarities(instances, build, query)
     evidence = [RankedInstance(each, similarities.get(each.pk)) for each in instances]
     # Stable: what is equally near stays in the order it came.

@@ -72,7 +72,7 @@ def search_relationship_types(
     """Relationship types, each with the first edges of it."""
     hits = nearest.find("relationship_type", offset + limit, min_similarity=min_similarity)
     hits = hits[offset:]
-    types = RelationshipType.objects.select_related("artifact").in_bulk([h.node_id for h in hits])
+    types = RelationshipType.objects.in_bulk([h.node_id for h in hits])
     edges = _load_first_edges(types, edges_shown) if edges_shown else {}
     return [
         RelationshipTypeHit(
@@ -91,7 +91,7 @@ def load_concepts(
     verdicts: Mapping[UUID, Verdict | None] | None = None,
 ) -> list[ConceptHit]:
     """Load the concepts as hits, best first; ties by id."""
-    concepts = Concept.objects.select_related("artifact").in_bulk(list(reasons))
+    concepts = Concept.objects.in_bulk(list(reasons))
     instances = load_first_instances(concepts, MAX_INSTANCES_SHOWN)
     hits = [
         ConceptHit(

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from access.grants import Grant
 from concepts.models import Instance, Relationship
 from retrieval.knowledge.concepts import (
     ConceptHit,
@@ -62,6 +63,7 @@ def find_paths(
     concept_id: UUID,
     words: Sequence[str],
     *,
+    grant: Grant,
     depth: int,
     limit: int,
     min_similarity: float | None = None,
@@ -74,7 +76,7 @@ def find_paths(
         InvalidInput: a word is blank.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    queries = [KnowledgeQuery([index], word) for word in words]
+    queries = [KnowledgeQuery([index], word, grant=grant) for word in words]
     type_similarities: dict[UUID, tuple[float, str]] = {}
     for nearest in queries:
         for hit in nearest.find("relationship_type", _MAX_TYPES, min_similarity=min_similarity):

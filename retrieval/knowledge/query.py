@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from indexing.stores import DenseVector, get_store
+from access.grants import Grant
+from indexing.models import IndexBuild
+from indexing.stores import DenseVector
 from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import HitChecks
+from retrieval.search.ranking import fetch_points
 from retrieval.search.request import Mode, StaleHitPolicy, check_query
 from retrieval.search.targets import (
     Candidate,
@@ -13,6 +16,7 @@ from retrieval.search.targets import (
     find_builds,
     make_targets,
     merge_candidates,
+    require_same_model,
     set_query_vectors,
 )
 
@@ -28,12 +32,17 @@ class KnowledgeQuery:
     """
 
     def __init__(
-        self, indexes: Sequence[str], query: str = "", *, vector: DenseVector | None = None
+        self,
+        indexes: Sequence[str | IndexBuild],
+        query: str = "",
+        *,
+        grant: Grant,
+        vector: DenseVector | None = None,
     ) -> None:
         if vector is None:
             check_query(indexes, query)
         self.query, self.vector = query, vector
-        self._builds = find_builds(indexes)
+        self._builds = find_builds(indexes, grant)
         self._proof = HitChecks()
         self._stopwatch = Stopwatch()
 
@@ -42,8 +51,8 @@ class KnowledgeQuery:
         return {name: build.number if build else None for name, build in self._builds.items()}
 
     @property
-    def stale_artifact_ids(self) -> list[UUID]:
-        return sorted(self._proof.stale_artifact_ids)
+    def stale_ids(self) -> list[UUID]:
+        return sorted(self._proof.stale_ids)
 
     @property
     def took_ms(self) -> dict[str, float]:
@@ -57,6 +66,7 @@ class KnowledgeQuery:
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
         targets = make_targets(self._builds.values(), (kind,), None)
+        require_same_model(targets)
         self._embed_query(targets)
         ranking = self._search_and_check(targets, count, min_similarity)
         if orphans := {found.key for found in ranking} & self._proof.orphans:
@@ -81,11 +91,7 @@ class KnowledgeQuery:
         self, targets: Sequence[Target], count: int, min_similarity: float | None
     ) -> list[Candidate]:
         fetch_count = count + _EXTRA_HITS
-        answers = get_store().search_many(
-            [(t.collection, t.make_query(Mode.DENSE, fetch_count, min_similarity)) for t in targets]
-        )
-        for target, points in zip(targets, answers, strict=True):
-            target.add_points(points, fetch_count)
+        fetch_points(targets, Mode.DENSE, fetch_count, min_score=min_similarity)
         ranking = merge_candidates(targets)
         self._stopwatch.lap("search")
         self._proof.check(ranking)

@@ -38,9 +38,9 @@ class RoutingResult:
 
 @dataclass(frozen=True, slots=True)
 class BlendWeights:
-    concept: float = 1.0
-    source: float = 0.8
-    relationship: float = 0.6
+    concept: float
+    source: float
+    relationship: float
 
 
 def route_query(
@@ -57,7 +57,7 @@ def blend_concepts(
     nearest: KnowledgeQuery,
     *,
     limit: int,
-    weights: BlendWeights = BlendWeights(),
+    weights: BlendWeights,
     min_similarity: float | None = None,
 ) -> list[ConceptHit]:
     """Find concepts by their own similarity, that of the sources that quote them, and that of their

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import numpy as np
 
+from access.grants import Grant
 from concepts.models import Instance
 from documents.models import Source
 from indexing.exceptions import NotYetIndexed
@@ -13,6 +14,7 @@ from indexing.models import Node
 from indexing.stores import DenseVector, get_store
 from retrieval.exceptions import UnknownSource
 from retrieval.knowledge.query import KnowledgeQuery
+from retrieval.search import targets
 from retrieval.search.flat import Hit
 from retrieval.search.hit_checks import Verdict
 
@@ -70,7 +72,18 @@ def search_sources(
     ]
 
 
-def compute_source_vector(source_id: UUID) -> tuple[str, DenseVector]:
+def require_same_model(indexes: Sequence[str], grant: Grant) -> None:
+    """
+    Raises:
+        InvalidInput: the chunks of these indexes are not embedded by one model.
+        UnknownIndex: with the names there are.
+    """
+    targets.require_same_model(
+        targets.make_targets(targets.find_builds(indexes, grant).values(), ("chunk",), None)
+    )
+
+
+def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[str, DenseVector]:
     """The index of a source, and the normalised mean of its chunk vectors in the live build.
 
     Raises:
@@ -78,12 +91,12 @@ def compute_source_vector(source_id: UUID) -> tuple[str, DenseVector]:
         NotYetIndexed: none of its chunks is in the store yet.
     """
     source = Source.objects.select_related("artifact").filter(pk=source_id).first()
-    if source is None:
+    if source is None or not grant.includes(source.artifact.index):
         raise UnknownSource(field="id")
     nodes = Node.objects.in_live_builds().filter(
         source=source_id, kind="chunk", state=Node.State.SYNCED
     )
-    rows = list(nodes.select_related("build__index"))
+    rows = list(nodes.select_related("build__index__search_settings"))
     vectors = read_vectors(rows)
     if not vectors:
         raise NotYetIndexed(

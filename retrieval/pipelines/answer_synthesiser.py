@@ -22,7 +22,8 @@ from summaries.prompts import Prompt, read_prompt_template, render_prompt
 EXTRACTIVE_MODEL_NAME: Final = "extractive"
 
 Vectors = NDArray[np.float32]
-OnPiece = Callable[[str], None]
+# The event that it returns, if any, is set once the reader has taken all pieces so far.
+OnPiece = Callable[[str], asyncio.Event | None]
 
 
 @component
@@ -47,7 +48,7 @@ class AnswerSynthesiser:
         max_tokens: int = 1_024,
     ) -> None:
         if not 1 <= sentences <= 20:
-            raise InvalidInput("sentences lies between 1 and 20.", field="sentences")
+            raise InvalidInput("sentences must be between 1 and 20.", field="sentences")
         if max_tokens < 1:
             raise InvalidInput("max_tokens is at least 1.", field="max_tokens")
         read_prompt_template(prompt)  # that it is there
@@ -99,7 +100,7 @@ class AnswerSynthesiser:
         partial_answer: str = "",
     ) -> dict[str, Any]:
         """Like ``run``, without blocking the event loop. Cancelling it closes the connection to
-        the language model."""
+        the language model, which waits while ``on_piece`` says that the reader is behind."""
         emit_piece = on_piece or _ignore_piece
         if not wants_answer:
             return {}
@@ -113,8 +114,8 @@ class AnswerSynthesiser:
         pieces = model.astream(prompt.system, prompt.user, max_tokens=self.max_tokens)
         async with aclosing(pieces):  # type: ignore[type-var]
             async for piece in pieces:
-                if new := written.add(piece):
-                    emit_piece(new)
+                if (new := written.add(piece)) and (room := emit_piece(new)) is not None:
+                    await room.wait()
         return {"answer": _make_cited_answer(written.text, contexts, model.name)}
 
     def _can_use_model(self) -> bool:

@@ -155,7 +155,7 @@ def _check_components(declaration: PipelineDeclaration) -> None:
     for name, component in declaration.components.items():
         if not _COMPONENT_NAME_PATTERN.fullmatch(name):
             raise InvalidPipeline(
-                f"{file}: {name!r} is no name for a component: a small letter, then small "
+                f"{file}: {name!r} is not a valid name for a component: a small letter, then small "
                 "letters, digits and underscores."
             )
         known = COMPONENTS.get(component.type_name)

@@ -7,6 +7,7 @@ import numpy as np
 from haystack import component
 from numpy.typing import NDArray
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.stores import get_store
 from retrieval.passages import Passage, PipelineStep
@@ -25,18 +26,20 @@ class Diversity:
 
     def __init__(self, relevance: float = 1.0) -> None:
         if not 0 <= relevance <= 1:
-            raise InvalidInput("relevance lies between 0 and 1.", field="relevance")
+            raise InvalidInput("relevance must be between 0 and 1.", field="relevance")
         self.relevance = relevance
 
     @component.output_types(passages=list[Passage])
-    def run(self, passages: list[Passage], limit: int = 10) -> dict[str, Any]:
+    def run(
+        self, passages: list[Passage], limit: int = 10, grant: Grant = EVERYTHING
+    ) -> dict[str, Any]:
         """
         Raises:
             StoreUnavailable: retry helps.
         """
         if self.relevance == 1 or len(passages) < 2:
             return {"passages": passages}
-        vectors = fetch_vectors(passages)
+        vectors = fetch_vectors(passages, grant)
         picked = select_by_mmr(
             min_max_scale([passage.score for passage in passages]),
             stack_unit_vectors([vectors.get(passage.id) for passage in passages]),
@@ -98,12 +101,13 @@ def min_max_scale(scores: Sequence[float]) -> list[float]:
     return [1.0 if high == low else (score - low) / (high - low) for score in scores]
 
 
-def fetch_vectors(passages: Sequence[Passage]) -> Mapping[str, NDArray[np.float32]]:
+def fetch_vectors(passages: Sequence[Passage], grant: Grant) -> Mapping[str, NDArray[np.float32]]:
     """Passage id -> stored dense vector; passages whose point no longer exists are left out."""
     hit = passages[0].hit
     ids = [passage.hit.node_id for passage in passages]
     vectors: dict[str, NDArray[np.float32]] = {}
-    for target in make_targets(find_builds([hit.index]).values(), [hit.payload["kind"]], None):
+    builds = find_builds([hit.index], grant).values()
+    for target in make_targets(builds, [hit.payload["kind"]], None):
         stored = get_store().retrieve(target.collection, ids, with_vectors=True)
         vectors |= {str(id): point.dense for id, point in stored.items() if point.dense is not None}
     return vectors

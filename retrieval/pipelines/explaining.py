@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from access.grants import Grant
 from documents.models import Artifact
 from indexing.models import Node
 from indexing.stores import AllOf, Match, Payload, get_store
@@ -12,7 +13,7 @@ from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
 from retrieval.passages import Passage, QueryRanking, Refusal
 from retrieval.pipelines.loading import LoadedPipeline
-from retrieval.search import MAX_CANDIDATES, HitWithSimilarity, MultiQueryRequest, search_by_queries
+from retrieval.search import MAX_CANDIDATES, HitWithSimilarity
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 
 MAX_NODES: Final = 1_000  # of an artifact, looked for in the rankings
@@ -40,6 +41,7 @@ def explain_absence(
     outputs: Mapping[str, Mapping[str, Any]],
     *,
     index: str,
+    grant: Grant,
     sought_id: UUID,
     filter: Mapping[str, Any] | None,
     queries: Sequence[str],
@@ -55,7 +57,7 @@ def explain_absence(
     """
     if refusal is not None:
         return _Loss("question", f"The question was refused: {refusal.detail}").as_json(sought_id)
-    build = find_builds([index])[index]
+    build = find_builds([index], grant)[index]
     nodes = [] if build is None else _find_nodes(build, sought_id)
     if build is None or not nodes:
         return _explain_not_indexed(index, sought_id).as_json(sought_id)
@@ -69,7 +71,7 @@ def explain_absence(
         reason = f"The filter leaves it out: {condition}"
         return _Loss("filter", reason).as_json(sought_id, condition=condition)
     ids = {str(node.point_id) for node in nodes} | {str(sought_id)}
-    ranks = _find_ranks(index, ids, filter, queries)
+    ranks = _find_ranks(index, grant, ids, filter, queries)
     loss = _find_loss(loaded, outputs, ids, str(nodes[0].artifact_id), ranks)
     return loss.as_json(sought_id, ranks=ranks)
 
@@ -123,11 +125,18 @@ def _split_conditions(filter: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _find_ranks(
-    index: str, ids: set[str], filter: Mapping[str, Any] | None, queries: Sequence[str]
+    index: str,
+    grant: Grant,
+    ids: set[str],
+    filter: Mapping[str, Any] | None,
+    queries: Sequence[str],
 ) -> list[dict[str, Any]]:
-    answer = search_by_queries(
-        MultiQueryRequest(index=index, queries=queries, limit=MAX_CANDIDATES, filter=filter)
+    from retrieval.retrievers import QueriesRetriever  # brings LlamaIndex along
+
+    retriever = QueriesRetriever(
+        index, grant=grant, top_k=MAX_CANDIDATES, multiplier=1, filter=filter
     )
+    answer = retriever.search_queries(queries)
     return [
         {"query": query, **_find_best_ranks(ranking, ids)}
         for query, ranking in zip(queries, answer.rankings, strict=True)

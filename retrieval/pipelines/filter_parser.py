@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 from haystack import component
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from indexing.stores import Match, get_store
@@ -56,7 +57,7 @@ class FilterParser:
         patience_seconds: float = 8.0,
     ) -> None:
         if not 0 <= min_similarity <= 1:
-            raise InvalidInput("min_similarity lies between 0 and 1.", field="min_similarity")
+            raise InvalidInput("min_similarity must be between 0 and 1.", field="min_similarity")
         read_prompt_template(prompt)  # that it is there
         self.min_similarity = min_similarity
         self.uses_model = uses_model
@@ -75,7 +76,13 @@ class FilterParser:
         notes=list[str],
         refusal=Refusal,
     )
-    def run(self, index: str, query: str, filter: dict[str, Any] | None = None) -> dict[str, Any]:
+    def run(
+        self,
+        index: str,
+        query: str,
+        filter: dict[str, Any] | None = None,
+        grant: Grant = EVERYTHING,
+    ) -> dict[str, Any]:
         """Return the given ``filter`` combined with the filters read from the question, which are
         also in ``parsed``.
 
@@ -83,7 +90,7 @@ class FilterParser:
             UnknownIndex, InvalidInput: ``filter`` is wrong.
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
-        build = find_builds([index])[index]
+        build = find_builds([index], grant)[index]
         if build is None:
             return {"query": query, "filter": filter, "parsed": {}, "notes": []}
         spec = parse_recipe(build.recipe)

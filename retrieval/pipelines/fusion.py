@@ -32,11 +32,11 @@ class Fusion:
         unique: UniqueBy = "passage",
     ) -> None:
         if not 0 <= w <= 1:
-            raise InvalidInput("w lies between 0 and 1.", field="w")
+            raise InvalidInput("w must be between 0 and 1.", field="w")
         if rrf_k < 1:
-            raise InvalidInput("rrf_k is 1 or more.", field="rrf_k")
+            raise InvalidInput("rrf_k must be 1 or more.", field="rrf_k")
         if multiplier < 1:
-            raise InvalidInput("multiplier is 1 or more.", field="multiplier")
+            raise InvalidInput("multiplier must be 1 or more.", field="multiplier")
         self.method = method
         self.w = w
         self.rrf_k = rrf_k

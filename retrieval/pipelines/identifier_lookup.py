@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 from haystack import component
 
+from access.grants import EVERYTHING, Grant
 from documents.models import Artifact, Page
 from indexing.spec import IdentifierSpec
 from indexing.stores import Match, Payload, Query, get_store
@@ -46,9 +47,9 @@ class IdentifierLookup:
     """
 
     @component.output_types(query=str, identified=list[dict[str, Any]], notes=list[str])
-    def run(self, index: str, query: str) -> dict[str, Any]:
+    def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
         """Raises ``UnknownIndex``, or ``StoreUnavailable``: retry helps."""
-        build = find_builds([index])[index]
+        build = find_builds([index], grant)[index]
         spec = None if build is None else parse_recipe(build.recipe)
         if spec is None or not spec.identifiers:
             return {"query": query, "identified": [], "notes": []}

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 # Values a run passes to every unconnected input of that name.
 RUN_INPUTS: Final = (
-    "index", "query", "queries", "filter", "limit", "wants_answer", "on_piece", "partial_answer",
+    "index", "grant", "query", "queries", "filter", "limit", "wants_answer", "on_piece",
+    "partial_answer",
 )  # fmt: skip
 
 
@@ -47,7 +48,8 @@ class LoadedPipeline:
 
 
 _pipelines: dict[str, LoadedPipeline] = {}
-_pipelines_lock = threading.Lock()
+_pipelines_lock = threading.Lock()  # held while Haystack is imported, never while a model loads
+_warm_names: set[str] = set()
 
 
 def get_pipeline(name: str) -> LoadedPipeline:
@@ -56,13 +58,17 @@ def get_pipeline(name: str) -> LoadedPipeline:
     Raises:
         UnknownPipeline: with the names there are.
         InvalidPipeline: its file is not valid.
+        ModelLoading: a model that it uses is not loaded yet; retry helps.
+        ModelUnavailable: a model that it uses cannot be loaded.
     """
     with _pipelines_lock:
         if name not in _pipelines:
-            loaded = load_pipeline(read_declaration(name))
-            loaded.haystack.warm_up()
-            _pipelines[name] = loaded
-        return _pipelines[name]
+            _pipelines[name] = load_pipeline(read_declaration(name))
+        loaded = _pipelines[name]
+    if name not in _warm_names:
+        loaded.haystack.warm_up()
+        _warm_names.add(name)
+    return loaded
 
 
 def load_pipeline(declaration: PipelineDeclaration) -> LoadedPipeline:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from haystack import component
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from retrieval.explanation import Explanation, ScoreShare
 from retrieval.passages import Passage, PipelineStep, QueryRanking
@@ -28,7 +29,7 @@ class MultiQueryRetriever:
     def __init__(self, multiplier: int = 5) -> None:
         if not 1 <= multiplier <= MAX_MULTIPLIER:
             raise InvalidInput(
-                f"multiplier lies between 1 and {MAX_MULTIPLIER}.", field="multiplier"
+                f"multiplier must be between 1 and {MAX_MULTIPLIER}.", field="multiplier"
             )
         self.multiplier = multiplier
 
@@ -36,7 +37,7 @@ class MultiQueryRetriever:
         rankings=list[QueryRanking],
         builds=dict[str, int | None],
         dropped=DroppedPoints,
-        stale_artifact_ids=list[UUID],
+        stale_ids=list[UUID],
     )
     def run(
         self,
@@ -44,11 +45,14 @@ class MultiQueryRetriever:
         queries: list[str],
         filter: dict[str, Any] | None = None,
         limit: int = 10,
+        grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
-        """Raises as ``retrieval.search.search_queries``."""
+        """Raises as ``QueriesRetriever.search``."""
         multiplier = min(self.multiplier, max(1, MAX_CANDIDATES // limit))
-        retriever = QueriesRetriever(index, top_k=limit, multiplier=multiplier, filter=filter)
-        answer = retriever.search(queries)
+        retriever = QueriesRetriever(
+            index, grant=grant, top_k=limit, multiplier=multiplier, filter=filter
+        )
+        answer = retriever.search_queries(queries)
         return {
             "rankings": [
                 QueryRanking(query, make_passages(query, ranking, filter))
@@ -56,7 +60,7 @@ class MultiQueryRetriever:
             ],
             "builds": answer.builds,
             "dropped": answer.dropped,
-            "stale_artifact_ids": answer.stale_artifact_ids,
+            "stale_ids": answer.stale_ids,
         }
 
 

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from haystack import component
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
-from indexing import embedding
-from indexing.stores import Query, encode_sparse_query, get_store
+from retrieval.ledger import LiveBuild
 from retrieval.pipelines.threads import add_run_async
 from retrieval.questions.wordings import (
     drop_near_duplicates,
@@ -15,8 +15,9 @@ from retrieval.questions.wordings import (
     is_question,
     request_wordings,
 )
+from retrieval.retrievers import ChunkRetriever, QuestionRetriever
 from retrieval.search import MAX_QUERIES
-from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.search.targets import find_builds, parse_recipe
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
@@ -46,7 +47,7 @@ class Reformulator:
         patience_seconds: float = 8.0,
     ) -> None:
         if not 1 <= count <= MAX_QUERIES:
-            raise InvalidInput(f"count lies between 1 and {MAX_QUERIES}.", field="count")
+            raise InvalidInput(f"count must be between 1 and {MAX_QUERIES}.", field="count")
         read_prompt_template(prompt)  # that it is there
         self.count = count
         self.uses_model = uses_model
@@ -56,9 +57,9 @@ class Reformulator:
         self.patience_seconds = patience_seconds
 
     @component.output_types(queries=list[str], notes=list[str])
-    def run(self, index: str, query: str) -> dict[str, Any]:
+    def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
         """Raises ``UnknownIndex``; ``StoreUnavailable``, ``EmbeddingUnavailable``: retry helps."""
-        build = find_builds([index])[index]
+        build = find_builds([index], grant)[index]
         if build is None or self.count == 1:
             return {"queries": [query], "notes": []}
         notes: list[str] = []
@@ -79,31 +80,20 @@ class Reformulator:
                     "queries": drop_near_duplicates(query, reformulations, self.count),
                     "notes": notes,
                 }
-        [target] = make_targets([build], parse_recipe(build.recipe).kinds[:1], None)
-        return {
-            "queries": drop_near_duplicates(
-                query, self._reformulate_by_rules(query, target), self.count
-            ),
-            "notes": notes,
-        }
+        by_rules = self._reformulate_by_rules(query, build, grant)
+        return {"queries": drop_near_duplicates(query, by_rules, self.count), "notes": notes}
 
-    def _reformulate_by_rules(self, query: str, target: Target) -> Iterator[str]:
+    def _reformulate_by_rules(self, query: str, build: LiveBuild, grant: Grant) -> Iterator[str]:
         if is_question(query):
             yield extract_keywords(query)
-        if self.uses_titles and (title := find_best_title(query, target)):
+        if self.uses_titles and (title := find_best_title(query, build, grant)):
             yield title
 
 
-def find_best_title(query: str, target: Target) -> str:
+def find_best_title(query: str, build: LiveBuild, grant: Grant) -> str:
     """Title of the first hit of one hybrid search; empty if there is none."""
-    spec = target.spec
-    best = get_store().search(
-        target.collection,
-        Query(
-            dense=embedding.get_embedder(spec.embedding).embed_query(query),
-            sparse=encode_sparse_query(spec.sparse, query),
-            fusion=target.fusion,
-            limit=1,
-        ),
-    )
-    return str(best[0].payload.get("artifact_title") or "") if best else ""
+    kinds = parse_recipe(build.recipe).kinds
+    retriever = ChunkRetriever if "chunk" in kinds else QuestionRetriever
+    options: dict[str, Any] = {"grant": grant, "top_k": 1, "verify": False}
+    hits = retriever(build.index, **options).search(query).hits
+    return str(hits[0].payload.get("artifact_title") or "") if hits else ""

@@ -1,10 +1,10 @@
 """Pipeline component that reranks the best passages with a cross-encoder or a postprocessor."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final
 
 from haystack import component
@@ -12,7 +12,8 @@ from haystack import component
 from core.exceptions import InvalidInput
 from core.import_lock import import_lock
 from indexing.exceptions import ModelUnavailable
-from retrieval.cross_encoders import CrossEncoder, ScoringStopped, get_cross_encoder
+from indexing.model_loading import ModelLoader
+from retrieval.cross_encoders import CrossEncoder, ScoringStopped, get_cross_encoder_loader
 from retrieval.passages import Passage, PipelineStep
 from retrieval.pipelines.threads import add_run_async
 
@@ -65,27 +66,34 @@ class Reranker:
                 )
         for name, value in (("candidates", candidates), ("budget_ms", budget_ms)):
             if value < 1:
-                raise InvalidInput(f"{name} is 1 or more.", field=name)
+                raise InvalidInput(f"{name} must be 1 or more.", field=name)
         self.model = model
         self.window = window
         self.postprocessor = postprocessor
         self.options = options
         self.candidates = candidates
         self.budget_ms = budget_ms
-        self._load_lock = threading.Lock()
-        self._loaded_model: Any = None
+        self._loader: ModelLoader[Any] = (
+            get_cross_encoder_loader(model, window)
+            if model
+            else ModelLoader(
+                f"The postprocessor {postprocessor}",
+                partial(make_postprocessor, postprocessor, options or {}, candidates),
+            )
+        )
         # One at a time: two models at work would each take twice as long.
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
 
     def warm_up(self) -> None:
         """Load the model before the first question needs it. Raises what ``run`` raises."""
         if self.model or self.postprocessor:
-            self._get_model()
+            self._loader.get()
 
     @component.output_types(passages=list[Passage], notes=list[str])
     def run(self, query: str, passages: list[Passage]) -> dict[str, Any]:
         """
         Raises:
+            ModelLoading: it is not loaded yet; retry helps.
             ModelUnavailable: it is unknown, or its files or package are missing.
         """
         if not passages or not (self.model or self.postprocessor):
@@ -112,20 +120,10 @@ class Reranker:
         return passage.with_score(score, "cross_encoder" if self.model else name, step)
 
     def _make_rerank_call(self, query: str, passages: Sequence[Passage]) -> RerankCall:
-        loaded = self._get_model()
+        loaded = self._loader.get()
         if self.model:
             return lambda should_stop: score_passages(loaded, query, passages, should_stop)
         return lambda should_stop: postprocess_passages(loaded, query, passages)
-
-    def _get_model(self) -> Any:
-        with self._load_lock:
-            if self._loaded_model is None:
-                self._loaded_model = (
-                    get_cross_encoder(self.model, self.window)
-                    if self.model
-                    else make_postprocessor(self.postprocessor, self.options or {}, self.candidates)
-                )
-            return self._loaded_model
 
     def _run_within_budget(
         self, rerank_call: RerankCall

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from retrieval.event_loop import run_in_thread
 from retrieval.exceptions import InvalidPipeline
@@ -45,6 +46,7 @@ class AskRequest:
     explain: bool = False
     why_not: UUID | None = None
     partial_answer: str = ""
+    grant: Grant = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class PipelineHits:
     identified: list[dict[str, Any]] = field(default_factory=list)
     builds: dict[str, int | None] = field(default_factory=dict)
     dropped: DroppedPoints = field(default_factory=DroppedPoints)
-    stale_artifact_ids: list[UUID] = field(default_factory=list)  # to be indexed again
+    stale_ids: list[UUID] = field(default_factory=list)  # to be indexed again
     took_ms: dict[str, float] = field(default_factory=dict)
     why_not: dict[str, Any] | None = None
 
@@ -91,16 +93,23 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
     loaded = await run_in_thread(_check_and_load, question)
     events: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
+    room = asyncio.Event()  # set while all events were taken: whoever writes waits for it
 
     # From whichever thread, and in the order they come; a function, for Haystack would copy the
     # object of a method.
-    def emit(event: Any) -> None:
+    def emit(event: Any) -> asyncio.Event:
+        room.clear()
         loop.call_soon_threadsafe(events.put_nowait, event)
+        return room
 
     task = asyncio.create_task(_run_and_emit(loaded, question, emit))
     task.add_done_callback(lambda _: emit(_END))
     try:
-        while (event := await events.get()) is not _END:
+        while True:
+            if events.empty():
+                room.set()
+            if (event := await events.get()) is _END:
+                break
             yield event
         await task  # raises what it met
     finally:
@@ -130,8 +139,8 @@ def find_hits(question: AskRequest) -> PipelineHits:
 def _check_and_load(question: AskRequest) -> LoadedPipeline:
     check_query([question.index], question.query)
     if not 1 <= question.limit <= MAX_ANSWER_HITS:
-        raise InvalidInput(f"limit lies between 1 and {MAX_ANSWER_HITS}.", field="limit")
-    build = find_builds([question.index])[question.index]
+        raise InvalidInput(f"limit must be between 1 and {MAX_ANSWER_HITS}.", field="limit")
+    build = find_builds([question.index], question.grant)[question.index]
     if build is None:
         return get_pipeline(question.pipeline or _DEFAULT_PIPELINE)
     spec = parse_recipe(build.recipe)
@@ -144,12 +153,13 @@ def _make_inputs(
     question: AskRequest,
     *,
     wants_answer: bool,
-    on_piece: Callable[[str], None] | None = None,
+    on_piece: Callable[[str], asyncio.Event] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Component -> its inputs. With a flat mapping Haystack would warn about every input that no
     component takes."""
     given = {
         "index": question.index,
+        "grant": question.grant,
         "query": question.query,
         "queries": [question.query],
         "filter": question.filter,
@@ -168,7 +178,7 @@ def _make_inputs(
 
 
 async def _run_and_emit(
-    loaded: LoadedPipeline, question: AskRequest, emit: Callable[[Any], None]
+    loaded: LoadedPipeline, question: AskRequest, emit: Callable[[Any], asyncio.Event]
 ) -> None:
     """Run the pipeline to its end and ``emit`` the hits, the answer's pieces and the answer."""
     inputs = _make_inputs(loaded, question, wants_answer=question.wants_answer, on_piece=emit)
@@ -270,7 +280,7 @@ def _make_pipeline_hits(
         identified=list(merged_outputs.get("identified", ())),
         builds=_merge_mappings(content.get("builds", {}) for content in in_order),
         dropped=merged_outputs.get("dropped", DroppedPoints()),
-        stale_artifact_ids=list(merged_outputs.get("stale_artifact_ids", ())),
+        stale_ids=list(merged_outputs.get("stale_ids", ())),
         took_ms={
             name: round(took, 3) for name, took in {**component_ms, "total": total_ms}.items()
         },
@@ -280,6 +290,7 @@ def _make_pipeline_hits(
             loaded,
             outputs,
             index=question.index,
+            grant=question.grant,
             sought_id=question.why_not,
             filter=merged_outputs.get("filter", question.filter),
             queries=list(merged_outputs.get("queries", [question.query])),

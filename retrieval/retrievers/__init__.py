@@ -1,18 +1,39 @@
-"""LlamaIndex retrievers over Strata's indexes, one in each file. They need no HTTP.
+"""LlamaIndex retrievers over Strata's indexes: one for each way of searching.
 
-Importing this package imports LlamaIndex, which takes seconds: do it inside functions.
+Views, commands and pipelines search through them too. Importing this package imports LlamaIndex,
+which takes seconds: do it inside functions, or by ``retrieval.searches``.
 """
 
-from retrieval.retrievers.chunk import ChunkRetriever
+from retrieval.retrievers.base import IndexRetriever
+from retrieval.retrievers.chunks import ChunkRetriever
 from retrieval.retrievers.hierarchical import HierarchicalRetriever
+from retrieval.retrievers.images import ImageRetriever
+from retrieval.retrievers.knowledge import (
+    BlendRetriever,
+    ConceptRetriever,
+    RelationshipTypeRetriever,
+    RoutingRetriever,
+    SourceRetriever,
+    SubgraphRetriever,
+)
 from retrieval.retrievers.queries import QueriesRetriever
-from retrieval.retrievers.question import QuestionRetriever
-from retrieval.retrievers.summary import SummaryRetriever
+from retrieval.retrievers.questions import QuestionRetriever
+from retrieval.retrievers.structures import StructureRetriever
+from retrieval.retrievers.summaries import SummaryRetriever
 
 __all__ = [
+    "BlendRetriever",
     "ChunkRetriever",
+    "ConceptRetriever",
     "HierarchicalRetriever",
+    "ImageRetriever",
+    "IndexRetriever",
     "QueriesRetriever",
     "QuestionRetriever",
+    "RelationshipTypeRetriever",
+    "RoutingRetriever",
+    "SourceRetriever",
+    "StructureRetriever",
+    "SubgraphRetriever",
     "SummaryRetriever",
 ]

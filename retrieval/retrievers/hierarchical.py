@@ -1,50 +1,68 @@
-"""Retriever of one index's chunks, grouped by artifact and page."""
+"""Retriever of artifacts with their best pages and chunks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llama_index.core.schema import NodeWithScore
 
+from access.grants import EVERYTHING, Grant
 from indexing.models import IndexBuild
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import find_neighbour_ids, to_chunk_node, to_summary_node
-from retrieval.search import HierarchicalRequest, Hit, Mode, StaleHitPolicy, search_hierarchical
+from retrieval.search import HierarchicalAnswer, HierarchicalRequest, Hit, Mode, StaleHitPolicy
+from retrieval.search.hierarchy import search_hierarchical
 
 
-class HierarchicalRetriever(IndexRetriever):
-    """The best chunks of the best pages of the best artifacts, in that order.
+class HierarchicalRetriever(IndexRetriever[HierarchicalAnswer]):
+    """The best ``artifacts`` of an index with their best pages and chunks.
 
-    ``top_k`` counts chunks. Their metadata hold the summaries of page and artifact where those
-    were found as well, and the scores of both. With ``with_summaries`` the summaries are nodes
-    too, in front of all chunks and beyond ``top_k``: each artifact's, then its pages'.
+    As nodes: the best chunks of the best pages of the best artifacts, in that order; ``top_k``
+    counts them. Their metadata hold the summaries of page and artifact where those were found as
+    well, and the scores of both. With ``with_summaries`` the summaries are nodes too, in front of
+    all chunks and beyond ``top_k``: each artifact's, then its pages'.
     """
 
     def __init__(
         self,
-        index: str | IndexBuild,
+        index: str | IndexBuild | Sequence[str | IndexBuild],
         *,
+        grant: Grant = EVERYTHING,
         mode: Mode | str = Mode.HYBRID,
         top_k: int = 10,
         artifacts: int = 10,
         filter: Mapping[str, Any] | None = None,
+        verify: bool = True,
+        explain: bool = False,
         stale: StaleHitPolicy | str = StaleHitPolicy.FLAG,
+        min_revision: int | None = None,
         with_summaries: bool = False,
     ) -> None:
-        super().__init__(index, mode=mode, top_k=top_k, filter=filter, stale=stale)
+        super().__init__(index, grant=grant)
+        self.mode = Mode(mode)
+        self.top_k = top_k
         self.artifacts = artifacts
+        self.filter = filter
+        self.verify = verify
+        self.explain = explain
+        self.stale = StaleHitPolicy(stale)
+        self.min_revision = min_revision
         self.with_summaries = with_summaries
 
-    def find(self, query: str) -> list[NodeWithScore]:
-        answer = search_hierarchical(
-            HierarchicalRequest(
-                indexes=[self.index],
-                query=query,
-                mode=self.mode,
-                limit=self.artifacts,
-                filter=self.filter,
-                stale=self.stale,
-            )
+    def search(self, query: str) -> HierarchicalAnswer:
+        request = HierarchicalRequest(
+            indexes=self.indexes,
+            query=query,
+            mode=self.mode,
+            limit=self.artifacts,
+            filter=self.filter,
+            verify=self.verify,
+            explain=self.explain,
+            stale=self.stale,
+            min_revision=self.min_revision,
         )
+        return search_hierarchical(request, self.grant)
+
+    def to_nodes(self, answer: HierarchicalAnswer) -> list[NodeWithScore]:
         summaries: list[Hit] = []
         chunks: list[tuple[Hit, dict[str, Any]]] = []
         for artifact in answer.artifacts:
@@ -59,7 +77,7 @@ class HierarchicalRetriever(IndexRetriever):
                 }
                 chunks += [(hit, group_metadata) for hit in page.chunks]
         chunks = chunks[: self.top_k]
-        neighbours = find_neighbour_ids(self.index, [hit for hit, _ in chunks])
+        neighbours = find_neighbour_ids([hit for hit, _ in chunks])
         nodes = [
             NodeWithScore(
                 node=to_chunk_node(hit, neighbours, extra_metadata=group_metadata), score=hit.score

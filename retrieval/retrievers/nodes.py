@@ -10,46 +10,60 @@ from uuid import UUID
 from django.db.models import QuerySet
 from llama_index.core.schema import (
     NodeRelationship,
+    NodeWithScore,
     ObjectType,
     RelatedNodeInfo,
     RelatedNodeType,
     TextNode,
 )
 
-from indexing.models import IndexBuild, Node
-from indexing.stores import Payload
+from indexing.models import Node
 from retrieval.search import Hit
 from summaries.models import Annotation
 
-# source_id, strategy, chunk_index
-ChunkPlace = tuple[UUID | None, str, int | None]
+# build_id, source_id, strategy, chunk_index
+ChunkPlace = tuple[int, UUID | None, str, int | None]
 
 
-def find_neighbour_ids(index: str | IndexBuild, hits: Sequence[Hit]) -> dict[ChunkPlace, UUID]:
-    """Map the place of every chunk of the hits' sources to its id; one query.
+def find_neighbour_ids(hits: Sequence[Hit]) -> dict[ChunkPlace, UUID]:
+    """Map the place of every chunk of the hits' sources to its id.
 
     Chunks that are not embedded have no ledger rows; their ids are read from their annotations.
     """
+    nodes = Node.objects.filter(kind="chunk").exclude(state=Node.State.DELETING)
+    embedded = [hit for hit in hits if "chunk" in hit.spec.kinds]
+    not_embedded = [hit for hit in hits if "chunk" not in hit.spec.kinds]
+    places = _find_places(nodes, "point_id", embedded)
+    return places | _find_places(Annotation.objects.all(), "chunk_id", not_embedded)
+
+
+def _find_places(rows: QuerySet[Any], id_field: str, hits: Sequence[Hit]) -> dict[ChunkPlace, UUID]:
     if not hits:
         return {}
-    sources = {UUID(hit.payload["source_id"]) for hit in hits}
-    rows: QuerySet[Any]
-    if "chunk" in hits[0].spec.kinds:
-        rows = Node.objects.filter(kind="chunk").exclude(state=Node.State.DELETING)
-        id_field = "point_id"
-    else:
-        rows, id_field = Annotation.objects.all(), "chunk_id"
-    if isinstance(index, IndexBuild):
-        rows = rows.filter(build=index)
-    else:
-        rows = rows.filter(build__live_of=index)
-    places = rows.filter(source__in=sources).values_list(
-        "source_id", "strategy", "chunk_index", id_field
+    rows = rows.filter(
+        build__in={hit.build_id for hit in hits},
+        source__in={UUID(hit.payload["source_id"]) for hit in hits},
     )
     return {
-        (source_id, strategy, chunk_index): chunk_id
-        for source_id, strategy, chunk_index, chunk_id in places
+        (build_id, source_id, strategy, chunk_index): chunk_id
+        for build_id, source_id, strategy, chunk_index, chunk_id in rows.values_list(
+            "build_id", "source_id", "strategy", "chunk_index", id_field
+        )
     }
+
+
+def to_passage_nodes(scored_hits: Sequence[tuple[Hit, float]]) -> list[NodeWithScore]:
+    """Convert hits on chunks and questions, each with the score to show."""
+    neighbours = find_neighbour_ids([hit for hit, _ in scored_hits])
+    return [
+        NodeWithScore(
+            node=(to_asked_chunk_node if hit.payload.get("kind") == "question" else to_chunk_node)(
+                hit, neighbours
+            ),
+            score=score,
+        )
+        for hit, score in scored_hits
+    ]
 
 
 def to_chunk_node(
@@ -96,7 +110,7 @@ def to_summary_node(hit: Hit) -> TextNode:
     if "page_count" in payload:
         metadata["page_count"] = payload["page_count"]
     artifact = RelatedNodeInfo(node_id=payload["artifact_id"], node_type=ObjectType.DOCUMENT)
-    return _make_text_node(
+    return make_text_node(
         str(hit.node_id),
         payload["summary_text"],
         metadata,
@@ -123,7 +137,7 @@ def _make_passage_node(
         "start_offset": payload["start_offset"],
         "end_offset": payload["end_offset"],
     }
-    node = _make_text_node(node_id, text, metadata, _make_relationships(payload, neighbours))
+    node = make_text_node(node_id, text, metadata, _make_relationships(hit, neighbours))
     node.start_char_idx, node.end_char_idx = payload["start_offset"], payload["end_offset"]
     return node
 
@@ -140,7 +154,7 @@ def _make_document_metadata(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _make_text_node(
+def make_text_node(
     node_id: str,
     text: str,
     metadata: dict[str, Any],
@@ -158,8 +172,9 @@ def _make_text_node(
 
 
 def _make_relationships(
-    payload: Payload, neighbours: Mapping[ChunkPlace, UUID]
+    hit: Hit, neighbours: Mapping[ChunkPlace, UUID]
 ) -> dict[NodeRelationship, RelatedNodeType]:
+    payload = hit.payload
     related: dict[NodeRelationship, RelatedNodeType] = {
         NodeRelationship.SOURCE: RelatedNodeInfo(
             node_id=payload["source_id"],
@@ -171,7 +186,7 @@ def _make_relationships(
     }
     source_id, strategy = UUID(payload["source_id"]), payload["strategy"]
     for relationship, step in ((NodeRelationship.PREVIOUS, -1), (NodeRelationship.NEXT, 1)):
-        place = (source_id, strategy, payload["chunk_index"] + step)
+        place = (hit.build_id, source_id, strategy, payload["chunk_index"] + step)
         if place in neighbours:
             related[relationship] = RelatedNodeInfo(
                 node_id=str(neighbours[place]), node_type=ObjectType.TEXT

@@ -2,22 +2,23 @@
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
+from access.grants import Grant
 from indexing.spec import IndexSpec
-from indexing.stores import Payload, get_store
-from retrieval.event_loop import run_in_thread
+from indexing.stores import Payload
 from retrieval.explanation import Explanation
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
-from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest, SummaryType, check_request
+from retrieval.search.ranking import explain_candidates, fetch_points
+from retrieval.search.request import SearchRequest, check_request
 from retrieval.search.targets import (
     Candidate,
     PointKey,
     Target,
-    explain_scores,
     find_builds,
     get_passage_id,
+    get_score_kind,
     make_targets,
     merge_candidates,
     set_query_vectors,
@@ -26,15 +27,15 @@ from retrieval.search.targets import (
 
 _EXTRA_POINTS = 2  # points fetched beyond the page: a dropped hit seldom costs a second request
 _MIN_REFILL_POINTS = 100  # points in the first refill; each later refill doubles
-_MAX_FETCHED = 10_000  # points: the database takes 32,766 parameters a query
+_MAX_FETCHED = 10_000  # points of one query to the store
 _MAX_REFILLS = 8  # reaches over 20,000 points, enough unless nearly every hit is dropped
-_QUESTIONS_PER_CHUNK = 3  # questions fetched for each wanted chunk: they rank close together
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     node_id: UUID
     index: str
+    build_id: int
     score: float
     payload: Payload
     verdict: Verdict | None  # None: not asked for
@@ -55,83 +56,38 @@ class SearchAnswer:
     score_kind: str
     hits: list[Hit]
     dropped: DroppedPoints
-    stale_artifact_ids: list[UUID]  # the caller enqueues planning for them
+    stale_ids: list[UUID]  # the caller enqueues planning for them
     took_ms: dict[str, float]  # by stage
 
 
-def search_chunks(request: SearchRequest) -> SearchAnswer:
-    """The best chunks for a query, best first; ties by node id.
-
-    Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
-
-    Raises:
-        InvalidInput: naming the parameter; also where indexes do not share an embedding model,
-            or one of them holds no such nodes.
-        UnknownIndex: with the names there are.
-        NotYetIndexed: ``min_revision`` was not reached in time.
-        StoreUnavailable, EmbeddingUnavailable: retry helps.
-    """
-    return _search_kinds(request, ("chunk",))
-
-
-async def asearch_chunks(request: SearchRequest) -> SearchAnswer:
-    """``search_chunks`` off the event loop."""
-    return await run_in_thread(search_chunks, request)
-
-
-def search_artifacts(request: SearchRequest) -> SearchAnswer:
-    """Search artifacts by their best chunk; ``limit`` and ``offset`` count artifacts. Otherwise as
-    ``search_chunks``."""
-    return _search_kinds(request, ("chunk",), group_key=_artifact_key)
-
-
-def search_compounds(request: SearchRequest) -> SearchAnswer:
-    """Search artifacts by their most similar chemical structure; the query is a SMILES. ``limit``
-    and ``offset`` count artifacts, the mode is dense. Otherwise as ``search_chunks``."""
-    return _search_kinds(replace(request, mode=Mode.DENSE), ("compound",), group_key=_artifact_key)
-
-
-def search_image_nodes(request: SearchRequest) -> SearchAnswer:
-    """Search images by a query in words, with a model that embeds both; the mode is dense.
-    Otherwise as ``search_chunks``."""
-    return _search_kinds(replace(request, mode=Mode.DENSE), ("image",))
-
-
-def search_summaries(request: SearchRequest, type: SummaryType = SummaryType.ALL) -> SearchAnswer:
-    """The best summaries, of pages, artifacts or both. Otherwise as ``search_chunks``."""
-    return _search_kinds(request, type.kinds)
-
-
-def search_questions(request: SearchRequest) -> SearchAnswer:
-    """The best question of each chunk; ``limit`` and ``offset`` count chunks. Otherwise as
-    ``search_chunks``."""
-    return _search_kinds(
-        request,
-        ("question",),
-        group_key=lambda found: (found.target.build_id, found.point.payload.get("chunk_id")),
-        points_per_hit=_QUESTIONS_PER_CHUNK,
-    )
-
-
-def _artifact_key(candidate: Candidate) -> Hashable:
-    return candidate.target.build_id, candidate.point.payload.get("artifact_id")
-
-
-def _search_kinds(
+def search_nodes(
     request: SearchRequest,
     kinds: Sequence[str],
+    grant: Grant,
     *,
     group_key: Callable[[Candidate], Hashable] = lambda found: found.key,
     points_per_hit: int = 1,
 ) -> SearchAnswer:
-    """Search these kinds and return the best servable candidate of each group."""
+    """Rank the nodes of these kinds: of each group the best one that can be served, best first;
+    ties by node id.
+
+    Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
+
+    Raises:
+        InvalidInput: naming the parameter; also where an index holds no such nodes.
+        UnknownIndex: with the names there are.
+        NotYetIndexed: ``min_revision`` was not reached in time.
+        StoreUnavailable, EmbeddingUnavailable: retry helps.
+    """
     stopwatch = Stopwatch()
     check_request(request)
-    builds = find_builds(request.indexes)
+    builds = find_builds(request.indexes, grant)
     targets = make_targets(builds.values(), kinds, request.filter)
     wait_for_revision(targets, request.min_revision)
     stopwatch.start()
     set_query_vectors(request.query, request.mode, targets)
+    for target in targets:
+        target.needs_ranks = request.explain
     stopwatch.lap("embed")
 
     wanted_count = request.offset + request.limit
@@ -148,14 +104,13 @@ def _search_kinds(
     page = ranking[request.offset : wanted_count]
     explanations: dict[PointKey, Explanation] = {}
     if request.explain:
-        explanations = explain_scores(request.mode, page)
-        stopwatch.lap("search")
+        explanations = explain_candidates(request.mode, page)
     return SearchAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
-        score_kind=SCORE_KINDS[request.mode],
+        score_kind=get_score_kind(request.mode, targets),
         hits=[make_hit(found, checks, explanations) for found in page],
         dropped=checks.dropped,
-        stale_artifact_ids=sorted(checks.stale_artifact_ids),
+        stale_ids=sorted(checks.stale_ids),
         took_ms=stopwatch.took_ms(),
     )
 
@@ -173,10 +128,7 @@ def _rank_servable(
     ranking: list[Candidate] = []
     count = wanted_count * points_per_hit + _EXTRA_POINTS
     for _ in range(1 + _MAX_REFILLS):
-        for target in targets:
-            if target.has_more:
-                query = target.make_query(request.mode, count, request.min_score)
-                target.add_points(get_store().search(target.collection, query), count)
+        fetch_points(targets, request.mode, count, min_score=request.min_score)
         ranking = merge_candidates(targets)
         stopwatch.lap("search")
         if request.verify:
@@ -197,6 +149,7 @@ def make_hit(
     return Hit(
         node_id=candidate.point.id,
         index=candidate.target.index,
+        build_id=candidate.target.build_id,
         score=candidate.point.score,
         payload=candidate.point.payload,
         verdict=checks.verdicts.get(key),

@@ -5,20 +5,21 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from access.grants import Grant
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
-from indexing.stores import get_store
 from retrieval.explanation import Explanation
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
-from retrieval.search.request import SCORE_KINDS, Mode, StaleHitPolicy, SummaryType, check_query
+from retrieval.search.ranking import explain_candidates, fetch_points
+from retrieval.search.request import Mode, StaleHitPolicy, SummaryType, check_query
 from retrieval.search.targets import (
     Candidate,
     PointKey,
     Target,
-    explain_scores,
     find_builds,
+    get_score_kind,
     make_targets,
     merge_candidates,
     parse_recipe,
@@ -64,8 +65,8 @@ class ArtifactGroup:
     ranks, go to the larger sum of scores.
 
     Scores of summaries and chunks are compared directly: fused scores use the same k and weights
-    in both collections, and cosines come from one model. BM25 scores of two collections are only
-    roughly comparable.
+    in both collections, and cosines come from one model (those of several are replaced by
+    reciprocal ranks). BM25 scores of two collections are only roughly comparable.
     """
 
     artifact_id: str
@@ -83,19 +84,18 @@ class HierarchicalAnswer:
     score_kind: str
     artifacts: list[ArtifactGroup]  # best first
     dropped: DroppedPoints
-    stale_artifact_ids: list[UUID]  # for the caller to have indexed again
+    stale_ids: list[UUID]  # for the caller to have indexed again
     took_ms: dict[str, float]  # by stage
 
 
-def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
+def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> HierarchicalAnswer:
     """The best artifacts for a query with their best pages, and up to three chunks of each.
 
     Artifacts are ranked by the best 50 summaries and the best 50 chunks, after hits that fail
     their check are dropped. An artifact or page has its summary, its chunks, or both.
 
     Raises:
-        InvalidInput: naming the parameter; also where indexes do not share an embedding model,
-            or one of them lacks summaries or chunks.
+        InvalidInput: naming the parameter; also where an index lacks summaries or chunks.
         UnknownIndex: with the names there are.
         NotYetIndexed: ``min_revision`` was not reached in time.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
@@ -103,8 +103,8 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
     stopwatch = Stopwatch()
     check_query(request.indexes, request.query)
     if not 1 <= request.limit <= MAX_ARTIFACTS:
-        raise InvalidInput(f"limit lies between 1 and {MAX_ARTIFACTS}.", field="limit")
-    builds = find_builds(request.indexes)
+        raise InvalidInput(f"limit must be between 1 and {MAX_ARTIFACTS}.", field="limit")
+    builds = find_builds(request.indexes, grant)
     _require_summaries_and_chunks(builds.values())
     summaries = make_targets(builds.values(), SummaryType.ALL.kinds, request.filter)
     chunks = make_targets(builds.values(), ["chunk"], request.filter)
@@ -112,6 +112,8 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
     wait_for_revision(targets, request.min_revision)
     stopwatch.start()
     set_query_vectors(request.query, request.mode, targets)
+    for target in targets:
+        target.needs_ranks = request.explain
     stopwatch.lap("embed")
 
     checks, candidates = _find_candidates(request, summaries, chunks, stopwatch)
@@ -122,14 +124,13 @@ def search_hierarchical(request: HierarchicalRequest) -> HierarchicalAnswer:
         checks, candidates = _find_candidates(request, summaries, chunks, stopwatch)
     explanations: dict[PointKey, Explanation] = {}
     if request.explain:
-        explanations = explain_scores(request.mode, candidates)
-        stopwatch.lap("search")
+        explanations = explain_candidates(request.mode, candidates)
     return HierarchicalAnswer(
         builds={name: build.number if build else None for name, build in builds.items()},
-        score_kind=SCORE_KINDS[request.mode],
+        score_kind=get_score_kind(request.mode, targets),
         artifacts=group_by_artifact(candidates, checks, explanations),
         dropped=checks.dropped,
-        stale_artifact_ids=sorted(checks.stale_artifact_ids),
+        stale_ids=sorted(checks.stale_ids),
         took_ms=stopwatch.took_ms(),
     )
 
@@ -141,15 +142,7 @@ def _find_candidates(
     stopwatch: Stopwatch,
 ) -> tuple[HitChecks, list[Candidate]]:
     """Find and check the candidates to show: summaries best first, then chunks best first."""
-    targets = [*summaries, *chunks]
-    answers = get_store().search_many(
-        [
-            (target.collection, target.make_query(request.mode, CANDIDATES_PER_COLLECTION))
-            for target in targets
-        ]
-    )
-    for target, points in zip(targets, answers, strict=True):
-        target.add_points(points, CANDIDATES_PER_COLLECTION)
+    fetch_points([*summaries, *chunks], request.mode, CANDIDATES_PER_COLLECTION)
     found = (
         merge_candidates(summaries)[:CANDIDATES_PER_COLLECTION]
         + merge_candidates(chunks)[:CANDIDATES_PER_COLLECTION]

@@ -10,15 +10,18 @@ from uuid import UUID
 from concepts.models import Concept, Entity, RelationshipType
 from core.text import hash_text
 from documents.models import Source
-from indexing.kinds.compound import list_structures
+from indexing.drafting.compound import list_structures
 from indexing.models import Node
-from indexing.spec import COLLECTION_BY_KIND
+from indexing.services.batches import slices
 from indexing.stores import Payload
+from retrieval.hits import get_hit_check
 from retrieval.ledger import LedgerRow, SummaryRow, read_ledger_rows, read_summary_rows
 from retrieval.search.request import StaleHitPolicy
 from retrieval.search.targets import Candidate, PointKey
 
 logger = logging.getLogger(__name__)
+
+CANDIDATES_PER_QUERY = 10_000  # each a parameter, of which SQLite takes 32,766
 
 
 class Verdict(StrEnum):
@@ -38,7 +41,7 @@ class HitCheck(NamedTuple):
     """The result for a point that has a ledger row. ``verdict`` None: an integrity error."""
 
     verdict: Verdict | None
-    stale_artifact_id: UUID | None = None  # where the verdict is stale
+    stale_id: UUID | None = None  # where the verdict is stale: of the artifact or standalone node
 
 
 CheckFunction = Callable[[Sequence[Candidate]], dict[PointKey, HitCheck]]
@@ -51,7 +54,7 @@ class HitChecks:
         self.verdicts: dict[PointKey, Verdict] = {}
         self.orphans: set[PointKey] = set()
         self.corrupt: set[PointKey] = set()
-        self.stale_artifact_ids: set[UUID] = set()
+        self.stale_ids: set[UUID] = set()
 
     @property
     def dropped(self) -> DroppedPoints:
@@ -66,19 +69,20 @@ class HitChecks:
     def check(self, ranking: Iterable[Candidate]) -> None:
         """Check every candidate that has no result yet.
 
-        One database query for each kind of collection, and one more where a chunk's payload
-        names another source than its ledger row.
+        One database query for each way to check (of ``CANDIDATES_PER_QUERY``), and one more
+        where a chunk's payload names another source than its ledger row.
         """
-        unchecked: dict[str, list[Candidate]] = {}
+        unchecked: dict[CheckFunction, list[Candidate]] = {}
         for found in ranking:
             key = found.key
             if key in self.verdicts or key in self.orphans or key in self.corrupt:
                 continue
-            unchecked.setdefault(COLLECTION_BY_KIND[found.target.kinds[0]], []).append(found)
-        for collection, group in unchecked.items():
-            hit_checks = _CHECK_BY_COLLECTION[collection](group)
-            for found in group:
-                self._add_check(found, hit_checks.get(found.key))
+            unchecked.setdefault(get_hit_check(found.target.kinds[0]), []).append(found)
+        for check, group in unchecked.items():
+            for part in slices(group, CANDIDATES_PER_QUERY):
+                hit_checks = check(part)
+                for found in part:
+                    self._add_check(found, hit_checks.get(found.key))
 
     def _add_check(self, candidate: Candidate, check: HitCheck | None) -> None:
         if check is None:
@@ -92,8 +96,8 @@ class HitChecks:
             )
         else:
             self.verdicts[candidate.key] = check.verdict
-            if check.stale_artifact_id is not None:
-                self.stale_artifact_ids.add(check.stale_artifact_id)
+            if check.stale_id is not None:
+                self.stale_ids.add(check.stale_id)
 
 
 def _make_check(verdict: Verdict | None, row: LedgerRow | SummaryRow) -> HitCheck:
@@ -117,6 +121,14 @@ class PassageFields:
 
 CHUNK_FIELDS = PassageFields("text", "text_hash")
 QUESTION_FIELDS = PassageFields("chunk_text", "chunk_hash")
+
+
+def check_chunks(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+    return _check_passages(group, CHUNK_FIELDS)
+
+
+def check_questions(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+    return _check_passages(group, QUESTION_FIELDS)
 
 
 def _check_passages(group: Sequence[Candidate], fields: PassageFields) -> dict[PointKey, HitCheck]:
@@ -187,7 +199,7 @@ def _compare_passage(
 # --- Summaries -------------------------------------------------------------------------------
 
 
-def _check_summaries(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+def check_summaries(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
     rows = {
         (row.build_id, row.point_id.int): row for row in read_summary_rows(*_collect_ids(group))
     }
@@ -219,6 +231,14 @@ def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
 # --- Concepts and relationship types ---------------------------------------------------------
 
 
+def check_concepts(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+    return _check_entities(group, Concept)
+
+
+def check_relationship_types(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+    return _check_entities(group, RelationshipType)
+
+
 def _check_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[PointKey, HitCheck]:
     """Check concepts and relationship types against their rows: no document holds their text."""
     builds, ids = _collect_ids(group)
@@ -226,25 +246,30 @@ def _check_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[Poi
     held = {(build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")}
     texts = {entity.pk: entity.text for entity in model._default_manager.filter(pk__in=ids)}
     return {
-        found.key: _check_entity(found, texts)
+        found.key: _check_entity(found, texts[found.point.id])
         for found in group
         if found.key in held and found.point.id in texts
     }
 
 
-def _check_entity(candidate: Candidate, texts: Mapping[UUID, str]) -> HitCheck:
-    verdict = _compare_entity(candidate.point.payload, texts)
-    return HitCheck(verdict, candidate.point.id if verdict is Verdict.STALE else None)
-
-
-def _compare_entity(payload: Payload, texts: Mapping[UUID, str]) -> Verdict | None:
+def _check_entity(candidate: Candidate, text: str) -> HitCheck:
+    payload = candidate.point.payload
     if not _text_matches_hash(payload):
-        return None
-    is_current = payload["text"] == texts.get(UUID(payload["artifact_id"]))
-    return Verdict.EXACT if is_current else Verdict.STALE
+        return HitCheck(None)
+    if payload["text"] == text:
+        return HitCheck(Verdict.EXACT)
+    return HitCheck(Verdict.STALE, candidate.point.id)
 
 
 # --- Chemical structures and images ----------------------------------------------------------
+
+
+def check_compounds(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+    return _check_against_artifact(group, "metadata", _compare_compound)
+
+
+def check_images(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+    return _check_against_artifact(group, "sha256", _compare_image)
 
 
 def _check_against_artifact(
@@ -286,14 +311,3 @@ def _compare_image(candidate: Candidate, sha256: str) -> Verdict | None:
 def _text_matches_hash(payload: Payload) -> bool:
     text = payload.get("text")
     return isinstance(text, str) and payload.get("text_hash") == hash_text(text)
-
-
-_CHECK_BY_COLLECTION: dict[str, CheckFunction] = {
-    "concept": lambda group: _check_entities(group, Concept),
-    "relationship": lambda group: _check_entities(group, RelationshipType),
-    "compound": lambda group: _check_against_artifact(group, "metadata", _compare_compound),
-    "image": lambda group: _check_against_artifact(group, "sha256", _compare_image),
-    "chunk": lambda group: _check_passages(group, CHUNK_FIELDS),
-    "question": lambda group: _check_passages(group, QUESTION_FIELDS),
-    "summary": _check_summaries,
-}

@@ -7,23 +7,16 @@ from uuid import UUID
 
 import numpy as np
 
+from access.grants import Grant
 from core.exceptions import InvalidInput
 from indexing import embedding
 from indexing.models import IndexBuild
-from indexing.stores import (
-    DenseVector,
-    Query,
-    RankFusion,
-    ScoredPoint,
-    encode_sparse_query,
-    get_store,
-)
-from retrieval.explanation import Explanation, ScoreShare
-from retrieval.fusion import reciprocal_rank_fusion
+from indexing.stores import DenseVector, encode_sparse_query, get_store
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
-from retrieval.search.request import StaleHitPolicy, check_query
+from retrieval.search.ranking import explain_candidates, fetch_points
+from retrieval.search.request import Mode, StaleHitPolicy, check_query
 from retrieval.search.targets import (
     Candidate,
     PointKey,
@@ -66,20 +59,11 @@ class MultiQueryAnswer:
     builds: dict[str, int | None]
     rankings: list[list[HitWithSimilarity]]
     dropped: DroppedPoints
-    stale_artifact_ids: list[UUID]  # for the caller to have indexed again
+    stale_ids: list[UUID]  # for the caller to have indexed again
     took_ms: dict[str, float]  # by stage
 
 
-@dataclass(frozen=True, slots=True)
-class _QueryRanks:
-    """The dense and the sparse ranking of one query (rank from 1, score), and both fused."""
-
-    dense: dict[UUID, tuple[int, float]]
-    sparse: dict[UUID, tuple[int, float]]
-    fused: list[Candidate]  # best first
-
-
-def search_by_queries(request: MultiQueryRequest) -> MultiQueryAnswer:
+def search_by_queries(request: MultiQueryRequest, grant: Grant) -> MultiQueryAnswer:
     """Search the best passages for each of several queries.
 
     Passages are chunks, or the best question of each chunk where an index embeds no chunks.
@@ -92,27 +76,30 @@ def search_by_queries(request: MultiQueryRequest) -> MultiQueryAnswer:
         UnknownIndex: with the names there are.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
-    watch = Stopwatch()
+    stopwatch = Stopwatch()
     _check_request(request)
-    builds = find_builds([request.index])
+    builds = find_builds([request.index], grant)
     [build] = builds.values()
     checks = HitChecks()
     rankings: list[list[HitWithSimilarity]] = [[] for _ in request.queries]
     if build is not None:
-        [target] = make_targets([build], [_choose_passage_kind(build)], request.filter)
-        watch.start()
-        vectors = embedding.get_embedder(target.spec.embedding).embed_queries(request.queries)
-        watch.lap("embed")
-        checks, rankings = _rank_queries(request, target, vectors, watch)
+        kinds = [_choose_passage_kind(build)]
+        targets = [make_targets([build], kinds, request.filter)[0] for _ in request.queries]
+        stopwatch.start()
+        _set_query_vectors(request, targets)
+        stopwatch.lap("embed")
+        checks, rankings = _rank_queries(request, targets, stopwatch)
         if checks.orphans:
             # Most likely points were replaced between reading store and ledger. Search once more.
-            checks, rankings = _rank_queries(request, target, vectors, watch)
+            for target in targets:
+                target.reset()
+            checks, rankings = _rank_queries(request, targets, stopwatch)
     return MultiQueryAnswer(
         builds={name: found.number if found else None for name, found in builds.items()},
         rankings=rankings,
         dropped=checks.dropped,
-        stale_artifact_ids=sorted(checks.stale_artifact_ids),
-        took_ms=watch.took_ms(),
+        stale_ids=sorted(checks.stale_ids),
+        took_ms=stopwatch.took_ms(),
     )
 
 
@@ -122,7 +109,7 @@ def _check_request(request: MultiQueryRequest) -> None:
     for query in request.queries:
         check_query([request.index], query)
     if not 1 <= request.limit <= MAX_CANDIDATES:
-        raise InvalidInput(f"limit lies between 1 and {MAX_CANDIDATES}.", field="limit")
+        raise InvalidInput(f"limit must be between 1 and {MAX_CANDIDATES}.", field="limit")
 
 
 def _choose_passage_kind(build: LiveBuild) -> str:
@@ -130,144 +117,87 @@ def _choose_passage_kind(build: LiveBuild) -> str:
     return "question" if "chunk" not in kinds and "question" in kinds else "chunk"
 
 
+def _set_query_vectors(request: MultiQueryRequest, targets: Sequence[Target]) -> None:
+    """Set each query's vectors on its target; embeds the queries in one batch."""
+    spec = targets[0].spec
+    vectors = embedding.get_embedder(targets[0].embedding).embed_queries(request.queries)
+    for target, text, vector in zip(targets, request.queries, vectors, strict=True):
+        target.dense, target.sparse = vector, encode_sparse_query(spec.sparse, text)
+        target.depth, target.needs_ranks = request.limit, True
+
+
 def _rank_queries(
-    request: MultiQueryRequest, target: Target, vectors: DenseVector, watch: Stopwatch
+    request: MultiQueryRequest, targets: Sequence[Target], stopwatch: Stopwatch
 ) -> tuple[HitChecks, list[list[HitWithSimilarity]]]:
-    fusion = target.fusion
-    query_ranks = _search_dense_and_sparse(request, target, vectors, fusion)
-    watch.lap("search")
+    """Rank the passages of each query that can be served, ``limit`` of each."""
     checks = HitChecks()
-    served = _select_served(request, checks, [standings.fused for standings in query_ranks])
-    watch.lap("verify")
-    explanations = [
-        {each.key: _explain_hits(each, standings, fusion) for each in ranking}
-        for standings, ranking in zip(query_ranks, served, strict=True)
-    ]
-    similarities = _compute_similarities(target, vectors, query_ranks, served)
-    watch.lap("search")
-    rankings = [
-        [
-            HitWithSimilarity(make_hit(each, checks, explained), similarities[number].get(each.key))
-            for each in ranking
-        ]
-        for number, (ranking, explained) in enumerate(zip(served, explanations, strict=True))
-    ]
-    return checks, rankings
-
-
-def _search_dense_and_sparse(
-    request: MultiQueryRequest, target: Target, vectors: DenseVector, fusion: RankFusion
-) -> list[_QueryRanks]:
-    """The dense and the sparse ranking of each query, as deep as in a hybrid search."""
-    depth = max(fusion.prefetch, request.limit)
-    queries: list[Query] = []
-    for text, vector in zip(request.queries, vectors, strict=True):
-        if fusion.dense_weight:
-            queries.append(Query(dense=vector, filter=target.filter, limit=depth))
-        if fusion.sparse_weight:
-            sparse = encode_sparse_query(target.spec.sparse, text)
-            queries.append(Query(sparse=sparse, filter=target.filter, limit=depth))
-    answers = iter(get_store().search_many([(target.collection, query) for query in queries]))
-    return [
-        _fuse_dense_and_sparse(
-            target,
-            next(answers) if fusion.dense_weight else [],
-            next(answers) if fusion.sparse_weight else [],
-            fusion,
-        )
-        for _ in request.queries
-    ]
-
-
-def _fuse_dense_and_sparse(
-    target: Target,
-    dense: Sequence[ScoredPoint],
-    sparse: Sequence[ScoredPoint],
-    fusion: RankFusion,
-) -> _QueryRanks:
-    """Fuse both rankings of one query and keep the best point of each chunk."""
-    points = {point.id.int: point for point in (*dense, *sparse)}
-    scored = reciprocal_rank_fusion(
-        [[point.id.int for point in ranking] for ranking in (dense, sparse)],
-        weights=[fusion.dense_weight, fusion.sparse_weight],
-        k=fusion.k,
-    )
-    best: dict[str, Candidate] = {}
-    for id, score in scored:
-        point = points[id]
-        passage_id = get_passage_id(point.id, point.payload)
-        if passage_id not in best:
-            best[passage_id] = Candidate(target, ScoredPoint(point.id, score, point.payload))
-    return _QueryRanks(_map_ranks_by_id(dense), _map_ranks_by_id(sparse), list(best.values()))
-
-
-def _map_ranks_by_id(ranking: Sequence[ScoredPoint]) -> dict[UUID, tuple[int, float]]:
-    return {point.id: (rank, point.score) for rank, point in enumerate(ranking, start=1)}
-
-
-def _select_served(
-    request: MultiQueryRequest, checks: HitChecks, rankings: Sequence[Sequence[Candidate]]
-) -> list[list[Candidate]]:
-    """Select the first ``limit`` candidates of each ranking that can be served."""
-    depth = request.limit + _EXTRA_HITS
+    short, count = list(targets), request.limit + _EXTRA_HITS
     while True:
-        checks.check(found for ranking in rankings for found in ranking[:depth])
+        fetch_points(short, Mode.HYBRID, count)
+        rankings = [_keep_best_per_passage(target) for target in targets]
+        stopwatch.lap("search")
+        checks.check(found for ranking in rankings for found in ranking)
         served = [
-            [found for found in ranking[:depth] if checks.is_served(found, request.stale)]
+            [found for found in ranking if checks.is_served(found, request.stale)][: request.limit]
             for ranking in rankings
         ]
-        if all(
-            len(kept) >= request.limit or depth >= len(ranking)
-            for kept, ranking in zip(served, rankings, strict=True)
-        ):
-            return [kept[: request.limit] for kept in served]
-        depth *= 2
+        stopwatch.lap("verify")
+        short = [
+            target
+            for target, kept in zip(targets, served, strict=True)
+            if len(kept) < request.limit and target.has_more
+        ]
+        if not short:
+            break
+        count *= 2
+    similarities = _compute_similarities(targets, served)
+    stopwatch.lap("search")
+    return checks, [
+        [
+            HitWithSimilarity(
+                make_hit(found, checks, explanations), similarity_by_key.get(found.key)
+            )
+            for found in kept
+        ]
+        for kept, explanations, similarity_by_key in zip(
+            served,
+            (explain_candidates(Mode.HYBRID, kept) for kept in served),
+            similarities,
+            strict=True,
+        )
+    ]
 
 
-def _explain_hits(
-    candidate: Candidate, query_ranks: _QueryRanks, fusion: RankFusion
-) -> Explanation:
-    return Explanation(
-        dense=_make_share(query_ranks.dense.get(candidate.point.id), fusion.dense_weight, fusion),
-        sparse=_make_share(
-            query_ranks.sparse.get(candidate.point.id), fusion.sparse_weight, fusion
-        ),
-        fusion=fusion,
-    )
-
-
-def _make_share(
-    rank_and_score: tuple[int, float] | None, weight: float, fusion: RankFusion
-) -> ScoreShare | None:
-    if rank_and_score is None:
-        return None
-    rank, score = rank_and_score
-    return ScoreShare(rank, score, weight / (fusion.k + rank))
+def _keep_best_per_passage(target: Target) -> list[Candidate]:
+    best: dict[str, Candidate] = {}
+    for point in target.points:
+        best.setdefault(get_passage_id(point.id, point.payload), Candidate(target, point))
+    return list(best.values())
 
 
 def _compute_similarities(
-    target: Target,
-    vectors: DenseVector,
-    query_ranks: Sequence[_QueryRanks],
-    served: Sequence[Sequence[Candidate]],
+    targets: Sequence[Target], served: Sequence[Sequence[Candidate]]
 ) -> list[dict[PointKey, float]]:
     """For each query, the cosine of its hits. Most are scores of the dense ranking; for hits that
     only the sparse ranking found, the vectors are read from the store in one request."""
+    known = [{} if target.ranking is None else target.ranking.dense for target in targets]
     unmeasured_ids = {
-        each.point.id
-        for standings, ranking in zip(query_ranks, served, strict=True)
-        for each in ranking
-        if each.point.id not in standings.dense
+        found.point.id
+        for kept, dense in zip(served, known, strict=True)
+        for found in kept
+        if found.point.id.int not in dense
     }
-    stored = get_store().retrieve(target.collection, sorted(unmeasured_ids), with_vectors=True)
+    stored = get_store().retrieve(targets[0].collection, sorted(unmeasured_ids), with_vectors=True)
     similarities: list[dict[PointKey, float]] = []
-    for vector, standings, ranking in zip(vectors, query_ranks, served, strict=True):
+    for target, dense, kept in zip(targets, known, served, strict=True):
         similarity_by_key: dict[PointKey, float] = {}
-        for each in ranking:
-            if each.point.id in standings.dense:
-                similarity_by_key[each.key] = standings.dense[each.point.id][1]
-            elif (point := stored.get(each.point.id)) is not None and point.dense is not None:
-                similarity_by_key[each.key] = _cosine(vector, point.dense)
+        for found in kept:
+            id = found.point.id
+            if id.int in dense:
+                similarity_by_key[found.key] = dense[id.int][1]
+            elif id in stored and (vector := stored[id].dense) is not None:
+                assert target.dense is not None
+                similarity_by_key[found.key] = _cosine(target.dense, vector)
         similarities.append(similarity_by_key)
     return similarities
 

@@ -88,8 +88,8 @@ def check_request(request: SearchRequest) -> None:
     """
     check_query(request.indexes, request.query)
     if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput(f"limit lies between 1 and {MAX_LIMIT}.", field="limit")
+        raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}.", field="limit")
     if not 0 <= request.offset <= MAX_OFFSET:
-        raise InvalidInput(f"offset lies between 0 and {MAX_OFFSET}.", field="offset")
+        raise InvalidInput(f"offset must be between 0 and {MAX_OFFSET}.", field="offset")
     if request.min_score is not None and not math.isfinite(request.min_score):
-        raise InvalidInput("min_score is a finite number.", field="min_score")
+        raise InvalidInput("min_score must be a finite number.", field="min_score")

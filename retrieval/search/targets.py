@@ -3,45 +3,33 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from access.grants import Grant
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing import embedding, revisions
+from indexing.kinds import KINDS
 from indexing.models import Index, IndexBuild
-from indexing.spec import COLLECTION_BY_KIND, EmbeddingSpec, IndexSpec
+from indexing.spec import EmbeddingSpec, IndexSpec, read_stored_spec
 from indexing.stores import (
     AllOf,
     DenseVector,
     Filter,
     Match,
     Payload,
-    Query,
-    RankFusion,
     ScoredPoint,
     SparseVector,
     encode_sparse_query,
 )
-from retrieval.explanation import Explanation, explain_fused_ranking, explain_single_ranking
 from retrieval.filters import parse_filter
-from retrieval.ledger import LiveBuild, read_live_builds
-from retrieval.search.request import Mode
+from retrieval.fusion import HybridFusion, HybridRanking
+from retrieval.hits import HIT_KINDS
+from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
+from retrieval.search.request import SCORE_KINDS, Mode
 
 # Build and point, the latter as the number that a UUID is: it is hashed ten times as fast.
 PointKey = tuple[int, int]
-
-# Plural names of the node kinds, for messages.
-KIND_LABELS = {
-    "chunk": "chunks",
-    "page_summary": "page summaries",
-    "artifact_summary": "artifact summaries",
-    "question": "questions",
-    "concept": "concepts",
-    "relationship_type": "relationship types",
-    "compound": "chemical structures",
-    "image": "images",
-}
 
 
 @dataclass(eq=False, slots=True)
@@ -56,7 +44,12 @@ class Target:
     filter: Filter | None = None
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
+    depth: int = 0  # points of each ranking that are fused at least
+    needs_ranks: bool = False  # in the dense and the sparse ranking, beside the fused scores
+    is_scored_by_rank: bool = False  # by its reciprocal: its cosines meet those of another model
     points: list[ScoredPoint] = field(default_factory=list)
+    ranking: HybridRanking | None = None  # where it is fused here
+    fetched_count: int = 0  # of the points of the whole ranking
     has_more: bool = True
 
     @property
@@ -64,40 +57,25 @@ class Target:
         return self.spec.embedding_spec_for(self.kinds[0])
 
     @property
-    def fusion(self) -> RankFusion:
+    def fusion(self) -> HybridFusion:
         search = self.spec.search
         # ``prefetch`` counts chunks; each chunk has several questions, so fetch as many more.
         questions = self.spec.questions
         questions_per_chunk = (
             questions.count if questions is not None and self.kinds == ("question",) else 1
         )
-        return RankFusion(
+        return HybridFusion(
             k=search.rrf_k,
             dense_weight=search.dense_weight,
             sparse_weight=search.sparse_weight,
-            prefetch=search.prefetch * questions_per_chunk,
+            prefetch=max(search.prefetch * questions_per_chunk, self.depth),
         )
-
-    def make_query(self, mode: Mode, count: int, min_score: float | None = None) -> Query:
-        """Make the store's query for the next ``count`` points."""
-        return Query(
-            dense=self.dense,
-            sparse=self.sparse,
-            fusion=self.fusion if mode == Mode.HYBRID else None,
-            filter=self.filter,
-            limit=count,
-            offset=len(self.points),
-            min_score=min_score,
-        )
-
-    def add_points(self, points: Sequence[ScoredPoint], count: int) -> None:
-        """Append the points that a query for ``count`` points returned."""
-        self.points += points
-        self.has_more = len(points) == count
 
     def reset(self) -> None:
         """Discard all points, so that the next query starts from the first."""
         self.points.clear()
+        self.ranking = None
+        self.fetched_count = 0
         self.has_more = True
 
 
@@ -136,20 +114,21 @@ def merge_candidates(targets: Iterable[Target]) -> list[Candidate]:
 # --- Finding them ----------------------------------------------------------------------------
 
 
-def find_builds(indexes: Sequence[str | IndexBuild]) -> dict[str, LiveBuild | None]:
+def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, LiveBuild | None]:
     """Map each index name to the build to search, None where no build is live.
 
     Raises:
         UnknownIndex: with the names there are.
     """
     names = {index for index in indexes if isinstance(index, str)}
-    live = read_live_builds(names) if names else {}
+    visible = {name for name in names if grant.includes(name)}
+    live = read_live_builds(visible) if visible else {}
     unknown = sorted(names - live.keys())
     if unknown:
         raise UnknownIndex(
             f"There is no index {unknown[0][:100]!r}.",
             field="index",
-            allowed=Index.objects.values_list("name", flat=True),
+            allowed=filter(grant.includes, Index.objects.values_list("name", flat=True)),
         )
     builds: dict[str, LiveBuild | None] = {}
     for given in indexes:
@@ -166,8 +145,7 @@ def make_targets(
     """Make one target for each build. All ``kinds`` must be stored in the same collection.
 
     Raises:
-        InvalidInput: a build holds no nodes of these kinds, they do not share an embedding
-            model, or the filter is wrong.
+        InvalidInput: a build holds no nodes of these kinds, or the filter is wrong.
     """
     targets = []
     for build in builds:
@@ -176,12 +154,10 @@ def make_targets(
         spec = parse_recipe(build.recipe)
         held_kinds = tuple(kind for kind in kinds if kind in spec.kinds)
         if not held_kinds:
-            raise _make_missing_kinds_error(build.index, kinds)
+            raise _make_missing_kinds_error(build.index, kinds, spec.kinds)
         parsed_filter = parse_filter(filter, spec)
         kinds_in_collection = [
-            kind
-            for kind in spec.kinds
-            if COLLECTION_BY_KIND[kind] == COLLECTION_BY_KIND[held_kinds[0]]
+            kind for kind in spec.kinds if KINDS[kind].collection == KINDS[held_kinds[0]].collection
         ]
         if len(held_kinds) < len(kinds_in_collection):
             kind_filter = Match("kind", held_kinds)
@@ -190,7 +166,6 @@ def make_targets(
             )
         collection = f"{spec.collection_alias(held_kinds[0])}.{build.number}"
         targets.append(Target(build.index, build.id, spec, held_kinds, collection, parsed_filter))
-    _require_same_embedding_model(targets)
     return targets
 
 
@@ -206,52 +181,83 @@ def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
 
 
 def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> None:
-    """Set the query's vectors on every target; embeds the query once.
+    """Set the query's vectors on every target; embeds the query once for each model.
 
     Raises:
         EmbeddingUnavailable: retry helps.
     """
-    if not targets:
-        return
-    if mode != Mode.SPARSE:
-        dense = embedding.get_embedder(targets[0].embedding).embed_query(query)
-        for target in targets:
-            target.dense = dense
-    if mode != Mode.DENSE:
-        for target in targets:
+    vectors: dict[EmbeddingSpec, DenseVector] = {}
+    is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
+    for target in targets:
+        target.is_scored_by_rank = is_scored_by_rank
+        if mode != Mode.SPARSE:
+            model = target.embedding
+            if model not in vectors:
+                vectors[model] = embedding.get_embedder(model).embed_query(query)
+            target.dense = vectors[model]
+        if mode != Mode.DENSE:
             target.sparse = encode_sparse_query(target.spec.sparse, query)
 
 
-@lru_cache(maxsize=256)
-def parse_recipe(recipe: str) -> IndexSpec:
-    """Parse a build's recipe. Cached, because validating a spec costs as much as a search."""
-    return IndexSpec.model_validate_json(recipe)
+def get_score_kind(mode: Mode, targets: Iterable[Target]) -> str:
+    """What the scores of targets are: cosines of different models are replaced by reciprocal
+    ranks."""
+    is_by_rank = any(target.is_scored_by_rank for target in targets)
+    return SCORE_KINDS[Mode.HYBRID if is_by_rank else mode]
+
+
+def parse_recipe(stored: StoredSpec) -> IndexSpec:
+    """Read a build's recipe together with the search settings of its index.
+
+    Raises:
+        UnreadableRecipe: another release stored what this one does not understand.
+    """
+    return read_stored_spec(*stored)
 
 
 def _to_live_build(build: IndexBuild) -> LiveBuild:
-    return LiveBuild(build.index_id, build.pk, build.number, json.dumps(build.recipe))
+    settings = build.index.search_settings
+    stored = StoredSpec(
+        json.dumps(build.recipe), None if settings is None else json.dumps(settings.content)
+    )
+    return LiveBuild(build.index_id, build.pk, build.number, stored)
 
 
-def _require_same_embedding_model(targets: Sequence[Target]) -> None:
-    spaces: dict[tuple[str | int, ...], str] = {}
+def require_same_model(targets: Sequence[Target]) -> None:
+    """
+    Raises:
+        InvalidInput: the targets do not share an embedding model, so cosines cannot be compared.
+    """
+    targets_by_model = _group_by_model(targets)
+    if len(targets_by_model) > 1:
+        models = ", ".join(
+            f"{target.index} ({target.embedding.model})" for target in targets_by_model.values()
+        )
+        raise InvalidInput(
+            f"This search compares cosines, so its indexes must share one embedding model; these "
+            f"do not: {models}.",
+            field="index",
+            fix="Search them one by one.",
+        )
+
+
+def _group_by_model(targets: Sequence[Target]) -> dict[tuple[str | int, ...], Target]:
+    """Embedding model -> the first target that it embeds."""
+    first: dict[tuple[str | int, ...], Target] = {}
     for target in targets:
         model = target.embedding
         space = (
             model.provider, model.model, model.dimension,
             model.document_prefix, model.query_prefix,
         )  # fmt: skip
-        spaces.setdefault(space, target.index)
-    if len(spaces) > 1:
-        models = ", ".join(f"{name} ({space[1]})" for space, name in spaces.items())
-        raise InvalidInput(
-            f"Indexes searched together must share one embedding model; these do not: {models}.",
-            field="index",
-            fix="Search them one by one.",
-        )
+        first.setdefault(space, target)
+    return first
 
 
-def _make_missing_kinds_error(index: str, kinds: Sequence[str]) -> InvalidInput:
-    wanted = " or ".join(KIND_LABELS[kind] for kind in kinds)
+def _make_missing_kinds_error(
+    index: str, kinds: Sequence[str], held_kinds: Sequence[str]
+) -> InvalidInput:
+    wanted = " or ".join(KINDS[kind].plural for kind in kinds)
     return InvalidInput(
         f"The index {index} holds no {wanted}.",
         field="index",
@@ -260,37 +266,14 @@ def _make_missing_kinds_error(index: str, kinds: Sequence[str]) -> InvalidInput:
             for build in IndexBuild.objects.live()
             if any(kind in build.spec.kinds for kind in kinds)
         ],
-        fix="Its spec says which kinds of node it holds.",
+        fix=_name_searches(held_kinds),
     )
 
 
-# --- Explaining ------------------------------------------------------------------------------
-
-
-def explain_scores(mode: Mode, candidates: Sequence[Candidate]) -> dict[PointKey, Explanation]:
-    """Explain the score of each candidate, by key.
-
-    Raises:
-        StoreUnavailable: retry helps.
-    """
-    explanations: dict[PointKey, Explanation] = {}
-    for target in {id(found.target): found.target for found in candidates}.values():
-        scores = {
-            found.point.id: found.point.score for found in candidates if found.target is target
-        }
-        if mode == Mode.HYBRID:
-            target_explanations = explain_fused_ranking(
-                target.collection,
-                scores,
-                dense=target.dense,
-                sparse=target.sparse,
-                fusion=target.fusion,
-                filter=target.filter,
-            )
-        else:
-            target_explanations = explain_single_ranking(
-                target.points, scores, is_dense=mode == Mode.DENSE
-            )
-        for point_id, explanation in target_explanations.items():
-            explanations[target.build_id, point_id.int] = explanation
-    return explanations
+def _name_searches(kinds: Sequence[str]) -> str:
+    """Say how these kinds are searched, over HTTP and by ``manage.py search``."""
+    held = " and ".join(KINDS[kind].plural for kind in kinds)
+    searches = list(dict.fromkeys(HIT_KINDS[kind].search for kind in kinds))
+    paths = " or ".join(f"search/{search}" for search in searches)
+    flags = " or ".join(f"--kind {search}" for search in searches)
+    return f"It holds {held}: use {paths}, on the command line {flags}."

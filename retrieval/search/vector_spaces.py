@@ -2,12 +2,12 @@
 several spaces are fused."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from retrieval.fusion import reciprocal_rank_fusion
-from retrieval.search.flat import Hit, SearchAnswer, search_artifacts
+from retrieval.search.flat import Hit, SearchAnswer
 from retrieval.search.hit_checks import DroppedPoints
 from retrieval.search.request import SCORE_KINDS, Mode, SearchRequest
 
@@ -38,19 +38,8 @@ class ArtifactsAnswer:
     score_kind: str
     hits: list[ArtifactHit]
     dropped: DroppedPoints
-    stale_artifact_ids: list[UUID]
+    stale_ids: list[UUID]
     took_ms: dict[str, float]
-
-
-def make_fusion_request(request: SearchRequest) -> SearchRequest:
-    """The request for one space whose ranking is fused with others: more hits, no offset."""
-    return replace(request, limit=ARTIFACTS_PER_SPACE, offset=0)
-
-
-def search_text_space(request: SearchRequest, text: str) -> SearchAnswer:
-    """Rank artifacts by their best passage, for fusing with the ranking of another space."""
-    fusion_request = make_fusion_request(request)
-    return search_artifacts(replace(fusion_request, query=text, mode=Mode.HYBRID, min_score=None))
 
 
 def answer_from_one_space(
@@ -65,7 +54,7 @@ def answer_from_one_space(
             for rank, hit in enumerate(answer.hits, start=request.offset + 1)
         ],
         dropped=answer.dropped,
-        stale_artifact_ids=answer.stale_artifact_ids,
+        stale_ids=answer.stale_ids,
         took_ms=answer.took_ms,
     )
 
@@ -82,9 +71,7 @@ def answer_from_fused_spaces(
             orphans=sum(answer.dropped.orphans for answer in answers.values()),
             integrity_errors=sum(answer.dropped.integrity_errors for answer in answers.values()),
         ),
-        stale_artifact_ids=sorted(
-            {pk for answer in answers.values() for pk in answer.stale_artifact_ids}
-        ),
+        stale_ids=sorted({pk for answer in answers.values() for pk in answer.stale_ids}),
         took_ms=_add_times([answer.took_ms for answer in answers.values()]),
     )
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from retrieval.explanation import Explanation, ScoreShare
+from retrieval.hits import get_hit_renderer
 from retrieval.passages import Passage
 from retrieval.pipelines.explaining import explain_passage
 from retrieval.pipelines.running import AskRequest, PipelineHits
@@ -30,6 +31,18 @@ HitRenderer = Callable[[Hit, str], dict[str, Any]]
 
 
 # --- Searches --------------------------------------------------------------------------------
+
+
+def render_chunk_answer(answer: SearchAnswer) -> dict[str, Any]:
+    return render_search_answer(answer, render_chunk)
+
+
+def render_summary_answer(answer: SearchAnswer) -> dict[str, Any]:
+    return render_search_answer(answer, render_summary)
+
+
+def render_question_answer(answer: SearchAnswer) -> dict[str, Any]:
+    return render_search_answer(answer, render_question)
 
 
 def render_search_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
@@ -207,7 +220,7 @@ def _render_pipeline_passage(passage: Passage, *, explain: bool) -> dict[str, An
     """Render a passage as a hit with the pipeline's score; ``explain`` lists what each component
     did to it."""
     hit = replace(passage.hit, score=passage.score, explanation=None)
-    render_hit = render_question if hit.payload.get("kind") == "question" else render_chunk
+    render_hit = get_hit_renderer(hit.payload.get("kind", "chunk"))
     content = render_hit(hit, passage.score_kind) | {"similarity": passage.similarity}
     return content | {"explain": explain_passage(passage)} if explain else content
 
@@ -272,6 +285,12 @@ def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
             "summary": payload.get("summary"),
         }
     )
+
+
+def render_artifact_node(hit: Hit, score_kind: str) -> dict[str, Any]:
+    """A node of an artifact as a whole, with no place in its text."""
+    text = hit.payload.get("text")
+    return _render_common_fields(hit, score_kind, text=text, page=None, source=None)
 
 
 def _render_common_fields(

@@ -6,11 +6,11 @@ from typing import Any
 from concepts.models import EmergentPair, Entity, Instance
 from concepts.serializers import render_instance, render_relationship
 from documents.models import Source
+from retrieval.knowledge.answer import KnowledgeAnswer
 from retrieval.knowledge.bridges import Bridge
 from retrieval.knowledge.concept_evidence import ConceptSource, RankedInstance
 from retrieval.knowledge.concepts import ConceptHit, MatchReason, RelationshipTypeHit
 from retrieval.knowledge.graph import ConceptPath, Subgraph
-from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.routing import RoutingResult
 from retrieval.knowledge.sources import SourceHit
 from retrieval.serializers.answers import render_answer_head, render_chunk
@@ -18,26 +18,27 @@ from retrieval.serializers.answers import render_answer_head, render_chunk
 COSINE = "cosine"
 
 
-def render_concept_hits(nearest: KnowledgeQuery, hits: Sequence[ConceptHit]) -> dict[str, Any]:
-    return _render_head(nearest) | {"hits": [_render_concept_hit(hit) for hit in hits]}
+def render_concept_hits(answer: KnowledgeAnswer[list[ConceptHit]]) -> dict[str, Any]:
+    return _render_head(answer) | {"hits": [_render_concept_hit(hit) for hit in answer.found]}
 
 
 def render_relationship_type_hits(
-    nearest: KnowledgeQuery, hits: Sequence[RelationshipTypeHit]
+    answer: KnowledgeAnswer[list[RelationshipTypeHit]],
 ) -> dict[str, Any]:
-    return _render_head(nearest) | {"hits": [_render_relationship_type_hit(hit) for hit in hits]}
+    hits = [_render_relationship_type_hit(hit) for hit in answer.found]
+    return _render_head(answer) | {"hits": hits}
 
 
-def render_source_hits(nearest: KnowledgeQuery, hits: Sequence[SourceHit]) -> dict[str, Any]:
-    return _render_head(nearest) | {"hits": [_render_source_hit(hit) for hit in hits]}
+def render_source_hits(answer: KnowledgeAnswer[list[SourceHit]]) -> dict[str, Any]:
+    return _render_head(answer) | {"hits": [_render_source_hit(hit) for hit in answer.found]}
 
 
-def render_routing(nearest: KnowledgeQuery, routes: RoutingResult) -> dict[str, Any]:
-    entry = None
+def render_routing(answer: KnowledgeAnswer[RoutingResult]) -> dict[str, Any]:
+    routes, entry = answer.found, None
     if routes.best_entry_point is not None:
         kind, entry_id, similarity = routes.best_entry_point
         entry = {"kind": kind, "id": str(entry_id), "similarity": similarity}
-    return _render_head(nearest) | {
+    return _render_head(answer) | {
         "entry": entry,
         "concepts": [_render_concept_hit(hit) for hit in routes.concepts],
         "sources": [_render_source_hit(hit) for hit in routes.sources],
@@ -45,8 +46,9 @@ def render_routing(nearest: KnowledgeQuery, routes: RoutingResult) -> dict[str, 
     }
 
 
-def render_subgraph(nearest: KnowledgeQuery, graph: Subgraph) -> dict[str, Any]:
-    return _render_head(nearest) | {
+def render_subgraph(answer: KnowledgeAnswer[Subgraph]) -> dict[str, Any]:
+    graph = answer.found
+    return _render_head(answer) | {
         "concepts": [_render_concept_hit(hit) for hit in graph.concepts],
         "sources": [_render_source_hit(hit) for hit in graph.sources],
         "relationship_types": [_render_relationship_type_hit(hit) for hit in graph.types],
@@ -99,7 +101,7 @@ def render_emergent_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> 
     ends = [{"id": str(end.pk), "label": end.label} for end in (pair.first, pair.second)]
     return {
         "id": str(pair.pk),
-        "index": pair.first.artifact.index,
+        "index": pair.first.index,
         "concepts": ends,
         "similarity": pair.similarity,
         "way": "nearness",
@@ -121,15 +123,15 @@ def render_emergent_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> 
     }
 
 
-def _render_head(nearest: KnowledgeQuery) -> dict[str, Any]:
-    return render_answer_head(nearest.builds, nearest.took_ms)
+def _render_head(answer: KnowledgeAnswer[Any]) -> dict[str, Any]:
+    return render_answer_head(answer.builds, answer.took_ms)
 
 
 def _render_concept_hit(hit: ConceptHit) -> dict[str, Any]:
     concept = hit.concept
     return _render_entity_fields("concept", concept, hit.score) | {
         "id": str(concept.pk),
-        "index": concept.artifact.index,
+        "index": concept.index,
         "label": concept.label,
         "description": concept.description,
         "search_terms": concept.search_terms,
@@ -144,7 +146,7 @@ def _render_relationship_type_hit(hit: RelationshipTypeHit) -> dict[str, Any]:
     kind = hit.type
     return _render_entity_fields("relationship_type", kind, hit.reason.score) | {
         "id": str(kind.pk),
-        "index": kind.artifact.index,
+        "index": kind.index,
         "name": kind.name,
         "category": kind.category,
         "description": kind.description,
@@ -155,8 +157,8 @@ def _render_relationship_type_hit(hit: RelationshipTypeHit) -> dict[str, Any]:
 
 
 def _render_entity_fields(kind: str, entity: Entity, score: float) -> dict[str, Any]:
-    """The fields of every hit on an entity. It has no offsets, since an entity has no place in a
-    document's text."""
+    """The fields of every hit on an entity. It names no artifact and no offsets, since no document
+    holds an entity's text."""
     return {
         "score": score,
         "score_kind": COSINE,
@@ -165,11 +167,7 @@ def _render_entity_fields(kind: str, entity: Entity, score: float) -> dict[str, 
         "text": entity.text,
         "start_offset": None,
         "end_offset": None,
-        "artifact": {
-            "id": str(entity.pk),
-            "title": entity.artifact.title,
-            "external_id": None,
-        },
+        "artifact": None,
         "page": None,
         "source": None,
         "metadata": {},

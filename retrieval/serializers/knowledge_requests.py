@@ -1,7 +1,5 @@
 """Request parameters of knowledge searches."""
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -9,11 +7,17 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.exceptions import InvalidInput
-from core.serializers import MAX_OFFSET, StrictSerializer, StringField, to_invalid_input
+from core.openapi import with_example
+from core.serializers import MAX_OFFSET, FlagField, StrictSerializer, StringField
 from retrieval.knowledge.graph import MAX_DEPTH
 from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.search import MAX_OFFSET as MAX_SEARCH_OFFSET
-from retrieval.serializers.requests import IndexNameField, IndexNamesField, merge_query_names
+from retrieval.serializers.requests import (
+    FiniteFloatField,
+    IndexNameField,
+    IndexNamesField,
+    merge_query_names,
+)
 from retrieval.source_context import MAX_WINDOW
 
 DEFAULT_SUBGRAPH_SIMILARITY = 0.7
@@ -21,16 +25,6 @@ DEFAULT_BRIDGE_SIMILARITY = 0.75
 MAX_WORDS = 10
 WEIGHT_RANGE: dict[str, Any] = {"min_value": 0.0, "max_value": 10.0}
 SIMILARITY_RANGE: dict[str, Any] = {"min_value": -1.0, "max_value": 1.0}
-
-
-class FiniteFloatField(serializers.FloatField):
-    """A float that refuses NaN and infinity, which pass every bound check."""
-
-    def to_internal_value(self, data: Any) -> float:
-        number = super().to_internal_value(data)
-        if not math.isfinite(number):
-            self.fail("invalid")
-        return number
 
 
 @extend_schema_field(
@@ -57,6 +51,7 @@ class WordsField(serializers.Field):
         return value
 
 
+@with_example({"index": "knowledge", "query": "wading birds", "limit": 5})
 class KnowledgeQuerySerializer(StrictSerializer):
     """Parameters common to all knowledge searches."""
 
@@ -64,7 +59,7 @@ class KnowledgeQuerySerializer(StrictSerializer):
     collection = IndexNamesField(required=False, help_text="The same as index.")
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT, source="top_k")
     min_similarity = FiniteFloatField(
         required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
     )
@@ -85,8 +80,10 @@ class PagedKnowledgeQuerySerializer(KnowledgeQuerySerializer):
 
 
 class SourceQuerySerializer(KnowledgeQuerySerializer):
-    include_concepts = serializers.BooleanField(
-        default=False, help_text="The quotes found in each source, with their concepts."
+    include_concepts = FlagField(
+        default=False,
+        source="with_concepts",
+        help_text="The quotes found in each source, with their concepts.",
     )
     window = serializers.IntegerField(
         default=0, min_value=0, max_value=MAX_WINDOW, help_text="Neighbours on each side."
@@ -112,10 +109,11 @@ class SubgraphQuerySerializer(KnowledgeQuerySerializer):
         **SIMILARITY_RANGE,
     )
     limit = serializers.IntegerField(
-        default=50, min_value=1, max_value=MAX_LIMIT, help_text="Of each sort."
+        default=50, min_value=1, max_value=MAX_LIMIT, source="top_k", help_text="Of each sort."
     )
 
 
+@with_example({"query": "how it feeds", "limit": 5})
 class EvidenceParametersSerializer(StrictSerializer):
     query = StringField(
         required=False, max_length=MAX_QUERY_CHARS, help_text="What to order it by."
@@ -145,7 +143,7 @@ class PathParametersSerializer(StrictSerializer):
 
 class SimilarSourcesParametersSerializer(StrictSerializer):
     index = IndexNamesField(required=False, help_text="By default the source's own.")
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT, source="top_k")
     min_similarity = FiniteFloatField(
         required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
     )
@@ -175,21 +173,7 @@ class EmergentParametersSerializer(StrictSerializer):
         return value
 
 
+@with_example({"type": "f2f3f4a0-0b1c-4d5e-8f90-1a2b3c4d5e6f"})
 class AcceptPairSerializer(StrictSerializer):
     type = serializers.UUIDField(help_text="The relationship type.")
-    reversed = serializers.BooleanField(
-        default=False, help_text="From the second concept to the first."
-    )
-
-
-def read_parameters(serializer: type[StrictSerializer], content: Any) -> Mapping[str, Any]:
-    """
-    Raises:
-        InvalidInput: the first thing wrong with it.
-    """
-    parameters = serializer()
-    try:
-        values: Mapping[str, Any] = parameters.run_validation(content)
-    except serializers.ValidationError as error:
-        raise to_invalid_input(error.detail, parameters.fields) from None
-    return values
+    reversed = FlagField(default=False, help_text="From the second concept to the first.")

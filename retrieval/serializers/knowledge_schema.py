@@ -1,11 +1,94 @@
 """Describes the answers of knowledge searches in the OpenAPI document."""
 
+from typing import Any
+
 from rest_framework import serializers
 
-from concepts.serializers import EVIDENCE_DISCLAIMER, InstanceSerializer, RelationshipSerializer
-from retrieval.serializers.schema import HitSerializer, VerdictField
+from concepts.serializers import (
+    CONCEPT_EXAMPLE,
+    EVIDENCE_DISCLAIMER,
+    INSTANCE_EXAMPLE,
+    RELATIONSHIP_EXAMPLE,
+    RELATIONSHIP_TYPE_EXAMPLE,
+    InstanceSerializer,
+    RelationshipSerializer,
+)
+from core.openapi import make_list_example, with_example
+from core.serializers import ListSerializer
+from retrieval.serializers.requests import IndexNamesField
+from retrieval.serializers.schema import (
+    HIT_EXAMPLE,
+    BuildNumbersField,
+    HitArtifactSerializer,
+    HitPageSerializer,
+    HitSerializer,
+    HitSourceSerializer,
+    VerdictField,
+)
 
 KINDS = ["concept", "source", "relationship_type"]
+
+
+def _make_entity_hit_example(kind: str, entity: dict[str, Any], text: str) -> dict[str, Any]:
+    names = ("id", "index", "label", "name", "category", "description", "search_terms")
+    return {
+        "score": 0.83,
+        "score_kind": "cosine",
+        "node_id": entity["id"],
+        "kind": kind,
+        "text": text,
+        "start_offset": None,
+        "end_offset": None,
+        "artifact": None,
+        "page": None,
+        "source": None,
+        "metadata": {},
+        "verdict": "exact",
+        "ways": [{"way": kind, "similarity": 0.83, "weight": 1.0, "score": 0.83, "through": {}}],
+        **{name: entity[name] for name in names if name in entity},
+    }
+
+
+CONCEPT_HIT_EXAMPLE = _make_entity_hit_example("concept", CONCEPT_EXAMPLE, "Heron") | {
+    "evidence": [INSTANCE_EXAMPLE]
+}
+RELATIONSHIP_TYPE_HIT_EXAMPLE = _make_entity_hit_example(
+    "relationship_type", RELATIONSHIP_TYPE_EXAMPLE, "EATS"
+) | {"relationships": [RELATIONSHIP_EXAMPLE]}
+SOURCE_EXAMPLE: dict[str, Any] = {
+    "id": INSTANCE_EXAMPLE["source"]["id"],
+    "ordinal": 0,
+    "heading": "",
+    "text": "The heron stands in the shallows at dawn.",
+    "artifact": INSTANCE_EXAMPLE["artifact"],
+    "page": HIT_EXAMPLE["page"],
+    "neighbours": [],
+}
+SOURCE_HIT_EXAMPLE = SOURCE_EXAMPLE | {
+    "kind": "source",
+    "index": "knowledge",
+    "similarity": 0.79,
+    "score": 0.79,
+    "score_kind": "cosine",
+    "stale": False,
+    "ways": [{"way": "source", "similarity": 0.79, "weight": 1.0, "score": 0.79, "through": {}}],
+    "chunks": [HIT_EXAMPLE | {"score": 0.79, "score_kind": "cosine"}],
+    "concepts": [{"id": CONCEPT_EXAMPLE["id"], "label": "Heron", "evidence": INSTANCE_EXAMPLE}],
+}
+
+
+def _make_answer_example(**content: Any) -> dict[str, Any]:
+    return {
+        "index": "knowledge",
+        "build": 1,
+        "took_ms": {"embed": 4.1, "search": 1.9, "verify": 0.8, "total": 7.2},
+        **content,
+    }
+
+
+def _make_concept_answer_example(**content: Any) -> dict[str, Any]:
+    concept = {"id": CONCEPT_EXAMPLE["id"], "label": "Heron"}
+    return {"index": "knowledge", "concept": concept, **content}
 
 
 class MatchReasonSerializer(serializers.Serializer):
@@ -28,18 +111,29 @@ class KnowledgeHitSerializer(serializers.Serializer):
     ways = MatchReasonSerializer(many=True)
 
 
-class ConceptHitSerializer(KnowledgeHitSerializer):
+class EntityHitSerializer(KnowledgeHitSerializer):
+    """No document holds the text of an entity."""
+
     node_id = serializers.UUIDField()
     verdict = VerdictField()
+    start_offset = serializers.IntegerField(allow_null=True, help_text="Null.")
+    end_offset = serializers.IntegerField(allow_null=True, help_text="Null.")
+    artifact = HitArtifactSerializer(allow_null=True, help_text="Null.")
+    page = HitPageSerializer(allow_null=True, help_text="Null.")
+    source = HitSourceSerializer(  # type: ignore[assignment]
+        allow_null=True, help_text="Null."
+    )
+    metadata = serializers.DictField()
+
+
+class ConceptHitSerializer(EntityHitSerializer):
     label = serializers.CharField()  # type: ignore[assignment]
     description = serializers.CharField()
     search_terms = serializers.ListField(child=serializers.CharField())
     evidence = InstanceSerializer(many=True)
 
 
-class RelationshipTypeHitSerializer(KnowledgeHitSerializer):
-    node_id = serializers.UUIDField()
-    verdict = VerdictField()
+class RelationshipTypeHitSerializer(EntityHitSerializer):
     name = serializers.CharField()
     category = serializers.CharField()
     description = serializers.CharField()
@@ -57,14 +151,14 @@ class AdjacentSourceSerializer(serializers.Serializer):
     ordinal = serializers.IntegerField()
     heading = serializers.CharField()
     text = serializers.CharField()
-    page = serializers.DictField()
+    page = HitPageSerializer()
 
 
 class SourceHitSerializer(KnowledgeHitSerializer):
     ordinal = serializers.IntegerField(allow_null=True)
     heading = serializers.CharField(allow_null=True)
-    artifact = serializers.DictField()
-    page = serializers.DictField()
+    artifact = HitArtifactSerializer()
+    page = HitPageSerializer()
     similarity = serializers.FloatField(help_text="Of its nearest chunk.")
     stale = serializers.BooleanField(help_text="It changed since its chunks were embedded.")
     chunks = HitSerializer(many=True)
@@ -73,19 +167,22 @@ class SourceHitSerializer(KnowledgeHitSerializer):
 
 
 class KnowledgeAnswerSerializer(serializers.Serializer):
-    index = serializers.JSONField(help_text="A name, or a list where several were asked.")
-    build = serializers.JSONField()
+    index = IndexNamesField()
+    build = BuildNumbersField()
     took_ms = serializers.DictField(child=serializers.FloatField())
 
 
+@with_example(_make_answer_example(hits=[CONCEPT_HIT_EXAMPLE]))
 class ConceptSearchAnswerSerializer(KnowledgeAnswerSerializer):
     hits = ConceptHitSerializer(many=True)
 
 
+@with_example(_make_answer_example(hits=[RELATIONSHIP_TYPE_HIT_EXAMPLE]))
 class RelationshipTypeSearchAnswerSerializer(KnowledgeAnswerSerializer):
     hits = RelationshipTypeHitSerializer(many=True)
 
 
+@with_example(_make_answer_example(hits=[SOURCE_HIT_EXAMPLE]))
 class SourceSearchAnswerSerializer(KnowledgeAnswerSerializer):
     hits = SourceHitSerializer(many=True)
 
@@ -96,6 +193,14 @@ class EntryPointSerializer(serializers.Serializer):
     similarity = serializers.FloatField()
 
 
+@with_example(
+    _make_answer_example(
+        entry={"kind": "concept", "id": CONCEPT_EXAMPLE["id"], "similarity": 0.83},
+        concepts=[CONCEPT_HIT_EXAMPLE],
+        sources=[SOURCE_HIT_EXAMPLE],
+        relationship_types=[RELATIONSHIP_TYPE_HIT_EXAMPLE],
+    )
+)
 class RoutingAnswerSerializer(KnowledgeAnswerSerializer):
     entry = EntryPointSerializer(allow_null=True)
     concepts = ConceptHitSerializer(many=True)
@@ -107,6 +212,15 @@ class ConceptInstanceSerializer(InstanceSerializer):
     concept = serializers.UUIDField()
 
 
+@with_example(
+    _make_answer_example(
+        concepts=[CONCEPT_HIT_EXAMPLE],
+        sources=[SOURCE_HIT_EXAMPLE],
+        relationship_types=[RELATIONSHIP_TYPE_HIT_EXAMPLE],
+        relationships=[RELATIONSHIP_EXAMPLE],
+        evidence=[INSTANCE_EXAMPLE | {"concept": CONCEPT_EXAMPLE["id"]}],
+    )
+)
 class SubgraphAnswerSerializer(KnowledgeAnswerSerializer):
     concepts = ConceptHitSerializer(many=True)
     sources = SourceHitSerializer(many=True)
@@ -132,17 +246,25 @@ class RankedInstanceSerializer(InstanceSerializer):
     way = serializers.CharField()
 
 
+@with_example(
+    _make_concept_answer_example(
+        count=1, hits=[INSTANCE_EXAMPLE | {"similarity": 0.74, "way": "evidence"}]
+    )
+)
 class ConceptEvidenceAnswerSerializer(SingleConceptAnswerSerializer):
     count = serializers.IntegerField()
     hits = RankedInstanceSerializer(many=True)
 
 
 class ConceptSourceSerializer(AdjacentSourceSerializer):
-    artifact = serializers.DictField()
+    artifact = HitArtifactSerializer()
     evidence = InstanceSerializer(many=True)
     neighbours = AdjacentSourceSerializer(many=True)
 
 
+@with_example(
+    _make_concept_answer_example(sources=[SOURCE_EXAMPLE | {"evidence": [INSTANCE_EXAMPLE]}])
+)
 class ConceptContextAnswerSerializer(SingleConceptAnswerSerializer):
     sources = ConceptSourceSerializer(many=True)
 
@@ -159,6 +281,19 @@ class ConceptPathSerializer(serializers.Serializer):
     steps = PathStepSerializer(many=True)
 
 
+@with_example(
+    _make_concept_answer_example(
+        paths=[
+            {
+                "similarity": 0.71,
+                "concepts": [RELATIONSHIP_EXAMPLE[end]["id"] for end in ("source", "target")],
+                "steps": [
+                    RELATIONSHIP_EXAMPLE | {"similarity": 0.71, "like": "feeds", "reversed": False}
+                ],
+            }
+        ]
+    )
+)
 class PathsAnswerSerializer(SingleConceptAnswerSerializer):
     paths = ConceptPathSerializer(many=True)
 
@@ -167,6 +302,22 @@ class BridgeSerializer(SourceHitSerializer):
     similarities = serializers.ListField(child=serializers.FloatField())
 
 
+EMERGENT_PAIR_EXAMPLE: dict[str, Any] = {
+    "id": "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
+    "index": "knowledge",
+    "concepts": [
+        {"id": CONCEPT_EXAMPLE["id"], "label": "Heron"},
+        {"id": "6fa459ea-ee8a-4ca4-894e-db77e160355e", "label": "Egret"},
+    ],
+    "similarity": 0.88,
+    "way": "nearness",
+    "state": "open",
+    "found_at": "2026-03-02T09:30:00Z",
+    "bridges": [SOURCE_HIT_EXAMPLE | {"similarities": [0.79, 0.81]}],
+}
+
+
+@with_example(EMERGENT_PAIR_EXAMPLE)
 class EmergentPairSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.CharField()
@@ -178,8 +329,6 @@ class EmergentPairSerializer(serializers.Serializer):
     bridges = BridgeSerializer(many=True)
 
 
-class EmergentPairListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
+@with_example(make_list_example(EMERGENT_PAIR_EXAMPLE))
+class EmergentPairListSerializer(ListSerializer):
     results = EmergentPairSerializer(many=True)

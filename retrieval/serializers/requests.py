@@ -1,6 +1,7 @@
 """Reads and checks the parameters of searches."""
 
-from collections.abc import Mapping
+import math
+from functools import cache
 from typing import Any
 
 from django.http import QueryDict
@@ -8,17 +9,16 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.exceptions import InvalidInput, Malformed
+from core.openapi import with_example
 from core.parsers import load_json
-from core.serializers import StrictSerializer, StringField, to_invalid_input
+from core.serializers import FlagField, StrictSerializer, StringField, to_invalid_input
 from retrieval.pipelines.running import MAX_ANSWER_HITS, AskRequest
 from retrieval.search import (
     MAX_ARTIFACTS,
     MAX_LIMIT,
     MAX_OFFSET,
     MAX_QUERY_CHARS,
-    HierarchicalRequest,
     Mode,
-    SearchRequest,
     StaleHitPolicy,
     SummaryType,
 )
@@ -28,7 +28,7 @@ from retrieval.source_context import MAX_WINDOW
 @extend_schema_field(
     {
         "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-        "description": "One name, or several that share an embedding model.",
+        "description": "One name, or several.",
     }
 )
 class IndexNamesField(serializers.Field):
@@ -73,6 +73,17 @@ class FilterField(serializers.Field):
         return value
 
 
+class FiniteFloatField(serializers.FloatField):
+    """A number that refuses NaN and infinity, which pass every bound check, and true and false."""
+
+    def to_internal_value(self, data: Any) -> float:
+        number = super().to_internal_value(data)
+        if isinstance(data, bool) or not math.isfinite(number):
+            self.fail("invalid")
+        return number
+
+
+@with_example({"index": "handbook", "query": "when is the lamp lit", "limit": 5})
 class QueryParametersSerializer(StrictSerializer):
     """The parameters of every search."""
 
@@ -85,10 +96,8 @@ class QueryParametersSerializer(StrictSerializer):
         help_text='Such as {"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}; all_of, any_of '
         "and not nest. JSON text in a query string.",
     )
-    verify = serializers.BooleanField(
-        default=True, help_text="Compare each hit with the document as it is now."
-    )
-    explain = serializers.BooleanField(
+    verify = FlagField(default=True, help_text="Compare each hit with the document as it is now.")
+    explain = FlagField(
         default=False, help_text="Say what gave each hit its score; costs more requests."
     )
     stale = serializers.ChoiceField(
@@ -117,11 +126,9 @@ def merge_query_names(attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 class SearchParametersSerializer(QueryParametersSerializer):
-    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT, source="top_k")
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
-    min_score = serializers.FloatField(
-        required=False, help_text="On the scale of the mode's scores."
-    )
+    min_score = FiniteFloatField(required=False, help_text="On the scale of the mode's scores.")
 
 
 class SummarySearchParametersSerializer(SearchParametersSerializer):
@@ -130,7 +137,11 @@ class SummarySearchParametersSerializer(SearchParametersSerializer):
 
 class HierarchicalParametersSerializer(QueryParametersSerializer):
     limit = serializers.IntegerField(
-        default=10, min_value=1, max_value=MAX_ARTIFACTS, help_text="Artifacts."
+        default=10,
+        min_value=1,
+        max_value=MAX_ARTIFACTS,
+        source="artifacts",
+        help_text="Artifacts.",
     )
 
 
@@ -141,20 +152,21 @@ class SpaceParametersSerializer(StrictSerializer):
     query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="Words.")
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     limit = serializers.IntegerField(
-        default=10, min_value=1, max_value=MAX_LIMIT, help_text="Artifacts."
+        default=10, min_value=1, max_value=MAX_LIMIT, source="top_k", help_text="Artifacts."
     )
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
-    min_similarity = serializers.FloatField(
-        required=False, min_value=0, max_value=1, help_text="In that space."
+    min_similarity = FiniteFloatField(
+        required=False, min_value=0, max_value=1, source="min_score", help_text="In that space."
     )
     filter = FilterField(required=False)
-    verify = serializers.BooleanField(default=True)
+    verify = FlagField(default=True)
     stale = serializers.ChoiceField(
         choices=[str(stale) for stale in StaleHitPolicy], default="flag"
     )
     min_revision = serializers.IntegerField(required=False, min_value=0)
 
 
+@with_example({"index": "pharmacy", "structure": "CC(=O)Oc1ccccc1C(=O)O", "limit": 5})
 class StructureParametersSerializer(SpaceParametersSerializer):
     """A chemical structure, and optionally words."""
 
@@ -162,18 +174,23 @@ class StructureParametersSerializer(SpaceParametersSerializer):
         help_text="SMILES, such as CC(=O)Oc1ccccc1C(=O)O; percent-encoded in a query string."
     )
 
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        text = merge_query_names(attrs)["query"] if {"query", "q"} & attrs.keys() else None
+        attrs |= {"query": attrs.pop("structure"), "text": text}
+        return attrs
 
+
+@with_example({"index": "gallery", "query": "a red boat", "limit": 5})
 class ImageParametersSerializer(SpaceParametersSerializer):
     """Words that describe the image."""
 
-    with_text = serializers.BooleanField(
-        default=True, help_text="Rank artifacts by their passages as well."
-    )
+    with_text = FlagField(default=True, help_text="Rank artifacts by their passages as well.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return merge_query_names(attrs)
 
 
+@with_example({"index": "handbook", "query": "When is the lamp lit?"})
 class AskParametersSerializer(StrictSerializer):
     """A user's question."""
 
@@ -187,7 +204,7 @@ class AskParametersSerializer(StrictSerializer):
     pipeline = serializers.CharField(
         required=False, help_text="By default the one the index's spec names."
     )
-    explain = serializers.BooleanField(
+    explain = FlagField(
         default=False, help_text="Say of each hit how it came through the pipeline."
     )
     why_not = serializers.UUIDField(
@@ -198,125 +215,30 @@ class AskParametersSerializer(StrictSerializer):
         return merge_query_names(attrs)
 
 
-# Shared by all requests: creating a serializer for each would copy every field.
-_search_parameters = SearchParametersSerializer()
-_summary_parameters = SummarySearchParametersSerializer()
-_hierarchical_parameters = HierarchicalParametersSerializer()
-_structure_parameters = StructureParametersSerializer()
-_image_parameters = ImageParametersSerializer()
-_ask_parameters = AskParametersSerializer()
-
-
-def read_search_request(content: Any) -> SearchRequest:
-    """
-    Raises:
-        InvalidInput: the first error.
-    """
-    return _make_search_request(_validate(_search_parameters, content))
-
-
-def read_summary_request(content: Any) -> tuple[SearchRequest, SummaryType]:
-    """
-    Raises:
-        InvalidInput: the first thing wrong with it.
-    """
-    values = _validate(_summary_parameters, content)
-    return _make_search_request(values), SummaryType(values["type"])
-
-
-def read_hierarchical_request(content: Any) -> HierarchicalRequest:
-    """
-    Raises:
-        InvalidInput: the first thing wrong with it.
-    """
-    values = _validate(_hierarchical_parameters, content)
-    return HierarchicalRequest(
-        indexes=values["index"],
-        query=values["query"],
-        mode=Mode(values["mode"]),
-        limit=values["limit"],
-        filter=values.get("filter"),
-        verify=values["verify"],
-        explain=values["explain"],
-        stale=StaleHitPolicy(values["stale"]),
-        min_revision=values.get("min_revision"),
-    )
-
-
-def read_structure_request(content: Any) -> tuple[SearchRequest, str | None]:
-    """Read a structure search: the request, and the words if any.
-
-    Raises:
-        InvalidInput: the first thing wrong with it.
-    """
-    values = _validate(_structure_parameters, content)
-    text = merge_query_names(values)["query"] if {"query", "q"} & values.keys() else None
-    return _make_dense_request(values, values["structure"]), text
-
-
-def read_image_request(content: Any) -> tuple[SearchRequest, bool]:
-    """Read an image search: the request, and whether passages count as well.
-
-    Raises:
-        InvalidInput: the first thing wrong with it.
-    """
-    values = _validate(_image_parameters, content)
-    return _make_dense_request(values, values["query"]), values["with_text"]
-
-
 def read_ask_request(content: Any) -> AskRequest:
     """
     Raises:
         InvalidInput: the first thing wrong with it.
     """
-    values = _validate(_ask_parameters, content)
-    return AskRequest(
-        index=values["index"],
-        query=values["query"],
-        filter=values.get("filter"),
-        limit=values["limit"],
-        pipeline=values.get("pipeline"),
-        explain=values["explain"],
-        why_not=values.get("why_not"),
-    )
+    return AskRequest(**read_parameters(AskParametersSerializer, content))
 
 
-def _validate(parameters: StrictSerializer, content: Any) -> dict[str, Any]:
+def read_parameters(serializer: type[StrictSerializer], content: Any) -> dict[str, Any]:
+    """
+    Raises:
+        InvalidInput: the first thing wrong with it.
+    """
+    parameters = _get_parameters(serializer)
     try:
         return parameters.run_validation(content)
     except serializers.ValidationError as error:
         raise to_invalid_input(error.detail, parameters.fields) from None
 
 
-def _make_search_request(values: Mapping[str, Any]) -> SearchRequest:
-    return SearchRequest(
-        indexes=values["index"],
-        query=values["query"],
-        mode=Mode(values["mode"]),
-        limit=values["limit"],
-        offset=values["offset"],
-        filter=values.get("filter"),
-        min_score=values.get("min_score"),
-        verify=values["verify"],
-        explain=values["explain"],
-        stale=StaleHitPolicy(values["stale"]),
-        min_revision=values.get("min_revision"),
-    )
-
-
-def _make_dense_request(values: Mapping[str, Any], query: str) -> SearchRequest:
-    return SearchRequest(
-        indexes=values["index"],
-        query=query,
-        mode=Mode.DENSE,
-        limit=values["limit"],
-        offset=values["offset"],
-        filter=values.get("filter"),
-        min_score=values.get("min_similarity"),
-        verify=values["verify"],
-        stale=StaleHitPolicy(values["stale"]),
-        min_revision=values.get("min_revision"),
-    )
+@cache
+def _get_parameters(serializer: type[StrictSerializer]) -> StrictSerializer:
+    """Shared by all requests: creating a serializer for each would copy every field."""
+    return serializer()
 
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:
@@ -349,9 +271,3 @@ class SourceParametersSerializer(StrictSerializer):
     window = serializers.IntegerField(
         default=0, min_value=0, max_value=MAX_WINDOW, help_text="Neighbours on each side."
     )
-
-
-def read_window_parameters(params: Mapping[str, Any]) -> int:
-    parameters = SourceParametersSerializer(data=params)
-    parameters.is_valid(raise_exception=True)
-    return int(parameters.validated_data["window"])

@@ -1,9 +1,42 @@
 """The shapes of answers, for the OpenAPI document only."""
 
-from drf_spectacular.utils import extend_schema_field
+from typing import Any
+
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
 from rest_framework import serializers
 
+from core.openapi import make_list_example, with_example
+from core.serializers import ListSerializer
 from retrieval.serializers.requests import IndexNamesField
+
+HIT_EXAMPLE: dict[str, Any] = {
+    "score": 0.0328,
+    "score_kind": "rrf",
+    "node_id": "8c2f0a52-58a4-5d5c-9d0e-3d4f0a4f2f6e",
+    "kind": "chunk",
+    "text": "The lamp is lit at sunset.",
+    "start_offset": 0,
+    "end_offset": 26,
+    "verdict": "exact",
+    "artifact": {
+        "id": "0b7c1c9e-6c1b-4f5e-9a55-6f0a1de3f6a1",
+        "title": "Keeper's handbook",
+        "external_id": "handbook-7",
+    },
+    "page": {"id": "5d0f6f0e-1c0a-4a53-8f6e-2b1f5f7f3a10", "index": 0},
+    "source": {"id": "a3bb189e-8bf9-4888-9912-ace4e6543002", "ordinal": 0},
+    "metadata": {"year": 1911},
+}
+
+
+def make_search_example(**content: Any) -> dict[str, Any]:
+    return {
+        "index": "handbook",
+        "build": 1,
+        "took_ms": {"embed": 4.1, "search": 1.9, "verify": 0.8, "total": 7.2},
+        "dropped": {"orphans": 0, "integrity_errors": 0},
+        **content,
+    }
 
 
 @extend_schema_field(
@@ -16,6 +49,23 @@ from retrieval.serializers.requests import IndexNamesField
 )
 class VerdictField(serializers.CharField):
     pass
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "integer", "nullable": True},
+            {"type": "array", "items": {"type": "integer", "nullable": True}},
+        ],
+        "description": "Null while there is no live build; a list where several indexes were "
+        "searched.",
+    }
+)
+class BuildNumbersField(serializers.Field):
+    pass
+
+
+SEVERAL_HELP = "Where several were searched."
 
 
 class HitArtifactSerializer(serializers.Serializer):
@@ -67,6 +117,7 @@ class CommonHitSerializer(serializers.Serializer):
     verdict = VerdictField(allow_null=True)
     artifact = HitArtifactSerializer()
     metadata = serializers.DictField()
+    index = serializers.CharField(required=False, help_text=SEVERAL_HELP)
     explain = HitExplanationSerializer(required=False)
 
 
@@ -124,21 +175,75 @@ class DroppedPointsSerializer(serializers.Serializer):
 
 class SearchAnswerSerializer(serializers.Serializer):
     index = IndexNamesField()
-    build = serializers.JSONField(help_text="Build number; a list where several indexes are.")
+    build = BuildNumbersField()
     took_ms = StageTimesSerializer()
     dropped = DroppedPointsSerializer()
 
 
+@with_example(make_search_example(hits=[HIT_EXAMPLE]))
 class PageSearchAnswerSerializer(SearchAnswerSerializer):
     hits = HitSerializer(many=True)
 
 
+@with_example(
+    make_search_example(
+        hits=[
+            HIT_EXAMPLE
+            | {
+                "kind": "page_summary",
+                "node_id": HIT_EXAMPLE["page"]["id"],
+                "text": "When and how the lamp is lit.",
+                "start_offset": None,
+                "end_offset": None,
+                "source": None,
+                "type": "page_summary",
+                "entity_id": HIT_EXAMPLE["page"]["id"],
+                "artifact_id": HIT_EXAMPLE["artifact"]["id"],
+                "artifact_title": "Keeper's handbook",
+                "summary_text": "When and how the lamp is lit.",
+                "model_name": "extractive",
+                "date_embedded": "2026-03-02T09:30:04Z",
+                "page_id": HIT_EXAMPLE["page"]["id"],
+                "page_index": 0,
+            }
+        ]
+    )
+)
 class SummarySearchAnswerSerializer(SearchAnswerSerializer):
     hits = SummaryHitSerializer(many=True)
 
 
+QUESTION_HIT_EXAMPLE = HIT_EXAMPLE | {
+    "kind": "question",
+    "source": "handbook.pdf",
+    "passage": HIT_EXAMPLE["source"],
+    "id": "8c2f0a52-58a4-5d5c-9d0e-3d4f0a4f2f6e",
+    "chunk_id": "16fd2706-8baf-533b-82eb-8c7fada847da",
+    "question": "When is the lamp lit?",
+    "summary": "When the lamp is lit.",
+}
+
+
+@with_example(make_search_example(hits=[QUESTION_HIT_EXAMPLE]))
 class QuestionSearchAnswerSerializer(SearchAnswerSerializer):
     hits = QuestionHitSerializer(many=True)
+
+
+@extend_schema_field(
+    PolymorphicProxySerializer(
+        component_name="ToolHit",
+        serializers=[HitSerializer, QuestionHitSerializer],
+        resource_type_field_name=None,
+        many=True,
+    )
+)
+class ToolHitsField(serializers.ListField):
+    """Chunks, or chunks by their questions, as the tool searches."""
+
+
+@with_example(make_search_example(hits=[QUESTION_HIT_EXAMPLE]))
+class ToolAnswerSerializer(SearchAnswerSerializer):
+    hits = ToolHitsField()
 
 
 class StructureMatchSerializer(serializers.Serializer):
@@ -160,6 +265,7 @@ class SpaceHitSerializer(serializers.Serializer):
     score_kind = serializers.CharField(help_text="`cosine`; where passages count too, `rrf`.")
     artifact = HitArtifactSerializer()
     metadata = serializers.DictField()
+    index = serializers.CharField(required=False, help_text=SEVERAL_HELP)
     passage = RankedHitSerializer(
         allow_null=True, help_text="Null where none was found, or none was asked for."
     )
@@ -171,6 +277,31 @@ class StructureHitSerializer(SpaceHitSerializer):
     )
 
 
+_SPACE_HIT_EXAMPLE = {
+    "score": 0.92,
+    "score_kind": "cosine",
+    "artifact": HIT_EXAMPLE["artifact"],
+    "metadata": {},
+    "passage": None,
+}
+
+
+@with_example(
+    make_search_example(
+        hits=[
+            _SPACE_HIT_EXAMPLE
+            | {
+                "structure": {
+                    "node_id": HIT_EXAMPLE["node_id"],
+                    "smiles": "CC(=O)Oc1ccccc1C(=O)O",
+                    "similarity": 0.92,
+                    "rank": 1,
+                    "verdict": "exact",
+                }
+            }
+        ]
+    )
+)
 class StructureSearchAnswerSerializer(SearchAnswerSerializer):
     hits = StructureHitSerializer(many=True, help_text="Artifacts, best first.")
 
@@ -190,6 +321,23 @@ class ImageHitSerializer(SpaceHitSerializer):
     )
 
 
+@with_example(
+    make_search_example(
+        hits=[
+            _SPACE_HIT_EXAMPLE
+            | {
+                "image": {
+                    "node_id": HIT_EXAMPLE["node_id"],
+                    "media_type": "image/png",
+                    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                    "similarity": 0.92,
+                    "rank": 1,
+                    "verdict": "exact",
+                }
+            }
+        ]
+    )
+)
 class ImageSearchAnswerSerializer(SearchAnswerSerializer):
     hits = ImageHitSerializer(many=True, help_text="Artifacts, best first.")
 
@@ -208,8 +356,30 @@ class ArtifactGroupSerializer(serializers.Serializer):
     score = serializers.FloatField()
     summary_snippet = serializers.CharField(allow_null=True)
     pages = PageGroupSerializer(many=True, help_text="Best first.")
+    index = serializers.CharField(required=False, help_text=SEVERAL_HELP)
 
 
+@with_example(
+    make_search_example(
+        artifacts=[
+            {
+                "artifact_id": HIT_EXAMPLE["artifact"]["id"],
+                "artifact_title": "Keeper's handbook",
+                "score": 0.0328,
+                "summary_snippet": "How the light is kept.",
+                "pages": [
+                    {
+                        "page_id": HIT_EXAMPLE["page"]["id"],
+                        "page_index": 0,
+                        "score": 0.0328,
+                        "summary_snippet": "When and how the lamp is lit.",
+                        "supporting_chunks": [HIT_EXAMPLE],
+                    }
+                ],
+            }
+        ]
+    )
+)
 class HierarchicalAnswerSerializer(SearchAnswerSerializer):
     artifacts = ArtifactGroupSerializer(many=True, help_text="Best first.")
 
@@ -220,10 +390,24 @@ class ToolSerializer(serializers.Serializer):
     parameters = serializers.DictField(help_text="JSON schema of its arguments.")
 
 
-class ToolListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.URLField(allow_null=True, help_text="Null: there are no pages.")
-    previous = serializers.URLField(allow_null=True, help_text="Null.")
+@with_example(
+    make_list_example(
+        {
+            "name": "search_by_exercise",
+            "description": "How an exercise is done, and for what.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "exercise": {"type": "string"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10},
+                },
+                "required": ["exercise"],
+                "additionalProperties": False,
+            },
+        }
+    )
+)
+class ToolListSerializer(ListSerializer):
     results = ToolSerializer(many=True)
 
 
@@ -252,6 +436,30 @@ class SourcePageSerializer(HitPageSerializer):
     label = serializers.CharField()  # type: ignore[assignment]
 
 
+@with_example(
+    {
+        "id": HIT_EXAMPLE["source"]["id"],
+        "ordinal": 0,
+        "heading": "Lighting the lamp",
+        "text": "The lamp is lit at sunset.",
+        "start": 0,
+        "end": 26,
+        "content_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "artifact": HIT_EXAMPLE["artifact"] | {"index": "handbook"},
+        "page": HIT_EXAMPLE["page"] | {"label": ""},
+        "chunks": [
+            {
+                "node_id": HIT_EXAMPLE["node_id"],
+                "strategy": "sentence",
+                "chunk_index": 0,
+                "start_offset": 0,
+                "end_offset": 26,
+                "state": "synced",
+            }
+        ],
+        "neighbours": [],
+    }
+)
 class SourceAnswerSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     ordinal = serializers.IntegerField()
@@ -267,6 +475,45 @@ class SourceAnswerSerializer(serializers.Serializer):
 
 
 # --- Questions -------------------------------------------------------------------------------
+
+
+class PipelineRankSerializer(serializers.Serializer):
+    """What a query pipeline says of a hit."""
+
+    score_kind = serializers.CharField(
+        help_text="Of the component that ranked it last: `rrf`, `similarity_and_rank`, "
+        "`cross_encoder`, `mmr`, or the name of a postprocessor."
+    )
+    similarity = serializers.FloatField(
+        allow_null=True, help_text="Cosine to the question; null where it has no vector any more."
+    )
+    explain = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        help_text="What each component did to it, in order.",
+    )
+
+
+class PipelineHitSerializer(PipelineRankSerializer, HitSerializer):  # type: ignore[misc]
+    """A chunk, as a query pipeline ranked it."""
+
+
+class PipelineQuestionHitSerializer(  # type: ignore[misc]
+    PipelineRankSerializer, QuestionHitSerializer
+):
+    """A chunk by its question, as a query pipeline ranked it."""
+
+
+@extend_schema_field(
+    PolymorphicProxySerializer(
+        component_name="AskHit",
+        serializers=[PipelineHitSerializer, PipelineQuestionHitSerializer],
+        resource_type_field_name=None,
+        many=True,
+    )
+)
+class AskHitsField(serializers.ListField):
+    """Chunks; of an index that holds questions alone, chunks by their questions."""
 
 
 class RefusalSerializer(serializers.Serializer):
@@ -285,6 +532,55 @@ class CitationSerializer(serializers.Serializer):
     end_offset = serializers.IntegerField()
 
 
+EVENT_STREAM = "text/event-stream"
+
+
+@with_example(
+    {"id": "f3a1.0", "event": "chunk", "data": '{"text": "The lamp is lit at sunset. [1]"}'},
+    EVENT_STREAM,
+)
+class AskEventSerializer(serializers.Serializer):
+    """An event of the stream. The metadata and done events of an answer hold together what the
+    answer in one piece does; a chunk holds its next piece, and an error what every error does."""
+
+    id = serializers.CharField(required=False, help_text="For Last-Event-ID.")
+    event = serializers.ChoiceField(choices=["metadata", "chunk", "done", "error"])
+    data = serializers.CharField(help_text="A JSON object.")  # type: ignore[assignment]
+
+
+@with_example(
+    {
+        "index": "handbook",
+        "build": 1,
+        "pipeline": "plain",
+        "relevant": True,
+        "refusal": None,
+        "hits": [HIT_EXAMPLE | {"similarity": 0.81}],
+        "filters": None,
+        "parsed": {},
+        "query": "When is the lamp lit?",
+        "queries": ["When is the lamp lit?"],
+        "identified": [],
+        "notes": [],
+        "dropped": {"orphans": 0, "integrity_errors": 0},
+        "took_ms": {"retriever": 6.8, "total": 9.4},
+        "answer": "The lamp is lit at sunset. [1]",
+        "model_name": "extractive",
+        "citations": [
+            {
+                "number": 1,
+                "answer_start": 0,
+                "answer_end": 26,
+                "node_id": HIT_EXAMPLE["node_id"],
+                "artifact_id": HIT_EXAMPLE["artifact"]["id"],
+                "source_id": HIT_EXAMPLE["source"]["id"],
+                "start_offset": 0,
+                "end_offset": 26,
+            }
+        ],
+        "unknown_marks": 0,
+    }
+)
 class AskAnswerSerializer(serializers.Serializer):
     """The data of all events in one object."""
 
@@ -293,7 +589,7 @@ class AskAnswerSerializer(serializers.Serializer):
     pipeline = serializers.CharField()
     relevant = serializers.BooleanField(help_text="Whether the question concerns this index.")
     refusal = RefusalSerializer(allow_null=True)
-    hits = HitSerializer(many=True)
+    hits = AskHitsField()
     filters = serializers.DictField(allow_null=True, help_text="The filter that all hits satisfy.")
     parsed = serializers.DictField(help_text="What the pipeline parsed from the question.")
     query = serializers.CharField(help_text="The query that was searched.")
@@ -305,6 +601,12 @@ class AskAnswerSerializer(serializers.Serializer):
     dropped = DroppedPointsSerializer()
     took_ms = serializers.DictField(child=serializers.FloatField())
     why_not = serializers.DictField(required=False)
+    restarted = serializers.BooleanField(
+        required=False, help_text="The answer was begun anew after its connection broke."
+    )
     answer = serializers.CharField(allow_null=True)
     model_name = serializers.CharField(allow_null=True, help_text="`extractive` without a model.")
     citations = CitationSerializer(many=True)
+    unknown_marks = serializers.IntegerField(
+        help_text="How many citation marks of the answer name no hit."
+    )

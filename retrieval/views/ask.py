@@ -19,8 +19,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -29,6 +28,7 @@ from rest_framework.settings import api_settings
 from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 
+from core.serializers import ErrorSerializer
 from retrieval.answer_stream import AnswerEvent, StreamPosition, stream_answer
 from retrieval.event_loop import run_in_thread
 from retrieval.pipelines.running import AskRequest, PipelineHits, check_ask_request
@@ -38,13 +38,23 @@ from retrieval.serializers.requests import (
     read_ask_request,
     read_query_string,
 )
-from retrieval.serializers.schema import AskAnswerSerializer
-from retrieval.views.searches import enqueue_planning_of_stale_artifacts
+from retrieval.serializers.schema import (
+    EVENT_STREAM,
+    AskAnswerSerializer,
+    AskEventSerializer,
+)
+from retrieval.views.searches import enqueue_planning_of_stale_hits
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS: Final = 10.0  # proxies cut connections that are silent, often after 60
-EVENT_STREAM: Final = "text/event-stream"
+ASK_RESPONSES: Final = {
+    (200, EVENT_STREAM): AskEventSerializer,
+    (200, "application/json"): AskAnswerSerializer,
+    404: ErrorSerializer,
+    422: ErrorSerializer,
+    502: ErrorSerializer,
+}
 SERVER_ERROR: Final = "Something went wrong on the server; it has been logged."
 
 
@@ -78,20 +88,17 @@ class AskView(APIView):
 
     @extend_schema(
         operation_id="ask",
+        tags=["Answers"],
         summary="Ask in whole sentences",
         parameters=[AskParametersSerializer],
-        responses={
-            (200, EVENT_STREAM): OpenApiResponse(
-                OpenApiTypes.STR, "Events metadata, chunk, done and error."
-            ),
-            (200, "application/json"): AskAnswerSerializer,
-        },
+        responses=ASK_RESPONSES,
     )
     def get(self, request: Request) -> HttpResponse:
         return self._read(request, read_query_string(request.query_params))
 
     @extend_schema(
         operation_id="ask_by_body",
+        tags=["Answers"],
         summary="Ask in whole sentences, with the parameters in the body",
         request=AskParametersSerializer,
         parameters=[
@@ -101,12 +108,7 @@ class AskView(APIView):
                 description="Go on after this event of an answer that broke off.",
             )
         ],
-        responses={
-            (200, EVENT_STREAM): OpenApiResponse(
-                OpenApiTypes.STR, "Events metadata, chunk, done and error."
-            ),
-            (200, "application/json"): AskAnswerSerializer,
-        },
+        responses=ASK_RESPONSES,
     )
     def post(self, request: Request) -> HttpResponse:
         return self._read(request, request.data)
@@ -150,7 +152,7 @@ answer_question.initkwargs = {}  # type: ignore[attr-defined]
 
 
 def _render(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
-    enqueue_planning_of_stale_artifacts(found.stale_artifact_ids)
+    enqueue_planning_of_stale_hits(found.stale_ids)
     return render_pipeline_hits(question, found)
 
 

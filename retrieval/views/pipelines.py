@@ -12,6 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.openapi import make_list_example, with_example
+from core.serializers import ListSerializer
 from retrieval.exceptions import InvalidPipeline
 from retrieval.pipelines.declaring import PipelineDeclaration, read_declarations
 
@@ -35,10 +37,22 @@ class PipelineSerializer(serializers.Serializer):
     connections = PipelineConnectionSerializer(many=True)
 
 
-class PipelineListSerializer(serializers.Serializer):
-    count = serializers.IntegerField()
-    next = serializers.CharField(allow_null=True)
-    previous = serializers.CharField(allow_null=True)
+@with_example(
+    make_list_example(
+        {
+            "name": "plain",
+            "title": "Plain",
+            "description": "One hybrid search.",
+            "components": [
+                {"name": "retriever", "type": "strata.Retriever", "init_parameters": {}},
+                {"name": "context", "type": "strata.ContextBuilder", "init_parameters": {}},
+            ],
+            "connections": [{"sender": "retriever.passages", "receiver": "context.passages"}],
+        }
+    )
+    | {"mistakes": []}
+)
+class PipelineListSerializer(ListSerializer):
     results = PipelineSerializer(many=True)
     mistakes = serializers.ListField(
         child=serializers.CharField(), help_text="What is wrong with files left out."
@@ -48,7 +62,9 @@ class PipelineListSerializer(serializers.Serializer):
 class PipelineListView(APIView):
     """The query pipelines there are, each with its components in the order they run."""
 
-    @extend_schema(operation_id="list_pipelines", responses=PipelineListSerializer)
+    @extend_schema(
+        operation_id="list_pipelines", tags=["Answers"], responses=PipelineListSerializer
+    )
     def get(self, request: Request) -> Response:
         """List the query pipelines."""
         pipelines, mistakes = _read_pipelines()

@@ -1,181 +1,96 @@
-"""Searches over HTTP. Retrievers are not imported here, because they import LlamaIndex."""
+"""Searches, tools and sources over HTTP."""
 
-import logging
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.conf import settings
 from django.core.cache import cache
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
-    PolymorphicProxySerializer,
+    OpenApiExample,
+    OpenApiRequest,
     extend_schema,
     extend_schema_view,
 )
-from kombu.exceptions import OperationalError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from indexing.tasks import plan_nodes
-from retrieval.search_responses import (
-    SearchResponse,
-    answer_hierarchical_search,
-    answer_image_search,
-    answer_page_search,
-    answer_question_search,
-    answer_structure_search,
-    answer_summary_search,
-    answer_tool_call,
+from access.authentication import get_grant
+from core.serializers import ErrorSerializer
+from documents.models import Artifact
+from indexing.models import Node
+from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
+from retrieval.searches import SEARCHES, SearchResponse, run_search
+from retrieval.serializers.answers import (
+    render_chunk_answer,
+    render_question_answer,
+    render_source_context,
+    render_tools,
 )
-from retrieval.serializers.answers import render_source_context, render_tools
 from retrieval.serializers.requests import (
-    HierarchicalParametersSerializer,
-    ImageParametersSerializer,
-    SearchParametersSerializer,
     SourceParametersSerializer,
-    StructureParametersSerializer,
-    SummarySearchParametersSerializer,
+    read_parameters,
     read_query_string,
-    read_window_parameters,
 )
 from retrieval.serializers.schema import (
-    HierarchicalAnswerSerializer,
-    ImageSearchAnswerSerializer,
-    PageSearchAnswerSerializer,
-    QuestionSearchAnswerSerializer,
     SourceAnswerSerializer,
-    StructureSearchAnswerSerializer,
-    SummarySearchAnswerSerializer,
+    ToolAnswerSerializer,
     ToolListSerializer,
 )
 from retrieval.source_context import read_source_context
-from retrieval.tools import list_tools
-from summaries.tasks import plan_written_texts
-
-logger = logging.getLogger(__name__)
+from retrieval.tools import list_tools, prepare_tool_call
 
 
 class SearchView(APIView):
-    """A search, with its parameters in the query string or in the body."""
+    """A search of the table, with its parameters in the query string or in the body."""
 
-    def answer(self, parameters: Any) -> SearchResponse:
-        raise NotImplementedError
+    name: ClassVar[str]
 
     def get(self, request: Request) -> Response:
-        return self._respond(read_query_string(request.query_params))
+        return self._respond(request, read_query_string(request.query_params))
 
     def post(self, request: Request) -> Response:
-        return self._respond(request.data)
+        return self._respond(request, request.data)
 
-    def _respond(self, parameters: Any) -> Response:
-        return make_response(self.answer(parameters))
+    def _respond(self, request: Request, parameters: Any) -> Response:
+        return make_response(run_search(self.name, parameters, get_grant(request)))
 
 
-def describe_search(
-    name: str, what: str, parameters: type[Serializer], answer: type[Serializer]
-) -> Callable[[type[SearchView]], type[SearchView]]:
-    """Both ways of asking, for the OpenAPI document."""
-
-    return extend_schema_view(
+def make_search_view(name: str) -> type[SearchView]:
+    """The view of one search, with both ways of asking described in the OpenAPI document."""
+    search = SEARCHES[name]
+    responses = {200: search.answer, 404: ErrorSerializer, 409: ErrorSerializer}
+    view = type(f"{name.title()}SearchView", (SearchView,), {"name": name})
+    describe: Callable[[type[SearchView]], type[SearchView]] = extend_schema_view(
         get=extend_schema(
-            operation_id=name, summary=what, parameters=[parameters], responses=answer
+            operation_id=search.operation_id,
+            summary=search.summary,
+            description=search.description,
+            tags=["Search"],
+            parameters=[search.parameters],
+            responses=responses,
         ),
         post=extend_schema(
-            operation_id=f"{name}_by_body",
-            summary=f"{what}, with the parameters in the body",
-            request=parameters,
-            responses=answer,
+            operation_id=f"{search.operation_id}_by_body",
+            summary=f"{search.summary}, with the parameters in the body",
+            description=search.description,
+            tags=["Search"],
+            request=search.parameters,
+            responses=responses,
         ),
     )
-
-
-@describe_search(
-    "search_pages", "Search passages", SearchParametersSerializer, PageSearchAnswerSerializer
-)
-class PageSearchView(SearchView):
-    """Passages that answer a query, best first, each compared with its document as it is now."""
-
-    def answer(self, parameters: Any) -> SearchResponse:
-        return answer_page_search(parameters)
-
-
-@describe_search(
-    "search_summaries",
-    "Search summaries",
-    SummarySearchParametersSerializer,
-    SummarySearchAnswerSerializer,
-)
-class SummarySearchView(SearchView):
-    """Summaries of pages and artifacts that answer a query, best first."""
-
-    def answer(self, parameters: Any) -> SearchResponse:
-        return answer_summary_search(parameters)
-
-
-@describe_search(
-    "search_questions",
-    "Search by question",
-    SearchParametersSerializer,
-    QuestionSearchAnswerSerializer,
-)
-class QuestionSearchView(SearchView):
-    """Passages by the questions they answer, each passage once, best first."""
-
-    def answer(self, parameters: Any) -> SearchResponse:
-        return answer_question_search(parameters)
-
-
-@describe_search(
-    "search_hierarchical",
-    "Search artifacts, pages and passages at once",
-    HierarchicalParametersSerializer,
-    HierarchicalAnswerSerializer,
-)
-class HierarchicalSearchView(SearchView):
-    """Artifacts that answer a query with their best pages, and up to three passages of each."""
-
-    def answer(self, parameters: Any) -> SearchResponse:
-        return answer_hierarchical_search(parameters)
-
-
-@describe_search(
-    "search_structures",
-    "Search by chemical structure",
-    StructureParametersSerializer,
-    StructureSearchAnswerSerializer,
-)
-class StructureSearchView(SearchView):
-    """Artifacts that hold a structure like the one given, best first; with words besides, those
-    that say such a thing too."""
-
-    def answer(self, parameters: Any) -> SearchResponse:
-        return answer_structure_search(parameters)
-
-
-@describe_search(
-    "search_images",
-    "Search images by what they show",
-    ImageParametersSerializer,
-    ImageSearchAnswerSerializer,
-)
-class ImageSearchView(SearchView):
-    """Artifacts whose pictures show what the query says, best first, beside those whose passages
-    say it."""
-
-    def answer(self, parameters: Any) -> SearchResponse:
-        return answer_image_search(parameters)
+    return describe(view)
 
 
 class ToolListView(APIView):
     """The tools an index declares, for an agent to choose from."""
 
-    @extend_schema(operation_id="list_tools", responses=ToolListSerializer)
+    @extend_schema(operation_id="list_tools", tags=["Search"], responses=ToolListSerializer)
     def get(self, request: Request, index: str) -> Response:
         """List the tools of an index."""
-        return Response(render_tools(list_tools(index)))
+        return Response(render_tools(list_tools(index, get_grant(request))))
 
 
 class ToolView(APIView):
@@ -183,16 +98,19 @@ class ToolView(APIView):
 
     @extend_schema(
         operation_id="call_tool",
-        request=OpenApiTypes.OBJECT,
-        responses=PolymorphicProxySerializer(
-            component_name="ToolAnswer",
-            serializers=[QuestionSearchAnswerSerializer, PageSearchAnswerSerializer],
-            resource_type_field_name=None,
+        tags=["Search"],
+        request=OpenApiRequest(
+            OpenApiTypes.OBJECT,
+            examples=[OpenApiExample("Example", {"exercise": "nordic curl", "limit": 5})],
         ),
+        responses=ToolAnswerSerializer,
     )
     def post(self, request: Request, index: str, name: str) -> Response:
         """Call a tool with its arguments."""
-        return make_response(answer_tool_call(index, name, request.data))
+        call = prepare_tool_call(index, name, request.data, get_grant(request))
+        answer = call.search()
+        render = render_question_answer if call.is_question_search else render_chunk_answer
+        return make_response(SearchResponse(render(answer), answer.stale_ids))
 
 
 class SourceView(APIView):
@@ -200,17 +118,21 @@ class SourceView(APIView):
 
     @extend_schema(
         operation_id="read_source",
+        summary="Read a source with its neighbours",
+        tags=["Documents"],
         parameters=[SourceParametersSerializer],
         responses=SourceAnswerSerializer,
     )
     def get(self, request: Request, source_id: UUID) -> Response:
         """Read a source."""
-        window = read_window_parameters(request.query_params.dict())
-        return Response(render_source_context(read_source_context(source_id, window=window)))
+        content = read_query_string(request.query_params)
+        given = read_parameters(SourceParametersSerializer, content)
+        context = read_source_context(source_id, get_grant(request), **given)
+        return Response(render_source_context(context))
 
 
 def make_response(answered: SearchResponse) -> Response:
-    enqueue_planning_of_stale_artifacts(answered.stale_artifact_ids)
+    enqueue_planning_of_stale_hits(answered.stale_ids)
     response = Response(answered.content)
     response.add_post_render_callback(_break_reference_cycle)
     return response
@@ -224,18 +146,17 @@ def _break_reference_cycle(response: Any) -> None:
     response.renderer_context = {}
 
 
-def enqueue_planning_of_stale_artifacts(artifact_ids: Iterable[UUID]) -> None:
-    """Have stale artifacts looked at now, each once in a while however often it is found.
+def enqueue_planning_of_stale_hits(stale_ids: Iterable[UUID]) -> None:
+    """Have stale artifacts and standalone nodes planned now, each once in a while however often it
+    is found.
 
     While the work is held up, every search would send for it again and swamp the broker.
     Without a broker the reconciliation finds them later.
     """
-    for artifact_id in artifact_ids:
-        if not cache.add(f"planning-{artifact_id}", True, settings.STRATA_RECONCILE_SECONDS):
-            continue
-        try:
-            for plan in (plan_nodes, plan_written_texts):
-                plan.apply_async(kwargs={"artifact_id": str(artifact_id)})
-        except OperationalError:
-            logger.warning("The broker is away; stale artifacts wait for the reconciliation")
-            return
+    seconds = settings.STRATA_RECONCILE_SECONDS
+    new_ids = [each for each in stale_ids if cache.add(f"planning-{each}", True, seconds)]
+    for artifact_id, index in Artifact.objects.filter(pk__in=new_ids).values_list("pk", "index"):
+        make_due_and_enqueue(artifact_id, index)
+    nodes = Node.objects.in_live_builds().filter(artifact=None, point_id__in=new_ids)
+    for kind, index, point_id in nodes.values_list("kind", "build__index", "point_id"):
+        plan_standalone_and_enqueue(kind, index, point_id)

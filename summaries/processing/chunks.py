@@ -112,7 +112,7 @@ def read_chunks(
     except InvalidInput as error:
         raise InvalidInput(f"{CHUNKS_FILE_NAME}: {error}") from None
     if not isinstance(content, list):
-        raise InvalidInput(f"{CHUNKS_FILE_NAME}, line 1: this is no list of objects.")
+        raise InvalidInput(f"{CHUNKS_FILE_NAME}, line 1: this is not a list of objects.")
     reader = _ChunkReader(text, spec, sources)
     chunks = [reader.read(part) for part in locate_list_elements(text)]
     return sorted(chunks, key=lambda chunk: chunk.location), reader.describe_corrections()
@@ -229,7 +229,7 @@ class _ChunkReader:
         return found, found + len(text)
 
     def _read_strategy(self, part: LocatedValue) -> str:
-        names = [strategy.name for strategy in self._spec.chunks.strategies]
+        names = [strategy.key for strategy in self._spec.chunks.strategies]
         name = self._read_string(part)
         if name not in names:
             raise self._make_error(
@@ -243,7 +243,7 @@ class _ChunkReader:
         if len(part.value) > MAX_QUESTIONS:
             raise self._make_error(
                 part.key_at,
-                f"{part.key}: {len(part.value)} questions; a chunk may have {MAX_QUESTIONS}",
+                f"{part.key}: {len(part.value)} questions; at most {MAX_QUESTIONS} are allowed",
             )
         questions = []
         for each in locate_list_elements(self._text, part.at):
@@ -254,7 +254,8 @@ class _ChunkReader:
                 raise self._make_error(each.at, f"{part.key}: a question is blank")
             if len(question) > MAX_QUESTION_CHARS:
                 raise self._make_error(
-                    each.at, f"{part.key}: a question may have {MAX_QUESTION_CHARS} characters"
+                    each.at,
+                    f"{part.key}: a question may have at most {MAX_QUESTION_CHARS} characters",
                 )
             questions.append(question)
         return list(dict.fromkeys(questions))
@@ -263,7 +264,7 @@ class _ChunkReader:
         summary = "" if part is None else self._read_string(part).strip()
         if part is not None and len(summary) > MAX_CHUNK_SUMMARY_CHARS:
             raise self._make_error(
-                part.key_at, f"summary: it may have {MAX_CHUNK_SUMMARY_CHARS} characters"
+                part.key_at, f"summary: it may have at most {MAX_CHUNK_SUMMARY_CHARS} characters"
             )
         return summary
 

@@ -107,7 +107,7 @@ class InspectionFolder:
                 made from other content and is edited by hand or may not be discarded.
         """
         if path.exists() and not path.is_dir():
-            raise InvalidInput(f"{path} is no folder.", fix="Name another with --out.")
+            raise InvalidInput(f"{path} is not a folder.", fix="Name another with --out.")
         existing_manifest = _read_manifest(path)
         if existing_manifest is None:
             _require_no_foreign_files(path)
@@ -225,7 +225,7 @@ def _read_manifest(path: Path) -> Manifest | None:
         return None
     except (InvalidInput, ValidationError):
         raise InvalidInput(
-            f"{path / MANIFEST_FILE_NAME} is none that process wrote.",
+            f"{path / MANIFEST_FILE_NAME} was not written by process.",
             fix="Name another folder with --out.",
         ) from None
 
@@ -242,6 +242,6 @@ def _require_no_foreign_files(path: Path) -> None:
     )
     if others:
         raise InvalidInput(
-            f"{path} holds {others[0]} and no {MANIFEST_FILE_NAME}: it is none that process made.",
+            f"{path} holds {others[0]} and no {MANIFEST_FILE_NAME}: process did not make it.",
             fix="Name a new folder with --out.",
         )

@@ -47,7 +47,7 @@ def read_pages(text: str) -> list[ParsedPage]:
     if before.strip():
         line = before[: len(before) - len(before.lstrip())].count("\n") + 1
         raise InvalidInput(
-            f"{PARSED_FILE_NAME}, line {line}: this stands above the first page.",
+            f"{PARSED_FILE_NAME}, line {line}: this text comes before the first page.",
             fix="Begin with a line '# Page 1', or delete the file to have it made again.",
         )
     pages = []

@@ -15,7 +15,7 @@ from documents.models import Artifact, Source
 from documents.originals import FileContent
 from documents.parsing import ParsedPage
 from documents.services import add_artifact, assign_next_revision, replace_pages
-from indexing.kinds.chunk import make_chunk_id
+from indexing.drafting.chunk import make_chunk_id
 from indexing.models import IndexBuild
 from summaries.models import Annotation, WrittenText
 from summaries.processing.chunks import AnnotatedChunk, ChunkLocation

@@ -15,9 +15,9 @@ from documents.models import Artifact, Page, Source
 from documents.originals import save_incoming_file
 from documents.parsing import ParsedPage, parse_file
 from documents.source_splitting import split_into_sources
+from indexing.drafting.chunk import DraftedChunk, draft_chunks
 from indexing.exceptions import InvalidSpec
-from indexing.kinds.chunk import draft_chunks
-from indexing.models import Index, IndexBuild, Node
+from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
 from summaries.processing.chunks import (
     CHUNKS_FILE_NAME,
@@ -391,24 +391,17 @@ def draft_sources(artifact: Artifact, pages: Sequence[ParsedPage]) -> list[Sourc
     return sources
 
 
-def _to_annotated_chunk(draft: Node) -> AnnotatedChunk:
-    source, page = draft.source, draft.page
-    # A chunk's node always has these fields.
-    assert source is not None
-    assert page is not None
-    assert draft.chunk_index is not None
-    assert draft.start_offset is not None
-    assert draft.end_offset is not None
+def _to_annotated_chunk(draft: DraftedChunk) -> AnnotatedChunk:
     return AnnotatedChunk(
-        chunk_id=str(draft.point_id),
+        chunk_id=str(draft.id),
         text=draft.text,
-        page_index=page.index,
-        source_ordinal=source.ordinal,
-        start_offset=draft.start_offset,
-        end_offset=draft.end_offset,
+        page_index=draft.source.page.index,
+        source_ordinal=draft.source.ordinal,
+        start_offset=draft.start,
+        end_offset=draft.end,
         strategy=draft.strategy,
-        chunk_index=draft.chunk_index,
-        heading=source.heading,
+        chunk_index=draft.index,
+        heading=draft.source.heading,
     )
 
 

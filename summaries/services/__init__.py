@@ -19,27 +19,21 @@ from summaries.services.rows import (
     hash_inputs,
 )
 from summaries.services.writing import (
-    ATTEMPTS_BEFORE_ISOLATION,
-    LEASE_SECONDS,
     WriteBatchResult,
     add_cost_to_build,
-    artifacts_without_planned_texts,
     claimable_texts,
     count_due_texts,
     has_claimable_texts,
-    release_all_leases,
+    limit_to_calls_left,
     write_due_texts,
 )
 
 __all__ = [
-    "ATTEMPTS_BEFORE_ISOLATION",
     "KINDS_BY_MODEL",
-    "LEASE_SECONDS",
     "ROWS_PER_STATEMENT",
     "WriteBatchResult",
     "add_cost_to_build",
     "annotation_field_values",
-    "artifacts_without_planned_texts",
     "claimable_texts",
     "clean_chunk_fields",
     "count_due_texts",
@@ -48,8 +42,8 @@ __all__ = [
     "edit_summary",
     "has_claimable_texts",
     "hash_inputs",
+    "limit_to_calls_left",
     "plan_written_texts",
-    "release_all_leases",
     "request_rewrite",
     "retry_failed_texts",
     "write_due_texts",

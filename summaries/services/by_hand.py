@@ -15,13 +15,14 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page
 from documents.services import assign_next_revision
 from indexing.models import IndexBuild
-from summaries.models import Annotation, Summary, WrittenText, due_field_values
+from summaries.models import Annotation, Summary, WrittenText
 from summaries.services.rows import (
     annotation_field_values,
     get_page_summary_texts,
     hash_inputs,
     make_artifact_summary_due,
     make_due,
+    make_texts_due,
 )
 from summaries.writers import BY_HAND_MODEL_NAME, AnnotationDraft
 
@@ -38,7 +39,7 @@ def edit_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
         UnknownArtifact: there is no such artifact or page.
         InvalidInput: the index makes no such summaries, or the text is blank.
     """
-    artifact = Artifact.objects.documents().select_for_update().filter(pk=artifact_id).first()
+    artifact = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
     page = None if page_id is None else Page.objects.filter(pk=page_id).first()
     if artifact is None or (page is None and page_id is not None):
         raise UnknownArtifact(field="id")
@@ -54,7 +55,7 @@ def edit_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
             fix="Switch them on in its spec.",
         )
     if text is not None and not text.strip():
-        raise InvalidInput("A summary says something.", field="text")
+        raise InvalidInput("A summary must not be blank.", field="text")
     assign_next_revision(artifact)
     Artifact.objects.filter(pk=artifact_id).update(revision=artifact.revision)
     return [_edit_summary_in_build(build, artifact, page, text) for build in builds]
@@ -89,15 +90,13 @@ def _edit_summary_in_build(
 def request_rewrite(rows: models.QuerySet[Any]) -> int:
     """Make these rows due, those by hand included, without reusing stored completions. Return
     their count."""
-    return rows.update(**due_field_values(is_cache_bypassed=True))
+    return make_texts_due(rows, is_cache_bypassed=True)
 
 
 def retry_failed_texts(rows: models.QuerySet[Any]) -> int:
     """Make the failed rows among these due again, with all attempts. Return their count."""
     receiving = IndexBuild.objects.not_retired().values("pk")
-    return rows.filter(state=WrittenText.State.FAILED, build__in=receiving).update(
-        **due_field_values()
-    )
+    return make_texts_due(rows.filter(state=WrittenText.State.FAILED, build__in=receiving))
 
 
 @transaction.atomic

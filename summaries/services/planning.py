@@ -1,4 +1,7 @@
-"""Plan what must be written about a document: make its rows agree with its current text."""
+"""Plan what must be written about a document: make its rows agree with its current text.
+
+Rows are written without signals: those tell of edits, and would have the document planned again.
+"""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -7,13 +10,18 @@ from django.db import transaction
 
 from core.text import hash_text
 from documents.exceptions import Unparsable
-from documents.models import Artifact
+from documents.models import Artifact, Page
 from documents.services import mark_artifact_failed
+from indexing.drafting.chunk import draft_chunks
 from indexing.exceptions import UnchunkableText
-from indexing.kinds.registry import get_kind
 from indexing.models import IndexBuild
 from summaries.models import Annotation, Summary, WrittenText
-from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
+from summaries.reuse import (
+    REUSED_SUMMARY_FIELDS,
+    reuse_annotations,
+    reuse_artifact_summary,
+    reuse_page_summaries,
+)
 from summaries.services.rows import (
     ROWS_PER_STATEMENT,
     get_page_summary_texts,
@@ -39,7 +47,9 @@ def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
         EmbeddingUnavailable, ModelUnavailable: the chunks could not be cut; retry.
     """
     spec = build.spec
-    artifacts = Artifact.objects.documents().filter(
+    if not spec.has_generated_texts:
+        return
+    artifacts = Artifact.objects.filter(
         pk=artifact_id, index=build.index_id, state=Artifact.State.PARSED
     )
     artifact = artifacts.with_sources().first()
@@ -74,7 +84,7 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
     for page in artifact.pages.all():
         input_hash = hash_text(page.text)
         if page.content_hash != input_hash:  # from before pages were hashed, or changed in SQL
-            page.save(update_fields=["content_hash"])
+            Page.objects.filter(pk=page.pk).update(content_hash=input_hash)
         row = rows.get(page.pk)
         if row is not None and row.input_hash == input_hash:
             continue
@@ -107,7 +117,12 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
 def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
     """Make the artifact's summary due if its page summaries have changed, but not while one of
     them is due itself."""
-    row, is_new = Summary.objects.get_or_create(build=build, artifact=artifact, page=None)
+    mine = Summary.objects.of_artifacts().filter(build=build, artifact=artifact)
+    row = mine.first()
+    is_new = row is None
+    if row is None:
+        row = Summary(build=build, artifact=artifact)
+        Summary.objects.bulk_create([row])
     input_hash = hash_inputs(get_page_summary_texts(row))
     due_page_summaries = Summary.objects.of_pages().filter(
         build=build, artifact=artifact, state=WrittenText.State.DUE
@@ -115,9 +130,9 @@ def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
     if row.input_hash != input_hash and not row.is_by_hand and not due_page_summaries.exists():
         row.input_hash = input_hash
         make_due(row)
-        row.save(update_fields=[*_DUE_FIELDS, "input_hash"])
+        Summary.objects.bulk_update([row], [*_DUE_FIELDS, "input_hash"])
     if is_new and reuse_artifact_summary(build, row):
-        row.save()
+        Summary.objects.bulk_update([row], REUSED_SUMMARY_FIELDS)
 
 
 def _has_current_annotations(artifact: Artifact, build: IndexBuild) -> bool:
@@ -132,23 +147,22 @@ def _has_current_annotations(artifact: Artifact, build: IndexBuild) -> bool:
 def draft_annotations(artifact: Artifact, build: IndexBuild) -> list[Annotation]:
     """Make one unsaved annotation for each chunk of the recipe, even if chunks are not embedded."""
     return [
-        Annotation(  # type: ignore[misc]  # a chunk's node has all of its place
+        Annotation(
             build=build,
             artifact=artifact,
-            chunk_id=chunk.point_id,
-            page=chunk.page,
+            chunk_id=chunk.id,
+            page=chunk.source.page,
             source=chunk.source,
             source_hash=chunk.source_hash,
             strategy=chunk.strategy,
-            chunk_index=chunk.chunk_index,
-            start_offset=chunk.start_offset,
-            end_offset=chunk.end_offset,
+            chunk_index=chunk.index,
+            start_offset=chunk.start,
+            end_offset=chunk.end,
             text=chunk.text,
             heading=chunk.source.heading,
             input_hash=hash_inputs([chunk.source.heading, chunk.text]),
         )
-        for chunk in get_kind("chunk").draft(artifact, build)
-        if chunk.source is not None
+        for chunk in draft_chunks(artifact, artifact.sources.all(), build)
     ]
 
 

@@ -5,9 +5,13 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
+from django.db.models import QuerySet
+
 from core.text import hash_text
 from indexing.models import IndexBuild
-from summaries.models import Annotation, Summary, WrittenText
+from indexing.services import make_documents_due
+from summaries.models import Annotation, Summary, WrittenText, due_field_values
 from summaries.writers import AnnotationDraft
 
 ROWS_PER_STATEMENT = 500
@@ -21,6 +25,16 @@ KINDS_BY_MODEL: dict[type[WrittenText], tuple[str, ...]] = {
 def make_due(row: WrittenText) -> None:
     row.state, row.attempts, row.last_error = WrittenText.State.DUE, 0, ""
     row.lease_token = row.leased_until = None
+
+
+def make_texts_due(rows: QuerySet[Any], *, is_cache_bypassed: bool = False) -> int:
+    """Have these texts written again, and their documents wait for them; return how many."""
+    with transaction.atomic():
+        documents = set(rows.order_by().values_list("build", "artifact").distinct())
+        count = rows.update(**due_field_values(is_cache_bypassed=is_cache_bypassed))
+        for build_id in {build_id for build_id, _ in documents}:
+            make_documents_due([build_id], [each for build, each in documents if build == build_id])
+    return count
 
 
 def hash_inputs(texts: Iterable[str]) -> str:
@@ -48,6 +62,4 @@ def annotation_field_values(draft: AnnotationDraft) -> dict[str, Any]:
 
 def make_artifact_summary_due(build: IndexBuild, artifact_id: UUID) -> None:
     mine = Summary.objects.of_artifacts().filter(build=build, artifact=artifact_id)
-    mine.filter(is_by_hand=False).update(
-        state=WrittenText.State.DUE, attempts=0, last_error="", lease_token=None, leased_until=None
-    )
+    mine.filter(is_by_hand=False).update(**due_field_values())

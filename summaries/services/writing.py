@@ -2,24 +2,23 @@
 
 import logging
 import time
-import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-from django.db import connection, models, transaction
+from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from core.exceptions import StrataError
+from core.leases import FRESH, Claim, LeasedQuerySet
 from core.text import hash_text
-from documents.models import Artifact
-from indexing.kinds.registry import find_artifacts_with_unwritten_input
 from indexing.lifecycle import pause_build
-from indexing.models import IndexBuild, lease_expiry
+from indexing.models import IndexBuild
+from indexing.services import make_documents_due
 from indexing.throughput import LANGUAGE_MODEL_CALLS, add_throughput_sample
+from summaries.exceptions import LanguageModelCallsSpent
 from summaries.models import Annotation, BuildLanguageModelCost, Summary, WrittenText
 from summaries.services.rows import (
     KINDS_BY_MODEL,
@@ -40,17 +39,14 @@ from summaries.writers import (
 
 logger = logging.getLogger(__name__)
 
-ATTEMPTS_BEFORE_ISOLATION = 2  # after these a row is claimed alone, so that it cannot fail others
-LEASE_SECONDS = 900  # a batch of calls, each with its retries; given back where a worker dies
-
 
 @dataclass(slots=True)
 class WriteBatchResult:
-    """The result of one batch. ``kinds_by_artifact``: the artifacts whose nodes must be planned
-    again, and which kinds of node."""
+    """The result of one batch. ``artifact_ids``: of the artifacts whose nodes must be planned
+    again."""
 
     row_count: int = 0
-    kinds_by_artifact: dict[UUID, set[str]] = field(default_factory=dict)
+    artifact_ids: set[UUID] = field(default_factory=set)
 
 
 def write_due_texts(
@@ -64,47 +60,48 @@ def write_due_texts(
     Raises:
         LanguageModelUnavailable, LanguageModelMisconfigured, EmbeddingUnavailable, …: what was
             not written is unchanged, its attempt not counted; calling again later is safe.
+        LanguageModelCallsSpent: the build is live, so that it cannot be paused.
     """
-    limit = get_claim_batch_size()
-    if build.max_calls is not None:
-        spent = (
-            BuildLanguageModelCost.objects.filter(build=build)
-            .values_list("call_count", flat=True)
-            .first()
-        )
-        limit = min(limit, build.max_calls - (spent or 0))
-        if limit <= 0 and has_claimable_texts(build):
-            pause_build(
-                build,
-                f"The {build.max_calls} calls of a language model it was given are made; "
-                "resume it, or apply it again with more.",
-            )
-        if limit <= 0:
-            return
-    for model in (Summary, Annotation):
-        _fail_exhausted_texts(build, model)
-        claimed = _claim_batch(build, model, limit)
-        if not claimed:
-            continue
-        result.row_count += len(claimed.rows)
-        _write_claim(build, model, claimed, result, should_stop)
+    if not has_claimable_texts(build):
         return
+    limit = limit_to_calls_left(build, get_claim_batch_size())
+    if not limit:
+        return
+    for model in (Summary, Annotation):
+        claimable_texts(build, model).give_up_exhausted()
+        claim = claimable_texts(build, model).order_by("pk").claim_batch(limit)
+        if claim is not None:
+            _write_claim(build, model, claim, result, should_stop)
+            return
 
 
-@dataclass(frozen=True, slots=True)
-class _WritingClaim:
-    token: UUID
-    rows: list[Any]
+def limit_to_calls_left(build: IndexBuild, count: int) -> int:
+    """As many of ``count`` texts as the build has calls of a language model left for.
 
-    def __bool__(self) -> bool:
-        return bool(self.rows)
+    Where it has none, it is paused.
+
+    Raises:
+        LanguageModelCallsSpent: the build is live, so that it cannot be paused.
+    """
+    if build.max_calls is None:
+        return count
+    costs = BuildLanguageModelCost.objects.filter(build=build)
+    spent = costs.values_list("call_count", flat=True).first() or 0
+    left = build.max_calls - spent
+    if left > 0:
+        return min(count, left)
+    reason = f"{build} has made the {build.max_calls} calls of a language model that it may make."
+    fix = f"Apply {build.index_id} again with more, or without --max-calls."
+    if build.state == IndexBuild.State.LIVE:
+        raise LanguageModelCallsSpent(reason, fix=fix)
+    pause_build(build, f"{reason} {fix}")
+    return 0
 
 
-def claimable_texts(build: IndexBuild, model: type[WrittenText]) -> models.QuerySet[Any]:
+def claimable_texts(build: IndexBuild, model: type[WrittenText]) -> LeasedQuerySet[Any]:
     """Due rows that no worker holds and whose own inputs are written."""
-    rows = model._default_manager.filter(
-        Q(leased_until=None) | Q(leased_until__lt=Now()), build=build, state=WrittenText.State.DUE
-    )
+    texts: Any = model._default_manager.all()
+    rows: LeasedQuerySet[Any] = texts.free().filter(build=build, state=WrittenText.State.DUE)
     if model is Summary:
         pages = Summary.objects.of_pages().filter(
             build=build, artifact=OuterRef("artifact"), state=WrittenText.State.DUE
@@ -123,70 +120,31 @@ def count_due_texts(build: IndexBuild) -> int:
     return sum(rows.count() for rows in due)
 
 
-def artifacts_without_planned_texts(build: IndexBuild) -> models.QuerySet[Artifact]:
-    """Artifacts that lack texts of which no row is due yet, so they must be planned."""
-    due = [
-        Exists(model._default_manager.filter(build=build, artifact=OuterRef("pk"), state="due"))
-        for model in KINDS_BY_MODEL
-    ]
-    return find_artifacts_with_unwritten_input(build).exclude(due[0] | due[1])
-
-
-def _claim_batch(build: IndexBuild, model: type[WrittenText], limit: int) -> _WritingClaim:
-    """Take a lease on a batch and count the attempt now. Rows with several attempts, whose worker
-    may have died of them, are claimed one at a time."""
-    token = uuid.uuid4()
-    with transaction.atomic():
-        rows = claimable_texts(build, model).order_by("pk")
-        if connection.features.has_select_for_update_skip_locked:
-            rows = rows.select_for_update(skip_locked=True, of=("self",))
-        first_tries = rows.filter(attempts__lt=ATTEMPTS_BEFORE_ISOLATION)[:limit]
-        ids = list(first_tries.values_list("pk", flat=True))
-        if not ids:
-            retried_rows = rows.filter(attempts__lt=settings.STRATA_MAX_ATTEMPTS)[:1]
-            ids = list(retried_rows.values_list("pk", flat=True))
-        model._default_manager.filter(pk__in=ids).update(
-            attempts=F("attempts") + 1, lease_token=token, leased_until=lease_expiry(LEASE_SECONDS)
-        )
-    claimed_rows = model._default_manager.filter(lease_token=token)
-    inputs = ["artifact", "page"] if model is Summary else ["artifact"]
-    return _WritingClaim(token, list(claimed_rows.select_related(*inputs)) if ids else [])
-
-
 def _write_claim(
     build: IndexBuild,
     model: type[WrittenText],
-    claim: _WritingClaim,
+    claim: Claim[Any],
     result: WriteBatchResult,
     should_stop: Callable[[], bool],
 ) -> None:
+    inputs = ["artifact", "page"] if model is Summary else ["artifact"]
+    rows = {row.pk: row for row in claim.rows.select_related(*inputs)}
+    result.row_count += len(rows)
     outage: StrataError | None = None
-    is_stopped = False
-    rows = {row.pk: row for row in claim.rows}
     started, call_count = time.monotonic(), 0
-    try:
+    with claim.working():
         for outcome in _write_drafts(build, model, rows):
             call_count += outcome.cost.call_count
             outage = (
-                _save_outcome(build, model, rows[outcome.key], outcome, claim.token, result)
-                or outage
+                _save_outcome(build, model, rows[outcome.key], outcome, claim, result) or outage
             )
-            if is_stopped := should_stop():
+            if should_stop():
+                claim.give_back()
                 break
         if call_count:
             add_throughput_sample(LANGUAGE_MODEL_CALLS, call_count, time.monotonic() - started)
-    except StrataError as error:
-        outage = error
-    except Exception as error:
-        logger.warning("Writing for %s failed", build, exc_info=True)
-        _release_unfinished(
-            model, claim.token, error=f"{type(error).__name__}: {error}", is_attempt_counted=True
-        )
-        return
-    if outage is not None:
-        _release_unfinished(model, claim.token, error=str(outage), is_attempt_counted=False)
-        raise outage
-    _release_unfinished(model, claim.token, error="", is_attempt_counted=not is_stopped)
+        if outage is not None:
+            raise outage
 
 
 def _write_drafts(
@@ -222,7 +180,7 @@ def _save_outcome(
     model: type[WrittenText],
     row: Any,
     outcome: DraftOutcome[int],
-    token: UUID,
+    claim: Claim[Any],
     result: WriteBatchResult,
 ) -> StrataError | None:
     """Save one outcome to its row if the claim still holds; return the error if it is an outage.
@@ -231,18 +189,16 @@ def _save_outcome(
     """
     add_cost_to_build(build, outcome.cost)
     error = outcome.error
-    if error is not None and (error.is_retryable or error.is_about_setup):
+    if error is not None and error.is_expected:
         return error
-    claimed_row = model._default_manager.filter(
-        pk=row.pk, lease_token=token, state=WrittenText.State.DUE
-    )
-    values: dict[str, Any] = {
-        "attempts": 0, "lease_token": None, "leased_until": None, "last_error": "",
-        "input_hash": row.input_hash,
-    }  # fmt: skip
+    claimed_row = claim.rows.filter(pk=row.pk, state=WrittenText.State.DUE)
+    values: dict[str, Any] = {"input_hash": row.input_hash, **FRESH}
     if error is not None:
         values |= {"state": WrittenText.State.FAILED, "last_error": str(error)}
-        claimed_row.update(**values)
+        with transaction.atomic():
+            if claimed_row.update(**values):
+                make_documents_due([build.pk], [row.artifact_id])
+        result.artifact_ids.add(row.artifact_id)
         return None
     assert outcome.draft is not None
     values |= {"state": WrittenText.State.WRITTEN, "written_at": Now(), "is_by_hand": False}
@@ -257,7 +213,8 @@ def _save_outcome(
             return None
         if isinstance(row, Summary) and row.page_id is not None:
             make_artifact_summary_due(build, row.artifact_id)
-    result.kinds_by_artifact.setdefault(row.artifact_id, set()).update(KINDS_BY_MODEL[model])
+        make_documents_due([build.pk], [row.artifact_id])
+    result.artifact_ids.add(row.artifact_id)
     return None
 
 
@@ -268,34 +225,6 @@ def _summary_field_values(row: Summary, draft: SummaryDraft) -> dict[str, Any]:
         if row.page is not None
     ]
     return {"text": draft.text, "text_hash": hash_text(draft.text), "citations": citations}
-
-
-def _release_unfinished(
-    model: type[WrittenText], token: UUID, *, error: str, is_attempt_counted: bool
-) -> None:
-    """Release the rest of a claim; unless ``is_attempt_counted``, subtract the attempt again."""
-    claimed_rows = model._default_manager.filter(lease_token=token)
-    if is_attempt_counted:
-        out_of_attempts = claimed_rows.filter(
-            state=WrittenText.State.DUE, attempts__gte=settings.STRATA_MAX_ATTEMPTS
-        )
-        out_of_attempts.update(state=WrittenText.State.FAILED)
-    else:
-        claimed_rows.update(attempts=F("attempts") - 1)
-    claimed_rows.update(lease_token=None, leased_until=None, last_error=error)
-
-
-def _fail_exhausted_texts(build: IndexBuild, model: type[WrittenText]) -> None:
-    """Fail the rows whose worker died during their last attempt."""
-    exhausted = claimable_texts(build, model).filter(attempts__gte=settings.STRATA_MAX_ATTEMPTS)
-    exhausted.update(state=WrittenText.State.FAILED, last_error="Its worker died at each attempt.")
-
-
-def release_all_leases() -> None:
-    """Release every lease. Call it only in the single process that does all work."""
-    for model in KINDS_BY_MODEL:
-        leased_rows = model._default_manager.filter(lease_token__isnull=False)
-        leased_rows.update(lease_token=None, leased_until=None)
 
 
 def add_cost_to_build(build: IndexBuild, cost: LanguageModelCost) -> None:

@@ -62,7 +62,7 @@ class TestCheckStructure:
         ],
     )  # fmt: skip
     def test_refuses_what_stands_for_none(self, smiles, capfd):
-        with pytest.raises(InvalidInput, match="is no chemical structure") as refusal:
+        with pytest.raises(InvalidInput, match="is not a chemical structure") as refusal:
             parse_smiles(smiles)
 
         assert refusal.value.field == "structure"

@@ -66,11 +66,14 @@ class TestByStructure:
 
         assert titles(response) == ["Aspirin"]
 
-    def test_a_structure_that_changed_meanwhile_is_stale_and_repaired(self, search):
+    def test_a_structure_that_changed_meanwhile_is_stale_and_repaired(
+        self, search, django_capture_on_commit_callbacks
+    ):
         artifact = Artifact.objects.get(title="Aspirin")
         Artifact.objects.filter(pk=artifact.pk).update(metadata={"smiles": "CCO"})
 
-        first = search(limit=1).json()["hits"][0]
+        with django_capture_on_commit_callbacks(execute=True):
+            first = search(limit=1).json()["hits"][0]
 
         assert (first["artifact"]["title"], first["structure"]["verdict"]) == ("Aspirin", "stale")
         assert ASPIRIN not in {hit["structure"]["smiles"] for hit in search().json()["hits"]}
@@ -151,4 +154,4 @@ class TestRefusals:
 
         assert response.status_code == 400
         assert response.json()["field"] == "metadata.smiles"
-        assert "'aspirin' is no chemical structure" in response.json()["detail"]
+        assert "'aspirin' is not a chemical structure" in response.json()["detail"]

@@ -3,13 +3,6 @@
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from strata_client import types
-
-# Said by the reference, where the document describes a simpler case.
-UNDECLARED = {
-    "restarted": types.Answer,
-    "index": (types.Hit, types.SummaryHit, types.QuestionHit, types.ArtifactGroup),
-}
 PARAMETERS = {"index", "query", "q"}  # of a search: arguments, not options
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
@@ -54,9 +47,8 @@ def _of_an_object(kind: Any, schema: dict[str, Any], schemas: dict[str, Any], at
     is_asked = at.endswith("?")
     hints = get_type_hints(kind)
     known = {name for name in properties if not (is_asked and name in PARAMETERS)}
-    extra = {name for name in hints if kind not in _tuple(UNDECLARED.get(name, ()))}
     wrong = [f"{at}.{name} is missing here" for name in sorted(known - set(hints))]
-    wrong += [f"{at}.{name} is unknown there" for name in sorted(extra - known)]
+    wrong += [f"{at}.{name} is unknown there" for name in sorted(set(hints) - known)]
     for name in sorted(known & set(hints)):
         if not is_asked and (name in kind.__required_keys__) != (
             name in schema.get("required", [])
@@ -65,7 +57,3 @@ def _of_an_object(kind: Any, schema: dict[str, Any], schemas: dict[str, Any], at
         place = f"{at}.{name}{'?' if is_asked else ''}"
         wrong += differences(hints[name], properties[name], schemas, place)
     return wrong
-
-
-def _tuple(kinds: Any) -> tuple[Any, ...]:
-    return kinds if isinstance(kinds, tuple) else (kinds,)

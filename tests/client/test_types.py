@@ -7,8 +7,12 @@ from tests.client.declared import differences
 
 SAME = {
     types.Answer: "AskAnswer",
+    types.AnswerHit: "PipelineHit",
     types.Artifact: "Artifact",
     types.BatchVerdict: "BatchLine",
+    types.EvidenceAnswer: "EvidenceSearchAnswer",
+    types.EvidenceItem: "EvidenceInput",
+    types.EvidenceVerdict: "EvidenceVerdict",
     types.HierarchicalAnswer: "HierarchicalAnswer",
     types.HierarchicalSearchOptions: "HierarchicalParameters",
     types.Index: "Index",

@@ -6,7 +6,7 @@ from rest_framework.test import APIClient
 from concepts import tasks as concept_tasks
 from concepts.services import create_concept
 from indexing.models import IndexBuild
-from indexing.services import load_specs, plan_nodes, sync_nodes
+from indexing.services import load_specs
 from tests.clients import client_with_key
 
 INDEX = "knowledge"
@@ -37,10 +37,3 @@ def wakes(monkeypatch):
 @pytest.fixture
 def heron(knowledge):
     return create_concept(INDEX, "Heron", description="A wading bird", search_terms=["Ardea"])
-
-
-def sync_entities(build: IndexBuild, *entities) -> None:
-    for entity in entities:
-        plan_nodes(entity.pk, build)
-    while sync_nodes(build):
-        pass

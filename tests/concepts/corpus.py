@@ -14,7 +14,7 @@ from concepts.services import create_concept, create_relationship_type, relate_c
 from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild
-from tests.concepts.conftest import INDEX, sync_entities
+from tests.concepts.conftest import INDEX
 from tests.factories import sync
 
 CHAINED = 68  # concepts in chains
@@ -114,7 +114,7 @@ def make_corpus(build: IndexBuild) -> Corpus:
     ends = planted["related one"], planted["related other"]
     relate_concepts(INDEX, ends[0].pk, types["ENABLES"].pk, ends[1].pk)
     sync(build, *documents, between, *beside)
-    sync_entities(build, *concepts, *planted.values(), *types.values())
+    sync(build)
     return Corpus(build, concepts, planted, types, documents, between.sources.get())
 
 

@@ -4,7 +4,6 @@ from django.urls import reverse
 from concepts.instances import add_instance
 from concepts.models import Concept, Relationship, RelationshipType
 from concepts.services import create_concept, create_relationship_type, relate_concepts
-from documents.models import Artifact
 from tests.acting import act, offered
 from tests.concepts.conftest import INDEX
 from tests.factories import give
@@ -15,21 +14,21 @@ def add(client, model, **values):
 
 
 class TestConceptAdmin:
-    def test_makes_changes_and_removes_a_concept_with_its_artifact(self, admin_client, knowledge):
+    def test_makes_changes_and_removes_a_concept(self, admin_client, knowledge):
         values = {"label": "Heron", "description": "A bird", "search_terms": "Ardea\n\nReiher\n"}
         made = add(admin_client, "concept", index=INDEX, **values)
         concept = Concept.objects.get()
         url = reverse("admin:concepts_concept_change", args=[concept.pk])
         shown = admin_client.get(url)
         admin_client.post(url, {**values, "label": "Grey heron"})
-        title = Artifact.objects.get(pk=concept.pk).title
+        label = Concept.objects.get().label
         admin_client.post(reverse("admin:concepts_concept_delete", args=[concept.pk]), {"post": 1})
 
         assert made.status_code == 302
         assert concept.search_terms == ["Ardea", "Reiher"]
         assert b"Ardea\nReiher" in shown.content
-        assert title == "Grey heron"
-        assert not Artifact.objects.exists()
+        assert label == "Grey heron"
+        assert not Concept.objects.exists()
 
     def test_says_at_the_field_what_is_wrong(self, admin_client, heron):
         taken = add(admin_client, "concept", index=INDEX, label="HERON")
@@ -39,7 +38,7 @@ class TestConceptAdmin:
             search_terms="\n".join(map(str, range(51))),
         )  # fmt: skip
 
-        assert b"knowledge has Heron already" in taken.content
+        assert b"knowledge already has Heron" in taken.content
         assert b"Select a valid choice" in elsewhere.content
         assert b"50 search terms at most" in many.content
         assert Concept.objects.get() == heron
@@ -65,7 +64,7 @@ class TestConceptAdmin:
         said = act(admin_client, "concepts_concept", "merge_concepts", heron, crane)
         alone = act(admin_client, "concepts_concept", "merge_concepts", crane)
 
-        assert said == "2 concepts are Crane now."
+        assert said == "Merged 2 concepts into Crane."
         assert alone == "Name another concept to merge into this one."
         assert Concept.objects.get() == crane
 

@@ -3,14 +3,18 @@
 import pytest
 
 from concepts import services
-from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import IndexBuild
-from indexing.services import load_specs, plan_nodes, sync_nodes
-from indexing.spec import IndexSpec
+from indexing.services import (
+    load_specs,
+    plan_nodes,
+    plan_unannounced_standalone_nodes,
+    sync_nodes,
+)
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.concepts.conftest import INDEX, sync_entities
+from tests.concepts.conftest import INDEX
 from tests.factories import give, sync
+from tests.indexed import list_unplanned
 
 
 class TestASecondBuild:
@@ -18,20 +22,21 @@ class TestASecondBuild:
         self, knowledge, heron, embedder, wakes
     ):
         document = give("The heron stands in the shallows.", index=INDEX)
-        kind = services.create_relationship_type(INDEX, "EATS")
+        services.create_relationship_type(INDEX, "EATS")
         sync(knowledge, document)
-        sync_entities(knowledge, heron, kind)
+        sync(knowledge)
         recipe = {**knowledge.recipe, "chunks": {"strategies": [{"name": "paragraph"}]}}
         second = IndexBuild.objects.create(
             index=knowledge.index,
             number=2,
-            recipe=IndexSpec.model_validate(recipe).model_dump(mode="json"),
+            recipe=recipe,
             fingerprint="other",
         )
         embedder.embedded.clear()
 
-        for artifact in find_unplanned_artifacts(second):
+        for artifact in list_unplanned(second):
             plan_nodes(artifact.pk, second)
+        plan_unannounced_standalone_nodes(second)
         while sync_nodes(second):
             pass
 
@@ -65,7 +70,7 @@ class TestTheRealModel:
         services.relate_concepts(INDEX, concepts[0].pk, types[1].pk, concepts[2].pk)
         document = give("Wheat gives more grain where bees visit it.", index=INDEX)
         sync(build, document)
-        sync_entities(build, *concepts, *types)
+        sync(build)
         return concepts
 
     def test_follows_words_that_mean_what_a_type_says(self, graph, client):

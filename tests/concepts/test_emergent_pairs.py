@@ -9,7 +9,7 @@ from concepts.emergent_pairs import nodes_due_for_pairing, update_emergent_pairs
 from concepts.models import Concept, EmergentPair, Relationship
 from indexing.stores import get_store
 from tests.acting import act
-from tests.concepts.conftest import INDEX, sync_entities
+from tests.concepts.conftest import INDEX
 from tests.factories import give, sync
 
 EMERGENT = "/api/v1/emergent/"
@@ -36,7 +36,7 @@ def pairs():
 @pytest.fixture
 def concepts(knowledge):
     made = {name: services.create_concept(INDEX, label) for name, label in LABELS.items()}
-    sync_entities(knowledge, *made.values())
+    sync(knowledge)
     return made
 
 
@@ -67,7 +67,7 @@ class TestSurveyConcepts:
         self, near, concepts, knowledge
     ):
         services.edit_concept(concepts["twin"].pk, label="a word apart")
-        sync_entities(knowledge, concepts["twin"])
+        sync(knowledge)
 
         looked_at = update_emergent_pairs(knowledge)
 
@@ -77,7 +77,7 @@ class TestSurveyConcepts:
     def test_finds_what_comes_near_by_a_change(self, near, concepts, knowledge):
         nearer = LABELS["one"].replace("alpha", "omega")
         services.edit_concept(concepts["cousin"].pk, label=nearer)
-        sync_entities(knowledge, concepts["cousin"])
+        sync(knowledge)
 
         survey(knowledge)
 
@@ -88,7 +88,7 @@ class TestSurveyConcepts:
     ):
         settings.STRATA_EMERGENT_NEIGHBOURS = 1
         nearer = services.create_concept(INDEX, f"{LABELS['one']} more")
-        sync_entities(knowledge, nearer)
+        sync(knowledge)
         Concept.objects.filter(pk=concepts["one"].pk).update(pairing_input_hash="")
 
         survey(knowledge)

@@ -8,25 +8,30 @@ from concepts import extraction, services, tasks
 from concepts.extraction import (
     extract_concepts,
     has_pending_extractions,
-    release_all_leases,
     requeue_extractions,
 )
 from concepts.extractors import extract_key_phrases
 from concepts.instances import relocate_instances
 from concepts.models import Concept, Extraction, Instance, Relationship, RelationshipType
 from concepts.serializers import check_instance
+from core.leases import release_all_leases
 from core.text import hash_text
 from documents.models import Source
 from documents.services import TextContent, remove_artifact, replace_content
 from indexing.exceptions import InvalidSpec
 from indexing.models import Node
+from indexing.services import store_search_settings
 from indexing.spec import parse_spec
 from indexing.verification import verify_build
 from summaries import llm
-from summaries.exceptions import LanguageModelRefused, LanguageModelUnavailable
+from summaries.exceptions import (
+    LanguageModelCallsSpent,
+    LanguageModelRefused,
+    LanguageModelUnavailable,
+)
 from summaries.models import BuildLanguageModelCost
 from tests.acting import act
-from tests.concepts.conftest import INDEX, sync_entities
+from tests.concepts.conftest import INDEX
 from tests.factories import give, sync
 
 TEXT = (
@@ -117,7 +122,7 @@ class TestExtractConcepts:
             assert check_instance(instance, instance.source) == "exact"
         assert not Relationship.objects.exists()
         sync(knowledge, document)
-        sync_entities(knowledge, *Concept.objects.all())
+        sync(knowledge)
         assert verify_build(knowledge).findings == {}
         assert Node.objects.filter(build=knowledge, kind="concept", state="synced").count() == 5
 
@@ -212,6 +217,31 @@ class TestExtractConcepts:
         assert held == ("due", 0, None)
         assert Concept.objects.get().label == "Clover"
 
+    def test_makes_no_more_calls_than_its_build_may(self, knowledge, wakes, model):
+        knowledge.max_calls = 1
+        knowledge.save(update_fields=["max_calls"])
+        give(passage(model, [CLOVER]), index=INDEX)
+        give(f"Another text. {passage(model, [FIXATION])}", index=INDEX)
+
+        extract_concepts(knowledge)
+        with pytest.raises(LanguageModelCallsSpent, match="made the 1 calls"):
+            extract_concepts(knowledge)
+
+        assert len(model.asked) == 1
+        assert sorted(Extraction.objects.values_list("state", "attempts")) == [
+            ("due", 0), ("written", 0)
+        ]  # fmt: skip
+
+    def test_tries_a_defect_only_so_often(self, knowledge, wakes, model, settings):
+        give(passage(model, [CLOVER]), index=INDEX)
+        model.error = ZeroDivisionError("a defect")
+
+        for _ in range(settings.STRATA_MAX_ATTEMPTS + 2):
+            extract_concepts(knowledge)
+
+        row = Extraction.objects.get()
+        assert (row.state, row.last_error) == ("failed", "ZeroDivisionError: a defect")
+
     def test_fails_one_that_is_refused_and_goes_on_with_the_others(
         self, knowledge, wakes, model, monkeypatch
     ):
@@ -273,7 +303,9 @@ class TestExtractConcepts:
     def test_reads_nothing_where_the_spec_does_not_ask_for_it(self, knowledge, wakes):
         give(TEXT, index=INDEX)
         quiet = knowledge.spec.concepts.model_copy(update={"extract": False})
-        knowledge.recipe["concepts"] = quiet.model_dump(mode="json")
+        store_search_settings(
+            knowledge.index, knowledge.spec.model_copy(update={"concepts": quiet})
+        )
         del knowledge.spec
 
         assert not has_pending_extractions(knowledge)

@@ -79,10 +79,10 @@ class TestImportConcepts:
         ("line", "says"),
         [
             ({"type": "concept", "labl": "x"}, "no field 'labl'"),
-            ({"type": "idea"}, "what type it is of"),
-            ({"label": "x"}, "what type it is of"),
+            ({"type": "idea"}, "must name its type"),
+            ({"label": "x"}, "must name its type"),
             ([1], "a JSON object"),
-            ({"type": "concept", "label": ["x"]}, "label is a string"),
+            ({"type": "concept", "label": ["x"]}, "label must be a string"),
             ({"type": "concept", "label": "x", "evidence": ["x"]}, "a list of objects"),
             (
                 {"type": "relationship", "source": "x", "relationship_type": "y", "target": "z"},
@@ -90,7 +90,7 @@ class TestImportConcepts:
             ),
             (
                 {"type": "concept", "label": "x", "evidence": [{"quote": "a", "source": "b"}]},
-                "source is an id",
+                "source must be an id",
             ),
         ],
     )

@@ -10,7 +10,7 @@ from concepts.instances import add_instance, relocate_instances
 from documents.models import Source
 from documents.services import TextContent, replace_content
 from indexing.stores import get_store
-from tests.concepts.conftest import INDEX, sync_entities
+from tests.concepts.conftest import INDEX
 from tests.factories import give, sync
 
 API = "/api/v1"
@@ -37,7 +37,7 @@ def graph(knowledge, wakes):
     add_instance(made["Heron"].pk, "the heron stands", artifact_id=documents["heron"].pk)
     add_instance(made["Fish"].pk, "waits for fish", artifact_id=documents["heron"].pk)
     sync(knowledge, *documents.values())
-    sync_entities(knowledge, *made.values(), eats, bears)
+    sync(knowledge)
     return {**made, "EATS": eats, "UNDERLIES": bears, "documents": documents}
 
 

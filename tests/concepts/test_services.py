@@ -5,7 +5,7 @@ import pytest
 from concepts import services
 from concepts.exceptions import UnknownConcept
 from concepts.instances import add_instance
-from concepts.models import Concept, Instance, Relationship, RelationshipType
+from concepts.models import Concept, Instance, Relationship
 from core.exceptions import InvalidInput
 from documents.exceptions import ContentConflict
 from documents.models import Artifact, PendingRevision
@@ -14,7 +14,7 @@ from indexing.models import Node
 from indexing.revisions import is_revision_visible
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from tests.concepts.conftest import INDEX, sync_entities
+from tests.concepts.conftest import INDEX
 from tests.factories import give, sync
 
 TEXT = "The heron stands in the shallows at dawn. Granite cools slowly under the ground."
@@ -22,7 +22,7 @@ TEXT = "The heron stands in the shallows at dawn. Granite cools slowly under the
 
 class TestCreateConcept:
     def test_makes_one_node_of_label_description_and_terms(self, knowledge, heron):
-        sync_entities(knowledge, heron)
+        sync(knowledge)
 
         [node] = Node.objects.filter(build=knowledge)
         assert (node.kind, node.point_id, node.state) == ("concept", heron.pk, "synced")
@@ -38,9 +38,7 @@ class TestCreateConcept:
         assert verify_build(knowledge).findings == {}
 
     def test_notes_a_change_that_searches_can_wait_for(self, heron):
-        assert PendingRevision.objects.filter(
-            artifact_id=heron.pk, pk=heron.artifact.revision
-        ).exists()
+        assert PendingRevision.objects.filter(changed_id=heron.pk, pk=heron.revision).exists()
 
     def test_shows_its_change_once_it_is_synced_and_announces_no_document(
         self, knowledge, heron, monkeypatch
@@ -48,13 +46,13 @@ class TestCreateConcept:
         announced = []
         monkeypatch.setattr(revisions, "emit_event", lambda *event: announced.append(event))
         document = give(TEXT, index=INDEX)
-        before = is_revision_visible(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
+        before = is_revision_visible(INDEX, knowledge.pk, ["concept"], heron.revision)
 
-        sync_entities(knowledge, heron, document)
+        sync(knowledge, document)
         revisions.complete_visible_revisions()
 
         assert not before
-        assert is_revision_visible(INDEX, knowledge.pk, ["concept"], heron.artifact.revision)
+        assert is_revision_visible(INDEX, knowledge.pk, ["concept"], heron.revision)
         assert not PendingRevision.objects.exists()
         assert [event[1]["artifact_id"] for event in announced] == [str(document.pk)]
 
@@ -86,21 +84,20 @@ class TestCreateConcept:
 
 class TestEditConcept:
     def test_has_it_embedded_again(self, knowledge, heron, embedder):
-        sync_entities(knowledge, heron)
+        sync(knowledge)
         embedder.embedded.clear()
 
         services.edit_concept(heron.pk, description="A patient bird")
         report = verify_build(knowledge)
-        sync_entities(knowledge, heron)
+        sync(knowledge)
 
-        assert report.findings == {"unplanned": 1}
+        assert report.findings == {"pending": 1}
         assert embedder.embedded == ["Heron\nA patient bird\nArdea"]
         assert verify_build(knowledge).findings == {}
 
-    def test_renames_its_artifact(self, heron):
+    def test_is_found_by_its_new_name(self, heron):
         services.edit_concept(heron.pk, label="Grey heron")
 
-        assert Artifact.objects.get(pk=heron.pk).title == "Grey heron"
         assert services.find_concept(INDEX, "grey HERON").pk == heron.pk
         assert services.find_concept(INDEX, "heron") is None
 
@@ -122,15 +119,15 @@ class TestRemoveConcept:
         add_instance(heron.pk, "the heron", artifact_id=document.pk)
         services.relate_concepts(INDEX, heron.pk, kind.pk, crane.pk)
         sync(knowledge, document)
-        sync_entities(knowledge, heron, crane, kind)
+        sync(knowledge)
 
         services.remove_concept(heron.pk)
-        sync_entities(knowledge, heron)
+        sync(knowledge)
 
         assert not Instance.objects.exists()
         assert not Relationship.objects.exists()
         assert set(Concept.objects.all()) == {crane}
-        assert Artifact.objects.documents().get() == document
+        assert Artifact.objects.get() == document
         assert get_store().count(knowledge.collection("concept")) == 1
         assert verify_build(knowledge).findings == {}
 
@@ -168,13 +165,13 @@ class TestMergeConcepts:
         assert set(Concept.objects.all()) == {heron, fish}
 
     def test_has_the_kept_one_embedded_again_and_the_others_gone(self, knowledge, heron, graph):
-        sync_entities(knowledge, *Concept.objects.all(), *RelationshipType.objects.all())
-        artifact = Artifact.objects.documents().get()
+        sync(knowledge)
+        artifact = Artifact.objects.get()
         sync(knowledge, artifact)
         gone = graph[0]
 
         services.merge_concepts(heron.pk, [gone.pk])
-        sync_entities(knowledge, heron, gone)
+        sync(knowledge)
 
         stored = get_store().retrieve(knowledge.collection("concept"), [heron.pk, gone.pk])
         assert stored.keys() == {heron.pk}
@@ -222,7 +219,7 @@ class TestRelationshipType:
         kind = services.create_relationship_type(
             INDEX, "SUPPORTS", category="Epistemic", description="Makes more likely"
         )
-        sync_entities(knowledge, kind)
+        sync(knowledge)
 
         [node] = Node.objects.filter(build=knowledge)
         assert (node.kind, node.text) == (
@@ -232,7 +229,7 @@ class TestRelationshipType:
         assert get_store().count(knowledge.collection("relationship_type")) == 1
 
         services.edit_relationship_type(kind.pk, category="semantic")
-        sync_entities(knowledge, kind)
+        sync(knowledge)
         stored = get_store().retrieve(knowledge.collection("relationship_type"), [kind.pk])
         assert stored[kind.pk].payload["category"] == "semantic"
         assert verify_build(knowledge).findings == {}

@@ -70,5 +70,5 @@ class TestSurveyConcepts:
         assert not EmergentPair.objects.exists()
 
     def test_names_the_indexes_that_hold_concepts(self, concepts):
-        with pytest.raises(CommandError, match="these do: knowledge"):
+        with pytest.raises(CommandError, match="these indexes do: knowledge"):
             call_command("update_emergent_pairs", index="plain")

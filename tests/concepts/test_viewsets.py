@@ -5,12 +5,11 @@ from rest_framework.test import APIClient
 
 from concepts.models import Concept
 from concepts.services import create_relationship_type
-from documents.models import Artifact
 from documents.services import TextContent, replace_content
 from indexing.models import Node
 from indexing.verification import verify_build
-from tests.concepts.conftest import INDEX, sync_entities
-from tests.factories import give
+from tests.concepts.conftest import INDEX
+from tests.factories import give, sync
 
 API = "/api/v1"
 CONCEPTS = f"{API}/indexes/{INDEX}/concepts/"
@@ -200,7 +199,7 @@ class TestDocuments:
     """A concept is no document, wherever documents are read, counted or written."""
 
     def test_do_not_show_concepts(self, client, knowledge, heron, document):
-        sync_entities(knowledge, heron, document)
+        sync(knowledge, document)
 
         listed = client.get(f"{API}/indexes/{INDEX}/artifacts/").json()
         index = client.get(f"{API}/indexes/{INDEX}/").json()
@@ -228,9 +227,8 @@ class TestDocuments:
         ]
 
         assert {answer.status_code for answer in answers} == {404}
-        artifact = Artifact.objects.get(pk=heron.pk)
-        assert (artifact.title, artifact.revision) == ("Heron", heron.artifact.revision)
-        assert Concept.objects.get().label == "Heron"
+        concept = Concept.objects.get()
+        assert (concept.label, concept.revision) == ("Heron", heron.revision)
 
 
 class TestRegenerate:
@@ -241,8 +239,8 @@ class TestRegenerate:
     def test_takes_concepts_and_vocabulary_as_types(
         self, client, knowledge, heron, embedder, type, embedded, django_capture_on_commit_callbacks
     ):
-        kind = create_relationship_type(INDEX, "EATS")
-        sync_entities(knowledge, heron, kind)
+        create_relationship_type(INDEX, "EATS")
+        sync(knowledge)
         embedder.embedded.clear()
 
         with django_capture_on_commit_callbacks(execute=True):

@@ -11,7 +11,7 @@ class TestTheBeatSchedule:
         """A reconciliation asked for over HTTP is sent from there; nothing has Celery look for
         tasks."""
         program = (
-            "from config.wsgi import application\n"
+            "from config.asgi import application\n"
             "from config.celery import app\n"
             "sent = {entry['task'] for entry in app.conf.beat_schedule.values()}\n"
             "print(sorted(sent - app.tasks.keys()))"

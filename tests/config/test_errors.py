@@ -12,7 +12,7 @@ from rest_framework.exceptions import ErrorDetail
 from config import errors
 from config.errors import HTTP_STATUS, exception_handler, http_status
 from core.exceptions import InvalidInput, StrataError, TooLarge
-from indexing.exceptions import StoreUnavailable
+from indexing.exceptions import ModelUnavailable, StoreUnavailable
 
 
 def every_condition(base: type[StrataError] = StrataError) -> list[type[StrataError]]:
@@ -53,6 +53,12 @@ class TestExceptionHandler:
 
     def test_says_when_to_come_back(self):
         assert int(exception_handler(StoreUnavailable(), {})["Retry-After"]) > 0
+
+    def test_says_when_a_model_is_tried_again(self):
+        error = ModelUnavailable("It cannot be fetched.")
+        error.retry_after = 29.2
+
+        assert exception_handler(error, {})["Retry-After"] == "30"
 
     @pytest.mark.parametrize(
         ("detail", "field"),

@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 
 from config import gunicorn
@@ -6,23 +8,46 @@ from indexing.exceptions import ModelUnavailable, StoreUnavailable
 from indexing.spec.loaded import get_specs
 
 
+@pytest.fixture(autouse=True)
+def unfrozen():
+    yield
+    gc.unfreeze()
+
+
 class TestPostWorkerInit:
     def test_loads_every_model_once(self, store, monkeypatch):
         loaded = []
-        monkeypatch.setattr(embedding, "get_embedder", loaded.append)
+        monkeypatch.setattr(
+            embedding, "load_models", lambda models, seconds: loaded.extend(models) or []
+        )
 
         gunicorn.post_worker_init(None)
 
         assert len(loaded) == len(set(loaded))
         assert set(loaded) == {spec.embedding for spec in get_specs().values()}
 
-    @pytest.mark.parametrize("error", [ModelUnavailable("No."), StoreUnavailable("Away.")])
-    def test_serves_all_the_same_without_them(self, store, monkeypatch, caplog, error):
-        def fail(*args):
-            raise error
-
-        monkeypatch.setattr(embedding, "get_embedder", fail)
+    def test_serves_all_the_same_without_a_model(self, store, monkeypatch, caplog):
+        error = ModelUnavailable("No.", fix="Fetch it.")
+        monkeypatch.setattr(embedding, "load_models", lambda models, seconds: [error])
 
         gunicorn.post_worker_init(None)
 
-        assert str(error) in caplog.text
+        assert "No. Fetch it." in caplog.text
+
+    def test_serves_all_the_same_without_the_store(self, store, monkeypatch, caplog):
+        def fail():
+            raise StoreUnavailable("Away.")
+
+        monkeypatch.setattr(embedding, "load_models", lambda models, seconds: [])
+        monkeypatch.setattr(store, "ping", fail)
+
+        gunicorn.post_worker_init(None)
+
+        assert "Away." in caplog.text
+
+    def test_takes_what_is_loaded_from_the_garbage_collector(self, store, monkeypatch):
+        monkeypatch.setattr(embedding, "load_models", lambda models, seconds: [])
+
+        gunicorn.post_worker_init(None)
+
+        assert gc.get_freeze_count() > 10_000

@@ -23,4 +23,5 @@ class TestTransport:
     def test_is_what_reaches_redis_and_is_called_so(self, scheme):
         with app.connection(f"{scheme}://127.0.0.1:6379/0") as connection:
             assert isinstance(connection.transport, Transport)
+            assert connection.transport.Channel is HandOverChannel
             assert connection.as_uri().partition("://")[0] == scheme

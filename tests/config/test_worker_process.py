@@ -5,6 +5,9 @@ import pytest
 
 from config import worker_process
 from config.background_workers import BACKGROUND_WORKERS
+from indexing import tasks
+from indexing.model_loading import model_tried
+from tests.acting import record_enqueued
 
 
 @pytest.fixture(autouse=True)
@@ -65,3 +68,14 @@ class TestKeepLogging:
         Celery("another").log.setup_logging_subsystem(loglevel="DEBUG")
 
         assert (root.level, list(root.handlers)) == before
+
+
+class TestResumeWorkAfterLoading:
+    def test_has_indexes_looked_at_once_a_model_was_tried(self, monkeypatch):
+        wakes = record_enqueued(monkeypatch, tasks.reconcile_indexes)
+        monkeypatch.setattr(model_tried, "receivers", [])
+        worker_process.resume_work_after_loading()
+
+        model_tried.send(None)
+
+        assert wakes == [("reconcile_indexes", {})]

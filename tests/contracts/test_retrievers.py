@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 
-from indexing.kinds.chunk import ChunkKind
+from indexing.drafting.chunk import draft_chunks
 from indexing.models import IndexBuild
 from retrieval.retrievers import (
     ChunkRetriever,
@@ -149,7 +149,8 @@ class TestRetrieverOfChunks:
     def chunks(self, artifact, build):
         """As they are cut, by their ids."""
         artifact = type(artifact).objects.with_sources().get(pk=artifact.pk)
-        return {str(chunk.point_id): chunk for chunk in ChunkKind().draft(artifact, build)}
+        drafts = draft_chunks(artifact, artifact.sources.all(), build)
+        return {str(chunk.id): chunk for chunk in drafts}
 
     def test_gives_nodes_that_name_where_they_stand(self, artifact, build, make):
         source, chunks = artifact.sources.get(), self.chunks(artifact, build)
@@ -161,12 +162,10 @@ class TestRetrieverOfChunks:
             assert node.ref_doc_id == str(source.pk)
             assert node.parent_node.node_id == str(source.page_id)
             assert node.metadata["page_index"] == 0
-            assert node.metadata["chunk_index"] == chunk.chunk_index
+            assert node.metadata["chunk_index"] == chunk.index
 
     def test_links_neighbours(self, artifact, build, make):
-        places = {
-            node_id: chunk.chunk_index for node_id, chunk in self.chunks(artifact, build).items()
-        }
+        places = {node_id: chunk.index for node_id, chunk in self.chunks(artifact, build).items()}
         assert len(places) > 2
 
         hits = make(top_k=100, filter={"artifact_id": str(artifact.pk)}).retrieve("granite")

@@ -23,6 +23,7 @@ from indexing.stores import (
     RankFusion,
     SparseVector,
 )
+from retrieval.fusion import HybridFusion, hybrid_fusion
 from tests.qdrant_loopback.process import qdrant_loopback
 
 NAME = f"library.page_embeddings.{uuid.uuid4().hex[:8]}"  # a server may hold others
@@ -476,7 +477,6 @@ class TestFilters:
             Query(dense=dense, filter=filter),
             Query(sparse=sparse, filter=filter),
             Query(dense=dense, sparse=sparse, fusion=RankFusion(), filter=filter),
-            Query(dense=dense, sparse=sparse, fusion=RankFusion(dense_weight=2), filter=filter),
         ):
             assert set(numbers(store.search(collection, query))) == expected
 
@@ -582,6 +582,13 @@ class TestSearch:
             assert numbers(hit for page in pages for hit in page) == numbers(expected)
             assert len(expected) == 30
 
+    def test_leaves_payloads_out_where_asked_to(self, store, collection):
+        store.upsert(collection, [make_point(1, venue="ACL")])
+
+        [hit] = store.search(collection, Query(dense=vector(1, 0, 0, 0), with_payload=False))
+
+        assert hit.payload == {}
+
     def test_keeps_to_the_least_score(self, store, collection):
         store.upsert(collection, [make_point(1, (1, 0, 0, 0)), make_point(2, (0, 1, 0, 0))])
 
@@ -666,40 +673,45 @@ class TestHybridSearch:
         )
         return collection
 
-    def expected(self, k=60, dense_weight=1.0, sparse_weight=1.0):
+    @pytest.mark.parametrize("k", [60, 2, 1])
+    def test_scores_by_reciprocal_rank(self, store, collection, k):
+        query = Query(dense=self.DENSE, sparse=self.SPARSE, fusion=RankFusion(k))
+
+        hits = store.search(collection, query)
+
         scores = {
             number: sum(
-                weight / (k + ranks[number])
-                for weight, ranks in (
-                    (dense_weight, self.DENSE_RANKS),
-                    (sparse_weight, self.SPARSE_RANKS),
-                )
-                if number in ranks and weight
+                1 / (k + ranks[number])
+                for ranks in (self.DENSE_RANKS, self.SPARSE_RANKS)
+                if number in ranks
             )
             for number in self.DENSE_RANKS | self.SPARSE_RANKS
         }
         ranked = sorted(scores, key=lambda number: (-scores[number], number))
-        return [(number, pytest.approx(scores[number])) for number in ranked if scores[number]]
+        assert [(hit.id.int, hit.score) for hit in hits] == [
+            (number, pytest.approx(scores[number])) for number in ranked
+        ]
 
-    @pytest.mark.parametrize(
-        "weights",
-        [
-            {},
-            {"k": 2},
-            {"k": 1, "dense_weight": 2.0, "sparse_weight": 2.0},
-            {"dense_weight": 2.0},
-            {"sparse_weight": 2.5, "dense_weight": 0.25},
-            {"dense_weight": 0.0},
-            {"sparse_weight": 0.0, "dense_weight": 3.0},
-        ],
-        ids=str,
-    )
-    def test_scores_by_reciprocal_rank(self, store, collection, weights):
-        query = Query(dense=self.DENSE, sparse=self.SPARSE, fusion=RankFusion(**weights))
+    @pytest.mark.parametrize("prefetch", [2, 4, 100])
+    def test_gives_the_ids_and_scores_of_a_fusion_of_both_rankings(
+        self, store, collection, prefetch
+    ):
+        engine = Query(self.DENSE, self.SPARSE, RankFusion(7, prefetch))
+        alone = {"limit": prefetch, "with_payload": False}
 
-        hits = store.search(collection, query)
+        fused_hits, dense, sparse = store.search_many(
+            [
+                (collection, engine),
+                (collection, Query(dense=self.DENSE, **alone)),
+                (collection, Query(sparse=self.SPARSE, **alone)),
+            ]
+        )
 
-        assert [(hit.id.int, hit.score) for hit in hits] == self.expected(**weights)
+        dense, sparse = ([(hit.id.int, hit.score) for hit in each] for each in (dense, sparse))
+        ranking = hybrid_fusion(dense, sparse, HybridFusion(k=7, prefetch=prefetch))
+        assert [(hit.id.int, hit.score) for hit in fused_hits] == [
+            (id, pytest.approx(score)) for id, score in ranking.fused
+        ]
 
     def test_fuses_only_so_many_candidates_of_each(self, store, collection):
         fusion = RankFusion(prefetch=1)
@@ -719,11 +731,6 @@ class TestHybridSearch:
 
             assert numbers(hits) == [1, 2, 3, 4, 5]
             assert hits[0].score == pytest.approx(1 / 61)
-
-    def test_finds_nothing_where_nothing_carries_weight(self, store, collection):
-        fusion = RankFusion(dense_weight=0, sparse_weight=0)
-
-        assert store.search(collection, Query(self.DENSE, self.SPARSE, fusion)) == []
 
     def test_answers_the_same_every_time(self, store, collection):
         # Each point ranks once by its dense and once by its sparse vector: pairs of equal scores.

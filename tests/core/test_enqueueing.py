@@ -20,7 +20,7 @@ def failing(request, monkeypatch):
     def delay(**ids):
         raise request.param
 
-    for task in (tasks.plan_nodes, reconcile_documents):
+    for task in (tasks.plan_build, reconcile_documents):
         monkeypatch.setattr(task, "delay", delay)
 
 

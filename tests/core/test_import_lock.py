@@ -7,9 +7,11 @@ from tests.serving import ROOT
 # Each of these takes seconds the first time, and all come at once when a service starts.
 PROGRAM = """
 import threading
+import uuid
 import django
 django.setup()
 from core.import_lock import import_lock
+from indexing.text_nodes import make_text_node
 from retrieval.pipelines.declaring import read_declaration
 from retrieval.pipelines.loading import load_pipeline
 from summaries.extractive.phrases import find_key_phrases
@@ -18,6 +20,12 @@ from summaries.llm.language_model import _import_clients
 def import_models():
     with import_lock:
         import indexing.embedding.fastembed_model
+
+def draft():
+    make_text_node(
+        kind="chunk", point_id=uuid.uuid4(), artifact_id=uuid.uuid4(), text="Tide", text_hash=None,
+        source_hash=None,
+    )
 
 def run(work):
     try:
@@ -30,6 +38,7 @@ works = [
     lambda: load_pipeline(read_declaration("papers")),
     import_models,
     _import_clients,
+    draft,
     lambda: find_key_phrases(["The tide turns."], language="en", count=1),
 ]
 threads = [threading.Thread(target=run, args=[work]) for work in works]

@@ -111,9 +111,7 @@ class TestRetryFailed:
         assert wakes == [("reconcile_documents", {})]
         failed.refresh_from_db()
         assert (failed.state, failed.error_code, failed.attempts) == ("received", "", 0)
-        assert (
-            PendingRevision.objects.filter(artifact_id=failed.pk, index=failed.index).count() == 1
-        )
+        assert PendingRevision.objects.filter(changed_id=failed.pk, index=failed.index).count() == 1
         text.refresh_from_db()
         assert text.state == "failed"  # there is no file to read
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from core.exceptions import DiskFull, InvalidInput
+from core.leases import release_all_leases
 from core.text import hash_text
 from documents import services
 from documents.exceptions import ContentConflict, Unparsable
@@ -367,15 +368,26 @@ class TestParseArtifact:
         artifact.refresh_from_db()
         assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "gave_up")
 
-    def test_counts_the_attempt_before_the_work(self, parsed):
-        parsed["herons.md"] = MemoryError()
+    def test_keeps_a_defect_on_the_artifact_and_tries_it_again(self, parsed):
+        parsed["herons.md"] = ZeroDivisionError("a defect")
         artifact, _ = add_artifact("plain", file())
 
-        with pytest.raises(MemoryError):
+        services.parse_artifact(artifact.pk)
+
+        artifact.refresh_from_db()
+        assert (artifact.attempts, artifact.last_error) == (1, "ZeroDivisionError: a defect")
+        assert Artifact.objects.unparsed().get() == artifact
+
+    def test_fails_what_failed_at_each_attempt(self, parsed, settings):
+        parsed["herons.md"] = ZeroDivisionError("a defect")
+        artifact, _ = add_artifact("plain", file())
+
+        for _ in range(settings.STRATA_MAX_ATTEMPTS + 1):
             services.parse_artifact(artifact.pk)
 
         artifact.refresh_from_db()
-        assert (artifact.attempts, artifact.state) == (1, Artifact.State.PARSING)
+        assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "gave_up")
+        assert "a defect" in artifact.error_detail
 
     def test_does_not_overwrite_what_was_revised_meanwhile(self, parsed):
         artifact, _ = add_artifact("plain", file(), external_id="b1")
@@ -413,14 +425,12 @@ class TestParseArtifact:
         assert (revised.state, revised.error_code) == (Artifact.State.PARSED, "")
 
 
-class TestReleaseParseLeases:
+class TestReleaseAllLeases:
     def test_gives_back_what_a_dead_worker_held(self, parsed):
-        parsed["herons.md"] = MemoryError()
         artifact, _ = add_artifact("plain", file())
-        with pytest.raises(MemoryError):
-            services.parse_artifact(artifact.pk)
+        Artifact.objects.unparsed().claim(state=Artifact.State.PARSING)
         assert not Artifact.objects.unparsed().exists()
 
-        assert services.release_parse_leases() == 1
+        release_all_leases()
 
         assert Artifact.objects.unparsed().get() == artifact

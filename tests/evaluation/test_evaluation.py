@@ -250,7 +250,7 @@ class TestCommandsBesideAServer:
         for module in (search_client, run_evaluation):
             monkeypatch.setattr(module, "find_server", lambda: running)
         # Whoever does not own the vectors must not reach for them.
-        monkeypatch.setattr(search_client, "ANSWER_BY_SEARCH_KIND", None)
+        monkeypatch.setattr(search_client, "run_search", None)
 
     def test_search_through_it(self, capsys):
         call_command("search", "granite", "--index", "plain")

@@ -10,6 +10,7 @@ from evaluation.promotion_gate import decide_promotion
 from indexing import embedding
 from indexing.lifecycle import cancel_build, pause_build, promote_build, request_promotion
 from indexing.models import IndexBuild, Node
+from indexing.services import changing_nodes, plan_nodes
 from summaries.models import Summary, WrittenText
 from tests.factories import give, sync
 from tests.hashing import HashingEmbedder
@@ -188,10 +189,21 @@ class TestAForcedPromotion:
         assert now_live() == beside
 
 
+def fail_nodes(build, artifact) -> None:
+    with changing_nodes(build.pk, [artifact.pk]):
+        Node.objects.filter(build=build, artifact=artifact).update(state="failed")
+
+
+def fail_summary(build, artifact) -> None:
+    write_summary(build, artifact, "", input_hash="")
+    Summary.objects.update(state=WrittenText.State.FAILED)
+    plan_nodes(artifact.pk, build)
+
+
 class TestDocumentsThatFailed:
     def test_keep_a_build_from_being_promoted(self, live):
         beside = begin(live)
-        Node.objects.filter(build=beside, artifact=Artifact.objects.first()).update(state="failed")
+        fail_nodes(beside, Artifact.objects.first())
 
         assert not decide_promotion(beside)
 
@@ -200,15 +212,15 @@ class TestDocumentsThatFailed:
 
     def test_do_not_where_they_failed_in_the_live_build_too(self, live):
         beside = begin(live)
-        Node.objects.filter(artifact=Artifact.objects.first()).update(state="failed")
+        for build in (live, beside):
+            fail_nodes(build, Artifact.objects.first())
 
         assert decide_promotion(beside)
 
     def test_count_where_it_is_their_summary_that_failed(self, live):
         beside = begin(live)
         artifact = Artifact.objects.first()
-        write_summary(beside, artifact, "", input_hash="")
-        Summary.objects.update(state=WrittenText.State.FAILED)
+        fail_summary(beside, artifact)
 
         assert not decide_promotion(beside)
 
@@ -217,8 +229,7 @@ class TestDocumentsThatFailed:
     def test_do_not_count_where_that_summary_failed_before_too(self, live):
         beside = begin(live)
         for build in (live, beside):
-            write_summary(build, Artifact.objects.first(), "", input_hash="")
-        Summary.objects.update(state=WrittenText.State.FAILED)
+            fail_summary(build, Artifact.objects.first())
 
         assert decide_promotion(beside)
 

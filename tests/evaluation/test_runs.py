@@ -113,7 +113,7 @@ class TestMeasureRun:
         assert "plain" in failed.error_detail
 
     def test_gives_up_what_stops_its_worker_each_time(self, run):
-        for _ in range(runs.MAX_RUN_ATTEMPTS):
+        for _ in range(EvaluationRun.max_attempts()):
             claim_run(run.pk)
             run_out_of_time(run)
 

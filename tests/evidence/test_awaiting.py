@@ -12,7 +12,7 @@ from evidence.services import EvidenceInput, EvidenceVerdict, aadd_evidence
 from indexing import embedding
 from indexing.services import load_specs
 from indexing.spec import EmbeddingSpec
-from retrieval.search import SearchRequest, asearch_chunks
+from retrieval.retrievers import ChunkRetriever
 
 TICK_SECONDS = 0.005
 LAG_SECONDS = 0.020
@@ -60,7 +60,7 @@ def test_adding_and_searching_leave_the_loop_free(store):
     async def work() -> None:
         decisions.extend(await aadd_evidence("evidence", items, threshold=1.0))
         found = await afind_similar_evidence("evidence", "herons")
-        answer = await asearch_chunks(SearchRequest(["evidence"], "herons"))
+        answer = await ChunkRetriever("evidence").asearch("herons")
         assert found.answer.builds == answer.builds
 
     lags = asyncio.run(measure_lags(work()))

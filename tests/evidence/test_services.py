@@ -55,6 +55,26 @@ class TestAddEvidence:
         sync(findings, artifact)
         assert verify_build(findings).is_sound
 
+    def test_embeds_a_text_once_to_compare_and_to_index_it(self, findings, embedder):
+        [decision] = add(EvidenceInput("https://one.example/a", WORDS))
+
+        sync(findings, Artifact.objects.get(pk=decision.artifact_id))
+
+        assert embedder.embedded == [WORDS]
+        assert findings.nodes.filter(state="synced").count() == 1
+        assert verify_build(findings).is_sound
+
+    def test_embeds_a_text_again_where_the_index_puts_a_context_before_it(self, findings, embedder):
+        [decision] = add(EvidenceInput("https://one.example/a", WORDS, "On aspirin"))
+        recipe = findings.recipe | {"chunks": {**findings.recipe["chunks"], "context": ["title"]}}
+        IndexBuild.objects.filter(pk=findings.pk).update(recipe=recipe)
+
+        sync(IndexBuild.objects.get(pk=findings.pk), Artifact.objects.get(pk=decision.artifact_id))
+
+        first, second = embedder.embedded
+        assert first == WORDS
+        assert second.startswith("On aspirin")
+
     def test_names_the_twin_of_what_says_the_same(self, known):
         [decision] = add(EvidenceInput("https://other.example/b", NEAR))
 

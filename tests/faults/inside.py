@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from access.models import ApiKey
 from documents.models import Artifact
-from indexing.models import IndexBuild, Node
+from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.tasks import enqueue_reconciliation
 from indexing.verification import VerificationReport, verify_build
 
@@ -66,7 +66,7 @@ class Inside:
 
     def let_leases_run_out(self) -> None:
         """As if their time had passed."""
-        for rows in (Node.objects, Artifact.objects):
+        for rows in (Node.objects, Artifact.objects, IndexedDocument.objects):
             held = rows.filter(leased_until__isnull=False)
             held.update(leased_until=F("leased_until") - LONG_AGO)
 

@@ -31,6 +31,7 @@ EMBEDDING_SECONDS = float(os.environ.get("STRATA_FAULT_EMBEDDING_SECONDS", 0))  
 
 # Step -> the statement that makes it, where no function is exactly that step.
 STATEMENTS = {
+    "plan_nodes": re.compile(r'INSERT INTO "indexing_node"'),
     "sync": re.compile(r'UPDATE "indexing_node" SET .*"synced_at" = '),
     "mark_deleting": re.compile(r'UPDATE "indexing_node" SET "state" = %s WHERE'),
     "rows": re.compile(r'DELETE FROM "indexing_node"'),
@@ -99,7 +100,7 @@ def set_traps() -> None:
     places: list[tuple[str, Any, str]] = [
         ("parse", documents, "parse_file"),
         ("pages", documents, "replace_pages"),
-        ("plan", planning, "_write_plan"),
+        ("plan", planning, "_write_parts"),
         ("claim", syncing, "claim_nodes"),
         ("embed", Embedder, "embed_documents"),
         ("collection", EmbeddedStore, "_create_collection"),

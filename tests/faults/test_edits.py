@@ -16,6 +16,7 @@ READERS = 3
 EDITED = ["auk", "brent", "curlew", "dunlin"]
 STANDING = ["eider", "fulmar"]
 EMBEDDING_SECONDS = "0.05"  # as a model would take, so that there is a meanwhile
+READ_SECONDS = 60  # within which the readers have asked fifty times
 LONGEST_PAUSE = 0.25  # seconds between two changes, at random
 
 
@@ -124,9 +125,12 @@ def history(service):
 
 def judge_all(history: History) -> None:
     history.owner.check()
+    deadline = time.monotonic() + READ_SECONDS
+    while len(history.readings) <= 50:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
     history.is_over.set()
     readings = [*history.readings]
-    assert len(readings) > 50
     for reading in readings:
         history.check(reading)
 

@@ -59,7 +59,7 @@ def owner(inside):
     del owner.texts["deleted"]
     while inside.messages.waiting:
         task, _ = inside.messages.waiting[0]
-        if task.name.endswith("plan_nodes"):
+        if task.name.endswith("plan_build"):
             inside.messages.deliver()
         else:
             inside.messages.waiting.pop(0)

@@ -9,7 +9,7 @@ from tests.faults.counts import IS_LONG, note, times
 from tests.faults.owner import Owner
 
 STEPS = [
-    "parse", "pages", "plan", "claim", "embed", "upsert", "payloads", "sync",
+    "parse", "pages", "plan", "plan_nodes", "claim", "embed", "upsert", "payloads", "sync",
     "mark_deleting", "delete", "rows",
 ]  # fmt: skip
 MOMENTS = ["before", "after"]
@@ -22,6 +22,8 @@ else:
         ("parse", "before", 1), ("plan", "after", 1), ("claim", "after", 1), ("upsert", "after", 1),
         ("sync", "before", 1), ("delete", "after", 1), ("commit", "after", 3),
     ]  # fmt: skip
+BATCH_CASES = [("plan_nodes", "before", 1), ("plan_nodes", "after", 1), ("plan", "after", 1)]
+BATCH_SIZE = 60  # documents of one request, of which many are planned in one transaction
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,19 @@ class TestAServiceKilledAtAStep:
 
             owner.check()
             assert owner.find("edited", f"{version}x7")
+            note("kill-step")
+
+    @pytest.mark.parametrize(("step", "moment", "call"), BATCH_CASES)
+    def test_plans_a_batch_of_documents_whole(self, service, owner, rounds, step, moment, call):
+        for version, _ in zip(rounds, range(times("kill-step")), strict=False):
+            names = [f"batch{number}" for number in range(BATCH_SIZE)]
+            texts = {name: tide(name, version) for name in names}
+            service.arm(step, moment, call)
+
+            do_all(service, [lambda given=texts: owner.put_many(given)])
+
+            owner.check()
+            assert owner.find(names[-1], names[-1])
             note("kill-step")
 
     @pytest.mark.parametrize("moment", MOMENTS if IS_LONG else MOMENTS[:1])

@@ -16,14 +16,19 @@ from tests.serving import Service, serving
 DOCUMENTS = 12
 PAGES = 3
 CALLS = DOCUMENTS * (PAGES + 1)  # each page, each artifact
+FIRST_CALLS = CALLS // 3  # answered before the fault
 WAIT_SECONDS = 120
 
 
 class Endpoint:
-    """A model that sums up whatever it is given; it can be stopped and started on its port."""
+    """A model that sums up whatever it is given; it can be stopped and started on its port.
+
+    It answers ``FIRST_CALLS`` and holds the others until it is let go on.
+    """
 
     def __init__(self) -> None:
         self.answered: Counter[str] = Counter()  # prompt -> answers sent whole
+        self.may_answer = threading.Semaphore(FIRST_CALLS)
         self._lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
         self.port = 0
@@ -35,7 +40,7 @@ class Endpoint:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 prompt = body["messages"][-1]["content"]
-                time.sleep(0.05)
+                endpoint.may_answer.acquire()
                 summary = f"Sum {hashlib.sha256(prompt.encode()).hexdigest()[:12]}."
                 answer = {
                     "id": "1", "object": "chat.completion", "created": 0, "model": "m",
@@ -60,11 +65,15 @@ class Endpoint:
         threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
 
     def stop(self) -> None:
-        """What is being answered is answered; nothing more is accepted."""
+        """What was asked is answered; nothing more is accepted."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
             self._server = None
+        self.go_on()
+
+    def go_on(self) -> None:
+        self.may_answer.release(2 * CALLS)
 
     @property
     def count(self) -> int:
@@ -117,7 +126,7 @@ def ready_count(service: Service) -> int:
 class TestAnEndpointThatStops:
     def test_delays_and_loses_nothing_and_is_asked_nothing_twice(self, service, endpoint):
         give(service)
-        wait_until(lambda: endpoint.count >= CALLS // 3, service)
+        wait_until(lambda: endpoint.count == FIRST_CALLS, service)
 
         endpoint.stop()
         wait_until(
@@ -141,9 +150,10 @@ class TestAnEndpointThatStops:
 class TestAServiceKilledWhileItIsWrittenFor:
     def test_goes_on_where_it_was(self, service, endpoint):
         give(service)
-        wait_until(lambda: endpoint.count >= CALLS // 3, service)
+        wait_until(lambda: endpoint.count == FIRST_CALLS, service)
 
         service.kill()
+        endpoint.go_on()
         service.start()
         wait_until(lambda: ready_count(service) == DOCUMENTS, service)
 

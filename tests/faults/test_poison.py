@@ -14,7 +14,7 @@ from tests.faults.counts import note, times
 from tests.faults.owner import Owner
 
 MIB = 2**20
-LIMITS = {"STRATA_PARSE_SECONDS": "6", "STRATA_PARSE_MEMORY_BYTES": str(160 * MIB)}
+LIMITS = {"STRATA_PARSE_SECONDS": "15", "STRATA_PARSE_MEMORY_BYTES": str(160 * MIB)}
 ATTEMPTS = 3
 
 GREEDY = json.dumps([[]] * 3_000_000)  # 12 MB of text become 200 MB of lists

@@ -40,7 +40,8 @@ class TestABrokerThatIsLost:
         pauses = moments(13, 3.0)
 
         for edition in range(2, 2 + times("broker-lost")):
-            given.give_many(10, edition=edition)
+            given.give(0, sentences=60, edition=edition)  # a while of work
+            given.give_many(9, first=1, edition=edition)
             wait_for(lambda: rig.broker.client.hlen(f"{rig.key_prefix}unacked") > 0)
             rig.broker.stop()
             time.sleep(next(pauses))
@@ -76,7 +77,7 @@ class TestMessages:
         given = Given(rig, "messages")
         rng = random.Random(5)
         for edition in range(1, 1 + times("messages-doubled")):
-            given.give_many(20, edition=edition)
+            given.give_many(25, edition=edition, as_file=True)  # one message each
             if edition % 2:
                 given.delete(rng.randrange(20))
 
@@ -88,7 +89,7 @@ class TestMessages:
             assert doubled > 20
             note("messages-doubled", doubled)
             with rig.worker("documents", "indexing", children=4):
-                given.give_many(20, edition=edition)  # those deleted are there again
+                given.give_many(25, edition=edition, as_file=True)  # those deleted are there again
                 given.require_sound()
 
 

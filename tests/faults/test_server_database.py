@@ -3,7 +3,7 @@
 import time
 
 from tests.faults.counts import note, times
-from tests.faults.servers_rig import Given, moments, reading
+from tests.faults.servers_rig import Given, moments, reading, wait_for
 
 
 class TestADatabaseThatRestarts:
@@ -18,10 +18,9 @@ class TestADatabaseThatRestarts:
                 given.give_many(10, first=1 + 10 * restart)
                 time.sleep(next(pauses))
                 rig.postgres.stop()
-                time.sleep(next(pauses))
+                wait_for(lambda so_far=reader.refused: reader.refused > so_far)
                 rig.postgres.start()
                 given.give_many(5, first=1 + 10 * restart, edition=2 + restart)
                 note("database-restarted")
 
         given.require_sound()
-        assert reader.refused > 0

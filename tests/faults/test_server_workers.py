@@ -9,6 +9,7 @@ import pytest
 
 from tests.faults.counts import note, times
 from tests.faults.servers_rig import LEASE_SECONDS, Given, moments, reading, wait_for
+from tests.qdrant_loopback.faults import Action
 
 SYNCED = re.compile(r"Task indexing\.tasks\.sync\S+ succeeded")
 
@@ -22,6 +23,8 @@ class TestKilledWorkers:
         held_count = 0  # kills that left a claim behind
 
         with reading(given) as reader:
+            # The first kill meets a worker that holds its nodes for long, however fast it is.
+            rig.qdrant.fault(Action.DELAY, "upsert", seconds=5)
             for kill in range(times("worker-killed")):
                 given.give_many(20, first=1 + 20 * kill)
                 wait_for(rig.is_claimed)

@@ -6,8 +6,8 @@ import pytest
 from documents.originals import save_incoming_file
 from documents.services import add_artifact, parse_artifact
 from indexing import embedding
+from indexing.embedding import clip_model, get_embedder
 from indexing.embedding import embedder as embedders
-from indexing.embedding import get_embedder
 from tests.clients import client_with_key
 from tests.clip import DIMENSION, write_pair
 from tests.factories import sync
@@ -32,9 +32,9 @@ def clip(pair, monkeypatch):
         def __init__(self, name, **options):
             super().__init__(name, specific_model_path=text, **options)
 
-    monkeypatch.setattr(fastembed, "ImageEmbedding", Vision)
-    monkeypatch.setattr(fastembed, "TextEmbedding", Text)
-    monkeypatch.setattr(embedders, "_models", {})
+    monkeypatch.setattr(clip_model, "ImageEmbedding", Vision)
+    monkeypatch.setattr(clip_model, "TextEmbedding", Text)
+    monkeypatch.setattr(embedders, "_loaders", {})
     monkeypatch.setattr(embedders, "_embedders", {})
 
 

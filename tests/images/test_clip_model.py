@@ -85,8 +85,10 @@ class TestLoadClip:
         with pytest.raises(InvalidSpec):
             _ = get_embedder(SPEC).llama_index
 
-    def test_examines_nothing_beforehand(self):
-        assert "fetched" in describe_model_availability(SPEC)
+    def test_says_beforehand_that_it_will_be_fetched(self, settings, tmp_path):
+        settings.STRATA_MODELS_DIR = tmp_path
+
+        assert describe_model_availability(SPEC).startswith("not under")
 
 
 class TestReadPicture:

@@ -25,7 +25,23 @@ class TestEstimateBuild:
 
         assert estimate.is_free
         assert estimate.kinds == {}
-        assert "search.rrf_k: 60 -> 3" in estimate.changes
+        assert estimate.changes == []
+        assert estimate.search_settings == 1
+        assert "search.rrf_k: 60 -> 3" in estimate.search_changes
+
+    def test_tells_search_settings_from_what_makes_a_new_build(self, specs, indexed):
+        specs("chunks: {context: []}\nsearch: {rrf_k: 3}\nconcepts: false\n")
+
+        estimate = estimate_build("plain")
+
+        assert estimate.changes == ["chunks.context: ['title'] -> []"]
+        assert "search.rrf_k: 60 -> 3" in estimate.search_changes
+
+    def test_shows_no_search_settings_that_are_in_use(self, specs, indexed):
+        specs("chunks: {context: []}\nsearch: {rrf_k: 3}\n")
+        apply_spec("plain")
+
+        assert estimate_build("plain").search_changes == []
 
     def test_keeps_what_says_the_same_to_the_same_model(self, specs, indexed):
         specs("sparse: {language: none}\n")

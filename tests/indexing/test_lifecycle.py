@@ -6,10 +6,12 @@ from django.utils import timezone
 from core.exceptions import UnknownIndex
 from documents.models import Artifact
 from documents.services import remove_artifact
-from indexing import lifecycle
+from indexing import lifecycle, tasks
 from indexing.exceptions import BuildUnfinished, WrongBuildState
 from indexing.models import Index, IndexBuild, Node
+from indexing.progress import get_index_progress
 from indexing.removal import remove_artifact_points
+from indexing.services import load_specs
 from indexing.verification import verify_build
 from tests.factories import give, sync
 
@@ -31,6 +33,10 @@ def beside(specs, build) -> IndexBuild:
 
 def state_of(build: IndexBuild) -> str:
     return IndexBuild.objects.get(pk=build.pk).state
+
+
+def stored_recipes() -> list[tuple[dict, str]]:
+    return list(IndexBuild.objects.order_by("pk").values_list("recipe", "fingerprint"))
 
 
 def live() -> IndexBuild:
@@ -57,6 +63,26 @@ class TestBeginBuild:
         assert live().spec.search.rrf_k == 3
         assert IndexBuild.objects.filter(index="plain").count() == 1
 
+    def test_has_the_live_build_searched_by_settings_that_came_with_another_recipe(
+        self, specs, build
+    ):
+        specs(SHORTER + "search: {rrf_k: 3}\n")
+
+        begun = lifecycle.apply_spec("plain")
+
+        assert live() == build
+        assert (live().spec.search.rrf_k, begun.spec.search.rrf_k) == (3, 3)
+
+    def test_numbers_search_settings_by_their_changes(self, specs, build):
+        before = Index.objects.get(pk="plain").search_settings.number
+        numbers = []
+        for text in ("search: {rrf_k: 3}\n", "search: {rrf_k: 3}\n" + SHORTER, "title: Plain\n"):
+            specs(text)
+            lifecycle.apply_spec("plain")
+            numbers.append(Index.objects.get(pk="plain").search_settings.number - before)
+
+        assert numbers == [1, 1, 2]
+
     def test_goes_on_with_the_build_of_this_recipe(self, specs, build):
         specs(SHORTER)
         begun = lifecycle.apply_spec("plain", max_calls=3)
@@ -79,6 +105,40 @@ class TestBeginBuild:
     def test_refuses_an_index_without_a_spec(self, specs):
         with pytest.raises(UnknownIndex):
             lifecycle.apply_spec("nothing")
+
+
+class TestRecipes:
+    def test_are_never_changed(self, specs, beside, build, settings, tmp_path):
+        before = stored_recipes()
+
+        specs("title: Other words\nsearch: {rrf_k: 3}\n")
+        lifecycle.apply_spec("plain")
+        specs(SHORTER + "search: {rrf_k: 4}\n")
+        lifecycle.apply_spec("plain", promotion=IndexBuild.Promotion.WHEN_COMPLETE)
+        lifecycle.promote_build(beside)
+        lifecycle.roll_back_index("plain")
+        settings.STRATA_SPECS_DIR = tmp_path / "restarted"
+        settings.STRATA_SPECS_DIR.mkdir()
+        (settings.STRATA_SPECS_DIR / "plain.yaml").write_text(SHORTER + "search: {rrf_k: 5}\n")
+        load_specs()
+        lifecycle.prune_builds("plain")
+
+        assert stored_recipes() == before
+        assert live().spec.search.rrf_k == 5
+
+    def test_of_another_release_are_passed_over_by_work_on_all_builds(self, build, beside, store):
+        recipe = beside.recipe | {"embedding": {"provider": "telepathy"}, "version": 99}
+        IndexBuild.objects.filter(pk=build.pk).update(recipe=recipe)
+
+        tasks.reconcile_indexes()
+        tasks.reconcile_store()
+        load_specs()
+
+        [progress] = get_index_progress("plain")
+        assert "embedding.provider" in progress.problem
+        assert lifecycle.apply_spec("plain") == beside
+        lifecycle.promote_build(beside, is_forced=True)
+        assert live().spec.kinds == ("chunk",)
 
 
 class TestVectorsOfAnotherBuild:

@@ -55,7 +55,7 @@ class TestRegenerate:
             (["--type", "summary", "--index", "plain"], "There are: all, chunk."),
             (["--index", "nil"], "There is no index named 'nil'. There are:"),
             (["--limit", "0"], "'0' is no number from 1 on."),
-            (["--cancel", "x"], "'x' is no id of a regeneration."),
+            (["--cancel", "x"], "'x' is not the id of a regeneration."),
             (["--cancel", str(uuid4())], "no regeneration with this id"),
         ],
     )

@@ -5,8 +5,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from core.exceptions import InvalidInput, UnknownIndex
+from core.leases import release_all_leases
 from documents.models import Artifact, Source
-from indexing import regeneration as regenerating
 from indexing.exceptions import EmbeddingUnavailable, UnknownRegeneration
 from indexing.models import IndexBuild, Node, Regeneration
 from indexing.regeneration import (
@@ -18,13 +18,13 @@ from indexing.regeneration import (
     get_regeneration_progress,
     job,
     regenerate_next_artifacts,
-    release_regeneration,
     scope,
 )
 from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store
 from summaries import services as summaries
 from summaries.models import Annotation, Summary
+from summaries.services import hash_inputs
 from tests.factories import give, sync
 from tests.written import ALL_KINDS, make_build, write_all
 
@@ -172,12 +172,12 @@ class TestRegenerateChunks:
         assert (row.state, row.done_count) == ("done", 0)
 
     def test_passes_over_what_was_removed_meanwhile(self, three, build, monkeypatch):
-        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", 1)
+        monkeypatch.setattr(scope, "ROWS_PER_STEP", 1)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
         regenerate_next_artifacts(claimed, DueWork())
         three[1].delete()
-        release_regeneration(claimed)
+        claimed.get_claim().give_back()
 
         go_through(row)
 
@@ -193,7 +193,7 @@ class TestLimitAndOffset:
     def test_count_artifacts_in_the_order_of_their_ids(
         self, three, build, monkeypatch, limit, offset, meant, slice_size
     ):
-        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", slice_size)
+        monkeypatch.setattr(scope, "ROWS_PER_STEP", slice_size)
 
         row = go_through(begin_regeneration(["chunk"], limit=limit, offset=offset))
 
@@ -241,7 +241,7 @@ class TestRegenerateSummaries:
     def test_asks_for_nothing_about_a_page_that_says_nothing(self, wide):
         artifact = give("\f", index="wide")
         summaries.plan_written_texts(artifact.pk, wide)
-        Summary.objects.of_artifacts().delete()
+        Summary.objects.of_artifacts().update(state="written", written_input_hash=hash_inputs([]))
 
         row = go_through(begin_regeneration(["summary"], index="wide"))
 
@@ -435,7 +435,7 @@ class TestClaim:
         row = begin_regeneration(["chunk"])
         claim_regeneration(row.pk)
 
-        regenerating.release_all_leases()
+        release_all_leases()
 
         assert claim_regeneration(row.pk) is not None
 
@@ -467,7 +467,7 @@ class TestResuming:
         with pytest.raises(SystemExit):
             regenerate_next_artifacts(claimed, DueWork())
         monkeypatch.setattr(job, "_advance", advance)
-        regenerating.release_all_leases()
+        release_all_leases()
         sync_all(build)
         gone_through = 1  # what the transaction of the second held is lost with it
         assert Regeneration.objects.get().done_count == gone_through
@@ -564,7 +564,7 @@ class TestPoison:
         row = begin_regeneration(["chunk"])
         for _ in range(settings.STRATA_MAX_ATTEMPTS):
             claim_regeneration(row.pk)
-            regenerating.release_all_leases()
+            release_all_leases()
 
         go_through(row)
 
@@ -574,7 +574,7 @@ class TestPoison:
 
 class TestCancelRegeneration:
     def test_makes_nothing_more_due(self, three, build, monkeypatch):
-        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", 1)
+        monkeypatch.setattr(scope, "ROWS_PER_STEP", 1)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
         regenerate_next_artifacts(claimed, DueWork())
@@ -620,7 +620,7 @@ class TestRegenerationProgress:
     def test_counts_what_is_still_to_be_synced_of_what_was_gone_through(
         self, three, build, monkeypatch
     ):
-        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", 2)
+        monkeypatch.setattr(scope, "ROWS_PER_STEP", 2)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
         regenerate_next_artifacts(claimed, DueWork())

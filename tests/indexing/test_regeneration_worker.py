@@ -149,7 +149,7 @@ class TestRegenerationWorker:
 class TestReconcile:
     def test_finishes_what_was_abandoned_half_way(self, three, build, embedder, monkeypatch):
         """A worker dies with it, and no one lets go of its lease."""
-        monkeypatch.setattr(scope, "ARTIFACTS_PER_STEP", 1)
+        monkeypatch.setattr(scope, "ROWS_PER_STEP", 1)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
         regenerate_next_artifacts(claimed, DueWork())

@@ -186,6 +186,6 @@ class TestResolveChanges:
         stale.status = "ready"
         later = give("Two herons.", title="Birds", external_id="b1")
 
-        revisions._delete_and_emit_event(stale.pk, stale)
+        revisions._delete_and_emit_event(stale.pk, stale, stale.revision)
 
         assert list(PendingRevision.objects.values_list("pk", flat=True)) == [later.revision]

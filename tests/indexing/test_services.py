@@ -9,13 +9,13 @@ from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
 from indexing import services, tasks
 from indexing.exceptions import ModelUnavailable, StoreUnavailable, UnchunkableText
-from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.progress import get_index_progress
 from indexing.services import syncing
 from indexing.stores.base import Match, Point
 from indexing.verification import verify_build
 from tests.factories import PARAGRAPHS, give, sync
+from tests.indexed import list_unplanned
 
 
 def point_ids(store, build: IndexBuild) -> set[UUID]:
@@ -41,7 +41,7 @@ class TestPlanNodes:
         for row in rows:
             text = sources[row.source_id].text
             assert text[row.start_offset : row.end_offset] == row.text
-        assert not find_unplanned_artifacts(build).exists()
+        assert not list_unplanned(build)
 
     def test_changes_nothing_when_run_again(self, build):
         artifact = give(long_text())
@@ -284,7 +284,7 @@ class TestAuditDocuments:
         sync(build, artifact)
         Source.objects.update(text="New words.")
 
-        assert services.audit_documents(build) == [artifact.pk]
+        assert services.audit_documents(build) == {artifact.pk}
 
         sync(build, artifact)
         assert Node.objects.get().text == "New words."
@@ -295,14 +295,14 @@ class TestAuditDocuments:
         sync(build, artifact)
         Artifact.objects.update(title="Other")
 
-        assert services.audit_documents(build) == [artifact.pk]
+        assert services.audit_documents(build) == {artifact.pk}
 
     def test_finds_rows_whose_artifact_is_gone(self, build):
         artifact = give()
         sync(build, artifact)
         Source.objects.all()._raw_delete("default")
 
-        assert services.audit_documents(build) == [artifact.pk]
+        assert services.audit_documents(build) == {artifact.pk}
 
     def test_comes_by_every_artifact_in_turn(self, build, settings):
         settings.STRATA_AUDIT_SOURCES = 2
@@ -325,7 +325,7 @@ class TestRows:
         Node.objects.update(text_hash=None, source_hash=None)
         Source.objects.update(content_hash=None)
 
-        assert list(find_unplanned_artifacts(build)) == [artifact]
+        assert list_unplanned(build) == [artifact]
         sync(build, artifact)
 
         assert not Node.objects.filter(source_hash=None).exists()
@@ -389,13 +389,14 @@ class TestAddArtifact:
 class TestNoteProblem:
     def test_shows_until_it_syncs(self, build, embedder, monkeypatch):
         whole = embedder.embed_documents
-        artifact = give("One.")
+        give("One.")
 
         def fail(texts):
             raise ModelUnavailable("The model is missing.", fix="Install it.")
 
         monkeypatch.setattr(embedder, "embed_documents", fail)
-        tasks.plan_nodes(artifact_id=str(artifact.pk))
+        tasks.plan_build(build_id=build.pk)
+        tasks.sync_nodes(build_id=build.pk)
         [waiting] = get_index_progress("plain")
         monkeypatch.setattr(embedder, "embed_documents", whole)
         tasks.sync_nodes(build_id=build.pk)

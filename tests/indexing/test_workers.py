@@ -3,12 +3,13 @@ import threading
 import pytest
 from django.utils import timezone
 
-from indexing import services, workers
 from indexing.exceptions import StoreUnavailable
-from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import Index, IndexBuild
+from indexing.services import DocumentPlanner
+from indexing.services import planning as planning_service
 from indexing.workers import BuildWorker, PlanWorker
 from tests.factories import give
+from tests.indexed import list_unplanned
 
 pytestmark = pytest.mark.django_db
 
@@ -98,39 +99,28 @@ class TestBuildWorker:
 
 
 @pytest.fixture
-def planning(monkeypatch):
-    """A round that plans two artifacts at a time; another thread asks it for ``joined``."""
-    monkeypatch.setattr(workers, "ARTIFACTS_PER_PLAN_BATCH", 2)
+def planned():
+    """Builds after each batch that was planned."""
+    return []
 
-    class Planning(PlanWorker):
-        joined: int | None = None
 
-        def __init__(self) -> None:
-            self.woken: list[int] = []
-            work = BuildWorker(lambda build, should_stop: 0, lambda build, error: None)
-            super().__init__(find_unplanned_artifacts, self.plan, work, self.woken.append)
-
-        def plan(self, artifact_id, build) -> None:
-            if self.joined is not None:
-                joined, self.joined = self.joined, None
-                thread = threading.Thread(target=self.run, args=[joined])
-                thread.start()
-                thread.join()
-            services.plan_nodes(artifact_id, build)
-
-    return Planning()
+@pytest.fixture
+def planning(monkeypatch, planned):
+    """A worker that plans two documents at a time."""
+    monkeypatch.setattr(planning_service, "DOCUMENTS_PER_CLAIM", 2)
+    return PlanWorker(ignore, lambda build: planned.append(build.pk))
 
 
 class TestPlanWorker:
-    def test_plans_what_the_build_lacks(self, build, planning):
+    def test_plans_what_the_build_lacks(self, build, planning, planned):
         for number in range(3):
             give(f"Heron number {number}.", title=f"Heron {number}")
 
         left = planning.run(build.pk)
 
         assert left == []
-        assert not find_unplanned_artifacts(build).exists()
-        assert planning.woken == [build.pk, build.pk]  # once each slice of two
+        assert not list_unplanned(build)
+        assert planned == [build.pk, build.pk]  # once each batch of two
 
     def test_comes_again_when_its_time_is_up(self, build, planning, settings):
         settings.STRATA_WORKER_RUN_SECONDS = 0
@@ -140,17 +130,36 @@ class TestPlanWorker:
         left = planning.run(build.pk)
 
         assert left == [build.pk]
-        assert find_unplanned_artifacts(build).count() == 1
+        assert len(list_unplanned(build)) == 1
 
-    def test_takes_up_a_build_that_joins_meanwhile(self, build, planning):
+    def test_takes_up_a_build_that_joins_meanwhile(self, build, planning, monkeypatch):
         other = IndexBuild.objects.live().exclude(pk=build.pk).order_by("pk")[0]
         give("One heron.")
         give("Two herons.", index=other.index_id)
+        plan_next = DocumentPlanner.plan_next
 
-        planning.joined = other.pk
+        def plan_and_join(planner, given, should_stop):
+            thread = threading.Thread(target=planning.run, args=[other.pk])
+            thread.start()
+            thread.join()
+            return plan_next(planner, given, should_stop)
+
+        monkeypatch.setattr(DocumentPlanner, "plan_next", plan_and_join)
         planning.run(build.pk)
 
-        assert not find_unplanned_artifacts(other).exists()
+        assert not list_unplanned(other)
+
+    def test_forgets_a_build_that_is_paused_in_the_middle(self, build, planning, monkeypatch):
+        monkeypatch.setattr(planning_service, "LARGE_BYTES", 1)
+        monkeypatch.setattr(planning_service, "DRAFTS_PER_PART", 1)
+        give("\n\n".join(f"Heron number {n} waits. " * 20 for n in range(5)))
+        planning.run_batch(build.pk)
+        assert not planning.may_pause()
+        IndexBuild.objects.filter(pk=build.pk).update(paused_at=timezone.now())
+
+        planning.run_batch(build.pk)
+
+        assert planning.may_pause()
 
     def test_leaves_a_paused_build_alone(self, build, planning):
         give("One heron.")
@@ -158,4 +167,4 @@ class TestPlanWorker:
 
         planning.run(build.pk)
 
-        assert find_unplanned_artifacts(build).count() == 1
+        assert len(list_unplanned(build)) == 1

@@ -19,9 +19,10 @@ distances.cosine_similarity = lambda query, vectors: _cosine_similarity(query, v
 class Refused(Exception):
     """A call that is answered with an error: ``status`` and what a server would say."""
 
-    def __init__(self, status: int, detail: str) -> None:
+    def __init__(self, status: int, detail: str, retry_after: int | None = None) -> None:
         super().__init__(detail)
         self.status = status
+        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
 
 
 @dataclass
@@ -149,13 +150,10 @@ def _delete(engine: Engine, name: str, given: models.PointsSelector) -> dict[str
     return DONE
 
 
-def _query(engine: Engine, name: str, given: models.QueryRequest) -> models.QueryResponse:
-    return engine.client.query_points(
-        name, query=given.query, prefetch=given.prefetch, using=given.using,
-        query_filter=given.filter, score_threshold=given.score_threshold,
-        limit=given.limit if given.limit is not None else 10, offset=given.offset,
-        with_payload=given.with_payload or False, with_vectors=given.with_vector or False,
-    )  # fmt: skip
+def _query(
+    engine: Engine, name: str, given: models.QueryRequestBatch
+) -> list[models.QueryResponse]:
+    return engine.client.query_batch_points(name, given.searches)
 
 
 def _retrieve(engine: Engine, name: str, given: models.PointRequest) -> list[models.Record]:
@@ -200,7 +198,10 @@ CALLS = [
     _call("upsert", "PUT", "/collections/{name}/points", models.PointsList, _upsert),
     _call("batch", "POST", "/collections/{name}/points/batch", models.UpdateOperations, _batch),
     _call("delete", "POST", "/collections/{name}/points/delete", models.PointsSelector, _delete),
-    _call("query", "POST", "/collections/{name}/points/query", models.QueryRequest, _query),
+    _call(
+        "query", "POST", "/collections/{name}/points/query/batch",
+        models.QueryRequestBatch, _query,
+    ),
     _call("retrieve", "POST", "/collections/{name}/points", models.PointRequest, _retrieve),
     _call("scroll", "POST", "/collections/{name}/points/scroll", models.ScrollRequest, _scroll),
     _call("count", "POST", "/collections/{name}/points/count", models.CountRequest, _set_counts),

@@ -9,7 +9,7 @@ ANY = "any"  # every call
 
 
 class Action(StrEnum):
-    FAIL = "fail"  # answered with ``status``; nothing is done
+    FAIL = "fail"  # answered with ``status`` and ``detail``; nothing is done
     DELAY = "delay"  # done and answered, ``seconds`` later
     DROP = "drop"  # the connection breaks; nothing is done
     LOSE = "lose"  # done, and the connection breaks instead of an answer
@@ -24,6 +24,8 @@ class Fault:
     call: str = ANY
     count: int = 1
     status: int = 503
+    detail: str = "Service internal error: a fault was asked for."  # empty: no body, as elsewhere
+    retry_after: int | None = None  # the header, in seconds
     seconds: float = 0.0
 
 

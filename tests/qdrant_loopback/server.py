@@ -25,14 +25,21 @@ class Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path = unquote(urlsplit(self.path).path)
-        status, answer = self.server.loopback.answer(self.command, path, body)
+        try:
+            status, answer = self.server.loopback.answer(self.command, path, body)
+            headers: dict[str, str] = {}
+        except Refused as error:
+            status, headers = error.status, error.headers
+            answer = {"status": {"error": str(error)}, "time": 0.0} if str(error) else ""
         if answer is None:
             self.close_connection = True
             return
-        content = json.dumps(answer).encode()
+        content = json.dumps(answer).encode() if answer else b""
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
 
@@ -102,25 +109,25 @@ class Loopback:
             self._listener = None
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
-        """Status and answer; None where there is to be none."""
+        """Status and answer; None where there is to be none.
+
+        Raises:
+            Refused: the answer is an error.
+        """
         began = time.perf_counter()
-        try:
-            call, name = find_call(method, path)
-            fault = self.faults.take(call.kind)
-            if fault is not None and fault.action == Action.FAIL:
-                raise Refused(fault.status, "Service internal error: a fault was asked for.")
-            if fault is not None and fault.action == Action.DELAY:
-                time.sleep(fault.seconds)
-            if fault is not None and fault.action == Action.DROP:
-                return 0, None
-            result = answer_call(self.engine, call, name, body)
-            if fault is not None and fault.action == Action.HANG:
-                time.sleep(fault.seconds)
-            if fault is not None and fault.action in {Action.LOSE, Action.HANG}:
-                return 0, None
-        except Refused as error:
-            took = time.perf_counter() - began
-            return error.status, {"status": {"error": str(error)}, "time": took}
+        call, name = find_call(method, path)
+        fault = self.faults.take(call.kind)
+        if fault is not None and fault.action == Action.FAIL:
+            raise Refused(fault.status, fault.detail, fault.retry_after)
+        if fault is not None and fault.action == Action.DELAY:
+            time.sleep(fault.seconds)
+        if fault is not None and fault.action == Action.DROP:
+            return 0, None
+        result = answer_call(self.engine, call, name, body)
+        if fault is not None and fault.action == Action.HANG:
+            time.sleep(fault.seconds)
+        if fault is not None and fault.action in {Action.LOSE, Action.HANG}:
+            return 0, None
         return 200, {"result": result, "status": "ok", "time": time.perf_counter() - began}
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from documents.models import Artifact
 from indexing.models import IndexBuild
-from indexing.spec import IndexSpec
+from indexing.services import store_search_settings
+from indexing.spec import IndexSpec, dump_recipe
 from tests.factories import give, sync
 
 # Two numbers a text, of a model that knows nothing, and no exact words: what it finds is chance.
@@ -34,13 +35,14 @@ def fill(build: IndexBuild, count: int = COUNT) -> list[Artifact]:
     return artifacts
 
 
-def begin(live: IndexBuild, *, is_synced: bool = True, **recipe: Any) -> IndexBuild:
-    """A build beside the live one, by its recipe with these changes, to be promoted once whole."""
-    spec = IndexSpec.model_validate({**live.recipe, **recipe})
+def begin(live: IndexBuild, *, is_synced: bool = True, **changes: Any) -> IndexBuild:
+    """A build beside the live one, by its spec with these changes, to be promoted once whole."""
+    spec = IndexSpec.model_validate({**live.spec.model_dump(mode="json"), **changes})
+    store_search_settings(live.index, spec)
     build = IndexBuild.objects.create(
         index=live.index,
         number=live.index.next_build_number(),
-        recipe=spec.model_dump(mode="json"),
+        recipe=dump_recipe(spec),
         fingerprint=spec.fingerprint,
         promotion=IndexBuild.Promotion.WHEN_COMPLETE,
     )

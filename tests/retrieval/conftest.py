@@ -1,7 +1,6 @@
 import pytest
 
-from indexing import tasks
-from summaries.tasks import plan_written_texts
+from retrieval.views import searches
 
 
 @pytest.fixture
@@ -9,7 +8,6 @@ def planned(monkeypatch):
     """The artifacts the views have asked to be planned anew."""
     asked = []
     monkeypatch.setattr(
-        tasks.plan_nodes, "apply_async", lambda kwargs, **options: asked.append(kwargs)
+        searches, "make_due_and_enqueue", lambda artifact_id, index: asked.append(artifact_id)
     )
-    monkeypatch.setattr(plan_written_texts, "apply_async", lambda **options: None)
     return asked

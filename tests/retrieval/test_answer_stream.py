@@ -19,7 +19,7 @@ TEXT = "".join(PIECES)
 
 
 def make_found(*numbers):
-    hits = [Hit(UUID(int=n), "plain", 1.0, {}, None, IndexSpec(name="plain")) for n in numbers]
+    hits = [Hit(UUID(int=n), "plain", 1, 1.0, {}, None, IndexSpec(name="plain")) for n in numbers]
     return PipelineHits(pipeline="plain", passages=[Passage(hit, 1.0, "rrf") for hit in hits])
 
 

@@ -7,7 +7,12 @@ from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.fusion import reciprocal_rank_fusion, similarity_and_rank_fusion
+from retrieval.fusion import (
+    HybridFusion,
+    hybrid_fusion,
+    reciprocal_rank_fusion,
+    similarity_and_rank_fusion,
+)
 
 SCIFACT = Path(settings.BASE_DIR).parent / "shared" / "data" / "beir" / "scifact"
 DEPTH = 100
@@ -70,6 +75,50 @@ class TestReciprocalRankFusion:
     @given(ids)
     def test_keeps_the_order_of_a_single_ranking(self, ranking):
         assert [id for id, _ in reciprocal_rank_fusion([ranking])] == ranking
+
+
+class TestHybridFusion:
+    DENSE = ((1, 0.9), (2, 0.8), (3, 0.7))
+    SPARSE = ((3, 5.0), (4, 4.0))
+
+    @pytest.mark.parametrize(
+        ("dense_weight", "sparse_weight"), [(1, 1), (2, 1), (0.25, 2.5), (2, 2)]
+    )
+    def test_sums_weighted_reciprocal_ranks(self, dense_weight, sparse_weight):
+        fusion = HybridFusion(dense_weight=dense_weight, sparse_weight=sparse_weight)
+
+        ranking = hybrid_fusion(self.DENSE, self.SPARSE, fusion)
+
+        assert dict(ranking.fused) == pytest.approx(
+            {
+                1: dense_weight / 61,
+                2: dense_weight / 62,
+                3: dense_weight / 63 + sparse_weight / 61,
+                4: sparse_weight / 62,
+            }
+        )
+
+    def test_leaves_out_a_ranking_without_weight(self):
+        ranking = hybrid_fusion(self.DENSE, self.SPARSE, HybridFusion(dense_weight=0))
+
+        assert [id for id, _ in ranking.fused] == [3, 4]
+        assert ranking.dense == {}
+
+    def test_finds_nothing_where_nothing_carries_weight(self):
+        fusion = HybridFusion(dense_weight=0, sparse_weight=0)
+
+        assert hybrid_fusion(self.DENSE, self.SPARSE, fusion).fused == []
+
+    def test_knows_rank_and_score_in_each_ranking(self):
+        ranking = hybrid_fusion(self.DENSE, self.SPARSE, HybridFusion())
+
+        assert ranking.dense == {1: (1, 0.9), 2: (2, 0.8), 3: (3, 0.7)}
+        assert ranking.sparse == {3: (1, 5.0), 4: (2, 4.0)}
+
+    def test_fuses_only_so_many_of_each(self):
+        ranking = hybrid_fusion(self.DENSE, self.SPARSE, HybridFusion(prefetch=1))
+
+        assert [id for id, _ in ranking.fused] == [1, 3]
 
 
 class TestSimilarityAndRankFusion:

@@ -73,12 +73,18 @@ class TestSearchCommand:
         with pytest.raises(CommandError, match="plain holds no questions"):
             call_command("search", "granite", "--index=plain", "--kind=questions")
 
+    def test_names_the_kind_to_search_for(self, db, store, embedder):
+        make_build("asked", questions={"count": 3}, chunks={"embed": False})
+
+        with pytest.raises(CommandError, match=r"It holds questions: .* --kind questions"):
+            call_command("search", "granite", "--index=asked")
+
     @pytest.mark.django_db(transaction=True)
     def test_asks_the_server_that_runs(self, notes, capsys, live_server, monkeypatch):
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
         monkeypatch.setattr(search_client, "find_server", lambda: running)
         # Whoever does not own the vectors must not reach for them.
-        monkeypatch.setattr(search_client, "ANSWER_BY_SEARCH_KIND", None)
+        monkeypatch.setattr(search_client, "run_search", None)
 
         assert "1. Notes  0.0" in self.search(capsys, "hierarchical")

@@ -3,14 +3,15 @@ import pytest
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from access.grants import EVERYTHING
 from access.models import ApiKey
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Source
-from indexing import tasks
 from indexing.models import Index
-from retrieval.exceptions import UnknownTool
+from indexing.services import store_search_settings
+from indexing.spec import IndexSpec
+from retrieval.exceptions import UnavailableTool, UnknownTool
 from retrieval.tools import list_tools, prepare_tool_call
-from summaries.tasks import plan_written_texts
 from tests.factories import give, sync
 from tests.written import make_build, write_all
 
@@ -73,7 +74,7 @@ def notes(physio):
 
 class TestListTools:
     def test_describes_what_is_declared(self, physio):
-        tools = {tool.name: tool for tool in list_tools("physio")}
+        tools = {tool.name: tool for tool in list_tools("physio", EVERYTHING)}
 
         assert list(tools) == sorted(TOOLS)
         assert tools["search_by_muscle_group"].description.startswith("Find what is about")
@@ -98,7 +99,9 @@ class TestListTools:
         }
 
     def test_types_open_fields_as_they_are_declared(self, physio):
-        tools = {tool.name: tool.parameters["properties"] for tool in list_tools("physio")}
+        tools = {
+            tool.name: tool.parameters["properties"] for tool in list_tools("physio", EVERYTHING)
+        }
 
         assert tools["search_by_condition"]["condition"] == {
             "type": "string", "minLength": 1, "maxLength": 2_000, "description": "What hurts.",
@@ -107,49 +110,47 @@ class TestListTools:
         assert tools["search_by_review"]["reviewed"] == {"type": "boolean"}
 
     def test_gives_schemas_that_are_schemas(self, physio):
-        for tool in list_tools("physio"):
+        for tool in list_tools("physio", EVERYTHING):
             jsonschema.Draft202012Validator.check_schema(tool.parameters)
 
     def test_lists_nothing_where_nothing_is_declared_or_live(self, physio, build):
-        assert list_tools("plain") == []
+        assert list_tools("plain", EVERYTHING) == []
         Index.objects.filter(name="physio").update(live_build=None)
-        assert list_tools("physio") == []
+        assert list_tools("physio", EVERYTHING) == []
 
     def test_names_the_indexes_there_are(self, physio):
         with pytest.raises(UnknownIndex) as refused:
-            list_tools("psychio")
+            list_tools("psychio", EVERYTHING)
 
         assert refused.value.allowed == ["physio"]
 
 
 class TestCallTool:
     def ask(self, name, **arguments):
-        return prepare_tool_call("physio", name, arguments)
+        return prepare_tool_call("physio", name, arguments, EVERYTHING)
 
     def test_puts_its_arguments_into_the_query(self, physio):
-        assert self.ask("search_knowledge_base", query="a_b?").request.query == "a_b?"
-        assert self.ask("search_by_condition", condition="Whip_lash").request.query == (
+        assert self.ask("search_knowledge_base", query="a_b?").query == "a_b?"
+        assert self.ask("search_by_condition", condition="Whip_lash").query == (
             "whip_lash rehabilitation"
         )
 
     def test_says_closed_values_in_words_and_filters_by_their_names(self, physio):
-        request = self.ask("search_by_muscle_group", group="lower_back").request
+        call = self.ask("search_by_muscle_group", group="lower_back")
 
-        assert request.query == "lower back physical therapy"
-        assert request.filter == {"all_of": [{"muscle_groups": "lower_back"}]}
+        assert call.query == "lower back physical therapy"
+        assert call.filter == {"all_of": [{"muscle_groups": "lower_back"}]}
 
     def test_filters_by_every_field_it_names(self, physio):
-        request = self.ask("search_by_review", since=2019, reviewed=True, q="tendon").request
+        call = self.ask("search_by_review", since=2019, reviewed=True, q="tendon")
 
-        assert request.query == "tendon 2019 true"
-        assert request.filter == {"all_of": [{"year": 2019}, {"reviewed": True}]}
+        assert call.query == "tendon 2019 true"
+        assert call.filter == {"all_of": [{"year": 2019}, {"reviewed": True}]}
 
     @pytest.mark.parametrize("query", ["{query}", "{0}", "{", "}}", "{query.__class__}", "%s"])
     def test_takes_braces_for_text(self, physio, query):
-        assert self.ask("search_knowledge_base", query=query).request.query == query
-        assert self.ask("search_by_condition", condition=query).request.query == (
-            f"{query} rehabilitation"
-        )
+        assert self.ask("search_knowledge_base", query=query).query == query
+        assert self.ask("search_by_condition", condition=query).query == (f"{query} rehabilitation")
 
     @pytest.mark.parametrize(
         ("name", "is_question_search"),
@@ -163,7 +164,24 @@ class TestCallTool:
     def test_searches_chunks_where_there_are_no_questions(self, db, store, embedder):
         make_build("plainer", tools={"find": TOOLS["search_knowledge_base"]})
 
-        assert not prepare_tool_call("plainer", "find", {"query": "x"}).is_question_search
+        assert not prepare_tool_call(
+            "plainer", "find", {"query": "x"}, EVERYTHING
+        ).is_question_search
+
+    def test_refuses_one_for_which_the_live_build_is_not_made_yet(self, db, store, embedder):
+        live = make_build("new")
+        tools = {
+            "ask": TOOLS["search_knowledge_base"] | {"search": "questions"},
+            "search": TOOLS["search_knowledge_base"],
+        }
+        spec = IndexSpec.model_validate({"name": "new", "questions": True, "tools": tools})
+        store_search_settings(live.index, spec)
+
+        listed = [tool.name for tool in list_tools("new", EVERYTHING)]
+        with pytest.raises(UnavailableTool, match="holds no questions"):
+            prepare_tool_call("new", "ask", {"query": "neck pain"}, EVERYTHING)
+
+        assert listed == ["search"]
 
     def test_names_the_tools_there_are(self, physio):
         with pytest.raises(UnknownTool) as refused:
@@ -195,7 +213,7 @@ class TestCallTool:
     )
     def test_refuses_what_its_schema_refuses(self, physio, name, arguments, field, allowed):
         with pytest.raises(InvalidInput) as refused:
-            prepare_tool_call("physio", name, arguments)
+            prepare_tool_call("physio", name, arguments, EVERYTHING)
 
         assert refused.value.field == field
         assert refused.value.allowed == allowed
@@ -203,7 +221,7 @@ class TestCallTool:
     @pytest.mark.parametrize("arguments", [[], "neck", None, 7])
     def test_refuses_what_is_no_object(self, physio, arguments):
         with pytest.raises(InvalidInput):
-            prepare_tool_call("physio", "search_by_muscle_group", arguments)
+            prepare_tool_call("physio", "search_by_muscle_group", arguments, EVERYTHING)
 
 
 class TestToolViews:
@@ -266,17 +284,12 @@ class TestToolViews:
     def test_wants_a_key(self, physio):
         assert APIClient().get(reverse("tool-list", args=["physio"])).status_code == 401
 
-    def test_has_stale_artifacts_planned_anew(self, client, notes, monkeypatch):
-        asked = []
-        monkeypatch.setattr(
-            tasks.plan_nodes, "apply_async", lambda kwargs, **options: asked.append(kwargs)
-        )
-        monkeypatch.setattr(plan_written_texts, "apply_async", lambda **options: None)
+    def test_has_stale_artifacts_planned_anew(self, client, notes, planned):
         Source.objects.update(text="Something else.")
 
         self.call(client, "search_by_muscle_group", group="neck")
 
-        assert asked == [{"artifact_id": str(notes[1].pk)}]
+        assert planned == [notes[1].pk]
 
     def test_searches_what_chunks_there_are_without_questions(self, client, physio, settings):
         bare = make_build("bare", tools={"find": TOOLS["search_knowledge_base"]})

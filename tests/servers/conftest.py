@@ -45,7 +45,7 @@ def broker() -> redis.Redis:
 @pytest.fixture
 def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing starts by itself: the test alone says who does what when."""
-    for task in (tasks.plan_nodes, tasks.sync_nodes):
+    for task in (tasks.plan_build, tasks.sync_nodes):
         monkeypatch.setattr(task, "delay", lambda **ids: None)
 
 

@@ -3,12 +3,11 @@
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.serving import ROOT
+from tests.serving import ROOT, free_port
 
 START_SECONDS = 180
 STOP_SECONDS = 120  # a batch under way is finished first, whatever else the machine does
@@ -55,9 +54,7 @@ class Production:
             "STRATA_TEST_KEY_PREFIX": self.key_prefix,
             **settings,
         }
-        with closing(socket.socket()) as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment["STRATA_LISTEN"] = f"127.0.0.1:{self.port}"
         self.api = httpx.Client(base_url=f"{self.url}/api/v1/", timeout=60, trust_env=False)

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from django.db import connection, transaction
 
+from core.leases import lease_expiry
 from documents import services as documents
 from documents.models import Artifact
 from documents.originals import save_incoming_file
 from documents.services import AddOutcome, TextContent
 from indexing import services
-from indexing.models import Node, lease_expiry
+from indexing.models import Node
 from indexing.verification import verify_build
 from tests.factories import give, sync
 
@@ -34,7 +35,7 @@ class TestClaimNodes:
         def claim_all(worker):
             claimed = []
             while claim := services.claim_nodes(build, 3):
-                claimed += [node.pk for node in claim.nodes]
+                claimed += [node.pk for node in claim.rows]
             return claimed
 
         claims = at_once(claim_all, list(range(WORKERS)))
@@ -47,6 +48,7 @@ class TestClaimNodes:
 
     def test_passes_over_what_another_is_claiming(self, build, at_once):
         services.plan_nodes(give(long_text()).pk, build)
+        Node.objects.update(turn=0)
         half = Node.objects.order_by("pk")[: Node.objects.count() // 2]
 
         def claim(worker):
@@ -59,7 +61,7 @@ class TestClaimNodes:
             [claimed] = at_once(claim, [0])
 
         assert locked
-        assert {node.pk for node in claimed.nodes} == (
+        assert {node.pk for node in claimed.rows} == (
             set(Node.objects.values_list("pk", flat=True)) - locked
         )
 
@@ -81,7 +83,7 @@ class TestPlanNodes:
         at_once(lambda worker: services.plan_nodes(artifact.pk, build), list(range(4)))
 
         planned = Node.objects.filter(build=build, artifact=artifact)
-        drafts = services.draft_nodes(artifact, build)
+        drafts = services.draft_rows(artifact, build, ["chunk"])
         assert {node.point_id for node in planned} == {draft.point_id for draft in drafts}
         assert set(planned.values_list("state", flat=True)) == {Node.State.PENDING}
         sync(build)

@@ -8,7 +8,7 @@ import pytest
 
 from core.exceptions import StrataError
 from indexing.models import IndexBuild, Node
-from indexing.services import load_specs, plan_nodes, sync_nodes
+from indexing.services import DocumentPlanner, load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, loaded
 from summaries import services
 from summaries.models import Annotation, Summary
@@ -102,11 +102,12 @@ def write_all(build: IndexBuild, *artifacts: Any) -> None:
     for artifact in artifacts:
         services.plan_written_texts(artifact.pk, build)
         plan_nodes(artifact.pk, build)
+    planner = DocumentPlanner()
     while True:
         written = services.WriteBatchResult()
         services.write_due_texts(build, written)
-        for artifact_id, kinds in written.kinds_by_artifact.items():
-            plan_nodes(artifact_id, build, kinds)
+        while planner.plan_next(build):
+            pass
         if not written.row_count:
             break
     while sync_nodes(build):

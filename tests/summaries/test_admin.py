@@ -194,7 +194,7 @@ class TestAnnotationForm:
             ("fields", '{"mood": 3}', "takes a value of type keyword"),
             ("fields", '["river"]', "Enter a JSON object."),
             ("fields", "{", "This is not JSON"),
-            ("fields", '{"mood": NaN}', "This is not JSON"),
+            ("fields", '{"mood": NaN}', "This JSON cannot be stored"),
             ("questions", "\n".join(f"Question {n}?" for n in range(21)), "20 questions"),
             ("questions", "x" * 501, "500 characters"),
             ("summary", "x" * 1_001, "1000 characters"),

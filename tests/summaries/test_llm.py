@@ -72,6 +72,17 @@ class Endpoint(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/v1"
 
 
+@contextlib.contextmanager
+def running_endpoint() -> Iterator[Endpoint]:
+    """Answers in a thread until the block ends."""
+    with Endpoint() as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+
+
 class Handler(BaseHTTPRequestHandler):
     server: Endpoint
 
@@ -174,19 +185,15 @@ def on_and_on(handler: Handler) -> None:
 
 @pytest.fixture
 def endpoint(settings) -> Iterator[Endpoint]:
-    server = Endpoint()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    settings.STRATA_LLM_BASE_URL = server.url
-    settings.STRATA_LLM_MODEL = "a-model"
-    settings.STRATA_LLM_API_KEY = KEY
-    settings.STRATA_LLM_TIMEOUT_SECONDS = 5.0
-    settings.STRATA_LLM_RETRIES = 3
-    settings.STRATA_LLM_BACKOFF_SECONDS = 0.01
-    settings.STRATA_LLM_CONCURRENCY = 4
-    yield server
-    server.shutdown()
-    server.server_close()
+    with running_endpoint() as server:
+        settings.STRATA_LLM_BASE_URL = server.url
+        settings.STRATA_LLM_MODEL = "a-model"
+        settings.STRATA_LLM_API_KEY = KEY
+        settings.STRATA_LLM_TIMEOUT_SECONDS = 5.0
+        settings.STRATA_LLM_RETRIES = 3
+        settings.STRATA_LLM_BACKOFF_SECONDS = 0.01
+        settings.STRATA_LLM_CONCURRENCY = 4
+        yield server
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from documents.parsing import ParsedPage
 from documents.parsing.document import clean_label
 from documents.services import TextContent, add_artifact, parse_artifact
 from indexing import services as indexing
-from indexing.kinds.registry import find_artifacts_with_unwritten_input, find_unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from summaries import services
@@ -34,6 +33,7 @@ from summaries.processing import (
     stages,
 )
 from summaries.writers import AnnotationDraft, DraftOutcome, LanguageModelCost
+from tests.indexed import list_unplanned, list_unwritten
 from tests.serving import Service, serving
 
 KNEE = """\
@@ -178,8 +178,8 @@ class TestReadPages:
         [
             ("# Page 1\n\nRest.\n\n# Page 3\n\nIce.\n", "line 5: this is page 2, and called 3"),
             ("# Page 1\n\n# Page 1\n", "line 3: this is page 2, and called 1"),
-            ("\n\nRest.\n\n# Page 1\n", "line 3: this stands above the first page"),
-            ("Rest.", "line 1: this stands above the first page"),
+            ("\n\nRest.\n\n# Page 1\n", "line 3: this text comes before the first page"),
+            ("Rest.", "line 1: this text comes before the first page"),
         ],
     )
     def test_names_the_line_where_pages_are_not_in_order(self, text, said):
@@ -415,8 +415,8 @@ class TestEmbed:
         }
         assert questions_in(physio) == written
         assert verify_build(physio).is_sound
-        assert not find_artifacts_with_unwritten_input(physio).exists()
-        assert not find_unplanned_artifacts(physio).exists()
+        assert not list_unwritten(physio)
+        assert not list_unplanned(physio)
         assert {row.model_name for row in Annotation.objects.all()} == {"extractive"}
 
     def test_makes_what_is_missing(self, physio, file, out):
@@ -457,7 +457,7 @@ class TestEmbed:
 
         assert list(Annotation.objects.order_by("pk").values()) == before
         assert not services.has_claimable_texts(physio)
-        assert not find_artifacts_with_unwritten_input(physio).exists()
+        assert not list_unwritten(physio)
 
     def test_lets_questions_go_that_were_taken_out(self, physio, file, out):
         process(file, out, "--embed")
@@ -614,7 +614,7 @@ class TestEmbed:
         process(file, out, "--embed")
 
         assert Artifact.objects.get().warnings[0]["code"] == "no_text"
-        assert not find_unplanned_artifacts(physio).exists()
+        assert not list_unplanned(physio)
 
     def test_leaves_a_title_that_was_given(self, physio, file, out):
         content = stages.save_incoming_file(file.name, [file.read_bytes()])
@@ -677,13 +677,13 @@ class TestCheckedChunks:
             (change(source_ordinal=2), '"source_ordinal"', "there is no source 2"),
             (change(strategy="semantic"), '"strategy"', "strategy: .* allowed: sentence"),
             (change(summary=None), '"summary"', "summary: it takes a string"),
-            (change(summary="x" * 1001), '"summary"', "summary: it may have 1000 characters"),
+            (change(summary="x" * 1001), '"summary"', "it may have at most 1000 characters"),
             (change(hypothetical_questions="Why?"), '"hypothetical_q', "a list of strings"),
             (change(hypothetical_questions=["Why?", ""]), '      ""', "a question is blank"),
             (change(hypothetical_questions=["Why?", 7]), " 7", "a list of strings"),
-            (change(hypothetical_questions=["y" * 501]), "yyy", "may have 500 characters"),
+            (change(hypothetical_questions=["y" * 501]), "yyy", "may have at most 500 characters"),
             (change(hypothetical_questions=[f"{n}?" for n in range(21)]),
-             '"hypothetical_questions"', "21 questions; a chunk may have 20"),
+             '"hypothetical_questions"', "21 questions; at most 20 are allowed"),
             (change(chunk_id="  "), '"chunk_id"', "chunk_id: it is blank"),
         ],
     )  # fmt: skip
@@ -711,7 +711,7 @@ class TestCheckedChunks:
         ("content", "said"),
         [
             (b"[\n{,}\n]", r"chunks.json: This is not JSON: .* \(line 2"),
-            (b'{"chunks": []}', "line 1: this is no list"),
+            (b'{"chunks": []}', "line 1: this is not a list"),
             (b"[\n  {},\n  7]", "line 2: chunk_id: it is missing"),
             (b"[\n\n  7]", "line 3: this is no object"),
             (b'[{"text": "a",\n "text": "b"}]', "line 2: text: it stands twice"),
@@ -782,7 +782,7 @@ class TestFolder:
         out.mkdir()
         (out / MANIFEST_FILE_NAME).write_text(content)
 
-        with pytest.raises(CommandError, match="none that process wrote"):
+        with pytest.raises(CommandError, match="was not written by process"):
             process(file, out)
 
         assert (out / MANIFEST_FILE_NAME).read_text() == content
@@ -794,7 +794,7 @@ class TestFolder:
             process(file, out, "--parse-only", index="plain")
 
     def test_may_be_no_file(self, physio, file):
-        with pytest.raises(CommandError, match="is no folder"):
+        with pytest.raises(CommandError, match="is not a folder"):
             process(file, file)
 
     def test_keeps_the_old_file_where_writing_fails(self, physio, file, out, monkeypatch):

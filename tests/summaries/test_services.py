@@ -10,15 +10,15 @@ from documents.exceptions import UnknownArtifact
 from documents.models import Artifact, Page
 from documents.services import TextContent, add_artifact, remove_artifact, replace_content
 from indexing.exceptions import UnchunkableText
-from indexing.kinds.registry import find_artifacts_with_unwritten_input, find_unplanned_artifacts
 from indexing.models import IndexBuild, Node
 from indexing.removal import remove_artifact_points
-from indexing.services import plan_nodes, sync_nodes
+from indexing.services import audit_documents, plan_nodes, sync_nodes
 from indexing.stores import get_store
 from indexing.verification import verify_build
-from summaries import kinds, services
+from summaries import drafting, services
 from summaries.models import Annotation, BuildLanguageModelCost, Summary
 from summaries.services import planning
+from tests.indexed import list_unplanned, list_unwritten
 from tests.summaries.conftest import due_count, nodes_of, write_all
 
 PAGES = (
@@ -58,8 +58,8 @@ class TestWriting:
         assert nodes_of(wide, "artifact_summary").count() == 1
         assert nodes_of(wide, "question").count() == 2 * Annotation.objects.count() > 0
         assert verify_build(wide).is_sound
-        assert not find_unplanned_artifacts(wide).exists()
-        assert not find_artifacts_with_unwritten_input(wide).exists()
+        assert not list_unplanned(wide)
+        assert not list_unwritten(wide)
 
     def test_asks_once_for_each_page_chunk_and_artifact(self, wide, writer):
         artifact = give_pages(*PAGES)
@@ -182,7 +182,7 @@ class TestWriting:
             pass
 
         assert get_store().count(wide.collection("chunk")) >= 3
-        assert list(find_artifacts_with_unwritten_input(wide)) == [artifact]
+        assert list_unwritten(wide) == [artifact]
 
     def test_keeps_a_result_whose_claim_was_overtaken_to_itself(self, wide, writer, monkeypatch):
         artifact = give_pages(PAGES[0])
@@ -204,15 +204,15 @@ class TestWriting:
     def test_is_never_planned_back_by_who_drafted_before(self, wide, writer, monkeypatch):
         artifact = give_pages(*PAGES)
         services.plan_written_texts(artifact.pk, wide)
-        original, held = kinds.set_context_and_token_count, []
+        original, held = drafting.measure_texts, []
 
-        def written_meanwhile(nodes, *args):
+        def written_meanwhile(texts, *args):
             if not held:  # the first draft is held up, until all was written and synced
-                held.append(nodes)
+                held.append(texts)
                 write_all(wide, artifact)
-            return original(nodes, *args)
+            return original(texts, *args)
 
-        monkeypatch.setattr(kinds, "set_context_and_token_count", written_meanwhile)
+        monkeypatch.setattr(drafting, "measure_texts", written_meanwhile)
         plan_nodes(artifact.pk, wide)
 
         assert held == [[]]
@@ -233,7 +233,7 @@ class TestPlanWriting:
 
         artifact.refresh_from_db()
         assert (artifact.state, artifact.error_code) == ("failed", "uncuttable")
-        assert not find_artifacts_with_unwritten_input(wide).exists()
+        assert not list_unwritten(wide)
 
 
 class TestChanges:
@@ -317,9 +317,9 @@ class TestChanges:
 
         Page.objects.filter(artifact=artifact, index=0).update(text="Rewritten.", content_hash=None)
 
-        assert list(find_artifacts_with_unwritten_input(wide)) == [artifact]
+        assert audit_documents(wide) == {artifact.pk}
         write_all(wide, artifact)
-        assert not find_artifacts_with_unwritten_input(wide).exists()
+        assert not list_unwritten(wide)
 
 
 class TestTakeSummary:

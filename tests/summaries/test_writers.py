@@ -12,7 +12,7 @@ from core.exceptions import InvalidInput
 from documents.services import TextContent, add_artifact
 from indexing.spec import IndexSpec
 from indexing.verification import verify_build
-from retrieval.search import SearchRequest, search_questions
+from retrieval.retrievers import QuestionRetriever
 from summaries import llm, services
 from summaries.exceptions import InvalidCompletion, LanguageModelUnavailable
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary
@@ -135,11 +135,11 @@ class TestAnObeyedDocument:
 
         assert verify_build(wide).is_sound
         assert "heron" not in Summary.objects.of_artifacts().get(artifact=harmless).text
-        request = SearchRequest(["wide"], "Where is the heron?", filter={"habitat": "town"})
-        hits = search_questions(request).hits
+        retriever = QuestionRetriever("wide", filter={"habitat": "town"})
+        hits = retriever.search("Where is the heron?").hits
         assert {hit.payload["artifact_id"] for hit in hits} == {str(hostile.pk)}
         with pytest.raises(InvalidInput):
-            search_questions(SearchRequest(["wide"], "heron", filter={"habitat": "anywhere"}))
+            QuestionRetriever("wide", filter={"habitat": "anywhere"}).search("heron")
 
 
 @pytest.mark.django_db

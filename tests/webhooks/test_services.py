@@ -11,7 +11,6 @@ from webhooks.models import Delivery
 from webhooks.sending import DeliveryResponse
 from webhooks.services import (
     BACKOFF_SECONDS,
-    MAX_ATTEMPTS,
     claim_deliveries,
     clean_up_deliveries,
     emit_event,
@@ -99,7 +98,7 @@ class TestDeliver:
         emit_event("artifact.ready", {})
         waits = []
 
-        for _ in range(MAX_ATTEMPTS - 1):
+        for _ in range(Delivery.max_attempts() - 1):
             tried_at = timezone.now()
             send_due_deliveries()
             waits.append((Delivery.objects.get().next_attempt_at - tried_at).total_seconds())
@@ -168,8 +167,8 @@ class TestClaimDeliveries:
 
         first, second = claim_deliveries(1), claim_deliveries(5)
 
-        assert len(first.deliveries) == len(second.deliveries) == 1
-        assert first.deliveries != second.deliveries
+        assert len(first.rows) == len(second.rows) == 1
+        assert first.rows.get() != second.rows.get()
         assert claim_deliveries(5) is None
 
     def test_takes_over_what_a_dead_worker_held(self, urls):
@@ -179,7 +178,7 @@ class TestClaimDeliveries:
 
         claim = claim_deliveries(2)
 
-        assert {delivery.attempts for delivery in claim.deliveries} == {2}
+        assert {delivery.attempts for delivery in claim.rows} == {2}
 
     def test_takes_first_what_was_tried_least(self, urls):
         emit_event("artifact.ready", {})
@@ -188,19 +187,20 @@ class TestClaimDeliveries:
 
         claim = claim_deliveries(2)
 
-        assert {delivery.event for delivery in claim.deliveries} == {"artifact.failed"}
+        assert {delivery.event for delivery in claim.rows} == {"artifact.failed"}
 
 
 class TestNoteOutcome:
     def test_changes_nothing_once_the_lease_is_another_s(self, urls):
         emit_event("artifact.ready", {})
         frozen = claim_deliveries(1)
+        delivery = frozen.rows.get()
         Delivery.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-        others = {d.pk: claim.token for claim in [claim_deliveries(2)] for d in claim.deliveries}
+        others = {d.pk: claim.token for claim in [claim_deliveries(2)] for d in claim.rows}
 
-        save_response(frozen.deliveries[0], frozen.token, DeliveryResponse(200))
+        save_response(frozen, delivery, DeliveryResponse(200))
 
-        row = Delivery.objects.get(pk=frozen.deliveries[0].pk)
+        row = Delivery.objects.get(pk=delivery.pk)
         assert (row.state, row.lease_token) == ("due", others[row.pk])
 
 
@@ -235,7 +235,7 @@ class TestTidyDeliveries:
 
     def test_gives_up_what_killed_its_worker_each_time(self, urls):
         emit_event("artifact.ready", {})
-        Delivery.objects.update(attempts=MAX_ATTEMPTS)
+        Delivery.objects.update(attempts=Delivery.max_attempts())
 
         clean_up_deliveries()
 

@@ -36,7 +36,7 @@ class Command(BaseCommand):
     def _create(self, name: str) -> None:
         longest = ApiKey._meta.get_field("name").max_length or 0
         if not 0 < len(name) <= longest:
-            raise CommandError(f"A name has 1 to {longest} characters.")
+            raise CommandError(f"A name must have 1 to {longest} characters.")
         key, secret = ApiKey.issue(name)
         self.stdout.write(secret)  # alone on stdout, so that a script can take it
         self.stderr.write(f"{key} was made. Its secret is not kept: copy it now.")

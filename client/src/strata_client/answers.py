@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from strata_client.exceptions import StrataError, error_from_event
-from strata_client.types import AnswerEnd, AnswerMetadata, Citation, Hit
+from strata_client.types import AnswerEnd, AnswerHit, AnswerMetadata, Citation
 
 # Not str.splitlines(), and so not httpx's lines either: JSON may hold U+2028 and U+0085. A
 # carriage return at the end of what has come may be the half of a line's end.
@@ -21,7 +21,7 @@ class Metadata:
     data: AnswerMetadata
 
     @property
-    def hits(self) -> list[Hit]:
+    def hits(self) -> list[AnswerHit]:
         return self.data["hits"]
 
     @property

@@ -117,6 +117,7 @@ UNAVAILABLE_CODES = frozenset(
         "language_model_misconfigured",
         "language_model_missing",
         "language_model_unavailable",
+        "model_loading",
         "model_unavailable",
         "store_owned",
         "store_unavailable",

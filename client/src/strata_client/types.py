@@ -103,6 +103,7 @@ class Index(TypedDict):
     title: str
     description: str
     build: int
+    search_settings: int | None
     kinds: list[str]
     nodes: NodeCounts
     artifacts: int
@@ -161,27 +162,41 @@ class HitSource(TypedDict):
 
 class _AnyHit(TypedDict):
     score: float
-    score_kind: Literal["rrf", "cosine", "bm25"]
     node_id: str
     kind: str
     text: str
     verdict: Literal["exact", "stale"] | None  # None where verify is false
     artifact: HitArtifact
     metadata: dict[str, Any]
-    explain: NotRequired[dict[str, Any]]
     index: NotRequired[str]  # where several were searched
 
 
-class Hit(_AnyHit):
-    """A chunk. Offsets count Unicode code points in the source's text."""
+class _SearchHit(_AnyHit):
+    score_kind: Literal["rrf", "cosine", "bm25"]
+    explain: NotRequired[dict[str, Any]]
 
+
+class _ChunkFields(TypedDict):
     start_offset: int
     end_offset: int
     page: HitPage
     source: HitSource
 
 
-class SummaryHit(_AnyHit):
+class Hit(_SearchHit, _ChunkFields):
+    """A chunk. Offsets count Unicode code points in the source's text."""
+
+
+class AnswerHit(_AnyHit, _ChunkFields):
+    """A chunk that an answer may cite. Where the index holds questions and no chunks, it has the
+    fields of a ``QuestionHit`` instead."""
+
+    score_kind: str  # of the component that ranked it last
+    similarity: float | None  # cosine to the question
+    explain: NotRequired[list[dict[str, Any]]]
+
+
+class SummaryHit(_SearchHit):
     start_offset: None
     end_offset: None
     page: HitPage | None
@@ -198,7 +213,7 @@ class SummaryHit(_AnyHit):
     page_count: NotRequired[int]
 
 
-class QuestionHit(_AnyHit):
+class QuestionHit(_SearchHit):
     """A chunk, by the best of the questions it answers. The index's declared fields stand
     beside these."""
 
@@ -296,7 +311,7 @@ class AnswerMetadata(TypedDict):
     pipeline: str
     relevant: bool
     refusal: Refusal | None
-    hits: list[Hit]
+    hits: list[AnswerHit]
     filters: dict[str, Any] | None
     parsed: dict[str, Any]
     query: str
@@ -313,6 +328,7 @@ class AnswerEnd(TypedDict):
     """What the answer rests on."""
 
     citations: list[Citation]
+    unknown_marks: int  # citation marks of the answer that name no hit
     model_name: str | None  # ``extractive`` where the sentences are the documents' own
 
 

@@ -30,7 +30,7 @@ class Command(StrataCommand):
         builds = {build.index_id: build for build in live if build.spec.concepts is not None}
         if index is not None and index not in builds:
             raise CommandError(
-                f"{index!r} is no index that holds concepts; these do: {', '.join(builds)}."
+                f"{index!r} holds no concepts; these indexes do: {', '.join(builds)}."
             )
         server = find_server()
         if server is not None:
@@ -53,7 +53,7 @@ class Command(StrataCommand):
             while count := update_emergent_pairs(build):
                 done += count
                 advance(count)
-        pairs = EmergentPair.objects.filter(first__artifact__index=build.index_id).open()
+        pairs = EmergentPair.objects.filter(first__index=build.index_id).open()
         self.stdout.write(f"{build}: {done:,} concepts compared, pairs open: {pairs.count():,}")
 
 

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from config.views import LIVE
 from core.exceptions import StrataError
 from core.running_server import find_server
 from indexing.embedding import describe_model_availability
+from indexing.models import IndexBuild
 from indexing.spec.loaded import get_specs
 from indexing.stores import get_store
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
@@ -55,6 +58,7 @@ def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
     else:
         yield _check_port(port)
     yield _check_database()
+    yield from _check_builds()
     if server is not None:
         yield DiagnosticResult("vectors", True, "The running service owns the vector store.")
     else:
@@ -103,10 +107,20 @@ def _check_port(port: int) -> DiagnosticResult:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
+            if _is_served_by_strata(port):
+                return DiagnosticResult("port", True, f"A web server of Strata answers at {port}.")
             return DiagnosticResult(
                 "port", False, f"Port {port}: {error.strerror}.", "Choose another with PORT=."
             )
     return DiagnosticResult("port", True, f"Port {port} is free.")
+
+
+def _is_served_by_strata(port: int) -> bool:
+    try:
+        answer = httpx.get(f"http://127.0.0.1:{port}/health/live", timeout=2, trust_env=False)
+        return bool(answer.json() == LIVE)
+    except (httpx.HTTPError, ValueError):
+        return False
 
 
 def _check_database() -> DiagnosticResult:
@@ -122,6 +136,16 @@ def _check_database() -> DiagnosticResult:
     return DiagnosticResult("database", True, f"{connection.vendor}, migrated.")
 
 
+def _check_builds() -> Iterator[DiagnosticResult]:
+    """What keeps builds from going on, such as a model that cannot be loaded."""
+    try:
+        builds = [build for build in IndexBuild.objects.not_retired() if build.problem]
+    except DatabaseError:  # before the first start, or told above
+        return
+    for build in builds:
+        yield DiagnosticResult("index", False, f"{build} waits: {build.problem}")
+
+
 def _check_store() -> DiagnosticResult:
     try:
         if has_embedded_store():
@@ -131,4 +155,9 @@ def _check_store() -> DiagnosticResult:
             get_store().ping()
     except StrataError as error:
         return DiagnosticResult("vectors", False, str(error), error.fix or "")
-    return DiagnosticResult("vectors", True, f"The {settings.STRATA_VECTOR_STORE} store answers.")
+    answers = f"The {settings.STRATA_VECTOR_STORE} store answers."
+    has_key = bool(getattr(settings, "QDRANT_API_KEY", ""))
+    if has_key and not getattr(settings, "QDRANT_URL", "").startswith("https:"):
+        answers += " The API key is sent to it unencrypted."
+        return DiagnosticResult("vectors", True, answers, "Use https on a network that others use.")
+    return DiagnosticResult("vectors", True, answers)

@@ -11,8 +11,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.models import ApiKey
-from config import embedded
-from config.preloading import preload_pipelines
+from config import embedded, web_server
+from config.preloading import freeze_loaded_objects, preload_models_in_use, preload_pipelines
 from config.progress import show_indexing_progress
 from core import running_server
 from core.exceptions import StrataError
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         if settings.STRATA_VECTOR_STORE != "embedded":
             raise CommandError(
                 "serve is the embedded form. With these settings, run a web server on "
-                "config.wsgi and Celery workers on config."
+                "config.asgi and Celery workers on config."
             )
         stopped = _make_stop_event()
         try:
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         url = f"http://{shown_host}:{port}"
         with ExitStack() as running:
             try:
-                running.enter_context(embedded.run_web_server(host, port))
+                running.enter_context(web_server.run_web_server(host, port))
             except OSError as error:
                 raise CommandError(
                     f"Cannot listen on {host}:{port}: {error}. Choose another --port."
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             running.enter_context(running_server.registered_server(url))
             background = [
                 threading.Thread(target=show_indexing_progress, args=[stopped], daemon=True),
-                threading.Thread(target=preload_pipelines, daemon=True),
+                threading.Thread(target=_preload, daemon=True),
             ]
             if has_demo and is_first_start:
                 background.append(threading.Thread(target=call_command, args=["demo"], daemon=True))
@@ -109,6 +109,15 @@ class Command(BaseCommand):
             ]
         self.stdout.write("\n".join([*lines, ""]))
         self.stdout.flush()
+
+
+def _preload() -> None:
+    """Models beside pipelines: searches need the one, questions both."""
+    models = threading.Thread(target=preload_models_in_use, daemon=True)
+    models.start()
+    preload_pipelines()
+    models.join()
+    freeze_loaded_objects()
 
 
 def _make_stop_event() -> threading.Event:

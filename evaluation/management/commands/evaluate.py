@@ -132,7 +132,7 @@ class Command(BaseCommand):
         if finished.returncode == EXIT_BELOW_THRESHOLD:
             raise SystemExit(EXIT_BELOW_THRESHOLD)
         if finished.returncode != 0:
-            raise CommandError("The evaluation did not come to its end.")
+            raise CommandError("The evaluation did not finish.")
 
 
 def _split_names(text: str) -> list[str]:
@@ -152,7 +152,7 @@ def _parse_thresholds(given: Sequence[str]) -> dict[str, float]:
             least = float(value)
         except ValueError:
             raise InvalidInput(
-                f"{text!r} is no measure and value.", fix="Write it as nDCG@10=0.9."
+                f"{text!r} is not a measure with a value.", fix="Write it as nDCG@10=0.9."
             ) from None
         limits[str(parse_measures([name])[0])] = least
     return limits

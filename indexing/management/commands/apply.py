@@ -61,7 +61,7 @@ class Command(StrataCommand):
             )
         elif promote:
             raise CommandError(
-                f"{build} is whole ({vector_counts}), but was not promoted. All the same: "
+                f"{build} is whole ({vector_counts}), but was not promoted. To promote it anyway: "
                 f"manage.py promote {index} --force"
             )
         else:

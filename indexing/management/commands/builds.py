@@ -35,6 +35,7 @@ class Command(StrataCommand):
                 act(get_build(index or "", options[action]))
                 trigger_reconciliation()
         builds = IndexBuild.objects.filter(removed_at=None).order_by("index", "number")
+        builds = builds.select_related("index__search_settings")
         if index is not None:
             builds = builds.filter(index=index)
         table = Table(box=None, pad_edge=False)

@@ -9,11 +9,13 @@ from core.progress_bars import progress_bar
 from indexing.estimates import BuildEstimate, estimate_build
 from indexing.management.base_command import StrataCommand
 from indexing.models import IndexBuild
+from indexing.services import has_search_settings
 from indexing.spec.loaded import get_specs
 
 
 class Command(StrataCommand):
     help = "What applying a changed spec would do, before anything is spent on it."
+    loads_specs = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("index", nargs="?", help="By default every index whose spec changed.")
@@ -36,7 +38,7 @@ class Command(StrataCommand):
             return
         console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
         if not estimates:
-            console.print("Every index is built by its spec as it is.")
+            console.print("Every index is built and searched by its spec as it is.")
         for estimate in estimates:
             _print_estimate(console, estimate)
 
@@ -47,12 +49,18 @@ def _find_changed_indexes() -> list[str]:
     return sorted(
         build.index_id
         for build in live
-        if build.spec.fingerprint != specs[build.index_id].fingerprint
+        if not build.is_made_by(specs[build.index_id])
+        or not has_search_settings(build.index, specs[build.index_id])
     )
 
 
 def _print_estimate(console: Console, estimate: BuildEstimate) -> None:
-    console.print(f"{estimate.index}: {', '.join(estimate.changes) or 'nothing changed'}")
+    console.print(f"{estimate.index}: {', '.join(estimate.changes) or 'no new build'}")
+    if estimate.search_changes:
+        console.print(
+            f"  Search settings, changed at once (now number {estimate.search_settings}): "
+            f"{', '.join(estimate.search_changes)}"
+        )
     if estimate.is_free:
         console.print("  Nothing that is stored changes: it costs nothing.")
         return

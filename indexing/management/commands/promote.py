@@ -27,7 +27,7 @@ class Command(StrataCommand):
             trigger_reconciliation()
             promoted = wait_for_build(chosen, self.stdout.write)
         if promoted.state != IndexBuild.State.LIVE:
-            raise CommandError(f"{promoted} was not promoted. All the same: --force")
+            raise CommandError(f"{promoted} was not promoted. To promote it anyway: --force")
         self.stdout.write(f"{promoted} is live. To go back: manage.py rollback {index}")
 
 

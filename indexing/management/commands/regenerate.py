@@ -11,7 +11,7 @@ from core.exceptions import InvalidInput, UnknownIndex
 from core.local_workers import local_workers
 from core.running_server import RunningServer, ServerUnreachable, find_server
 from indexing import tasks
-from indexing.kinds.registry import list_regeneration_types
+from indexing.kinds import list_regeneration_types
 from indexing.management.base_command import StrataCommand
 from indexing.management.waiting import wait_for_regeneration
 from indexing.models import Regeneration
@@ -155,4 +155,4 @@ def _parse_regeneration_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no id of a regeneration.") from None
+        raise ArgumentTypeError(f"{text!r} is not the id of a regeneration.") from None

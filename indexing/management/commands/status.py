@@ -15,7 +15,7 @@ class Command(StrataCommand):
         parser.add_argument("--index", help="One index only.")
 
     def handle(self, *, index: str | None, **options: Any) -> None:
-        found = get_index_progress(index, include_unplanned=True)
+        found = get_index_progress(index)
         if index is not None and not found:
             known = ", ".join(progress.name for progress in get_index_progress())
             raise CommandError(f"There is no index named {index!r}; there are: {known}.")

@@ -22,7 +22,6 @@ from indexing.stores.qdrant_queries import (
     FilterTranslator,
     VectorQuery,
     compute_fetch_limit,
-    has_unit_weights,
     to_qdrant_rrf_k,
 )
 
@@ -86,30 +85,21 @@ def to_edge_request(query: Query, vector_queries: Sequence[VectorQuery]) -> edge
     fusion = query.fusion
     if fusion is None:
         return edge.QueryRequest(
-            limit=limit, query=_nearest_query(vector_queries[0]), filter=filter, with_payload=True
+            limit=limit,
+            query=_nearest_query(vector_queries[0]),
+            filter=filter,
+            with_payload=query.with_payload,
         )
     candidates = [
         edge.Prefetch(limit=fusion.prefetch, query=_nearest_query(ranking), filter=filter)
         for ranking in vector_queries
     ]
     rrf: Any = edge.Fusion.Rrf(k=to_qdrant_rrf_k(fusion.k))
-    if has_unit_weights(vector_queries):
-        return edge.QueryRequest(limit=limit, prefetches=candidates, query=rrf, with_payload=True)
-    reciprocal_ranks = [
-        edge.Prefetch(limit=fusion.prefetch, prefetches=[candidate], query=rrf)
-        for candidate in candidates
-    ]
-    scores = [f"$score[{number}]" for number in range(len(vector_queries))]
-    expression: Any = edge.Expression
-    shares = [
-        expression.Mult([expression.Constant(ranking.weight), expression.Variable(score)])
-        for ranking, score in zip(vector_queries, scores, strict=True)
-    ]
     return edge.QueryRequest(
         limit=limit,
-        prefetches=reciprocal_ranks,
-        query=edge.Formula(expression.Sum(shares), dict.fromkeys(scores, 0.0)),
-        with_payload=True,
+        prefetches=candidates,
+        query=rrf,
+        with_payload=query.with_payload,
     )
 
 

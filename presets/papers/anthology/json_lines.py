@@ -57,7 +57,7 @@ def open_decompressed(path: Path) -> IO[bytes]:
 
 def _read_line(line: Line) -> Paper:
     if line.content is None:
-        raise TooLarge(f"A line may have {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
+        raise TooLarge(f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes.")
     try:
         given = _PaperLine.model_validate(load_json(line.content))
     except ValidationError as error:

@@ -11,7 +11,9 @@ from rich.text import Text
 
 from retrieval.management.search_client import open_search
 from retrieval.search import Mode
-from retrieval.search_responses import ANSWER_BY_SEARCH_KIND
+from retrieval.searches import SEARCHES
+
+LISTS_OF_HITS = ("hits", "artifacts", "concepts", "sources", "relationship_types")
 
 
 class Command(BaseCommand):
@@ -20,7 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("query", help="Words; with --kind structures a SMILES.")
         parser.add_argument("--index", required=True, help="One name, or several with commas.")
-        parser.add_argument("--kind", choices=list(ANSWER_BY_SEARCH_KIND), default="pages")
+        parser.add_argument("--kind", choices=list(SEARCHES), default="pages")
         parser.add_argument("--mode", choices=[str(mode) for mode in Mode], default="hybrid")
         parser.add_argument("--limit", type=int, default=10)
         parser.add_argument("--filter", help="JSON, as the API takes it.")
@@ -38,13 +40,11 @@ class Command(BaseCommand):
         json: bool,
         **options: Any,
     ) -> None:
+        fields = SEARCHES[kind].parameters().fields
         parameters: dict[str, Any] = {"index": index, "limit": limit}
-        if kind == "structures":
-            parameters["structure"] = query
-        elif kind == "images":
-            parameters["query"] = query
-        else:
-            parameters |= {"query": query, "mode": mode}
+        parameters["structure" if "structure" in fields else "query"] = query
+        if "mode" in fields:
+            parameters["mode"] = mode
         if filter is not None:
             parameters["filter"] = _parse_filter(filter)
         with open_search(kind) as search:
@@ -55,11 +55,11 @@ class Command(BaseCommand):
             self._print(answer)
 
     def _print(self, answer: dict[str, Any]) -> None:
-        hits = answer["artifacts"] if "artifacts" in answer else answer["hits"]
-        if not hits:
+        found = [hit for name in LISTS_OF_HITS for hit in answer.get(name, [])]
+        if not found:
             self._console.print("Nothing found.")
-        for rank, each in enumerate(hits, start=1):
-            if "artifacts" in answer:
+        for rank, each in enumerate(found, start=1):
+            if "pages" in each:
                 self._print_artifact(rank, each)
             elif "structure" in each:
                 self._print_structure(rank, each)
@@ -70,7 +70,7 @@ class Command(BaseCommand):
 
     def _print_hit(self, rank: int, hit: dict[str, Any]) -> None:
         line = Text(f"{rank}. ", style="bold")
-        line.append(_format_title(hit["artifact"]["title"]))
+        line.append(_format_title(_get_title(hit)))
         if hit["page"] is not None:
             line.append(f"  page {hit['page']['index'] + 1}", style="cyan")
         line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
@@ -79,7 +79,7 @@ class Command(BaseCommand):
             self._console.print(
                 Text(f"   {strip_control_characters(hit['question'])}", style="italic")
             )
-        self._print_text(hit["text"], 3)
+        self._print_text(hit["text"] or "", 3)
 
     def _print_structure(self, rank: int, hit: dict[str, Any]) -> None:
         self._print_heading(_format_heading(rank, hit), hit["structure"])
@@ -115,7 +115,7 @@ class Command(BaseCommand):
                 self._print_text(chunk["text"], 9)
 
     def _print_heading(self, line: Text, hit: dict[str, Any]) -> None:
-        if hit["verdict"] == "stale":
+        if hit.get("verdict") == "stale" or hit.get("stale"):
             line.append("  stale: the document has changed since", style="yellow")
         self._console.print(line)
 
@@ -132,9 +132,15 @@ class Command(BaseCommand):
         )
 
 
+def _get_title(hit: dict[str, Any]) -> str:
+    """Of its artifact; of a hit that has none, a concept or relationship type, its own."""
+    title: str = (hit["artifact"] or {}).get("title") or hit.get("label") or hit.get("name") or ""
+    return title
+
+
 def _format_heading(rank: int, hit: dict[str, Any]) -> Text:
     line = Text(f"{rank}. ", style="bold")
-    line.append(_format_title(hit["artifact"]["title"]))
+    line.append(_format_title(_get_title(hit)))
     line.append(f"  {hit['score_kind']} {hit['score']:.4f}", style="dim")
     return line
 

@@ -10,6 +10,7 @@ from core.progress_bars import progress_bar
 from core.running_server import ServerUnreachable, find_server
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
+from documents.serializers import render_artifacts
 from indexing.management.base_command import StrataCommand
 from indexing.management.waiting import wait_for_artifacts
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
@@ -109,9 +110,10 @@ class Command(StrataCommand):
         failed = catalog.with_status(Artifact.objects.filter(pk=artifact.pk)).filter(
             Q(status="failed")
         )
-        for each in failed:
-            reason = each.error_detail or catalog.first_node_error(each.pk)
-            raise CommandError(f"{each.file_name} could not be embedded: {reason}")
+        for each in render_artifacts(list(failed)):
+            raise CommandError(
+                f"{each['file_name']} could not be embedded: {each['error']['detail']}"
+            )
 
     def _report(self, inspection: FileInspection) -> None:
         manifest, folder = inspection.manifest, inspection.folder

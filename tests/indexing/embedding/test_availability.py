@@ -35,3 +35,30 @@ class TestExamineModel:
             describe_model_availability(EmbeddingSpec())
 
         assert str(tmp_path) in raised.value.fix
+
+
+class TestModelsThatAreFetched:
+    @pytest.fixture(autouse=True)
+    def cache(self, settings, tmp_path):
+        settings.STRATA_MODELS_DIR = tmp_path
+        return tmp_path / "fastembed"
+
+    def test_says_that_files_are_not_there(self, cache):
+        described = describe_model_availability(EmbeddingSpec(model="BAAI/bge-small-en-v1.5"))
+
+        assert described.startswith(f"not under {cache}")
+
+    def test_says_where_files_are(self, cache):
+        repository = cache / "models--Qdrant--bge-small-en-v1.5-onnx-Q"
+        (repository / "refs").mkdir(parents=True)
+        (repository / "refs" / "main").write_text("abc")
+        (repository / "snapshots" / "abc").mkdir(parents=True)
+        (repository / "snapshots" / "abc" / "model_optimized.onnx").touch()
+
+        described = describe_model_availability(EmbeddingSpec(model="BAAI/bge-small-en-v1.5"))
+
+        assert described == f"fetched; its files are under {cache}."
+
+    def test_says_that_there_is_no_such_model(self):
+        with pytest.raises(ModelUnavailable, match="no model acme/none"):
+            describe_model_availability(EmbeddingSpec(model="acme/none"))

@@ -10,8 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
+from core.import_lock import import_lock
 from indexing.embedding import embedder as embedder_module
-from indexing.embedding import get_embedder
+from indexing.embedding import fastembed_model, get_embedder, load_models
 from indexing.exceptions import (
     EmbeddingMismatch,
     EmbeddingUnavailable,
@@ -76,7 +77,7 @@ class TestGetEmbedder:
         loads = []
         both_asked = threading.Barrier(2)
         monkeypatch.setattr(embedder_module, "_embedders", {})
-        monkeypatch.setattr(embedder_module, "_models", {})
+        monkeypatch.setattr(embedder_module, "_loaders", {})
         monkeypatch.setattr(embedder_module, "_load_model", lambda spec: loads.append(spec))
 
         def ask():
@@ -88,6 +89,58 @@ class TestGetEmbedder:
 
         assert first is second
         assert len(loads) == 1
+
+    def test_answers_for_one_model_while_another_is_fetched(self, embedder, monkeypatch):
+        is_fetching, may_end = threading.Event(), threading.Event()
+        monkeypatch.setattr(embedder_module, "_embedders", {})
+        monkeypatch.setattr(embedder_module, "_loaders", {})
+
+        def load(spec):
+            if spec.model == "acme/unreachable":
+                is_fetching.set()
+                may_end.wait()
+            return embedder._model
+
+        monkeypatch.setattr(embedder_module, "_load_model", load)
+        answers = []
+        fetching = threading.Thread(
+            target=get_embedder, args=[EmbeddingSpec(model="acme/unreachable")], daemon=True
+        )
+        fetching.start()
+        assert is_fetching.wait(30)
+        asking = threading.Thread(
+            target=lambda: answers.append(get_embedder(EmbeddingSpec())), daemon=True
+        )
+
+        asking.start()
+
+        asking.join(10)
+        meanwhile = list(answers)
+        may_end.set()
+        fetching.join(30)
+        asking.join(30)
+        assert len(meanwhile) == 1
+
+    def test_lets_others_import_while_it_fetches(self, monkeypatch):
+        monkeypatch.setattr(embedder_module, "_embedders", {})
+        monkeypatch.setattr(embedder_module, "_loaders", {})
+        is_free = []
+
+        def try_to_import():
+            is_free.append(import_lock.acquire(blocking=False))
+            if is_free == [True]:
+                import_lock.release()
+
+        def fetch(spec):
+            other = threading.Thread(target=try_to_import)
+            other.start()
+            other.join()
+
+        monkeypatch.setattr(fastembed_model, "load_fastembed", fetch)
+
+        get_embedder(EmbeddingSpec())
+
+        assert is_free == [True]
 
     def test_names_models_for_one_it_does_not_know(self):
         with pytest.raises(ModelUnavailable, match="no-such-model") as caught:
@@ -115,6 +168,26 @@ class TestGetEmbedder:
     def test_refuses_a_precision_the_model_does_not_come_in(self):
         with pytest.raises(InvalidSpec, match="precision"):
             get_embedder(EmbeddingSpec(model="BAAI/bge-small-en-v1.5", precision="int8"))
+
+
+class TestLoadModels:
+    def test_loads_side_by_side_and_tells_what_is_missing(self, embedder, monkeypatch):
+        may_end = threading.Event()
+        monkeypatch.setattr(embedder_module, "_embedders", {})
+        monkeypatch.setattr(embedder_module, "_loaders", {})
+
+        def load(spec):
+            if spec.model == "acme/unreachable":
+                may_end.wait()
+            return embedder._model
+
+        monkeypatch.setattr(embedder_module, "_load_model", load)
+
+        errors = load_models([EmbeddingSpec(model="acme/unreachable"), EmbeddingSpec()], 0.1)
+
+        may_end.set()
+        assert ["acme/unreachable" in str(error) for error in errors] == [True]
+        assert get_embedder(EmbeddingSpec())._model is embedder._model
 
 
 class TestEmbedDocuments:
@@ -325,7 +398,7 @@ class TestOpenAI:
     @pytest.fixture
     def provider(self, settings, monkeypatch):
         monkeypatch.setattr(embedder_module, "_embedders", {})
-        monkeypatch.setattr(embedder_module, "_models", {})
+        monkeypatch.setattr(embedder_module, "_loaders", {})
         with StubProvider() as server:
             thread = threading.Thread(target=server.serve_forever, args=(0.01,))
             thread.start()

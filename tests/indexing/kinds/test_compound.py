@@ -10,13 +10,13 @@ from indexing import embedding
 from indexing.embedding import describe_model_availability, get_embedder
 from indexing.estimates import estimate_build
 from indexing.exceptions import InvalidSpec, ModelUnavailable
-from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import Node
 from indexing.services import plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, parse_spec
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.factories import give, sync
+from tests.indexed import list_unplanned
 from tests.written import make_build
 
 ASPIRIN, CAFFEINE = "CC(=O)Oc1ccccc1C(=O)O", "Cn1cnc2c1c(=O)n(C)c(=O)n2C"
@@ -125,16 +125,16 @@ class TestLedger:
         sync(chemistry, artifact)
 
         assert not compounds(chemistry)
-        assert not find_unplanned_artifacts(chemistry).exists()
+        assert not list_unplanned(chemistry)
 
     def test_misses_those_that_came_behind_its_back(self, chemistry):
         artifact = give(index="chemistry", metadata={"smiles": []})
         sync(chemistry, artifact)
-        assert not find_unplanned_artifacts(chemistry).exists()
+        assert not list_unplanned(chemistry)
 
         Artifact.objects.filter(pk=artifact.pk).update(metadata={"smiles": [ASPIRIN]})
 
-        assert find_unplanned_artifacts(chemistry).exists()
+        assert list_unplanned(chemistry)
 
     def test_lets_one_bad_structure_fail_alone(self, chemistry, embedder, monkeypatch):
         embed = embedder.embed_documents

@@ -15,13 +15,13 @@ from documents.services import (
 )
 from indexing.estimates import estimate_build
 from indexing.exceptions import InvalidSpec
-from indexing.kinds.registry import find_unplanned_artifacts
 from indexing.models import Node
 from indexing.services import load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec, parse_spec
 from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.factories import sync
+from tests.indexed import list_unplanned
 from tests.pictures import draw
 from tests.written import make_build
 
@@ -137,14 +137,14 @@ class TestLedger:
         embedder.embedded.clear()
 
         update_artifact(artifact.pk, title="Another", metadata={"year": 2019})
-        assert find_unplanned_artifacts(gallery).exists()
+        assert list_unplanned(gallery)
         sync(gallery, artifact)
 
         assert embedder.embedded == []
         [batch] = get_store().scroll(gallery.collection("image"))
         assert batch[0].payload["artifact_title"] == "Another"
         assert batch[0].payload["metadata"] == {"year": 2019}
-        assert not find_unplanned_artifacts(gallery).exists()
+        assert not list_unplanned(gallery)
         assert verify_build(gallery).is_sound
 
     def test_goes_with_its_artifact(self, gallery, hang):
@@ -178,11 +178,11 @@ class TestLedger:
 
     def test_misses_those_that_came_behind_its_back(self, gallery, hang):
         hang(draw())
-        assert not find_unplanned_artifacts(gallery).exists()
+        assert not list_unplanned(gallery)
 
         Artifact.objects.update(sha256="0" * 64)
 
-        assert find_unplanned_artifacts(gallery).exists()
+        assert list_unplanned(gallery)
 
     @pytest.mark.parametrize("recipe", [{"page_summaries": True}, {"questions": True}])
     def test_waits_for_no_words_about_it(self, db, store, embedder, hang, recipe):

@@ -1,6 +1,10 @@
 """What the client's store does beyond the contract: errors of the network, and its requests."""
 
+import json
+import socket
+import threading
 import uuid
+import warnings
 from unittest import mock
 
 import httpx
@@ -8,18 +12,59 @@ import numpy as np
 import pytest
 from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http import models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from indexing.exceptions import StoreOutcomeUnknown, StoreUnavailable
+from indexing.exceptions import (
+    StoreBusy,
+    StoreOutcomeUnknown,
+    StoreRefused,
+    StoreRejected,
+    StoreUnavailable,
+)
 from indexing.stores import CollectionSchema, Match, Point, Query, RankFusion, SparseVector
 from indexing.stores.qdrant import QdrantStore
+from indexing.stores.qdrant_batches import MAX_BODY_BYTES, cut_batches, estimate_point_bytes
+from indexing.stores.qdrant_connections import ReconnectingTransport
 
 DENSE = np.array([1, 0], dtype=np.float32)
 SPARSE = SparseVector([1], [1.0])
 
 
-def server_error(status):
-    return UnexpectedResponse(status, "Reason", b"{}", httpx.Headers())
+MISSING = "Not found: Collection `papers` doesn't exist!"
+
+# What Qdrant 1.18 was seen to answer: name -> status, what it says (nothing: an empty body), the
+# error of ours, and words of it.
+REFUSALS = {
+    "no key": (
+        401, "Must provide an API key or an Authorization bearer token",
+        StoreRefused, "does not accept the API key",
+    ),
+    "read-only key": (
+        403, "Forbidden: Global manage access is required",
+        StoreRefused, "does not allow this .* Global manage access is required",
+    ),
+    "another server": (404, "", StoreRefused, "no Qdrant server at QDRANT_URL"),
+    "another collection": (
+        404, "Not found: Collection `none` doesn't exist!", StoreRejected, "`none` doesn't exist"
+    ),
+    "strict mode": (
+        400, 'Bad request: Limit exceeded 51 > 50 for "limit". Help: Reduce it.',
+        StoreRefused, 'strict mode .* Limit exceeded 51 > 50 for "limit"',
+    ),
+    "a defect of ours": (
+        400, "Wrong input: Not existing vector name error: nope", StoreRejected, "vector name error"
+    ),
+    "a limit of validation": (422, "value 0 invalid, must be 1 or larger", StoreRejected, "422"),
+    "a slow request": (408, "Timeout", StoreOutcomeUnknown, "failed: Timeout"),
+    "a dead node": (500, "1 of 1 read operations failed", StoreOutcomeUnknown, "1 of 1"),
+    "too often, without a time": (429, "Rate limiting exceeded", StoreBusy, "how often"),
+}  # fmt: skip
+
+
+def server_error(status, detail="Service internal error"):
+    content = json.dumps({"status": {"error": detail}}).encode() if detail else b""
+    return UnexpectedResponse(status, "Reason", content, httpx.Headers())
 
 
 @pytest.fixture
@@ -39,7 +84,7 @@ class TestErrors:
         ids=["refused", "500", "503", "429"],
     )
     def test_of_the_network_and_the_server_are_worth_a_retry(self, client, error):
-        client.query_points.side_effect = error
+        client.query_batch_points.side_effect = error
         client.upsert.side_effect = error
         client.get_collections.side_effect = error
         store = QdrantStore(client)
@@ -71,11 +116,30 @@ class TestErrors:
 
         assert isinstance(raised.value, StoreOutcomeUnknown) is is_silent
 
-    def test_of_ours_are_bugs(self, client):
-        client.query_points.side_effect = server_error(400)
+    @pytest.mark.parametrize(
+        ("status", "detail", "error", "words"), REFUSALS.values(), ids=REFUSALS
+    )
+    def test_are_told_apart_by_status_and_text(self, client, status, detail, error, words):
+        client.query_batch_points.side_effect = server_error(status, detail)
+        client.upsert.side_effect = server_error(status, detail)
 
-        with pytest.raises(UnexpectedResponse):
+        with pytest.raises(error, match=words) as raised:
             QdrantStore(client).search("papers", Query(dense=DENSE))
+        with pytest.raises(error, match=words):
+            QdrantStore(client).upsert("papers", [Point(uuid.uuid4(), DENSE, None, {})])
+
+        assert type(raised.value) is error
+        assert raised.value.is_about_setup is (error is StoreRefused)
+        assert bool(raised.value.fix) is (error is StoreRefused)
+        assert raised.value.is_expected is (error is not StoreRejected)
+
+    def test_say_how_long_to_wait_where_the_server_does(self, client):
+        client.get_collections.side_effect = ResourceExhaustedResponse("Retry after 20s", 20)
+
+        with pytest.raises(StoreBusy) as raised:
+            QdrantStore(client).ping()
+
+        assert (raised.value.retry_after, raised.value.is_retryable) == (20.0, True)
 
     def test_of_a_server_that_is_not_there(self):
         store = QdrantStore.connect("http://127.0.0.1:1")
@@ -85,8 +149,8 @@ class TestErrors:
         store.close()
 
     def test_mean_a_missing_collection_where_the_server_says_so(self, client):
-        client.query_points.side_effect = client.count.side_effect = server_error(404)
-        client.upsert.side_effect = server_error(404)
+        client.query_batch_points.side_effect = server_error(404, MISSING)
+        client.count.side_effect = client.upsert.side_effect = server_error(404, MISSING)
         store = QdrantStore(client)
 
         assert store.search("papers", Query(dense=DENSE)) == []
@@ -97,20 +161,28 @@ class TestErrors:
 
 class TestRequests:
     def test_a_hybrid_search_is_one_with_both_rankings_fused_by_the_server(self, client):
-        client.query_points.return_value.points = []
+        client.query_batch_points.return_value = [models.QueryResponse(points=[])]
+        query = Query(DENSE, SPARSE, RankFusion(prefetch=70), filter=Match("year", [2020]))
 
-        for weights in ({}, {"dense_weight": 2.0}):
-            client.reset_mock()
-            fusion = RankFusion(prefetch=70, **weights)
-            QdrantStore(client).search(
-                "papers", Query(DENSE, SPARSE, fusion, filter=Match("year", [2020]))
-            )
+        QdrantStore(client).search("papers", query)
 
-            [call] = client.method_calls
-            leaves = [p.prefetch[0] if p.prefetch else p for p in call.kwargs["prefetch"]]
-            assert [leaf.using for leaf in leaves] == ["dense", "sparse"]
-            assert [leaf.limit for leaf in leaves] == [70, 70]
-            assert all(leaf.filter is not None for leaf in leaves)
+        [call] = client.method_calls
+        [request] = call.args[1]
+        assert [ranking.using for ranking in request.prefetch] == ["dense", "sparse"]
+        assert [ranking.limit for ranking in request.prefetch] == [70, 70]
+        assert all(ranking.filter is not None for ranking in request.prefetch)
+
+    def test_searches_of_one_collection_are_asked_together(self, client):
+        client.query_batch_points.return_value = [models.QueryResponse(points=[])] * 2
+
+        answers = QdrantStore(client).search_many(
+            [("papers", Query(dense=DENSE, with_payload=False)), ("papers", Query(sparse=SPARSE))]
+        )
+
+        assert answers == [[], []]
+        [call] = client.method_calls
+        assert [request.using for request in call.args[1]] == ["dense", "sparse"]
+        assert [request.with_payload for request in call.args[1]] == [False, True]
 
     def test_the_fields_a_collection_lacks_are_indexed(self, client):
         client.collection_exists.return_value = True
@@ -132,3 +204,86 @@ class TestRequests:
         QdrantStore(client).ensure_collection("papers", CollectionSchema(2, {"year": "integer"}))
 
         assert client.create_payload_index.called
+
+    def test_warn_of_no_key_on_every_command(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            QdrantStore.connect("http://127.0.0.1:1", api_key="secret").close()
+
+
+class TestBatches:
+    def test_are_no_larger_than_what_a_server_takes(self, client):
+        wide = np.random.default_rng(1).random(4_096).astype(np.float32)
+        text = '\u4e2d "quoted" ' * 2_000
+        points = [Point(uuid.uuid4(), wide, SPARSE, {"text": text}) for _ in range(400)]
+
+        QdrantStore(client).upsert("papers", points)
+
+        batches = [call.args[1] for call in client.upsert.call_args_list]
+        assert sum(map(len, batches)) == 400
+        assert len(batches) > 1
+        for batch in batches:
+            body = models.PointsList(points=batch).model_dump_json()
+            assert len(body.encode()) < MAX_BODY_BYTES
+
+    def test_hold_a_limited_number_of_points(self):
+        points = [Point(uuid.uuid4(), DENSE, None, {}) for _ in range(1_001)]
+
+        sizes = [len(batch) for batch in cut_batches(points, estimate_point_bytes)]
+
+        assert sizes == [500, 500, 1]
+
+    def test_leave_a_point_alone_that_is_larger_than_one(self):
+        sizes = [len(batch) for batch in cut_batches([1, MAX_BODY_BYTES + 1, 1], lambda size: size)]
+
+        assert sizes == [1, 1, 1]
+
+
+class ClosingServer:
+    """Answers the first request of each connection; to a second it closes without an answer, as a
+    server does whose idle time is over."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.connections = 0
+        self.answers_first = True
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with connection:
+                if connection.recv(65_536) and self.answers_first:
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                    connection.recv(65_536)
+
+
+class TestReconnectingTransport:
+    @pytest.fixture
+    def server(self):
+        server = ClosingServer()
+        yield server
+        server.listener.close()
+
+    def test_asks_again_where_a_kept_connection_has_broken(self, server):
+        with httpx.Client(transport=ReconnectingTransport(), trust_env=False) as client:
+            answers = [client.post(server.url, content=b"x").text for _ in range(3)]
+
+        assert answers == ["ok", "ok", "ok"]
+        assert server.connections == 3
+
+    def test_reports_a_new_connection_that_breaks(self, server):
+        server.answers_first = False
+
+        with (
+            httpx.Client(transport=ReconnectingTransport(), trust_env=False) as client,
+            pytest.raises(httpx.RemoteProtocolError),
+        ):
+            client.post(server.url, content=b"x")
+
+        assert server.connections == 1

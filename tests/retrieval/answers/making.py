@@ -20,7 +20,7 @@ def make_passage(number, text, *, start_offset=0, **payload):
         "source_id": named["source"],
         **payload,
     }
-    hit = Hit(uuid5(NAMESPACE_OID, f"node {number}"), "plain", 1 / number, content, None, SPEC)
+    hit = Hit(uuid5(NAMESPACE_OID, f"node {number}"), "plain", 1, 1 / number, content, None, SPEC)
     return Passage(hit, hit.score, "rrf")
 
 

@@ -22,6 +22,7 @@ def make_passage(
     hit = Hit(
         node_id=node_id(name),
         index="notes",
+        build_id=1,
         score=score,
         payload={
             "kind": "chunk",

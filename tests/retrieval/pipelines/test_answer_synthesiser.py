@@ -170,6 +170,29 @@ class TestWithALanguageModel:
         assert written.model_name == EXTRACTIVE_MODEL_NAME
         assert endpoint.requests == []
 
+    def test_is_read_no_faster_than_its_answer(self, endpoint: Endpoint):
+        endpoint.scripts = [streams("Herons ", "wait ", "[1].")]
+        pieces: list[str] = []
+
+        async def run_for_a_slow_reader():
+            room = asyncio.Event()
+
+            def take(piece: str) -> asyncio.Event:
+                pieces.append(piece)
+                return room
+
+            running = asyncio.create_task(
+                AnswerSynthesiser().run_async("what waits?", [HERONS], on_piece=take)
+            )
+            done, _ = await asyncio.wait([running], timeout=2)
+            assert (done, pieces) == (set(), ["Herons "])
+            room.set()
+            await running
+
+        asyncio.run(run_for_a_slow_reader())
+
+        assert "".join(pieces) == "Herons wait [1]."
+
     def test_stops_at_once_when_the_run_is_cancelled(self, endpoint: Endpoint):
         endpoint.scripts = [streams("Herons ", then=on_and_on)]
         begun = threading.Event()

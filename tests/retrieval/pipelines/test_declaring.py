@@ -77,7 +77,7 @@ class TestParseDeclaration:
             (SOUND + "run_first: id", "run_first: there is no such setting"),
             (SOUND.replace("receiver", "reciever"), "reciever: there is no such setting"),
             (SOUND + "connection_type_validation: false", "connection_type_validation"),
-            (SOUND.replace("  fusion:", "  Fu-sion:"), "is no name for a component"),
+            (SOUND.replace("  fusion:", "  Fu-sion:"), "is not a valid name for a component"),
             ("components: {fusion: {type: Fusion}}", "one component is a ContextBuilder"),
             (SOUND.replace("fusion.passages", "fission.passages"), "names no component"),
             (

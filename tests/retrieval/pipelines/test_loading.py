@@ -35,7 +35,7 @@ class TestLoadPipeline:
         loaded = load(ASKING)
 
         assert set(loaded.run_inputs["filters"]) == {"index", "query", "filter"}
-        assert set(loaded.run_inputs["retriever"]) == {"index", "limit"}
+        assert set(loaded.run_inputs["retriever"]) == {"index", "grant", "limit"}
         assert set(loaded.run_inputs["context"]) == {"limit"}
         assert loaded.hits_component == "context"
         assert loaded.senders["context"] == {"filters", "fusion"}
@@ -46,7 +46,7 @@ class TestLoadPipeline:
             ("artifact, multi", "artifact, muti", "no parameter 'mutiplier'", "w"),
             ("unique: artifact", "unique: author", "init_parameters.unique", None),
             ("unique: artifact", "w: much", "w: Input should be a valid number", None),
-            ("unique: artifact", "w: 1.5", "w lies between 0 and 1", None),
+            ("unique: artifact", "w: 1.5", "w must be between 0 and 1", None),
             ("sender: filters.query, receiver: q", "sender: filters.words, receiver: q",
              "'filters.words' is no output", "filters.query"),
             ("receiver: queries.query}", "receiver: queries.words}", "'queries.words' is no input",
@@ -117,6 +117,31 @@ class TestGetPipeline:
         get_pipeline("papers")
 
         assert len(warmed) == 1
+
+    def test_answers_for_one_while_the_model_of_another_loads(self, declare, monkeypatch):
+        declare("mine", ASKING)
+        is_loading, may_end = threading.Event(), threading.Event()
+
+        def warm_up(self):
+            if not is_loading.is_set():
+                is_loading.set()
+                may_end.wait()
+
+        monkeypatch.setattr(components.FilterParser, "warm_up", warm_up, raising=False)
+        got = []
+        loading_one = threading.Thread(target=get_pipeline, args=["papers"], daemon=True)
+        loading_one.start()
+        assert is_loading.wait(30)
+        other = threading.Thread(target=lambda: got.append(get_pipeline("mine")), daemon=True)
+
+        other.start()
+
+        other.join(10)
+        meanwhile = list(got)
+        may_end.set()
+        loading_one.join(30)
+        other.join(30)
+        assert [loaded.name for loaded in meanwhile] == ["mine"]
 
 
 class TestTelemetry:

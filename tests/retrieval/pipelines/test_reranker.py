@@ -7,7 +7,6 @@ import pytest
 from core.exceptions import InvalidInput
 from indexing.exceptions import ModelUnavailable
 from retrieval import cross_encoders
-from retrieval.pipelines import reranker as pipelines_reranker
 from retrieval.pipelines.reranker import Reranker
 from tests.indexing.crossing import write_cross_encoder
 from tests.retrieval.pipelines.making import make_passage, names
@@ -81,7 +80,7 @@ class TestReranker:
     def test_is_loaded_before_a_question_waits_for_it(self, model, monkeypatch):
         reranker = Reranker(model=model)
         reranker.warm_up()
-        monkeypatch.setattr(pipelines_reranker, "get_cross_encoder", None)
+        monkeypatch.setattr(cross_encoders, "_load_encoder", None)
 
         assert reranker.run(query="heron", passages=PASSAGES)["notes"] == []
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from access.grants import EVERYTHING
 from retrieval.questions.relevance import is_relevant
 from retrieval.search.targets import find_builds, make_targets
 from tests.factories import give, sync
@@ -47,7 +48,7 @@ evaluation metrics and human judgement
 def target(db, store):
     build = make_build("papers")
     sync(build, *(give(text, index="papers", title=title) for title, text in ABSTRACTS.items()))
-    [made] = make_targets([find_builds(["papers"])["papers"]], ["chunk"], None)
+    [made] = make_targets([find_builds(["papers"], EVERYTHING)["papers"]], ["chunk"], None)
     return made
 
 

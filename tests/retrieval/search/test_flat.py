@@ -12,8 +12,9 @@ from documents.services import TextContent, replace_content
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild, Node
 from indexing.stores import Point, get_store
-from retrieval.search import Mode, SearchRequest, StaleHitPolicy, Verdict, search_chunks
-from tests.factories import give, sync
+from retrieval.search import Mode, SearchRequest, StaleHitPolicy, Verdict
+from tests.factories import change_search, give, sync
+from tests.retrieval.search.asking import search_chunks
 
 SENTENCES = [f"The {bird} number {n} nests near water." for n, bird in enumerate(["heron"] * 30)]
 
@@ -59,12 +60,14 @@ class TestSearchChunks:
 
     def test_asks_the_store_once(self, notes, monkeypatch):
         asked = []
-        real = get_store().search
-        monkeypatch.setattr(get_store(), "search", lambda *args: asked.append(args) or real(*args))
+        real = get_store().search_many
+        monkeypatch.setattr(
+            get_store(), "search_many", lambda requests: asked.append(requests) or real(requests)
+        )
 
         ask()
 
-        [(_, query)] = asked
+        [[(_, query)]] = asked
         assert query.fusion.k == 60
         assert query.fusion.prefetch == 100
 
@@ -151,7 +154,7 @@ class TestSearchChunks:
         def refuse(*args):
             raise StoreUnavailable
 
-        monkeypatch.setattr(get_store(), "search", refuse)
+        monkeypatch.setattr(get_store(), "search_many", refuse)
 
         with pytest.raises(StoreUnavailable):
             ask()
@@ -227,16 +230,28 @@ class TestSearchOfSeveralIndexes:
         assert [each for page in pages for each in page] == whole
         assert len(set(whole)) == 20
 
-    def test_refuses_indexes_of_different_models(self, build, second):
-        second.recipe["embedding"]["model"] = "another"
+    @pytest.fixture
+    def second_of_another_model(self, second):
+        second.recipe["embedding"]["query_prefix"] = "query: "
         second.save()
+        return IndexBuild.objects.get(pk=second.pk)
 
-        with pytest.raises(InvalidInput) as refused:
-            search_chunks(SearchRequest(indexes=["plain", "second"], query="granite"))
+    @pytest.mark.parametrize("mode", Mode)
+    def test_meets_cosines_of_different_models_by_rank(self, build, second_of_another_model, mode):
+        sync(build, *[give(text) for text in SENTENCES[:4]])
+        sync(second_of_another_model, *[give(text, index="second") for text in SENTENCES[4:8]])
+        request = SearchRequest(
+            indexes=["plain", "second"], query="heron nests", mode=mode, limit=8, explain=True
+        )
 
-        assert refused.value.field == "index"
-        assert "plain" in refused.value.detail
-        assert "second (another)" in refused.value.detail
+        answer = search_chunks(request)
+
+        assert answer.score_kind == ("bm25" if mode == Mode.SPARSE else "rrf")
+        if mode == Mode.DENSE:
+            assert [hit.score for hit in answer.hits] == [
+                pytest.approx(1 / (60 + rank)) for rank in (1, 1, 2, 2, 3, 3, 4, 4)
+            ]
+            assert [hit.explanation.dense.rank for hit in answer.hits] == [1, 1, 2, 2, 3, 3, 4, 4]
 
 
 class TestProof:
@@ -251,7 +266,7 @@ class TestProof:
         answer = ask("granite")
 
         assert [hit.verdict for hit in answer.hits] == [Verdict.STALE]
-        assert answer.stale_artifact_ids == [node.artifact_id]
+        assert answer.stale_ids == [node.artifact_id]
 
     def test_omits_stale_hits_where_asked_to(self, node):
         Source.objects.update(text="Basalt cools fast.")
@@ -259,7 +274,7 @@ class TestProof:
         answer = ask("granite", stale=StaleHitPolicy.OMIT)
 
         assert answer.hits == []
-        assert answer.stale_artifact_ids == [node.artifact_id]
+        assert answer.stale_ids == [node.artifact_id]
 
     def test_flags_a_hit_whose_source_is_gone(self, node):
         Source.objects.all().delete()
@@ -365,8 +380,7 @@ class TestExplain:
 
     @pytest.mark.parametrize(("dense", "sparse"), [(1.0, 1.0), (2.0, 0.5), (0.0, 1.0), (1.0, 0.0)])
     def test_adds_up_to_the_score_whatever_ties(self, build, twins, dense, sparse):
-        build.recipe["search"] |= {"dense_weight": dense, "sparse_weight": sparse, "prefetch": 5}
-        build.save()
+        change_search(build, dense_weight=dense, sparse_weight=sparse, prefetch=5)
 
         hits = ask("heron nests", limit=20, explain=True).hits
 

@@ -5,6 +5,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from access.grants import EVERYTHING
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact
@@ -12,8 +13,8 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores import ScoredPoint, get_store
-from retrieval.search import HierarchicalRequest, Mode, StaleHitPolicy, Verdict, search_hierarchical
-from retrieval.search.hierarchy import group_by_artifact
+from retrieval.search import HierarchicalRequest, Mode, StaleHitPolicy, Verdict
+from retrieval.search.hierarchy import group_by_artifact, search_hierarchical
 from retrieval.search.hit_checks import HitChecks
 from retrieval.search.targets import Candidate, Target
 from summaries.models import Summary
@@ -25,7 +26,9 @@ TOPICS = ["granite", "heron", "yeast", "ledger"]
 
 
 def ask(query="granite crystals", *, index="deck", **given):
-    return search_hierarchical(HierarchicalRequest(indexes=[index], query=query, **given))
+    return search_hierarchical(
+        HierarchicalRequest(indexes=[index], query=query, **given), EVERYTHING
+    )
 
 
 def shape(answer):
@@ -192,7 +195,7 @@ class TestSearchHierarchical:
         write_all(other, artifact)
 
         answer = search_hierarchical(
-            HierarchicalRequest(indexes=["deck", "other"], query="granite crystals")
+            HierarchicalRequest(indexes=["deck", "other"], query="granite crystals"), EVERYTHING
         )
 
         assert answer.builds == {"deck": 1, "other": 1}
@@ -263,7 +266,7 @@ class TestProof:
         group = next(each for each in best.pages if each.page_index == 2)
         assert {hit.verdict for hit in group.chunks} == {Verdict.STALE}
         assert group.summary.verdict == Verdict.STALE
-        assert answer.stale_artifact_ids == [talks[0].pk]
+        assert answer.stale_ids == [talks[0].pk]
 
     def test_omits_stale_hits_before_it_ranks(self, talks):
         page = talks[0].pages.get(index=2)

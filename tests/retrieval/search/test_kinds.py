@@ -19,12 +19,10 @@ from retrieval.search import (
     StaleHitPolicy,
     SummaryType,
     Verdict,
-    search_chunks,
-    search_questions,
-    search_summaries,
 )
 from summaries.models import Summary
 from tests.factories import PARAGRAPHS, give, sync
+from tests.retrieval.search.asking import search_chunks, search_questions, search_summaries
 from tests.written import ALL_KINDS, make_build, question, write_all, write_summary
 
 FIELDS = {
@@ -158,7 +156,7 @@ class TestProofOfSummaries:
         edited = notes.pages.get(index=1)
         assert verdicts.pop(edited.pk) == Verdict.STALE
         assert set(verdicts.values()) == {Verdict.EXACT}
-        assert answer.stale_artifact_ids == [notes.pk]
+        assert answer.stale_ids == [notes.pk]
 
     def test_flags_the_artifact_with_a_page_that_was_saved_anew(self, notes):
         page = notes.pages.get(index=1)
@@ -411,7 +409,7 @@ class TestProofOfQuestions:
         answer = self.ask()
 
         assert answer.hits[0].verdict == Verdict.STALE
-        assert answer.stale_artifact_ids == [notes.pk]
+        assert answer.stale_ids == [notes.pk]
 
     def test_flags_a_chunk_whose_source_is_gone(self, node):
         Source.objects.filter(pk=node.source_id).delete()

@@ -2,13 +2,14 @@
 
 import pytest
 
+from access.grants import EVERYTHING
 from retrieval.search import (
     HierarchicalRequest,
     SearchRequest,
-    search_chunks,
-    search_hierarchical,
 )
+from retrieval.search.hierarchy import search_hierarchical
 from tests.factories import give, sync
+from tests.retrieval.search.asking import search_chunks
 from tests.written import make_build, write_all
 
 
@@ -16,8 +17,8 @@ from tests.written import make_build, write_all
 def edited_meanwhile(monkeypatch, store):
     """Has ``edit`` done once, as soon as the store has answered."""
 
-    def arrange(name, edit):
-        search = getattr(store, name)
+    def arrange(edit):
+        search = store.search_many
         edits = [edit]
 
         def search_and_edit(*asked):
@@ -26,7 +27,7 @@ def edited_meanwhile(monkeypatch, store):
                 edits.pop()()
             return found
 
-        monkeypatch.setattr(store, name, search_and_edit)
+        monkeypatch.setattr(store, "search_many", search_and_edit)
 
     return arrange
 
@@ -34,7 +35,7 @@ def edited_meanwhile(monkeypatch, store):
 class TestSearchChunks:
     def test_finds_the_document_as_it_is_then(self, build, edited_meanwhile):
         sync(build, give("The heron stood.", external_id="a"))
-        edited_meanwhile("search", lambda: sync(build, give("The heron flew.", external_id="a")))
+        edited_meanwhile(lambda: sync(build, give("The heron flew.", external_id="a")))
 
         answer = search_chunks(SearchRequest(indexes=["plain"], query="heron"))
 
@@ -50,9 +51,11 @@ class TestSearchHierarchical:
         def edit():
             write_all(build, give("The heron flew.", index="deck", external_id="a"))
 
-        edited_meanwhile("search_many", edit)
+        edited_meanwhile(edit)
 
-        answer = search_hierarchical(HierarchicalRequest(indexes=["deck"], query="heron"))
+        answer = search_hierarchical(
+            HierarchicalRequest(indexes=["deck"], query="heron"), EVERYTHING
+        )
 
         [artifact] = answer.artifacts
         [page] = artifact.pages

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from access.grants import EVERYTHING
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.models import Index, Node
 from indexing.stores import get_store
@@ -9,17 +10,19 @@ from retrieval.search import (
     SearchRequest,
     StaleHitPolicy,
     Verdict,
-    search_by_queries,
-    search_chunks,
 )
-from tests.factories import PARAGRAPHS, give, sync
+from retrieval.search.multi_query import search_by_queries
+from tests.factories import PARAGRAPHS, change_search, give, sync
+from tests.retrieval.search.asking import search_chunks
 from tests.written import make_build, write_all
 
 QUERIES = ["the heron waits for fish", "yeast in the dough", "granite crystals"]
 
 
 def ask(*queries, index="plain", **given):
-    return search_by_queries(MultiQueryRequest(index=index, queries=queries or QUERIES, **given))
+    return search_by_queries(
+        MultiQueryRequest(index=index, queries=queries or QUERIES, **given), EVERYTHING
+    )
 
 
 @pytest.fixture
@@ -68,9 +71,7 @@ class TestSearchQueries:
 
     def test_keeps_the_exact_similarity_of_what_words_alone_found(self, notes, embedder):
         index = Index.objects.get(name="plain")
-        recipe = index.live_build.recipe
-        recipe["search"] |= {"dense_weight": 0}
-        index.live_build.save()
+        change_search(index.live_build, dense_weight=0)
 
         [ranking] = ask("granite crystals").rankings
 
@@ -103,7 +104,7 @@ class TestSearchQueries:
         }
         assert verdicts[str(notes[0].pk)] == Verdict.STALE
         assert verdicts[str(notes[1].pk)] == Verdict.EXACT
-        assert answer.stale_artifact_ids == [notes[0].pk]
+        assert answer.stale_ids == [notes[0].pk]
 
     def test_fills_the_place_of_what_is_left_out(self, notes):
         notes[0].sources.update(text="Basalt.")
@@ -145,7 +146,7 @@ class TestSearchQueries:
     @pytest.mark.parametrize("queries", [[], ["a"] * 11, ["a", "  "]])
     def test_refuses_queries_that_are_none_too_many_or_empty(self, build, queries):
         with pytest.raises(InvalidInput):
-            search_by_queries(MultiQueryRequest(index="plain", queries=queries))
+            search_by_queries(MultiQueryRequest(index="plain", queries=queries), EVERYTHING)
 
     def test_names_the_indexes_there_are(self, build):
         with pytest.raises(UnknownIndex) as caught:

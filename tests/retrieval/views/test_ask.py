@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import socket
-import threading
 import time
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from retrieval.answer_stream import AnswerEvent, StreamPosition
 from retrieval.views import ask as ask_views
 from tests.faults.armed import armed
 from tests.serving import KEY
-from tests.summaries.test_llm import Endpoint, fails, on_and_on, streams
+from tests.summaries.test_llm import fails, on_and_on, running_endpoint, streams
 
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
 PATIENCE_SECONDS = 30
@@ -26,11 +25,8 @@ FEW = 30  # threads and descriptors: each of eight threads may open its database
 
 @pytest.fixture(scope="module")
 def endpoint():
-    server = Endpoint()
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with running_endpoint() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

@@ -178,7 +178,7 @@ class TestEverySearch:
 
         client.get(url, {"index": "full", "q": "granite"})
 
-        assert planned == [{"artifact_id": str(notes.pk)}]
+        assert planned == [notes.pk]
 
 
 class TestSummarySearchView:

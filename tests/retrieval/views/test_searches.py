@@ -15,7 +15,7 @@ from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Node
 from indexing.stores import get_store
-from retrieval.views.searches import PageSearchView
+from retrieval.views.searches import make_search_view
 from tests.factories import PARAGRAPHS, give, sync
 
 URL = "/api/v1/search/pages"
@@ -57,7 +57,7 @@ class TestPageSearchView:
         force_authenticate(request, ApiKeyUser("tests"))
         gc.disable()
         try:
-            response = PageSearchView.as_view()(request).render()
+            response = make_search_view("pages").as_view()(request).render()
             is_answered, answer = response.status_code == 200, weakref.ref(response)
             del response
             is_freed = answer() is None
@@ -192,7 +192,7 @@ class TestPageSearchView:
         def refuse(*args):
             raise StoreUnavailable
 
-        monkeypatch.setattr(get_store(), "search", refuse)
+        monkeypatch.setattr(get_store(), "search_many", refuse)
 
         answer = client.get(URL, {"index": "plain", "q": "granite"})
 
@@ -205,7 +205,7 @@ class TestPageSearchView:
         answer = client.get(URL, {"index": "plain", "q": "granite"}).json()
 
         assert {hit["verdict"] for hit in answer["hits"]} == {"stale"}
-        assert planned == [{"artifact_id": str(artifact.pk)}]
+        assert planned == [artifact.pk]
 
     def test_asks_for_that_once_however_many_search(self, client, artifact, planned):
         Source.objects.update(text="Something else.")
@@ -213,13 +213,13 @@ class TestPageSearchView:
         for _ in range(3):
             client.get(URL, {"index": "plain", "q": "granite"})
 
-        assert planned == [{"artifact_id": str(artifact.pk)}]
+        assert planned == [artifact.pk]
 
     def test_answers_though_the_broker_is_away(self, client, artifact, monkeypatch):
         def refuse(*args, **kwargs):
             raise OperationalError("refused")
 
-        monkeypatch.setattr(tasks.plan_nodes, "apply_async", refuse)
+        monkeypatch.setattr(tasks.plan_build, "delay", refuse)
         Source.objects.update(text="Something else.")
 
         answer = client.get(URL, {"index": "plain", "q": "granite"})

@@ -1,0 +1,289 @@
+"""Clients that could stop the service, one kind after the other: what the others notice, how much
+memory it takes, and whether anything is written."""
+
+import itertools
+import os
+import secrets
+import select
+import socket
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.serving import KEY, serving
+from tests.summaries.test_llm import Endpoint, Handler, delta, streams
+
+TICK_SECONDS = 0.25
+LIVE_SECONDS = 1.0  # within which /health/live has to answer
+UPLOAD_BYTES = 300 * 2**20
+PIECE = "word " * 1_600  # of an answer
+QUESTION = b'{"index": "plain", "query": "When do boats leave the harbour?"}'
+TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
+HEAD = "Host: localhost\r\nX-Forwarded-Proto: https\r\nContent-Type: application/json\r\n"
+
+
+@dataclass(frozen=True)
+class Target:
+    port: int
+    key: str
+    pids: list[int]
+    data_dir: Path
+
+    def resident_mib(self) -> float:
+        status = [Path(f"/proc/{pid}/status").read_text() for pid in self.pids]
+        return sum(int(each.partition("VmRSS:")[2].split()[0]) for each in status) / 2**10
+
+    def written_bytes(self) -> int:
+        """Of the folder of uploads, and of files without a name that the processes hold."""
+        count = sum(file.stat().st_size for file in (self.data_dir / "uploads").glob("*"))
+        for pid in self.pids:
+            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                try:
+                    if str(descriptor.readlink()).endswith(" (deleted)"):
+                        count += descriptor.stat().st_size
+                except FileNotFoundError:
+                    continue
+        return count
+
+
+@dataclass(frozen=True)
+class Attack:
+    """``opening`` is sent at once, ``drip`` each second; a connection that ends is replaced."""
+
+    name: str
+    count: int
+    opening: bytes = b""
+    drip: bytes = b""
+    is_reading: bool = True
+
+
+def measure_abuse(seconds: float, *, is_production: bool) -> None:
+    endpoint = Endpoint()
+    endpoint.scripts = [streams("Before dawn [1]."), _write_for_minutes]
+    threading.Thread(target=endpoint.serve_forever, daemon=True).start()
+    environment = {
+        "STRATA_LLM_BASE_URL": endpoint.url,
+        "STRATA_LLM_MODEL": "a-model",
+        "STRATA_LLM_CONCURRENCY": "40",
+    }
+    form = _production if is_production else _embedded
+    with (
+        tempfile.TemporaryDirectory(prefix="strata-bench-") as folder,
+        form(Path(folder), environment) as target,
+    ):
+        _ask_once(target)  # what the first question imports and loads is no attack
+        print(f"{form.__name__[1:]} form, each attack for {seconds:g} s:")
+        for attack in _list_attacks(target.key):
+            _measure(target, attack.name, seconds, partial(_hold, target, attack))
+        _measure(target, "300 MB without a key", seconds, partial(_send_large, target))
+    endpoint.shutdown()
+
+
+def _ask_once(target: Target) -> None:
+    asking = _list_attacks(target.key)[-1]
+    with closing(socket.create_connection(("127.0.0.1", target.port), 60)) as client:
+        client.sendall(asking.opening)
+        while b"event: done" not in client.recv(65_536):
+            pass
+
+
+def _list_attacks(key: str) -> list[Attack]:
+    bearer = f"Authorization: Bearer {key}\r\n"
+    body = f"POST /api/v1/search/pages HTTP/1.1\r\n{HEAD}Content-Length: 60000\r\n"
+    upload = f"POST /api/v1/indexes/plain/artifacts/batch HTTP/1.1\r\n{HEAD}{bearer}"
+    upload += "Content-Length: 9000000\r\n\r\n"
+    asking = f"POST /api/v1/ask HTTP/1.1\r\n{HEAD}{bearer}Content-Length: {len(QUESTION)}\r\n\r\n"
+    return [
+        Attack("400 silent sockets", 400),
+        Attack("400 half-sent headers", 400, b"GET / HTTP/1.1\r\nX: ", b"x"),
+        Attack("50 slow bodies without a key", 50, f"{body}\r\n".encode(), b" "),
+        Attack("50 slow uploads with a key", 50, upload.encode(),
+               b" "),
+        Attack("40 streams that nobody reads", 40, asking.encode() + QUESTION, is_reading=False),
+    ]  # fmt: skip
+
+
+def _measure(
+    target: Target, name: str, seconds: float, attack: Callable[[threading.Event], int]
+) -> None:
+    stop, made = threading.Event(), [0]
+    attacker = threading.Thread(target=lambda: made.append(attack(stop)))
+    time.sleep(2)
+    before = target.resident_mib()
+    attacker.start()
+    took: list[float] = []
+    memory: list[float] = []
+    written = 0
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        took.append(_time_live(target.port))
+        memory.append(target.resident_mib())
+        written = max(written, target.written_bytes())
+        time.sleep(TICK_SECONDS)
+    stop.set()
+    attacker.join()
+    late = sum(each > LIVE_SECONDS for each in took)
+    half = len(memory) // 2
+    print(
+        f"  {name:30} {made[-1]:6} connections; live: p50 {statistics.median(took) * 1e3:.0f} ms, "
+        f"worst {max(took) * 1e3:.0f} ms, {late} of {len(took)} late; resident {before:.0f} MiB, "
+        f"at most {max(memory[:half]):.0f} in the first half and {max(memory[half:]):.0f} in the "
+        f"second; {written:,} bytes written",
+        flush=True,
+    )
+
+
+def _time_live(port: int) -> float:
+    """Infinite where it is not answered in ten times as long as it may take."""
+    started = time.perf_counter()
+    try:
+        with closing(socket.create_connection(("127.0.0.1", port), 10 * LIVE_SECONDS)) as client:
+            client.sendall(f"GET /health/live HTTP/1.1\r\n{HEAD}\r\n".encode())
+            if not client.recv(4_096).startswith(b"HTTP/1.1 200 "):
+                return float("inf")
+    except OSError:
+        return float("inf")
+    return time.perf_counter() - started
+
+
+# --- Attacks ---------------------------------------------------------------------------------
+
+
+def _hold(target: Target, attack: Attack, stop: threading.Event) -> int:
+    """Keep so many connections; return how many were made."""
+    clients: dict[int, socket.socket] = {}
+    poll, made, dripped_at = select.poll(), 0, time.monotonic()
+    while not stop.wait(TICK_SECONDS):
+        while len(clients) < attack.count:
+            client = _connect(target.port, attack)
+            clients[client.fileno()] = client
+            poll.register(client, select.POLLIN if attack.is_reading else 0)
+            made += 1
+        lost = {number for number, _ in poll.poll(0) if not _is_open(clients[number], attack)}
+        if attack.drip and time.monotonic() - dripped_at > 1:
+            dripped_at = time.monotonic()
+            lost |= {number for number, client in clients.items() if not _send(client, attack.drip)}
+        for number in lost:
+            poll.unregister(number)
+            clients.pop(number).close()
+    for client in clients.values():
+        client.close()
+    return made
+
+
+def _connect(port: int, attack: Attack) -> socket.socket:
+    client = socket.socket()
+    if not attack.is_reading:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    client.connect(("127.0.0.1", port))
+    client.setblocking(False)
+    _send(client, attack.opening)
+    return client
+
+
+def _is_open(client: socket.socket, attack: Attack) -> bool:
+    try:
+        return attack.is_reading and bool(client.recv(65_536))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def _send(client: socket.socket, data: bytes) -> bool:
+    try:
+        client.send(data)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _send_large(target: Target, stop: threading.Event) -> int:
+    """One upload after the other, to its end whatever is answered."""
+    made, block = 0, b"x" * 2**16
+    paths = itertools.cycle(["indexes/plain/artifacts/batch", "ask", "indexes/plain/artifacts/"])
+    for path, is_chunked in zip(paths, itertools.cycle([True, False]), strict=False):
+        if stop.is_set():
+            return made
+        length = "Transfer-Encoding: chunked" if is_chunked else f"Content-Length: {UPLOAD_BYTES}"
+        with closing(socket.create_connection(("127.0.0.1", target.port), 10)) as client:
+            made += 1
+            client.sendall(f"POST /api/v1/{path} HTTP/1.1\r\n{HEAD}{length}\r\n\r\n".encode())
+            try:
+                for _ in range(UPLOAD_BYTES // len(block)):
+                    client.sendall(b"%x\r\n%b\r\n" % (len(block), block) if is_chunked else block)
+            except OSError:
+                continue
+    return made
+
+
+def _write_for_minutes(handler: Handler) -> None:
+    """An answer of 32 KB a second."""
+    handler.send(200, "", Content_Type="text/event-stream")
+    for _ in range(240):
+        handler.send_event(delta(PIECE))
+        time.sleep(0.25)
+    handler.send_event("[DONE]")
+
+
+# --- The two forms ---------------------------------------------------------------------------
+
+
+@contextmanager
+def _embedded(folder: Path, environment: dict[str, str]) -> Iterator[Target]:
+    with serving(folder, **environment) as service:
+        service.add("plain", text=TIDE, title="Harbour")
+        assert service.process is not None
+        yield Target(service.port, KEY, [service.process.pid], folder)
+
+
+@contextmanager
+def _production(folder: Path, environment: dict[str, str]) -> Iterator[Target]:
+    """With a database of its own on the PostgreSQL of the tests, and their Redis."""
+    import psycopg
+
+    from tests.qdrant_loopback.process import qdrant_loopback
+    from tests.servers.production import Production
+
+    server = os.environ.get(
+        "STRATA_TEST_DATABASE_URL", "postgresql://postgres@127.0.0.1:5432/postgres"
+    )
+    name = f"strata_abuse_{secrets.token_hex(4)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        try:
+            with qdrant_loopback() as qdrant:
+                production = Production(
+                    folder,
+                    database_url=f"{server.rpartition('/')[0]}/{name}",
+                    redis_url=os.environ.get("STRATA_TEST_REDIS_URL", "redis://127.0.0.1:6379/9"),
+                    qdrant_url=qdrant.url,
+                    **{**environment, "STRATA_TEST_QUICK": "1", "WEB_CONCURRENCY": "1"},
+                )
+                for command in (["migrate"], ["status"]):
+                    _check(production.manage(*command))
+                key = _check(production.manage("key", "create", "abuse")).strip()
+                production.authorise(key)
+                with production.worker("documents", "indexing"), production.web() as process:
+                    uploaded = production.upload("tide.txt", TIDE)
+                    production.wait_until_ready([uploaded], 180)
+                    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+                    yield Target(
+                        production.port, key, [int(pid) for pid in children.split()], folder
+                    )
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _check(ran: Any) -> str:
+    assert ran.returncode == 0, ran.stderr
+    return str(ran.stdout)

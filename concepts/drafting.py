@@ -1,0 +1,71 @@
+"""Drafts the nodes of concepts and relationship types: one for each."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import QuerySet
+
+from concepts.models import Concept, Entity, RelationshipType
+from core.text import hash_text
+from indexing.drafting.payloads import base_payload
+from indexing.models import IndexBuild, Node
+from indexing.stores.base import Payload
+from indexing.text_nodes import make_text_node
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+CHARACTERS_PER_TOKEN = 4  # of English, about; counting them would load the model to write a concept
+
+
+class _EntityDrafter:
+    kind: str
+    model: type[Entity]
+
+    def find_rows(self, index: str) -> QuerySet[Any]:
+        return self.model._default_manager.filter(index=index)
+
+    def draft(self, entity: Entity, build: IndexBuild) -> "TextNode":
+        text_hash = hash_text(entity.text)
+        if entity.text_hash != text_hash:  # changed behind Django's back
+            self.model._default_manager.filter(pk=entity.pk).update(text_hash=text_hash)
+        return make_text_node(
+            kind=self.kind,
+            point_id=entity.pk,
+            artifact_id=None,
+            text=entity.text,
+            text_hash=text_hash,
+            source_hash=text_hash,  # it is its own source
+            token_count=-(-len(entity.text) // CHARACTERS_PER_TOKEN),
+            details=self.describe(entity),
+        )
+
+    def describe(self, entity: Any) -> dict[str, Any]:
+        """The fields of an entity that a search hit shows."""
+        raise NotImplementedError
+
+    def make_payload(self, node: Node) -> Payload:
+        return node.details | base_payload(node)
+
+
+class ConceptDrafter(_EntityDrafter):
+    kind = "concept"
+    model = Concept
+
+    def describe(self, entity: Concept) -> dict[str, Any]:
+        return {
+            "label": entity.label,
+            "description": entity.description,
+            "search_terms": entity.search_terms,
+        }
+
+
+class RelationshipTypeDrafter(_EntityDrafter):
+    kind = "relationship_type"
+    model = RelationshipType
+
+    def describe(self, entity: RelationshipType) -> dict[str, Any]:
+        return {
+            "name": entity.name,
+            "category": entity.category,
+            "description": entity.description,
+        }

@@ -1,0 +1,62 @@
+"""Says, before a large body is read, whether a view takes it from this caller.
+
+``config.asgi`` sends a request whose body is larger than ``STRATA_MAX_REQUEST_BYTES`` through
+Django twice: first without the body, and where the answer is ``BodyWanted`` once more with it.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+BODY_IS_PENDING: Final = "strata.body_is_pending"  # a key of the environ
+
+
+class BodyWanted(HttpResponse):
+    """The view takes the body, of ``max_bytes`` at most."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__()
+        self.max_bytes = max_bytes
+
+
+class BodyLimitMiddleware:
+    """A view that takes more than ``STRATA_MAX_REQUEST_BYTES`` has a class with a method
+    ``max_body_bytes(content_type)``."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Any, args: Any, kwargs: Any
+    ) -> HttpResponse | None:
+        if BODY_IS_PENDING not in request.META:
+            return None
+        if hasattr(view, "cls") and not (_has_method(view, request) and _is_known(view, request)):
+            return None  # the view answers 401, 403 or 405
+        limit = settings.STRATA_MAX_REQUEST_BYTES
+        if hasattr(view, "cls") and hasattr(view.cls, "max_body_bytes"):
+            limit = view.cls.max_body_bytes(request.content_type or "")
+        elif not hasattr(view, "cls") and request.user.is_staff:
+            limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE  # a form of the admin
+        return BodyWanted(limit)
+
+
+def _has_method(view: Any, request: HttpRequest) -> bool:
+    method = str(request.method).lower()
+    return method in view.actions if hasattr(view, "actions") else hasattr(view.cls, method)
+
+
+def _is_known(view: Any, request: HttpRequest) -> bool:
+    authenticators = [each() for each in view.cls.authentication_classes]
+    try:
+        return bool(Request(request, authenticators=authenticators).user)
+    except APIException:
+        return False

@@ -1,0 +1,300 @@
+"""Reads a request's body, then has Django answer.
+
+body    -> in memory, up to STRATA_MAX_REQUEST_BYTES. A larger one goes to a file, once Django
+           has said without it that the view takes it from this caller (config.body_limits)
+answer  -> Django's WSGI handler in a thread, which waits neither for the client to send nor
+           for it to read; for `ask`, which waits for a language model, its ASGI handler
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, Final, ParamSpec, TypeVar
+from urllib.parse import unquote_to_bytes
+from wsgiref.util import FileWrapper
+
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+from django.core.wsgi import get_wsgi_application
+
+from config.body_limits import BODY_IS_PENDING, BodyWanted
+from config.errors import exception_handler
+from core.exceptions import BodyTimeout, StrataError, TooLarge, TooManyStreams
+from documents.originals import require_free_disk
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+STREAM_PATH: Final = "/api/v1/ask"
+SPOOL_BLOCK_BYTES: Final = 2**20  # written to the file at once
+SEND_BLOCK_BYTES: Final = 2**18  # has STRATA_WRITE_SECONDS to be read in
+
+_wsgi_handler = get_wsgi_application()
+_asgi_handler = get_asgi_application()
+_threads = ThreadPoolExecutor(settings.STRATA_WEB_THREADS, "web")
+_stream_count = 0
+
+
+class _ClientLeft(Exception):
+    """Nobody waits for an answer any more."""
+
+
+async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """The ASGI application."""
+    environ = _make_environ(scope)
+    body = _RequestBody(receive, int(environ.get("CONTENT_LENGTH", 0)))
+    try:
+        await body.receive_small()
+        if not body.is_small:
+            preview = await _run_in_thread(_call_django, {**environ, BODY_IS_PENDING: True})
+            if not isinstance(preview.response, BodyWanted):
+                if preview.content is None:  # a static file, say: with such a body, none is sent
+                    preview.response.close()
+                    raise _make_too_large(settings.STRATA_MAX_REQUEST_BYTES)
+                await _send_answer(preview, receive, send)
+                return
+            await body.receive_large(preview.response.max_bytes)
+        if scope["path"] == STREAM_PATH:
+            await _answer_on_loop(scope, body, receive, send)
+            return
+        environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}
+        body.file.seek(0)
+        await _send_answer(await _run_in_thread(_call_django, environ), receive, send)
+    except _ClientLeft:
+        pass
+    except StrataError as error:
+        await _send_answer(_describe_error(error), receive, send)
+    finally:
+        body.file.close()
+
+
+async def _run_in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    call = partial(function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_threads, call)
+
+
+# --- The body --------------------------------------------------------------------------------
+
+
+class _RequestBody:
+    """A request's body as it comes: in memory at first, then in a file."""
+
+    def __init__(self, receive: Any, declared_bytes: int) -> None:
+        self.file: IO[bytes] = BytesIO()
+        self.byte_count = 0
+        self._receive = receive
+        self._declared_bytes = declared_bytes
+        self._is_whole = False
+
+    @property
+    def is_small(self) -> bool:
+        return self._is_whole and self.byte_count <= settings.STRATA_MAX_REQUEST_BYTES
+
+    async def receive_small(self) -> None:
+        """Receive no more than a small body; of one declared to be large nothing, for then its
+        client is not told to send it."""
+        limit = settings.STRATA_MAX_REQUEST_BYTES
+        if self._declared_bytes > limit:
+            return
+        async with _body_deadline():
+            while not self._is_whole and self.byte_count <= limit:
+                self.file.write(await self._receive_piece())
+
+    async def receive_large(self, limit: int) -> None:
+        """Receive the rest into a file.
+
+        Raises:
+            TooLarge: it has more than ``limit`` bytes.
+            DiskFull: writing it would leave less than the reserve.
+            BodyTimeout: nothing more came.
+        """
+        _check_body_size(self._declared_bytes, limit)
+        folder = Path(settings.FILE_UPLOAD_TEMP_DIR)
+        require_free_disk(folder, self._declared_bytes)
+        self.file.seek(0)
+        block = bytearray(self.file.read())
+        self.file = TemporaryFile(dir=folder)  # noqa: SIM115
+        while True:
+            _check_body_size(self.byte_count, limit)
+            if self._is_whole or len(block) >= SPOOL_BLOCK_BYTES:
+                require_free_disk(folder, len(block))
+                await asyncio.to_thread(self.file.write, block)
+                block = bytearray()
+            if self._is_whole:
+                return
+            async with _body_deadline():
+                block += await self._receive_piece()
+
+    async def _receive_piece(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise _ClientLeft
+        self._is_whole = not message["more_body"]
+        self.byte_count += len(message["body"])
+        return bytes(message["body"])
+
+
+@asynccontextmanager
+async def _body_deadline() -> AsyncIterator[None]:
+    seconds = settings.STRATA_BODY_SECONDS
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise BodyTimeout(f"The request's body did not come within {seconds} s.") from None
+
+
+def _check_body_size(byte_count: int, limit: int) -> None:
+    if byte_count > limit:
+        raise _make_too_large(limit)
+
+
+def _make_too_large(limit: int) -> TooLarge:
+    return TooLarge(
+        f"The body of this request may have at most {limit:,} bytes.", fix="Send less at a time."
+    )
+
+
+# --- The answer ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    content: bytes | None  # None: the response yields it in parts
+    response: Any = None
+
+
+def _call_django(environ: dict[str, Any]) -> _Answer:
+    head: list[Any] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+        head[:] = status, headers
+
+    response: Any = _wsgi_handler(environ, start_response)
+    status, headers = head
+    content = None
+    if not getattr(response, "streaming", True):
+        content = b"".join(response)
+        response.close()
+    return _Answer(
+        int(status[:3]),
+        [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers],
+        content,
+        response,
+    )
+
+
+async def _send_answer(answer: _Answer, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+    if answer.content is None:
+        await _send_parts(answer.response, receive, send)
+        return
+    content = memoryview(answer.content)
+    while len(content) > SEND_BLOCK_BYTES:
+        await send(_body_message(bytes(content[:SEND_BLOCK_BYTES]), is_last=False))
+        content = content[SEND_BLOCK_BYTES:]
+    await send(_body_message(bytes(content), is_last=True))
+
+
+async def _send_parts(response: Any, receive: Any, send: Any) -> None:
+    """Take one part after the other from the response, each in a thread, while someone reads."""
+    left = asyncio.ensure_future(receive())  # the body has come: all that follows is a farewell
+    parts = iter(response)
+    try:
+        while not left.done() and (part := await _run_in_thread(next, parts, None)) is not None:
+            await send(_body_message(part, is_last=False))
+        await send(_body_message(b"", is_last=True))
+    finally:
+        left.cancel()
+        _threads.submit(response.close)
+
+
+def _body_message(content: bytes, *, is_last: bool) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": content, "more_body": not is_last}
+
+
+async def _answer_on_loop(
+    scope: dict[str, Any], body: _RequestBody, receive: Any, send: Any
+) -> None:
+    global _stream_count
+    if _stream_count >= settings.STRATA_MAX_STREAMS:
+        raise TooManyStreams(
+            f"The server is writing {settings.STRATA_MAX_STREAMS} answers, as many as it may.",
+            fix="Ask again after the seconds that Retry-After names.",
+        )
+    body.file.seek(0)
+    messages = [{"type": "http.request", "body": body.file.read(), "more_body": False}]
+
+    async def receive_again() -> Any:
+        return messages.pop() if messages else await receive()
+
+    _stream_count += 1
+    try:
+        await _asgi_handler(scope, receive_again, send)
+    finally:
+        _stream_count -= 1
+
+
+def _describe_error(error: StrataError) -> _Answer:
+    described = exception_handler(error, {})
+    assert described is not None
+    headers = {**described.headers, "Content-Type": "application/json"}
+    content = json.dumps(described.data).encode()
+    return _Answer(
+        described.status_code,
+        [
+            *((name.lower().encode(), value.encode()) for name, value in headers.items()),
+            (b"content-length", str(len(content)).encode()),
+        ],
+        content,
+    )
+
+
+# --- The environ -----------------------------------------------------------------------------
+
+
+def _make_environ(scope: dict[str, Any]) -> dict[str, Any]:
+    """PEP 3333's dictionary for an HTTP scope of ASGI, with an empty body."""
+    server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "REMOTE_ADDR": client[0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": BytesIO(),
+        "wsgi.errors": sys.stderr,
+        "wsgi.file_wrapper": _wrap_file,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for header, value in scope["headers"]:
+        if b"_" in header:  # it would pass for the one with a hyphen
+            continue
+        name, text = header.decode("latin-1").upper().replace("-", "_"), value.decode("latin-1")
+        if name not in {"CONTENT_TYPE", "CONTENT_LENGTH"}:
+            name = f"HTTP_{name}"
+        if name in environ:
+            text = f"{environ[name]}{'; ' if name == 'HTTP_COOKIE' else ','}{text}"
+        environ[name] = text
+    return environ
+
+
+def _wrap_file(file: IO[bytes], block_bytes: int) -> FileWrapper:
+    return FileWrapper(file, SEND_BLOCK_BYTES)  # each takes a turn of a thread

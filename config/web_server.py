@@ -1,0 +1,197 @@
+"""The web server of both forms: uvicorn, with deadlines and a bound on open connections.
+
+    kernel  -- up to STRATA_MAX_CONNECTIONS -->  Connection  -- a whole header -->  config.asgi
+
+``manage.py serve`` runs it in a thread of the process that owns the vector engine, gunicorn's
+processes (``config.gunicorn``) each run one on the socket they share.
+"""
+
+import asyncio
+import logging
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from config.asgi import application
+
+logger = logging.getLogger(__name__)
+
+MAX_PIPELINED = 8  # requests sent before the first is answered, of one connection
+BACKLOG = 2_048  # connections that wait in the kernel; Linux takes 4,096 at most unless told
+ACCEPT_RETRY_SECONDS = 1.0  # after a failure, say without a free file descriptor
+# Kept by the kernel of what a client has not read: some megabytes of each, if it were let.
+SEND_BUFFER_BYTES = 2**18
+STREAM_THREADS = 8  # for what would block the loop; each keeps its database connection
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's HTTP on one connection, which ends where a client is slower than it may be."""
+
+    def __init__(self, on_lost: Callable[[], None], **given: Any) -> None:
+        super().__init__(**given)
+        self.on_lost = on_lost
+        self.framing_bytes = 0  # received since the last whole header or piece of a body
+        self.read_deadline: asyncio.TimerHandle | None = None
+        self.write_deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        # Whatever is not read yet then counts as paused writing, also after the last answer.
+        transport.set_write_buffer_limits(high=0)
+        self.set_read_deadline(settings.STRATA_HEADER_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.set_read_deadline(None)
+        self.resume_writing()
+        super().connection_lost(exc)
+        self.on_lost()
+
+    def data_received(self, data: bytes) -> None:
+        self.framing_bytes += len(data)
+        super().data_received(data)
+        if self.framing_bytes > settings.STRATA_MAX_HEADER_BYTES:
+            self.send_400_response(
+                f"A header may have at most {settings.STRATA_MAX_HEADER_BYTES:,} bytes."
+            )
+
+    def on_headers_complete(self) -> None:
+        self.framing_bytes = 0
+        self.set_read_deadline(None)
+        super().on_headers_complete()
+        if len(self.pipeline) > MAX_PIPELINED:
+            raise ValueError("too many requests were sent before the first was answered")
+
+    def on_body(self, body: bytes) -> None:
+        self.framing_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.framing_bytes = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete:  # and no other request is under way
+            is_refused = self.cycle.more_body  # the rest of its body is read and forgotten
+            self.set_read_deadline(
+                settings.STRATA_BODY_SECONDS if is_refused else settings.STRATA_IDLE_SECONDS
+            )
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.write_deadline = self.loop.call_later(settings.STRATA_WRITE_SECONDS, self.cut_off)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self.write_deadline is not None:
+            self.write_deadline.cancel()
+
+    def set_read_deadline(self, seconds: float | None) -> None:
+        """Cut the connection off then, unless a header has come; None: whenever it comes."""
+        if self.read_deadline is not None:
+            self.read_deadline.cancel()
+        self.read_deadline = (
+            None if seconds is None else self.loop.call_later(seconds, self.cut_off)
+        )
+
+    def cut_off(self) -> None:
+        """Close the connection at once; what was not read is dropped in the kernel, too."""
+        linger = struct.pack("ii", 1, 0)
+        self.transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, linger
+        )
+        self.transport.abort()
+
+
+class WebServer(uvicorn.Server):
+    """uvicorn's server; where as many connections are open as may be, new ones wait in the
+    kernel."""
+
+    def __init__(self, application: Any, **given: Any) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application,
+                http=Connection,
+                loop="asyncio",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                proxy_headers=False,
+                server_header=False,
+                headers=[("server", "strata")],
+                timeout_keep_alive=settings.STRATA_IDLE_SECONDS,
+                **given,
+            )
+        )
+        self.accepting: list[asyncio.Task[None]] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(STREAM_THREADS, "stream"))
+        self.servers = []
+        free = asyncio.Semaphore(settings.STRATA_MAX_CONNECTIONS)
+        self.accepting = [
+            loop.create_task(self.accept_connections(listener, free)) for listener in sockets or ()
+        ]
+        self.started = True
+
+    async def accept_connections(self, listener: socket.socket, free: asyncio.Semaphore) -> None:
+        loop = asyncio.get_running_loop()
+        make_protocol = partial(
+            Connection,
+            free.release,
+            config=self.config,
+            server_state=self.server_state,
+            app_state={},
+        )
+        while True:
+            await free.acquire()
+            try:
+                connection, _ = await loop.sock_accept(listener)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+            except OSError as error:
+                free.release()
+                logger.error("A connection could not be accepted: %s", error)
+                await asyncio.sleep(ACCEPT_RETRY_SECONDS)
+                continue
+            await loop.connect_accepted_socket(make_protocol, connection)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for task in self.accepting:
+            task.cancel()
+        await super().shutdown(sockets)
+
+
+@contextmanager
+def run_web_server(host: str, port: int) -> Iterator[None]:
+    """The web server, in threads of this process, until the block ends.
+
+    Raises:
+        OSError: it cannot listen there.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    listener.setblocking(False)
+    server = WebServer(
+        application,
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=settings.STRATA_WEB_DRAIN_SECONDS,
+    )
+    thread = threading.Thread(target=server.run, args=[[listener]], name="web", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(settings.STRATA_WEB_DRAIN_SECONDS + 1)

@@ -1,0 +1,194 @@
+"""Leases: rows that wait for work, and claims by which one worker holds some of them for a while.
+
+A claim counts an attempt before the work starts, and lasts until a time on the database's clock.
+It is renewed while the work goes on. Every update that ends the work names the claim's token, so
+a worker that lost its claim changes nothing.
+"""
+
+import logging
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, Self, TypeVar, cast
+
+from django.apps import apps
+from django.conf import settings
+from django.db import DatabaseError, connection, models, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from core.exceptions import StrataError
+
+logger = logging.getLogger(__name__)
+
+# From here on a row is claimed alone, so that it cannot fail its neighbours.
+ATTEMPTS_BEFORE_ISOLATION = 2
+WORKER_DIED = "Its worker died at each attempt."
+NO_LEASE: dict[str, Any] = {"lease_token": None, "leased_until": None}
+FRESH: dict[str, Any] = {"attempts": 0, "last_error": "", **NO_LEASE}  # of a row that is due anew
+
+
+class LeasedRow(models.Model):
+    """Columns of a row that workers claim. A subclass has a ``state``."""
+
+    attempts = models.PositiveSmallIntegerField(default=0, editable=False)
+    last_error = models.TextField(blank=True, editable=False)
+    lease_token = models.UUIDField(null=True, editable=False)
+    leased_until = models.DateTimeField(null=True, editable=False)
+
+    given_up_state = "failed"
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def max_attempts(cls) -> int:
+        attempts: int = settings.STRATA_MAX_ATTEMPTS
+        return attempts
+
+    def get_claim(self) -> "Claim[Self]":
+        """The claim under which this row was read."""
+        assert self.lease_token is not None
+        return Claim(type(self), self.lease_token, settings.STRATA_LEASE_SECONDS)
+
+
+Row = TypeVar("Row", bound=LeasedRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Generic[Row]):
+    """Rows that one worker holds; ``token`` proves that it still does."""
+
+    model: type[Row]
+    token: uuid.UUID
+    seconds: float  # that a lease lasts unless it is renewed
+
+    @property
+    def rows(self) -> "LeasedQuerySet[Row]":
+        """The rows that are still held."""
+        rows: Any = self.model._default_manager.filter(lease_token=self.token)
+        return cast("LeasedQuerySet[Row]", rows)
+
+    def give_back(self, error: str = "") -> None:
+        """Let go of the rows still held as if they had not been tried."""
+        self.rows.filter(attempts__gt=0).update(attempts=F("attempts") - 1)
+        self.rows.update(last_error=error, **NO_LEASE)
+
+    def charge(self, error: Exception, **only: Any) -> None:
+        """Let go of the rows still held, or ``only`` some, keep the error, and give up those that
+        have no attempts left. Unexpected errors end here: they must not stop other work."""
+        logger.warning("Work on %s failed", self.model._meta.verbose_name_plural, exc_info=error)
+        rows = self.rows.filter(**only)
+        rows.filter(attempts__gte=self.model.max_attempts()).update(state=self.model.given_up_state)
+        rows.update(last_error=describe_error(error), **NO_LEASE)
+
+    @contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Renew the claim until the block ends, from a thread: the work may be one long call."""
+        is_over = threading.Event()
+
+        def renew() -> None:
+            try:
+                while not is_over.wait(self.seconds / 3):
+                    try:
+                        self.rows.update(leased_until=lease_expiry(self.seconds))
+                    except DatabaseError as error:
+                        logger.warning("A lease could not be renewed: %s", error)
+            finally:
+                connection.close()  # the thread's own, which it opens only if the work is slow
+
+        thread = threading.Thread(target=renew, name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Renew the claim until the block ends, then let go of the rows that the block left.
+
+        An expected error gives the attempts back and is raised. Any other costs the attempts, is
+        kept on the rows and logged: it must not stop other work.
+        """
+        try:
+            with self.renewed():
+                yield
+        except Exception as error:
+            if isinstance(error, StrataError) and error.is_expected:
+                self.give_back(error.with_fix())
+                raise
+            self.charge(error)
+        else:
+            self.rows.update(**NO_LEASE)
+
+
+class LeasedQuerySet(models.QuerySet[Row]):
+    """Queries for rows with leases."""
+
+    def free(self) -> Self:
+        """Rows that no worker holds."""
+        return self.filter(Q(leased_until=None) | Q(leased_until__lt=Now()))
+
+    def claim(
+        self, limit: int | None = None, *, seconds: float | None = None, **values: Any
+    ) -> Claim[Row] | None:
+        """Claim the rows of this query that no worker holds; None where there are none.
+
+        With a limit, the first so many, in the order of the query, that no transaction has locked;
+        without one, all of them. Counts an attempt for each, and sets ``values``.
+        """
+        seconds = seconds or settings.STRATA_LEASE_SECONDS
+        claim: Claim[Row] = Claim(self.model, uuid.uuid4(), seconds)
+        with transaction.atomic():
+            rows = self.free()
+            if connection.features.has_select_for_update_of:
+                rows = rows.select_for_update(skip_locked=limit is not None, of=("self",))
+            ids = list(rows.values_list("pk", flat=True)[:limit])
+            if not ids:
+                return None
+            self.model._default_manager.filter(pk__in=ids).update(
+                attempts=F("attempts") + 1,
+                lease_token=claim.token,
+                leased_until=lease_expiry(seconds),
+                **values,
+            )
+        return claim
+
+    def claim_batch(self, limit: int, *, seconds: float | None = None) -> Claim[Row] | None:
+        """Claim up to ``limit`` rows; those that failed repeatedly only after all others, one at a
+        time."""
+        fresh = self.filter(attempts__lt=ATTEMPTS_BEFORE_ISOLATION)
+        suspect = self.filter(attempts__lt=self.model.max_attempts())
+        return fresh.claim(limit, seconds=seconds) or suspect.claim(1, seconds=seconds)
+
+    def give_up_exhausted(self) -> int:
+        """Give up the free rows whose worker died during their last attempt; return how many."""
+        exhausted = self.free().filter(attempts__gte=self.model.max_attempts())
+        return exhausted.update(state=self.model.given_up_state, last_error=WORKER_DIED)
+
+    def release_leases(self) -> int:
+        """Release every lease. Only for a process that is the only worker."""
+        return self.filter(lease_token__isnull=False).update(**NO_LEASE)
+
+
+def release_all_leases() -> None:
+    """Release the leases of every table. Only for a process that is the only worker."""
+    for model in apps.get_models():
+        if issubclass(model, LeasedRow):
+            model._default_manager.release_leases()  # type: ignore[attr-defined]
+
+
+def lease_expiry(seconds: float) -> Any:
+    """Expression for when a lease taken now expires, on the database's clock."""
+    return Now() + timedelta(seconds=seconds)
+
+
+def describe_error(error: Exception) -> str:
+    return (
+        error.with_fix() if isinstance(error, StrataError) else f"{type(error).__name__}: {error}"
+    )

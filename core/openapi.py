@@ -1,0 +1,154 @@
+"""How operations are described in the OpenAPI document: summaries, errors and examples."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import (
+    ComponentRegistry,
+    ResolvedComponent,
+    get_class,
+    get_lib_doc_excludes,
+)
+from drf_spectacular.utils import Direction, OpenApiExample, extend_schema_serializer
+
+from core.serializers import ErrorSerializer, StrictSerializer
+
+T = TypeVar("T")
+
+SUCCESS_CODES = (200, 201, 202)
+
+# What each status says, and an answer of that status.
+ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
+    400: (
+        "A value or a name is not allowed.",
+        {
+            "code": "invalid",
+            "detail": "There is no field 'limits' here.",
+            "field": "limits",
+            "allowed": ["index", "limit", "offset", "query"],
+        },
+    ),
+    401: (
+        "There is no key, or it is unknown.",
+        {"code": "unknown_key", "detail": "This key is unknown or has been revoked."},
+    ),
+    404: (
+        "There is nothing of this name or id.",
+        {
+            "code": "unknown_index",
+            "detail": "There is no index named 'handbok'.",
+            "field": "index",
+            "allowed": ["evidence", "handbook"],
+        },
+    ),
+    409: (
+        "The state of what is named does not allow it now.",
+        {"code": "not_yet_indexed", "detail": "The index does not show this revision yet."},
+    ),
+    413: (
+        "The body is larger than is accepted.",
+        {"code": "too_large", "detail": "A JSON body may have 33,554,432 bytes."},
+    ),
+    415: (
+        "The body is of a type that is not accepted.",
+        {
+            "code": "unsupported_media_type",
+            "detail": 'Unsupported media type "text/plain" in request.',
+        },
+    ),
+    422: (
+        "The request is well formed and cannot be carried out.",
+        {"code": "invalid_spec", "detail": "specs/handbook.yaml: chunk: there is no such setting."},
+    ),
+    502: (
+        "The language model returned a malformed response.",
+        {
+            "code": "language_model_error",
+            "detail": "The language model returned a malformed response.",
+        },
+    ),
+    503: (
+        "Something the answer needs is not available; Retry-After says when to try again.",
+        {"code": "store_unavailable", "detail": "The vector store did not answer."},
+    ),
+}
+
+
+def with_example(value: Any, *media_types: str) -> Callable[[type[T]], type[T]]:
+    """Show ``value`` wherever the serializer is a body, or the answer of a success."""
+    return extend_schema_serializer(
+        examples=[
+            OpenApiExample("Example", value, media_type=media_type, status_codes=SUCCESS_CODES)
+            for media_type in media_types or ("application/json",)
+        ]
+    )
+
+
+def make_list_example(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"count": 1, "next": None, "previous": None, "results": [row]}
+
+
+def list_classes_without_description() -> list[type]:
+    """Classes whose docstrings describe none of those derived from them."""
+    return [*get_lib_doc_excludes(), StrictSerializer]  # type: ignore[no-untyped-call]
+
+
+class OperationSchema(AutoSchema):
+    """An operation's summary is the first paragraph of its docstring where none is given. The
+    errors that follow from what an operation takes need not be declared."""
+
+    def get_summary(self) -> str | None:
+        return self._split_docstring()[0].removesuffix(".") or None
+
+    def get_description(self) -> str:  # type: ignore[override]
+        first, rest = self._split_docstring()
+        return rest if first.removesuffix(".") == self.get_summary() else f"{first}\n\n{rest}"
+
+    def _split_docstring(self) -> tuple[str, str]:
+        first, _, rest = super().get_description().partition("\n\n")
+        return " ".join(first.split()), rest
+
+    def get_operation(
+        self,
+        path: str,
+        path_regex: str,
+        path_prefix: str,
+        method: str,
+        registry: ComponentRegistry,
+    ) -> dict[str, Any] | None:
+        operation = super().get_operation(path, path_regex, path_prefix, method, registry)
+        if operation is not None:
+            responses = operation["responses"]
+            errors = {int(status) for status in responses if int(status) >= 400}
+            for status in errors | _find_implied_errors(path, operation):
+                responses[str(status)] = self._describe_error(status)
+            operation["responses"] = dict(sorted(responses.items()))
+        return operation
+
+    def resolve_serializer(
+        self, serializer: Any, direction: Direction, bypass_extensions: bool = False
+    ) -> ResolvedComponent:
+        component = super().resolve_serializer(serializer, direction, bypass_extensions)
+        if component.schema and issubclass(get_class(serializer), StrictSerializer):
+            component.schema["additionalProperties"] = False  # a misspelt name is refused
+        return component
+
+    def _describe_error(self, status: int) -> dict[str, Any]:
+        description, example = ERRORS[status]
+        content = {
+            "schema": self.resolve_serializer(ErrorSerializer, "response").ref,
+            "examples": {"Example": {"value": example}},
+        }
+        return {"description": description, "content": {"application/json": content}}
+
+
+def _find_implied_errors(path: str, operation: Mapping[str, Any]) -> set[int]:
+    statuses = {401, 503}
+    if "{" in path:
+        statuses.add(404)
+    if any(parameter["in"] == "query" for parameter in operation.get("parameters", ())):
+        statuses.add(400)
+    if "requestBody" in operation:
+        statuses |= {400, 413, 415}
+    return statuses

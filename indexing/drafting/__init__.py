@@ -1,0 +1,30 @@
+"""Drafting: the nodes that a document, or a row of a standalone kind, must have.
+
+``drafter.py`` says what the drafter of a kind offers; the drafters of what is written about
+documents and of concepts live in their own apps.
+"""
+
+from indexing.drafting.drafter import (
+    Drafter,
+    DrafterWithoutWrittenInput,
+    StandaloneDrafter,
+    get_drafter,
+    get_drafters,
+    get_standalone_drafters,
+    make_payload,
+)
+from indexing.drafting.inputs import plan_inputs, register_input_planner
+from indexing.drafting.payloads import hash_payload
+
+__all__ = [
+    "Drafter",
+    "DrafterWithoutWrittenInput",
+    "StandaloneDrafter",
+    "get_drafter",
+    "get_drafters",
+    "get_standalone_drafters",
+    "hash_payload",
+    "make_payload",
+    "plan_inputs",
+    "register_input_planner",
+]

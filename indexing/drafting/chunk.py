@@ -1,0 +1,118 @@
+"""Drafts chunks: passages cut from an artifact's sources."""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from core.text import hash_text
+from documents.models import Artifact, Source
+from indexing import embedding
+from indexing.chunking import fit_context, split_into_chunks
+from indexing.drafting.drafter import DrafterWithoutWrittenInput
+from indexing.drafting.payloads import declared_field_payload, passage_payload
+from indexing.models import IndexBuild, Node
+from indexing.stores.base import Payload
+from indexing.text_nodes import make_text_node
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedChunk:
+    id: UUID  # its point's
+    source: Source
+    source_hash: str
+    strategy: str
+    index: int  # in its source, of this strategy
+    start: int
+    end: int
+    text: str
+    text_hash: str
+    context: str
+    token_count: int
+
+
+class ChunkDrafter(DrafterWithoutWrittenInput):
+    def draft(self, artifact: Artifact, build: IndexBuild) -> Iterator["TextNode"]:
+        for chunk in draft_chunks(artifact, artifact.sources.all(), build):
+            source = chunk.source
+            yield make_text_node(
+                kind="chunk",
+                point_id=chunk.id,
+                artifact_id=artifact.pk,
+                page_id=source.page_id,
+                page_index=source.page.index,
+                source_id=source.pk,
+                source_ordinal=source.ordinal,
+                strategy=chunk.strategy,
+                chunk_index=chunk.index,
+                start_offset=chunk.start,
+                end_offset=chunk.end,
+                text=chunk.text,
+                context=chunk.context,
+                text_hash=chunk.text_hash,
+                source_hash=chunk.source_hash,
+                token_count=chunk.token_count,
+            )
+
+    def make_payload(self, node: Node) -> Payload:
+        return declared_field_payload(node) | passage_payload(node)
+
+
+def draft_chunks(
+    artifact: Artifact, sources: Iterable[Source], build: IndexBuild
+) -> Iterator[DraftedChunk]:
+    """Yield every chunk of these sources under each of the recipe's strategies; nothing need be
+    saved.
+
+    A chunk's point id comes from its text, not its place: an edit that moves a chunk leaves its
+    point where it is and only its payload is written again.
+
+    Raises:
+        UnchunkableText: a single character exceeds the model's window.
+        EmbeddingUnavailable, ModelUnavailable: tokens could not be counted; retry.
+    """
+    spec = build.spec
+    embedder = embedding.get_embedder(spec.embedding)
+    count_tokens = embedder.count_tokens
+    window = spec.embedding.window
+    occurrences: Counter[tuple[str, str]] = Counter()
+    for source in sources:
+        source_hash = hash_text(source.text)
+        context = fit_context(_join_context(artifact, source, build), window, count_tokens)
+        for strategy in spec.chunks.strategies:
+            cut = partial(split_into_chunks, source.text, strategy, context=context, window=window)
+            for chunk in cut(count_tokens=count_tokens, embed=embedder.embed_documents):
+                text_hash = hash_text(chunk.text)
+                occurrences[strategy.key, text_hash] += 1
+                occurrence = occurrences[strategy.key, text_hash]
+                yield DraftedChunk(
+                    id=make_chunk_id(artifact.pk, strategy.key, text_hash, occurrence),
+                    source=source,
+                    source_hash=source_hash,
+                    strategy=strategy.key,
+                    index=chunk.index,
+                    start=chunk.start,
+                    end=chunk.end,
+                    text=chunk.text,
+                    text_hash=text_hash,
+                    context=context,
+                    token_count=chunk.token_count,
+                )
+
+
+def make_chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: int) -> UUID:
+    """The point id of a chunk; ``occurrence`` counts equal texts of its artifact, from 1."""
+    return uuid.uuid5(artifact_id, f"chunk {strategy} {text_hash} {occurrence}")
+
+
+def _join_context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
+    parts = {"title": artifact.title, "heading": source.heading}
+    wanted = [parts[name] for name in build.spec.chunks.context]
+    # A heading that repeats the title would only spend the window twice.
+    return "\n".join(dict.fromkeys(part for part in wanted if part))

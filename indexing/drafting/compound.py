@@ -1,0 +1,42 @@
+"""Drafts the nodes of compounds: the chemical structures a declared field of an artifact holds."""
+
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from core.text import hash_text
+from documents.models import Artifact
+from indexing.drafting.drafter import DrafterWithoutWrittenInput
+from indexing.drafting.payloads import declared_field_payload, document_payload
+from indexing.models import IndexBuild, Node
+from indexing.stores.base import Payload
+from indexing.text_nodes import make_text_node
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+
+class CompoundDrafter(DrafterWithoutWrittenInput):
+    def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
+        assert build.spec.compounds is not None
+        return [
+            make_text_node(
+                kind="compound",
+                point_id=uuid.uuid5(artifact.pk, f"compound {smiles}"),
+                artifact_id=artifact.pk,
+                text=smiles,
+                text_hash=hash_text(smiles),
+                source_hash=hash_text(smiles),  # it is its own source
+            )
+            for smiles in list_structures(artifact.metadata, build.spec.compounds.field)
+        ]
+
+    def make_payload(self, node: Node) -> Payload:
+        return declared_field_payload(node) | document_payload(node)
+
+
+def list_structures(metadata: Mapping[str, Any], field: str) -> list[str]:
+    """What the field holds, each once; whether it is a structure is for its embedding to say."""
+    held = metadata.get(field)
+    values = [] if held is None else held if isinstance(held, list) else [held]
+    return list(dict.fromkeys(str(value) for value in values))

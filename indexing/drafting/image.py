@@ -1,0 +1,41 @@
+"""Drafts the node of an image: the picture an artifact is."""
+
+import uuid
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from core.text import hash_text
+from documents.models import Artifact
+from documents.parsing import IMAGE_TYPES
+from indexing.drafting.drafter import DrafterWithoutWrittenInput
+from indexing.drafting.payloads import declared_field_payload, document_payload
+from indexing.models import IndexBuild, Node
+from indexing.stores.base import Payload
+from indexing.text_nodes import make_text_node
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+
+class ImageDrafter(DrafterWithoutWrittenInput):
+    """Its text is the name of the artifact's file among the originals, which the content's hash
+    is a part of: another revision is another text, and another title is not."""
+
+    def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
+        if not artifact.has_file or artifact.media_type not in IMAGE_TYPES:
+            return []
+        text = artifact.file_path.relative_to(settings.STRATA_FILES_DIR).as_posix()
+        return [
+            make_text_node(
+                kind="image",
+                point_id=uuid.uuid5(artifact.pk, "image"),
+                artifact_id=artifact.pk,
+                text=text,
+                text_hash=hash_text(text),
+                source_hash=artifact.sha256,
+            )
+        ]
+
+    def make_payload(self, node: Node) -> Payload:
+        return declared_field_payload(node) | document_payload(node)

@@ -1,0 +1,147 @@
+"""The kinds of node: the facts of each, in one table.
+
+Everything that depends on a kind reads it here. How its nodes are made is said by the class that
+``drafter`` names, in the app it belongs to; how its hits are checked and rendered, by the table in
+``retrieval/hits.py``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    name: str
+    plural: str  # for messages
+    collection: str  # kinds share one only if their scores compare
+    drafter: str  # dotted path of the class that makes its nodes; imported on first use
+    switch: str  # the setting of a spec that asks for its nodes
+    regeneration_type: str  # the type by which people ask for its nodes to be made anew
+    embedding: str = "embedding"  # the setting of a spec that names its model
+    is_standalone: bool = False  # made one for each row of a table, not from artifacts
+    has_sparse: bool = True  # whether its texts have terms enough for BM25
+    text_field: str = "text"  # the payload field that holds the embedded text
+    payload_fields: frozenset[str] = frozenset()  # beside RESERVED_FIELDS
+    indexed_fields: Mapping[str, str] = field(default_factory=dict)  # beside the spec's; with types
+
+
+_SUMMARY_FIELDS = frozenset(
+    {"type", "entity_id", "summary_text", "model_name", "date_embedded", "page_count"}
+)
+_QUESTION_FIELDS = frozenset(
+    {
+        "question", "chunk_text", "chunk_id", "chunk_hash", "annotation_hash", "source",
+        "summary", "model_name", "hypothetical_questions", "heading",
+        # What every hit has: a question's hit shows the declared fields beside it.
+        "artifact", "page", "passage", "verdict", "score_kind", "node_id", "explain", "index",
+    }
+)  # fmt: skip
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in [
+        Kind(
+            name="chunk",
+            plural="chunks",
+            collection="chunk",
+            drafter="indexing.drafting.chunk.ChunkDrafter",
+            switch="chunks.embed",
+            regeneration_type="chunk",
+        ),
+        Kind(
+            name="page_summary",
+            plural="page summaries",
+            collection="summary",
+            drafter="summaries.drafting.PageSummaryDrafter",
+            switch="page_summaries",
+            regeneration_type="summary",
+            text_field="summary_text",
+            payload_fields=_SUMMARY_FIELDS,
+            indexed_fields={"type": "keyword", "entity_id": "keyword"},
+        ),
+        Kind(
+            name="artifact_summary",
+            plural="artifact summaries",
+            collection="summary",
+            drafter="summaries.drafting.ArtifactSummaryDrafter",
+            switch="artifact_summaries",
+            regeneration_type="summary",
+            text_field="summary_text",
+            payload_fields=_SUMMARY_FIELDS,
+            indexed_fields={"type": "keyword", "entity_id": "keyword"},
+        ),
+        Kind(
+            name="question",
+            plural="questions",
+            collection="question",
+            drafter="summaries.drafting.QuestionDrafter",
+            switch="questions",
+            regeneration_type="question",
+            text_field="question",
+            payload_fields=_QUESTION_FIELDS,
+            indexed_fields={"chunk_id": "keyword"},
+        ),
+        Kind(
+            name="concept",
+            plural="concepts",
+            collection="concept",
+            drafter="concepts.drafting.ConceptDrafter",
+            switch="concepts",
+            regeneration_type="concept",
+            is_standalone=True,
+            has_sparse=False,  # a name of two words
+        ),
+        Kind(
+            name="relationship_type",
+            plural="relationship types",
+            collection="relationship",
+            drafter="concepts.drafting.RelationshipTypeDrafter",
+            switch="concepts",
+            regeneration_type="vocabulary",
+            is_standalone=True,
+            has_sparse=False,
+        ),
+        Kind(
+            name="compound",
+            plural="chemical structures",
+            collection="compound",
+            drafter="indexing.drafting.compound.CompoundDrafter",
+            switch="compounds",
+            regeneration_type="compound",
+            embedding="compounds.embedding",
+            has_sparse=False,
+        ),
+        Kind(
+            name="image",
+            plural="images",
+            collection="image",
+            drafter="indexing.drafting.image.ImageDrafter",
+            switch="images",
+            regeneration_type="image",
+            embedding="images.embedding",
+            has_sparse=False,
+        ),
+    ]
+}
+
+# Names a payload already uses, and filters may name; a declared field cannot take them.
+BUILT_IN_FIELDS: dict[str, str] = {
+    "artifact_id": "keyword",
+    "page_id": "keyword",
+    "source_id": "keyword",
+    "page_index": "integer",
+    "kind": "keyword",
+    "strategy": "keyword",
+    "media_type": "keyword",
+    "external_id": "keyword",
+    "artifact_title": "keyword",
+}
+RESERVED_FIELDS = frozenset(BUILT_IN_FIELDS) | {
+    "all_of", "any_of", "not", "text", "content", "meta", "score", "id", "chunk_index",
+    "start_offset", "end_offset", "text_hash", "source_hash", "source_ordinal", "metadata",
+}  # fmt: skip
+
+
+def list_regeneration_types() -> list[str]:
+    """What people can have made anew."""
+    return sorted({kind.regeneration_type for kind in KINDS.values()})

@@ -1,0 +1,122 @@
+"""Documents in builds: made due when artifacts change, counted again when their nodes do."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
+
+from core.leases import FRESH
+from documents.models import Artifact
+from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.services.batches import ROWS_PER_STATEMENT, slices
+
+State = IndexedDocument.State
+DUE: dict[str, Any] = {"state": State.DUE, "due_at": Now(), **FRESH}
+PLANNABLE_STATES = (Artifact.State.PARSED, Artifact.State.FAILED)
+
+
+def make_documents_due(build_ids: Collection[int], artifact_ids: Collection[UUID]) -> None:
+    """Have these artifacts planned in these builds. Whoever is planning one of them stops."""
+    now = timezone.now()
+    IndexedDocument.objects.bulk_create(
+        [
+            IndexedDocument(build_id=build_id, artifact_id=artifact_id, due_at=now)
+            for build_id in build_ids
+            for artifact_id in sorted(artifact_ids)
+        ],
+        update_conflicts=True,
+        unique_fields=["build", "artifact"],
+        update_fields=["state", "due_at", *FRESH],
+        batch_size=ROWS_PER_STATEMENT,
+    )
+
+
+def make_artifact_due(artifact_id: UUID, index: str) -> list[int]:
+    """Have an artifact planned in every build of its index; the ids of these builds."""
+    builds = IndexBuild.objects.not_retired().filter(index=index)
+    build_ids = list(builds.values_list("pk", flat=True))
+    make_documents_due(build_ids, [artifact_id])
+    return build_ids
+
+
+def make_removed_artifact_due(artifact_id: UUID) -> list[int]:
+    """Have the nodes of a deleted artifact deleted, in whatever build; the ids of these builds."""
+    documents = IndexedDocument.objects.filter(artifact=artifact_id)
+    documents.update(**DUE)
+    return list(documents.values_list("build", flat=True))
+
+
+def make_unannounced_due(build: IndexBuild) -> int:
+    """Make due what no signal announced, such as bulk writes and raw SQL: artifacts without a
+    document here or of another revision, and documents whose artifact is gone; return how many."""
+    known = IndexedDocument.objects.filter(build=build, artifact=OuterRef("pk"))
+    current = known.filter(
+        Q(revision=OuterRef("revision")) | Q(state__in=[State.DUE, State.FAILED])
+    )
+    artifacts = Artifact.objects.filter(index=build.index_id, state__in=PLANNABLE_STATES)
+    count = 0
+    while ids := list(artifacts.filter(~Exists(current)).values_list("pk", flat=True)[:5_000]):
+        make_documents_due([build.pk], ids)
+        count += len(ids)
+    artifact = Artifact.objects.filter(pk=OuterRef("artifact_id"))
+    removed = IndexedDocument.objects.filter(~Exists(artifact), build=build)
+    return count + removed.filter(state__in=[State.READY, State.WAITING, State.FAILED]).update(
+        **DUE
+    )
+
+
+@contextmanager
+def changing_nodes(build_id: int, artifact_ids: Collection[UUID | None]) -> Iterator[None]:
+    """A transaction that changes nodes of these artifacts, and counts them at its end. None, the
+    artifact of standalone nodes, has nothing to count.
+
+    The documents are locked first, in the order in which everyone locks them.
+    """
+    with transaction.atomic():
+        parts = [
+            IndexedDocument.objects.filter(build=build_id, artifact__in=part)
+            for part in slices(sorted(filter(None, artifact_ids)), ROWS_PER_STATEMENT)
+        ]
+        for documents in parts:
+            list(documents.select_for_update().order_by("pk").values_list("pk"))
+        yield
+        for documents in parts:
+            _count_nodes(documents)
+
+
+def _count_nodes(documents: QuerySet[IndexedDocument]) -> None:
+    documents.update(
+        pending_count=_node_count(Node.State.PENDING),
+        synced_count=_node_count(Node.State.SYNCED),
+        failed_count=_node_count(Node.State.FAILED),
+        deleting_count=_node_count(Node.State.DELETING),
+    )
+    has_no_nodes = Q(pending_count=0, synced_count=0, failed_count=0, deleting_count=0)
+    documents.update(
+        shown_at=Case(
+            When(has_no_nodes, then=None),
+            When(synced_count__gt=0, then=Coalesce("shown_at", Now())),
+            default=F("shown_at"),
+        ),
+        state=Case(
+            When(state=State.DUE, then=Value(State.DUE)),
+            When(Q(pending_count__gt=0) | Q(deleting_count__gt=0), then=Value(State.SYNCING)),
+            When(~Q(unwritten_kinds=[]), then=Value(State.WAITING)),
+            When(Q(failed_count__gt=0) | ~Q(last_error=""), then=Value(State.FAILED)),
+            default=Value(State.READY),
+        ),
+    )
+    artifact = Artifact.objects.filter(pk=OuterRef("artifact_id"))
+    documents.filter(has_no_nodes, ~Exists(artifact)).exclude(state=State.DUE).delete()
+
+
+def _node_count(state: Node.State) -> Any:
+    nodes = Node.objects.filter(
+        build=OuterRef("build"), artifact=OuterRef("artifact"), state=state
+    ).order_by()
+    return Coalesce(Subquery(nodes.values("build").annotate(n=Count("pk")).values("n")), 0)

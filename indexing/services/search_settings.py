@@ -1,0 +1,23 @@
+"""Stores the search settings of an index."""
+
+from indexing.models import Index, SearchSettings
+from indexing.spec import IndexSpec, dump_search_settings
+
+
+def store_search_settings(index: Index, spec: IndexSpec) -> None:
+    """Have searches follow the spec's settings from now on, by whichever build. A change gets the
+    next number; the caller holds the lock of the index's row."""
+    if has_search_settings(index, spec):
+        return
+    current = index.search_settings
+    index.search_settings = SearchSettings.objects.create(
+        index=index,
+        number=1 if current is None else current.number + 1,
+        content=dump_search_settings(spec),
+    )
+    index.save(update_fields=["search_settings"])
+
+
+def has_search_settings(index: Index, spec: IndexSpec) -> bool:
+    current = index.search_settings
+    return current is not None and current.content == dump_search_settings(spec)

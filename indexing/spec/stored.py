@@ -1,0 +1,123 @@
+"""Recipes and search settings as the database holds them, and both read together as one spec.
+
+Files that people write are read strictly (``reading.py``). What is stored may be another release's:
+an older form is upgraded, and keys that a newer release added are ignored.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from indexing.exceptions import UnreadableRecipe
+from indexing.spec.index import (
+    FIELD_SEARCH_SETTINGS,
+    SEARCH_SETTINGS,
+    STORED,
+    IndexSpec,
+    select_recipe,
+)
+from indexing.spec.reading import describe_first_error
+from indexing.spec.sections import FIELD_TYPE_BY_SAID_AS
+
+logger = logging.getLogger(__name__)
+
+Upgrade = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+# The first step turns version 1 into version 2, and so on. What is stored is never rewritten.
+RECIPE_UPGRADES: Sequence[Upgrade] = (
+    select_recipe,  # version 1 held the whole spec
+)
+SEARCH_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
+
+
+def dump_recipe(spec: IndexSpec) -> dict[str, Any]:
+    """What a build of this spec stores."""
+    return {"version": len(RECIPE_UPGRADES) + 1, **spec.recipe}
+
+
+def dump_search_settings(spec: IndexSpec) -> dict[str, Any]:
+    """What an index that is searched by this spec stores."""
+    return {"version": len(SEARCH_SETTINGS_UPGRADES) + 1, **spec.search_settings}
+
+
+@lru_cache(maxsize=256)
+def read_stored_spec(recipe: str, search_settings: str | None) -> IndexSpec:
+    """Join the JSON of a build's recipe and of its index's search settings; without the latter,
+    those that a recipe of version 1 holds are used.
+
+    The settings may be meant for a later recipe. What needs a field or a kind that this one lacks
+    is left out, except tools: ``IndexSpec.find_tool_problem`` tells why one cannot be called yet.
+
+    Cached, because validating a spec costs as much as a search.
+
+    Raises:
+        UnreadableRecipe: a value has a meaning that this release does not know.
+    """
+    stored = json.loads(recipe)
+    settings = (
+        stored
+        if search_settings is None
+        else _upgrade(json.loads(search_settings), SEARCH_SETTINGS_UPGRADES)
+    )
+    joined = _join(_upgrade(stored, RECIPE_UPGRADES), settings)
+    try:
+        spec = IndexSpec.model_validate(joined, extra="ignore", context=STORED)
+    except ValidationError as error:
+        raise UnreadableRecipe(
+            f"The index {joined.get('name')} was stored by another release, and this one does not "
+            f"understand it: {describe_first_error(error)}",
+            fix="Run the release that applied its spec, or a newer one.",
+        ) from None
+    _log_ignored_keys(joined)
+    identifiers = {
+        name: identifier
+        for name, identifier in spec.identifiers.items()
+        if spec.can_look_up(identifier)
+    }
+    # Findings are compared by their chunks.
+    evidence = spec.evidence if spec.chunks.embed else None
+    return spec.model_copy(update={"identifiers": identifiers, "evidence": evidence})
+
+
+def _upgrade(stored: Mapping[str, Any], upgrades: Sequence[Upgrade]) -> Mapping[str, Any]:
+    """Of a newer version than ours, the form is taken to be ours."""
+    for upgrade in upgrades[stored.get("version", 1) - 1 :]:
+        stored = upgrade(stored)
+    return {key: value for key, value in stored.items() if key != "version"}
+
+
+def _join(recipe: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipe, and the settings of what it holds."""
+    joined = {name: settings[name] for name in SEARCH_SETTINGS if name in settings}
+    joined.update(recipe)
+    if recipe.get("concepts"):
+        joined["concepts"] = settings.get("concepts") or True
+    field_settings = settings.get("metadata", {})
+    joined["metadata"] = {
+        name: {**_select_field_settings(field_settings.get(name, {}), field), **field}
+        for name, field in recipe.get("metadata", {}).items()
+    }
+    return joined
+
+
+def _select_field_settings(settings: Mapping[str, Any], field: Mapping[str, Any]) -> dict[str, Any]:
+    selected = {key: settings[key] for key in FIELD_SEARCH_SETTINGS if key in settings}
+    # Of a field that has another type in this recipe.
+    if FIELD_TYPE_BY_SAID_AS.get(selected.get("said_as", "")) != field.get("type"):
+        selected.pop("said_as", None)
+    return selected
+
+
+def _log_ignored_keys(joined: Mapping[str, Any]) -> None:
+    try:
+        IndexSpec.model_validate(joined, context=STORED)
+    except ValidationError as error:
+        keys = sorted(".".join(map(str, mistake["loc"])) for mistake in error.errors())
+        logger.warning(
+            "The index %s was stored by a newer release; what this one does not know is ignored: "
+            "%s", joined["name"], ", ".join(keys),
+        )  # fmt: skip

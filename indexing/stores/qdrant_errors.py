@@ -1,0 +1,84 @@
+"""What a Qdrant server's errors mean to this service.
+
+The answers told apart here were recorded from Qdrant 1.18.
+"""
+
+import json
+from http import HTTPStatus
+
+import httpx
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from core.exceptions import StrataError
+from indexing.exceptions import (
+    StoreBusy,
+    StoreOutcomeUnknown,
+    StoreRefused,
+    StoreRejected,
+    StoreUnavailable,
+)
+
+UNSENT_ERRORS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+STRICT_MODE_PREFIX = "Bad request:"  # a limit of strict mode; invalid requests begin otherwise
+KEY_FIX = "Set QDRANT_API_KEY to a key that may read, write and manage collections there."
+ADDRESS_FIX = "Set QDRANT_URL to the address of the Qdrant server, with the prefix of its proxy."
+
+ClientError = ResponseHandlingException | UnexpectedResponse | QdrantException
+
+
+def to_store_error(error: ClientError) -> StrataError:
+    """The error of this service that an error of the client means."""
+    if isinstance(error, ResponseHandlingException):
+        is_unsent = isinstance(error.source, UNSENT_ERRORS)
+        unavailable = StoreUnavailable if is_unsent else StoreOutcomeUnknown
+        return unavailable(f"The vector store did not answer: {error}")
+    if isinstance(error, ResourceExhaustedResponse):
+        busy = StoreBusy(f"The vector store limits how often it may be asked: {error}")
+        busy.retry_after = float(error.retry_after_s)
+        return busy
+    if isinstance(error, QdrantException):
+        return StoreUnavailable(f"The vector store did not answer: {error}")
+    return _to_refusal(error.status_code, _read_detail(error))
+
+
+def is_missing_collection(error: Exception, name: str) -> bool:
+    """Whether this collection is missing: a 404 that names it, or a sentence of the in-memory
+    mode. A 404 that names nothing comes from another server than Qdrant."""
+    if isinstance(error, UnexpectedResponse):
+        is_named = f"Collection `{name}`" in _read_detail(error)
+        return error.status_code == HTTPStatus.NOT_FOUND and is_named
+    return str(error).startswith("Collection ") and str(error).endswith(" not found")
+
+
+def _to_refusal(status: int | None, detail: str) -> StrataError:
+    match status:
+        case HTTPStatus.UNAUTHORIZED:
+            return StoreRefused("The vector store does not accept the API key.", fix=KEY_FIX)
+        case HTTPStatus.FORBIDDEN:
+            return StoreRefused(
+                f"The API key does not allow this in the vector store: {detail}", fix=KEY_FIX
+            )
+        case HTTPStatus.NOT_FOUND if not detail:
+            return StoreRefused("There is no Qdrant server at QDRANT_URL.", fix=ADDRESS_FIX)
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            return StoreBusy(f"The vector store limits how often it may be asked: {detail}")
+        case HTTPStatus.BAD_REQUEST if detail.startswith(STRICT_MODE_PREFIX):
+            return StoreRefused(
+                f"The strict mode of the vector store refused a request: {detail}",
+                fix="Raise this limit of the collection's strict mode, or switch it off.",
+            )
+    if status is None or status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
+        # A proxy answers so for a server that goes on.
+        return StoreOutcomeUnknown(f"The vector store failed: {detail}")
+    return StoreRejected(f"The vector store rejected a request as invalid: {status} {detail}")
+
+
+def _read_detail(error: UnexpectedResponse) -> str:
+    """What the server says of the error; nothing where the body is not Qdrant's."""
+    content = error.content.decode(errors="replace")
+    try:
+        detail = json.loads(content)["status"]["error"]
+    except (ValueError, KeyError, TypeError):
+        return content.strip()
+    return str(detail)

@@ -1,0 +1,78 @@
+"""How a node of Strata is laid out as a LlamaIndex ``TextNode``.
+
+LlamaIndex takes seconds to import: it is imported when the first node is made.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from core.import_lock import import_lock
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+
+def make_text_node(
+    *,
+    kind: str,
+    point_id: UUID,
+    artifact_id: UUID | None,
+    text: str,
+    text_hash: str | None,
+    source_hash: str | None,
+    page_id: UUID | None = None,
+    page_index: int | None = None,
+    source_id: UUID | None = None,
+    source_ordinal: int | None = None,
+    strategy: str = "",
+    chunk_index: int | None = None,
+    start_offset: int | None = None,
+    end_offset: int | None = None,
+    context: str = "",
+    token_count: int = 0,
+    details: Mapping[str, Any] | None = None,
+) -> "TextNode":
+    """SOURCE is the source that the offsets count in, else the artifact, else the node itself;
+    PARENT is the page.
+
+    All metadata is hidden from models: what is embedded in front of the text is ``context`` alone.
+    """
+    with import_lock:
+        from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInfo, TextNode
+
+    relationships = {
+        NodeRelationship.SOURCE: RelatedNodeInfo(
+            node_id=str(source_id or artifact_id or point_id),
+            node_type=ObjectType.DOCUMENT,
+            hash=source_hash,
+            metadata={
+                "artifact_id": str(artifact_id) if artifact_id else None,
+                "ordinal": source_ordinal,
+            },
+        )
+    }
+    if page_id is not None:
+        relationships[NodeRelationship.PARENT] = RelatedNodeInfo(
+            node_id=str(page_id), metadata={"index": page_index}
+        )
+    metadata = {
+        "kind": kind,
+        "strategy": strategy,
+        "chunk_index": chunk_index,
+        "text_hash": text_hash,
+        "context": context,
+        "token_count": token_count,
+        "details": {} if details is None else details,
+    }
+    hidden_keys = list(metadata)
+    return TextNode(
+        id_=str(point_id),
+        text=text,
+        start_char_idx=start_offset,
+        end_char_idx=end_offset,
+        relationships=relationships,
+        metadata=metadata,
+        excluded_embed_metadata_keys=hidden_keys,
+        excluded_llm_metadata_keys=hidden_keys,
+    )

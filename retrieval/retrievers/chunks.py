@@ -1,0 +1,37 @@
+"""Retriever of chunks."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from llama_index.core.schema import NodeWithScore
+
+from retrieval.retrievers.nodes import to_passage_nodes
+from retrieval.retrievers.ranked import RankedRetriever
+from retrieval.search import SearchAnswer
+from retrieval.search.flat import search_nodes
+from retrieval.search.targets import Candidate
+
+
+class ChunkRetriever(RankedRetriever):
+    """The chunks that answer a query best, best first.
+
+    With ``is_one_per_artifact`` the best chunk of each artifact; ``top_k`` and ``offset`` then
+    count artifacts.
+    """
+
+    def __init__(self, index: Any, *, is_one_per_artifact: bool = False, **options: Any) -> None:
+        super().__init__(index, **options)
+        self.is_one_per_artifact = is_one_per_artifact
+
+    def search(self, query: str) -> SearchAnswer:
+        request = self.make_request(query)
+        if self.is_one_per_artifact:
+            return search_nodes(request, ["chunk"], self.grant, group_key=get_artifact_key)
+        return search_nodes(request, ["chunk"], self.grant)
+
+    def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
+        return to_passage_nodes([(hit, hit.score) for hit in answer.hits])
+
+
+def get_artifact_key(candidate: Candidate) -> Hashable:
+    return candidate.target.build_id, candidate.point.payload.get("artifact_id")

@@ -1,0 +1,233 @@
+"""Retrievers of concepts, relationship types and sources, which share one embedding space."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo
+
+from access.grants import EVERYTHING, Grant
+from indexing.models import IndexBuild
+from indexing.stores import DenseVector
+from retrieval.knowledge.answer import KnowledgeAnswer
+from retrieval.knowledge.concepts import (
+    ConceptHit,
+    RelationshipTypeHit,
+    search_concepts,
+    search_relationship_types,
+)
+from retrieval.knowledge.graph import Subgraph, search_subgraph
+from retrieval.knowledge.query import KnowledgeQuery
+from retrieval.knowledge.routing import BlendWeights, RoutingResult, blend_concepts, route_query
+from retrieval.knowledge.sources import SourceHit, search_sources
+from retrieval.retrievers.base import IndexRetriever
+from retrieval.retrievers.nodes import make_text_node
+
+Found = TypeVar("Found")
+
+
+class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
+    """Scores are cosine similarities, or weighted ones; several indexes must share a model."""
+
+    def __init__(
+        self,
+        index: str | IndexBuild | Sequence[str | IndexBuild],
+        *,
+        grant: Grant = EVERYTHING,
+        top_k: int = 10,
+        min_similarity: float | None = None,
+    ) -> None:
+        super().__init__(index, grant=grant)
+        self.top_k = top_k
+        self.min_similarity = min_similarity
+
+    @abstractmethod
+    def find(self, nearest: KnowledgeQuery) -> Found:
+        """What is nearest to a query."""
+
+    def search(self, query: str) -> KnowledgeAnswer[Found]:
+        return self._answer(KnowledgeQuery(self.indexes, query, grant=self.grant))
+
+    def search_by_vector(self, vector: DenseVector) -> KnowledgeAnswer[Found]:
+        """Search with a vector of the indexes' model in place of a query."""
+        return self._answer(KnowledgeQuery(self.indexes, vector=vector, grant=self.grant))
+
+    def _answer(self, nearest: KnowledgeQuery) -> KnowledgeAnswer[Found]:
+        found = self.find(nearest)
+        return KnowledgeAnswer(nearest.builds, found, nearest.stale_ids, nearest.took_ms)
+
+
+class ConceptRetriever(KnowledgeRetriever[list[ConceptHit]]):
+    """Concepts by their meaning, each with quotes."""
+
+    def __init__(self, index: Any, *, offset: int = 0, **options: Any) -> None:
+        super().__init__(index, **options)
+        self.offset = offset
+
+    def find(self, nearest: KnowledgeQuery) -> list[ConceptHit]:
+        return search_concepts(
+            nearest, limit=self.top_k, offset=self.offset, min_similarity=self.min_similarity
+        )
+
+    def to_nodes(self, answer: KnowledgeAnswer[list[ConceptHit]]) -> list[NodeWithScore]:
+        return [_to_concept_node(hit) for hit in answer.found]
+
+
+class RelationshipTypeRetriever(KnowledgeRetriever[list[RelationshipTypeHit]]):
+    """Relationship types by their meaning, each with relationships."""
+
+    def __init__(self, index: Any, *, offset: int = 0, **options: Any) -> None:
+        super().__init__(index, **options)
+        self.offset = offset
+
+    def find(self, nearest: KnowledgeQuery) -> list[RelationshipTypeHit]:
+        return search_relationship_types(
+            nearest, limit=self.top_k, offset=self.offset, min_similarity=self.min_similarity
+        )
+
+    def to_nodes(self, answer: KnowledgeAnswer[list[RelationshipTypeHit]]) -> list[NodeWithScore]:
+        return [_to_relationship_type_node(hit) for hit in answer.found]
+
+
+class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
+    """Sources by their chunks. ``window`` adds the sources on each side, ``with_concepts`` the
+    quotes in each source with their concepts."""
+
+    def __init__(
+        self,
+        index: Any,
+        *,
+        window: int = 0,
+        with_concepts: bool = False,
+        excluded_source_id: UUID | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(index, **options)
+        self.window = window
+        self.with_concepts = with_concepts
+        self.excluded_source_id = excluded_source_id
+
+    def find(self, nearest: KnowledgeQuery) -> list[SourceHit]:
+        return search_sources(
+            nearest,
+            limit=self.top_k,
+            min_similarity=self.min_similarity,
+            window=self.window,
+            with_concepts=self.with_concepts,
+            excluded_source_id=self.excluded_source_id,
+        )
+
+    def to_nodes(self, answer: KnowledgeAnswer[list[SourceHit]]) -> list[NodeWithScore]:
+        return [_to_source_node(hit) for hit in answer.found]
+
+
+class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
+    """Concepts, sources and relationship types near a query, and which of them is nearest."""
+
+    def find(self, nearest: KnowledgeQuery) -> RoutingResult:
+        return route_query(nearest, limit=self.top_k, min_similarity=self.min_similarity)
+
+    def to_nodes(self, answer: KnowledgeAnswer[RoutingResult]) -> list[NodeWithScore]:
+        found = answer.found
+        return _sort_by_score(
+            [_to_concept_node(hit) for hit in found.concepts]
+            + [_to_source_node(hit) for hit in found.sources]
+            + [_to_relationship_type_node(hit) for hit in found.types]
+        )
+
+
+class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
+    """Concepts by their meaning, by the sources that quote them and by the types of their
+    relationships; each once, by the best of its ways."""
+
+    def __init__(
+        self,
+        index: Any,
+        *,
+        concept_weight: float = 1.0,
+        source_weight: float = 0.8,
+        relationship_weight: float = 0.6,
+        **options: Any,
+    ) -> None:
+        super().__init__(index, **options)
+        self.weights = BlendWeights(concept_weight, source_weight, relationship_weight)
+
+    def find(self, nearest: KnowledgeQuery) -> list[ConceptHit]:
+        return blend_concepts(
+            nearest, limit=self.top_k, weights=self.weights, min_similarity=self.min_similarity
+        )
+
+    def to_nodes(self, answer: KnowledgeAnswer[list[ConceptHit]]) -> list[NodeWithScore]:
+        return [_to_concept_node(hit) for hit in answer.found]
+
+
+class SubgraphRetriever(KnowledgeRetriever[Subgraph]):
+    """Concepts, sources and types over a similarity, ``top_k`` of each at most, and the
+    relationships among them."""
+
+    def __init__(self, index: Any, *, min_similarity: float = 0.7, **options: Any) -> None:
+        super().__init__(index, min_similarity=min_similarity, **options)
+
+    def find(self, nearest: KnowledgeQuery) -> Subgraph:
+        assert self.min_similarity is not None
+        return search_subgraph(nearest, threshold=self.min_similarity, limit=self.top_k)
+
+    def to_nodes(self, answer: KnowledgeAnswer[Subgraph]) -> list[NodeWithScore]:
+        found = answer.found
+        return _sort_by_score(
+            [_to_concept_node(hit) for hit in found.concepts]
+            + [_to_source_node(hit) for hit in found.sources]
+            + [_to_relationship_type_node(hit) for hit in found.types]
+        )
+
+
+def _sort_by_score(nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    return sorted(nodes, key=lambda each: -(each.score or 0.0))
+
+
+def _to_concept_node(hit: ConceptHit) -> NodeWithScore:
+    concept = hit.concept
+    metadata = {
+        "kind": "concept",
+        "index": concept.index,
+        "label": concept.label,
+        "description": concept.description,
+        "quotes": [instance.quote for instance in hit.instances],
+        "verdict": str(hit.verdict or "exact"),
+    }
+    node = make_text_node(str(concept.pk), concept.text, metadata, {})
+    return NodeWithScore(node=node, score=hit.score)
+
+
+def _to_relationship_type_node(hit: RelationshipTypeHit) -> NodeWithScore:
+    kind = hit.type
+    metadata = {
+        "kind": "relationship_type",
+        "index": kind.index,
+        "name": kind.name,
+        "category": kind.category,
+        "verdict": str(hit.verdict),
+    }
+    return NodeWithScore(
+        node=make_text_node(str(kind.pk), kind.text, metadata, {}), score=hit.reason.score
+    )
+
+
+def _to_source_node(hit: SourceHit) -> NodeWithScore:
+    """A source that an edit removed shows the text of its best chunk."""
+    payload, source = hit.chunks[0].payload, hit.source
+    metadata = {
+        **payload["metadata"],
+        "kind": "source",
+        "index": hit.index,
+        "artifact_id": payload["artifact_id"],
+        "title": payload["artifact_title"],
+        "page_id": payload["page_id"],
+        "page_index": payload["page_index"],
+        "verdict": "stale" if hit.is_stale else "exact",
+    }
+    artifact = RelatedNodeInfo(node_id=payload["artifact_id"])
+    text = payload["text"] if source is None else source.text
+    node = make_text_node(str(hit.source_id), text, metadata, {NodeRelationship.SOURCE: artifact})
+    return NodeWithScore(node=node, score=hit.similarity)

@@ -1,0 +1,30 @@
+"""Retriever of artifacts by the chemical structures they hold."""
+
+from typing import Any
+
+from indexing import embedding
+from retrieval.retrievers.chunks import get_artifact_key
+from retrieval.retrievers.spaces import SpaceRetriever
+from retrieval.search import ArtifactsAnswer, SearchAnswer, SearchRequest
+from retrieval.search.flat import search_nodes
+
+
+class StructureRetriever(SpaceRetriever):
+    """Artifacts by the similarity of their structures to the query, a SMILES; with ``text``, words,
+    by their passages as well.
+
+    Searching also raises ``ModelUnavailable`` where RDKit is not installed.
+    """
+
+    space = "structure"
+
+    def __init__(self, index: Any, *, text: str | None = None, **options: Any) -> None:
+        super().__init__(index, **options)
+        self.text = text
+
+    def search(self, query: str) -> ArtifactsAnswer:
+        embedding.parse_smiles(query)
+        return self.search_beside(query, self.text)
+
+    def search_space(self, request: SearchRequest) -> SearchAnswer:
+        return search_nodes(request, ["compound"], self.grant, group_key=get_artifact_key)

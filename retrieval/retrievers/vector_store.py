@@ -1,0 +1,55 @@
+"""The live collections of an index as LlamaIndex vector stores."""
+
+from typing import TYPE_CHECKING
+
+from access.grants import EVERYTHING, Grant
+from core.exceptions import InvalidInput
+from indexing.stores import encode_sparse_query, get_store
+from indexing.stores.qdrant import QdrantStore
+from retrieval.search.targets import find_builds, make_targets
+
+if TYPE_CHECKING:
+    from llama_index.vector_stores.qdrant import QdrantVectorStore
+
+# Payload field that holds the text of a node, where it is not ``text``.
+TEXT_KEYS = {
+    "page_summary": "summary_text",
+    "artifact_summary": "summary_text",
+    "question": "question",
+}
+
+
+def open_vector_store(
+    index: str, kind: str = "chunk", *, grant: Grant = EVERYTHING
+) -> "QdrantVectorStore":
+    """Open the collection that holds the nodes of ``kind`` in the live build of an index.
+
+    For readers that want vectors and no more: nothing is verified, kinds that share a collection
+    are not told apart, and the ledger does not know what is written through it. Hybrid queries
+    encode words as the index did. Needs a Qdrant server, and ``llama-index-vector-stores-qdrant``,
+    which the service itself does without.
+
+    Raises:
+        UnknownIndex: with the names there are.
+        InvalidInput: the index has no live build or no such nodes, or the vectors are not in a
+            Qdrant server.
+    """
+    store = get_store()
+    targets = make_targets(find_builds([index], grant).values(), (kind,), None)
+    if not targets:
+        raise InvalidInput(f"The index {index} has no live build.", field="index")
+    if not isinstance(store, QdrantStore):
+        raise InvalidInput(
+            "LlamaIndex's vector store reads from a Qdrant server, and these vectors are in the "
+            "embedded engine.",
+            fix="Search with a retriever of retrieval.retrievers, or run it on servers.",
+        )
+    sparse = targets[0].spec.sparse
+
+    def encode_queries(texts: list[str]) -> tuple[list[list[int]], list[list[float]]]:
+        vectors = [encode_sparse_query(sparse, text) for text in texts]
+        return [vector.indices for vector in vectors], [vector.values for vector in vectors]
+
+    return store.open_llama_index(
+        targets[0].collection, TEXT_KEYS.get(kind, "text"), encode_queries
+    )

@@ -1,0 +1,138 @@
+"""Fetches the points of targets, best first.
+
+A hybrid ranking is fused by the store where the default fusion holds, with one request. With other
+weights, or where the rank in each ranking is wanted, the store gives both rankings without payloads
+in one batch; they are fused here, and the payloads of the best points are read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint, get_store
+from retrieval.explanation import Explanation, explain_fused_hit, explain_single_hit
+from retrieval.fusion import RRF_K, hybrid_fusion
+from retrieval.search.request import Mode
+from retrieval.search.targets import Candidate, PointKey, Target
+
+
+def fetch_points(
+    targets: Iterable[Target], mode: Mode, count: int, *, min_score: float | None = None
+) -> None:
+    """Add the next ``count`` points to each target that has more.
+
+    Raises:
+        StoreUnavailable: retry helps.
+    """
+    by_store: list[Target] = []
+    fused_here: list[Target] = []
+    for target in targets:
+        if target.has_more:
+            is_default = target.fusion.is_default and not target.needs_ranks
+            (by_store if mode != Mode.HYBRID or is_default else fused_here).append(target)
+    _search(by_store, [each for each in fused_here if each.ranking is None], mode, count, min_score)
+    _read_ranked_points(fused_here, count, min_score)
+
+
+def _search(
+    by_store: Sequence[Target],
+    unranked: Sequence[Target],
+    mode: Mode,
+    count: int,
+    min_score: float | None,
+) -> None:
+    """Send what is asked of the store, all at once."""
+    requests = [
+        (target.collection, _make_query(target, mode, count, min_score)) for target in by_store
+    ]
+    for target in unranked:
+        requests += [(target.collection, query) for query in _make_ranking_queries(target)]
+    answers = iter(get_store().search_many(requests))
+    for target in by_store:
+        points = next(answers)
+        if target.is_scored_by_rank:
+            ranked = enumerate(points, start=target.fetched_count + 1)
+            points = [replace(point, score=1 / (RRF_K + rank)) for rank, point in ranked]
+        target.points += points
+        target.fetched_count += len(points)
+        target.has_more = len(points) == count
+    for target in unranked:
+        dense, sparse = (
+            [(point.id.int, point.score) for point in next(answers)] for _ in ("dense", "sparse")
+        )
+        target.ranking = hybrid_fusion(dense, sparse, target.fusion)
+
+
+def _make_query(target: Target, mode: Mode, count: int, min_score: float | None) -> Query:
+    fusion = target.fusion
+    return Query(
+        dense=target.dense,
+        sparse=target.sparse,
+        fusion=RankFusion(fusion.k, fusion.prefetch) if mode == Mode.HYBRID else None,
+        filter=target.filter,
+        limit=count,
+        offset=target.fetched_count,
+        min_score=min_score,
+    )
+
+
+def _make_ranking_queries(target: Target) -> list[Query]:
+    """The dense and the sparse query; one that takes no part finds nothing."""
+    fusion = target.fusion
+    dense = target.dense if fusion.dense_weight else None
+    sparse = target.sparse if fusion.sparse_weight else None
+    return [
+        Query(filter=target.filter, limit=fusion.prefetch, with_payload=False, **vector)
+        for vector in ({"dense": dense}, {"sparse": sparse})
+    ]
+
+
+def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float | None) -> None:
+    """Read the payloads of the next points; a point that is gone by now is left out."""
+    page_by_target: list[tuple[Target, list[tuple[UUID, float]]]] = []
+    ids_by_collection: dict[str, dict[UUID, None]] = {}
+    for target in targets:
+        assert target.ranking is not None
+        fused = target.ranking.fused
+        next_count = target.fetched_count + count
+        page = [
+            (UUID(int=id), score)
+            for id, score in fused[target.fetched_count : next_count]
+            if min_score is None or score >= min_score
+        ]
+        target.fetched_count = min(next_count, len(fused))
+        target.has_more = next_count < len(fused) and len(page) == count
+        page_by_target.append((target, page))
+        ids_by_collection.setdefault(target.collection, {}).update((id, None) for id, _ in page)
+    stored: dict[str, Mapping[UUID, StoredPoint]] = {
+        collection: get_store().retrieve(collection, list(ids))
+        for collection, ids in ids_by_collection.items()
+    }
+    for target, page in page_by_target:
+        points = stored[target.collection]
+        target.points += [
+            ScoredPoint(id, score, points[id].payload) for id, score in page if id in points
+        ]
+
+
+def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[PointKey, Explanation]:
+    """Explain the score of each candidate, by key; those of hybrid rankings must have been asked
+    for with ``needs_ranks``."""
+    explanations: dict[PointKey, Explanation] = {}
+    if mode == Mode.HYBRID:
+        for found in candidates:
+            target = found.target
+            assert target.ranking is not None
+            explanations[found.key] = explain_fused_hit(
+                found.point.id.int, target.ranking, target.fusion
+            )
+        return explanations
+    wanted = {found.key for found in candidates}
+    for target in {id(found.target): found.target for found in candidates}.values():
+        for rank, point in enumerate(target.points, start=1):
+            key = (target.build_id, point.id.int)
+            if key in wanted:
+                explanations[key] = explain_single_hit(
+                    rank, point.score, is_dense=mode == Mode.DENSE
+                )
+    return explanations

@@ -1,0 +1,173 @@
+"""The table of searches: how each is offered over REST and on the command line.
+
+A search that is added needs its retriever, one line here and one in ``retrieval/urls.py``.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.utils.module_loading import import_string
+from rest_framework.serializers import Serializer
+
+from access.grants import Grant
+from concepts.serializers import EVIDENCE_DISCLAIMER
+from core.serializers import StrictSerializer
+from retrieval.serializers import answers, knowledge_answers, knowledge_schema, requests, schema
+from retrieval.serializers import knowledge_requests as knowledge
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """``parameters`` are the query and the retriever's own arguments. ``answer`` describes what
+    ``render`` makes of the retriever's answer."""
+
+    operation_id: str
+    retriever: str  # dotted path: LlamaIndex is imported with the first of them
+    parameters: type[StrictSerializer]
+    render: Callable[[Any], dict[str, Any]]
+    answer: type[Serializer]
+    summary: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResponse:
+    content: dict[str, Any]
+    stale_ids: Iterable[UUID]  # the caller enqueues planning for them
+
+
+# Keys: the last segment of the URL, /search/<name>.
+SEARCHES: dict[str, Search] = {
+    "pages": Search(
+        "search_pages",
+        "retrieval.retrievers.ChunkRetriever",
+        requests.SearchParametersSerializer,
+        answers.render_chunk_answer,
+        schema.PageSearchAnswerSerializer,
+        "Search passages",
+        "Passages that answer a query, best first, each compared with its document as it is now.",
+    ),
+    "summaries": Search(
+        "search_summaries",
+        "retrieval.retrievers.SummaryRetriever",
+        requests.SummarySearchParametersSerializer,
+        answers.render_summary_answer,
+        schema.SummarySearchAnswerSerializer,
+        "Search summaries",
+        "Summaries of pages and artifacts that answer a query, best first.",
+    ),
+    "questions": Search(
+        "search_questions",
+        "retrieval.retrievers.QuestionRetriever",
+        requests.SearchParametersSerializer,
+        answers.render_question_answer,
+        schema.QuestionSearchAnswerSerializer,
+        "Search by question",
+        "Passages by the questions they answer, each passage once, best first.",
+    ),
+    "hierarchical": Search(
+        "search_hierarchical",
+        "retrieval.retrievers.HierarchicalRetriever",
+        requests.HierarchicalParametersSerializer,
+        answers.render_hierarchical_answer,
+        schema.HierarchicalAnswerSerializer,
+        "Search artifacts, pages and passages at once",
+        "Artifacts that answer a query with their best pages, and up to three passages of each.",
+    ),
+    "structures": Search(
+        "search_structures",
+        "retrieval.retrievers.StructureRetriever",
+        requests.StructureParametersSerializer,
+        answers.render_structure_answer,
+        schema.StructureSearchAnswerSerializer,
+        "Search by chemical structure",
+        "Artifacts that hold a structure like the one given, best first; with words besides, "
+        "those that say such a thing too.",
+    ),
+    "images": Search(
+        "search_images",
+        "retrieval.retrievers.ImageRetriever",
+        requests.ImageParametersSerializer,
+        answers.render_image_answer,
+        schema.ImageSearchAnswerSerializer,
+        "Search images by what they show",
+        "Artifacts whose images show what the query says, best first, beside those whose "
+        "passages say it.",
+    ),
+    "concepts": Search(
+        "search_concepts",
+        "retrieval.retrievers.ConceptRetriever",
+        knowledge.PagedKnowledgeQuerySerializer,
+        knowledge_answers.render_concept_hits,
+        knowledge_schema.ConceptSearchAnswerSerializer,
+        "Search concepts",
+        f"Concepts by their meaning, each with quotes that bear it. {EVIDENCE_DISCLAIMER}",
+    ),
+    "relationships": Search(
+        "search_relationships",
+        "retrieval.retrievers.RelationshipTypeRetriever",
+        knowledge.PagedKnowledgeQuerySerializer,
+        knowledge_answers.render_relationship_type_hits,
+        knowledge_schema.RelationshipTypeSearchAnswerSerializer,
+        "Search relationships",
+        "Relationship types by their meaning, each with its relationships.",
+    ),
+    "sources": Search(
+        "search_sources",
+        "retrieval.retrievers.SourceRetriever",
+        knowledge.SourceQuerySerializer,
+        knowledge_answers.render_source_hits,
+        knowledge_schema.SourceSearchAnswerSerializer,
+        "Search sources",
+        "Sources by the chunks of them that match, with offsets to highlight.",
+    ),
+    "route": Search(
+        "route_query",
+        "retrieval.retrievers.RoutingRetriever",
+        knowledge.KnowledgeQuerySerializer,
+        knowledge_answers.render_routing,
+        knowledge_schema.RoutingAnswerSerializer,
+        "Find the best entry point",
+        "Concepts, sources and relationship types near a query; `entry` names the nearest of all.",
+    ),
+    "blend": Search(
+        "blend_concepts",
+        "retrieval.retrievers.BlendRetriever",
+        knowledge.BlendQuerySerializer,
+        knowledge_answers.render_concept_hits,
+        knowledge_schema.ConceptSearchAnswerSerializer,
+        "Search concepts in every way",
+        "Concepts by their meaning, by sources that bear them and by the types of their "
+        f"relationships; each once, by the best of its ways. {EVIDENCE_DISCLAIMER}",
+    ),
+    "subgraph": Search(
+        "search_subgraph",
+        "retrieval.retrievers.SubgraphRetriever",
+        knowledge.SubgraphQuerySerializer,
+        knowledge_answers.render_subgraph,
+        knowledge_schema.SubgraphAnswerSerializer,
+        "Draw the subgraph",
+        "Concepts, sources and types over a threshold, and the relationships among them.",
+    ),
+}
+
+
+def load_retriever(name: str) -> Any:
+    """The class of a search's retriever."""
+    return import_string(SEARCHES[name].retriever)
+
+
+def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
+    """Run a search with the API's parameters, and render its answer as the API gives it.
+
+    Raises:
+        InvalidInput: naming the parameter.
+        What the retriever raises.
+    """
+    search = SEARCHES[name]
+    given = requests.read_parameters(search.parameters, parameters)
+    query = given.pop("query")
+    answer = load_retriever(name)(**given, grant=grant).search(query)
+    return SearchResponse(search.render(answer), answer.stale_ids)

@@ -1,0 +1,261 @@
+"""Drafts the nodes of page summaries, artifact summaries and questions."""
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from core.text import hash_text
+from documents.models import Artifact, Page
+from indexing import embedding
+from indexing.chunking import fit_context, prepend_context
+from indexing.drafting.payloads import (
+    declared_field_payload,
+    page_payload,
+    passage_payload,
+)
+from indexing.models import IndexBuild, Node
+from indexing.spec import IndexSpec
+from indexing.stores.base import Payload
+from indexing.text_nodes import make_text_node
+from summaries.models import (
+    Annotation,
+    Summary,
+    SummaryQuerySet,
+    WrittenText,
+    due_field_values,
+)
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+State = WrittenText.State
+
+
+class _SummaryDrafter:
+    kind: str
+    is_of_page: bool
+
+    def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
+        summaries = Summary.objects.filter(
+            build=build, artifact=artifact, page__isnull=not self.is_of_page
+        ).not_empty()
+        rows = list(summaries.select_related("page").defer("page__text").order_by("page__index"))
+        context, token_counts = measure_texts([row.text for row in rows], artifact.title, build)
+        return [
+            make_text_node(
+                kind=self.kind,
+                point_id=row.entity_id,
+                artifact_id=artifact.pk,
+                page_id=row.page_id,
+                page_index=row.page.index if row.page else None,
+                text=row.text,
+                context=context,
+                text_hash=row.text_hash,
+                source_hash=row.written_input_hash,
+                token_count=token_count,
+                details=self.describe(row),
+            )
+            for row, token_count in zip(rows, token_counts, strict=True)
+        ]
+
+    def describe(self, row: Summary) -> dict[str, Any]:
+        """What payloads hold of a summary beside its text."""
+        return {"model_name": row.model_name}
+
+    def get_input_versions(
+        self, artifact_ids: Collection[UUID], build: IndexBuild
+    ) -> Mapping[UUID, str]:
+        return _hash_rows_by_artifact(
+            self._summaries(artifact_ids, build).not_empty(),
+            "pk", "text_hash", "written_input_hash", "model_name",
+        )  # fmt: skip
+
+    def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
+        return _artifact_ids(self._summaries(artifact_ids, build).filter(state=State.DUE))
+
+    def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
+        return _artifact_ids(self._summaries(artifact_ids, build).filter(state=State.FAILED))
+
+    def _summaries(self, artifact_ids: Collection[UUID], build: IndexBuild) -> SummaryQuerySet:
+        rows = Summary.objects.filter(build=build, artifact__in=artifact_ids)
+        return rows.of_pages() if self.is_of_page else rows.of_artifacts()
+
+    def make_payload(self, node: Node) -> Payload:
+        embedded_at = node.embedded_at and node.embedded_at.isoformat().replace("+00:00", "Z")
+        return (
+            declared_field_payload(node)
+            | page_payload(node)
+            | {
+                "type": self.kind,
+                "entity_id": str(node.point_id),
+                "date_embedded": embedded_at,
+                **node.details,
+            }
+        )
+
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
+        mine = Summary.objects.filter(page__isnull=not self.is_of_page, build=build)
+        # The summary of a blank page is empty and has no model name.
+        not_blank = mine.exclude(state=State.WRITTEN, model_name="")
+        return _make_rows_due(not_blank.filter(artifact=artifact), only_failed)
+
+
+class PageSummaryDrafter(_SummaryDrafter):
+    kind = "page_summary"
+    is_of_page = True
+
+    def get_input_versions(
+        self, artifact_ids: Collection[UUID], build: IndexBuild
+    ) -> Mapping[UUID, str]:
+        """With the pages: one that was changed has its summary written again."""
+        pages = _hash_rows_by_artifact(
+            Page.objects.filter(artifact__in=artifact_ids), "pk", "content_hash"
+        )
+        written = super().get_input_versions(artifact_ids, build)
+        return {pk: hash_text(f"{each} {written.get(pk, '')}") for pk, each in pages.items()}
+
+
+class ArtifactSummaryDrafter(_SummaryDrafter):
+    kind = "artifact_summary"
+    is_of_page = False
+
+    def describe(self, row: Summary) -> dict[str, Any]:
+        return super().describe(row) | {"page_count": row.artifact.pages.count()}
+
+
+class QuestionDrafter:
+    def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
+        """Make one node for each question, with the offsets of the chunk that answers it."""
+        annotations = (
+            Annotation.objects.filter(build=build, artifact=artifact)
+            .exclude(written_input_hash="")
+            .select_related("page", "source")
+            .defer("page__text", "source__text")
+            .order_by("source__ordinal", "strategy", "chunk_index")
+        )
+        asked = [
+            (annotation, question)
+            for annotation in annotations
+            for question in dict.fromkeys(annotation.questions)
+        ]
+        _, token_counts = measure_texts([question for _, question in asked], "", build)
+        return [
+            make_text_node(
+                kind="question",
+                point_id=make_question_id(annotation.chunk_id, question),
+                artifact_id=artifact.pk,
+                page_id=annotation.page_id,
+                page_index=annotation.page.index,
+                source_id=annotation.source_id,
+                source_ordinal=annotation.source.ordinal,
+                strategy=annotation.strategy,
+                chunk_index=annotation.chunk_index,
+                start_offset=annotation.start_offset,
+                end_offset=annotation.end_offset,
+                text=question,
+                text_hash=hash_text(question),
+                source_hash=annotation.source_hash,
+                token_count=token_count,
+                details={
+                    "chunk_id": str(annotation.chunk_id),
+                    "chunk_text": annotation.text,
+                    "summary": annotation.summary,
+                    "fields": merge_metadata_fields(
+                        build.spec, artifact.metadata, annotation.fields
+                    ),
+                    "model_name": annotation.model_name,
+                    "annotation_hash": annotation.output_hash,
+                },
+            )
+            for (annotation, question), token_count in zip(asked, token_counts, strict=True)
+        ]
+
+    def get_input_versions(
+        self, artifact_ids: Collection[UUID], build: IndexBuild
+    ) -> Mapping[UUID, str]:
+        written = Annotation.objects.filter(build=build, artifact__in=artifact_ids)
+        return _hash_rows_by_artifact(
+            written.exclude(written_input_hash=""),
+            "chunk_id", "source", "source_hash", "strategy", "chunk_index", "start_offset",
+            "end_offset", "output_hash",
+        )  # fmt: skip
+
+    def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
+        rows = Annotation.objects.filter(build=build, artifact__in=artifact_ids)
+        return _artifact_ids(rows.filter(state=State.DUE))
+
+    def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
+        rows = Annotation.objects.filter(build=build, artifact__in=artifact_ids)
+        return _artifact_ids(rows.filter(state=State.FAILED))
+
+    def make_payload(self, node: Node) -> Payload:
+        artifact, details = node.artifact, node.details
+        assert artifact is not None
+        return (
+            details["fields"]
+            | passage_payload(node)
+            | {
+                "chunk_text": details["chunk_text"],
+                "chunk_hash": hash_text(details["chunk_text"]),
+                "chunk_id": details["chunk_id"],
+                "source": artifact.file_name or artifact.title,
+                "summary": details["summary"],
+                "model_name": details["model_name"],
+                "annotation_hash": details["annotation_hash"],
+            }
+        )
+
+    def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
+        return _make_rows_due(
+            Annotation.objects.filter(build=build, artifact=artifact), only_failed
+        )
+
+
+def _hash_rows_by_artifact(rows: QuerySet[Any], *fields: str) -> dict[UUID, str]:
+    """Artifact -> hash of these fields of its rows."""
+    values: dict[UUID, list[str]] = {}
+    for artifact_id, *row in rows.values_list("artifact", *fields):
+        values.setdefault(artifact_id, []).append(repr(row))
+    return {artifact_id: hash_text("\n".join(sorted(each))) for artifact_id, each in values.items()}
+
+
+def _artifact_ids(rows: QuerySet[Any]) -> set[UUID]:
+    return set(rows.values_list("artifact", flat=True))
+
+
+def _make_rows_due(rows: QuerySet[Any], only_failed: bool) -> int:
+    if only_failed:
+        return rows.filter(state=State.FAILED).update(**due_field_values())
+    return rows.filter(is_by_hand=False).update(**due_field_values(is_cache_bypassed=True))
+
+
+def make_question_id(chunk_id: UUID, question: str) -> UUID:
+    return uuid.uuid5(chunk_id, f"question {question}")
+
+
+def measure_texts(texts: Sequence[str], title: str, build: IndexBuild) -> tuple[str, list[int]]:
+    """The title as it is embedded before each of these texts, and each text's tokens with it."""
+    embedder = embedding.get_embedder(build.spec.embedding)
+    context = (
+        fit_context(title, build.spec.embedding.window, embedder.count_tokens) if title else ""
+    )
+    return context, embedder.count_tokens([prepend_context(context, text) for text in texts])
+
+
+def merge_metadata_fields(
+    spec: IndexSpec, owner_fields: Mapping[str, Any], extracted_fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Merge a chunk's declared fields: the owner's value takes precedence over the one found in
+    the text. Many-valued fields hold both."""
+    fields: dict[str, Any] = {}
+    for name, field in spec.metadata.items():
+        if field.many:
+            values = dict.fromkeys([*owner_fields.get(name, []), *extracted_fields.get(name, [])])
+            if values:
+                fields[name] = list(values)
+        elif name in owner_fields or name in extracted_fields:
+            fields[name] = owner_fields.get(name, extracted_fields.get(name))
+    return fields

@@ -1,0 +1,186 @@
+"""The nodes of concepts and relationship types, which belong to no artifact."""
+
+import pytest
+
+from concepts import services
+from concepts.models import Concept, RelationshipType, hash_name
+from core.text import hash_text
+from documents.models import Artifact, PendingRevision
+from evaluation.promotion_gate import decide_promotion
+from indexing import lifecycle, tasks
+from indexing.exceptions import BuildUnfinished
+from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.progress import get_index_progress
+from indexing.regeneration import begin_regeneration
+from indexing.removal import remove_index
+from indexing.services import plan_unannounced_standalone_nodes, sync_nodes
+from indexing.stores import get_store
+from indexing.verification import verify_build
+from tests.concepts.conftest import INDEX
+from tests.factories import give, sync
+
+
+@pytest.fixture
+def second(knowledge) -> IndexBuild:
+    """A build beside the live one, which asks for other chunks."""
+    return IndexBuild.objects.create(
+        index=knowledge.index,
+        number=2,
+        recipe={**knowledge.recipe, "chunks": {"strategies": [{"name": "paragraph"}]}},
+        fingerprint="other",
+    )
+
+
+class TestWritesByServices:
+    def test_plan_the_node_in_every_build_at_once(self, knowledge, second):
+        concept = services.create_concept(INDEX, "Heron")
+
+        nodes = Node.objects.filter(point_id=concept.pk, artifact=None, state="pending")
+        assert {node.build_id for node in nodes} == {knowledge.pk, second.pk}
+
+    def test_keep_no_artifact_and_no_document(self, heron):
+        assert not Artifact.objects.exists()
+        assert not IndexedDocument.objects.exists()
+
+    def test_plan_nothing_where_the_write_is_taken_back(self, knowledge, heron):
+        with pytest.raises(services.ContentConflict):
+            services.create_concept(INDEX, "HERON")
+
+        assert Node.objects.get().point_id == heron.pk
+        assert PendingRevision.objects.get().changed_id == heron.pk
+
+    def test_count_in_the_progress_of_their_index(self, knowledge, heron):
+        before = get_index_progress(INDEX)[0]
+        sync(knowledge)
+        after = get_index_progress(INDEX)[0]
+
+        assert (before.pending, before.synced, before.artifact_count) == (1, 0, 0)
+        assert before.oldest_pending_seconds is not None
+        assert (after.pending, after.synced, after.oldest_pending_seconds) == (0, 1, None)
+
+
+class TestReconciliation:
+    def test_plans_what_was_written_and_deleted_in_bulk(self, knowledge, heron):
+        sync(knowledge)
+        Concept.objects.bulk_create(
+            [
+                Concept(
+                    index=INDEX,
+                    label="Crane",
+                    name_hash=hash_name("Crane"),
+                    text_hash=hash_text("Crane"),
+                )
+            ]
+        )
+        Concept.objects.filter(pk=heron.pk)._raw_delete("default")
+        found = verify_build(knowledge).findings
+
+        tasks.reconcile_indexes()
+        while sync_nodes(knowledge):
+            pass
+
+        assert found == {"unplanned": 2}
+        assert Node.objects.get().text == "Crane"
+        assert get_store().count(knowledge.collection("concept")) == 1
+        assert verify_build(knowledge).findings == {}
+
+    def test_plans_a_row_whose_hash_is_missing(self, knowledge):
+        Concept.objects.bulk_create([Concept(index=INDEX, label="Crane")])
+
+        tasks.reconcile_indexes()
+        again = plan_unannounced_standalone_nodes(knowledge)
+
+        assert Concept.objects.get().text_hash == hash_text("Crane")
+        assert (Node.objects.get().text, again) == ("Crane", 0)
+
+    def test_has_nothing_to_do_where_all_is_planned(self, knowledge, heron, embedder):
+        sync(knowledge)
+        embedder.embedded.clear()
+
+        planned = plan_unannounced_standalone_nodes(knowledge)
+        sync(knowledge)
+
+        assert (planned, embedder.embedded) == (0, [])
+
+
+class TestVerify:
+    def test_repairs_a_text_changed_by_raw_sql(self, knowledge, heron):
+        sync(knowledge)
+        Concept.objects.filter(pk=heron.pk).update(label="Crane")
+
+        found = verify_build(knowledge).findings
+        verify_build(knowledge, repair=True)
+        sync(knowledge)
+
+        assert found == {"unplanned": 1}
+        assert Node.objects.get().text.startswith("Crane")
+        assert verify_build(knowledge).findings == {}
+
+
+class TestPromotion:
+    def test_waits_for_the_concepts_that_the_live_build_shows(self, knowledge, second, heron):
+        sync(knowledge)
+        missing = lifecycle.count_missing(second)
+        with pytest.raises(BuildUnfinished, match="lacks 1"):
+            lifecycle.promote_build(second)
+
+        sync(second)
+
+        assert missing == 1
+        assert lifecycle.count_missing(second) == 0
+        assert lifecycle.promote_build(second) == knowledge
+
+    def test_waits_for_none_that_came_since(self, knowledge, second, heron):
+        assert lifecycle.count_missing(second) == 0
+
+    def test_is_refused_where_a_concept_failed_in_it_alone(self, knowledge, second, heron):
+        sync(knowledge)
+        sync(second)
+        Node.objects.filter(build=second).update(state=Node.State.FAILED)
+        lifecycle.request_promotion(second)
+
+        assert not decide_promotion(second)
+
+        second.refresh_from_db()
+        assert "1 documents failed" in second.comparison["verdict"]
+
+
+class TestRegeneration:
+    def test_goes_through_concepts_alone_and_by_its_limit(self, knowledge, embedder):
+        give("A heron stands in the shallows.", index=INDEX)
+        for label in ("Heron", "Crane", "Egret"):
+            services.create_concept(INDEX, label)
+        sync(knowledge)
+        embedder.embedded.clear()
+
+        regeneration = begin_regeneration(["concept"], index=INDEX, limit=2)
+        tasks.regeneration_worker.run(regeneration.pk)
+        regeneration.refresh_from_db()
+        sync(knowledge)
+
+        assert (regeneration.total_count, regeneration.done_count) == (2, 2)
+        assert len(embedder.embedded) == 2
+
+    def test_makes_only_what_is_missing(self, knowledge, heron, embedder):
+        crane = services.create_concept(INDEX, "Crane")
+        sync(knowledge)
+        get_store().delete(knowledge.collection("concept"), [crane.pk])
+        embedder.embedded.clear()
+
+        regeneration = begin_regeneration(["concept"], index=INDEX, is_for_missing=True)
+        tasks.regeneration_worker.run(regeneration.pk)
+        sync(knowledge)
+
+        assert embedder.embedded == ["Crane"]
+        assert verify_build(knowledge).findings == {}
+
+
+class TestRemovingTheirIndex:
+    def test_removes_them_at_once(self, knowledge, heron):
+        services.create_relationship_type(INDEX, "EATS")
+        sync(knowledge)
+
+        remove_index(INDEX)
+
+        assert not Concept.objects.exists()
+        assert not RelationshipType.objects.exists()

@@ -1,0 +1,49 @@
+"""Retrievers of concepts, relationship types and sources, as LlamaIndex sees them."""
+
+import pytest
+
+from retrieval.retrievers import (
+    BlendRetriever,
+    ConceptRetriever,
+    RelationshipTypeRetriever,
+    RoutingRetriever,
+    SourceRetriever,
+    SubgraphRetriever,
+)
+from tests.concepts.conftest import INDEX
+from tests.concepts.test_searches import graph  # noqa: F401
+
+
+class TestRetrieversOfKnowledge:
+    @pytest.mark.parametrize(
+        ("retriever", "kinds"),
+        [
+            (ConceptRetriever, {"concept"}),
+            (RelationshipTypeRetriever, {"relationship_type"}),
+            (SourceRetriever, {"source"}),
+            (BlendRetriever, {"concept"}),
+            (RoutingRetriever, {"concept", "relationship_type", "source"}),
+        ],
+    )
+    def test_give_nodes_of_their_kinds_best_first(self, graph, retriever, kinds):  # noqa: F811
+        nodes = retriever(INDEX).retrieve("heron bird")
+
+        assert {node.metadata["kind"] for node in nodes} == kinds
+        scores = [node.score for node in nodes]
+        assert scores == sorted(scores, reverse=True)
+        assert all(node.metadata["verdict"] == "exact" for node in nodes)
+
+    def test_give_what_search_gives(self, graph):  # noqa: F811
+        retriever = ConceptRetriever(INDEX, top_k=2)
+
+        nodes = retriever.retrieve("heron bird")
+
+        found = retriever.search("heron bird").found
+        assert [node.node_id for node in nodes] == [str(hit.concept.pk) for hit in found]
+        assert nodes[0].metadata["quotes"] == ["The heron stands"]
+
+    def test_draw_the_subgraph_over_a_similarity(self, graph):  # noqa: F811
+        nodes = SubgraphRetriever(INDEX, min_similarity=0.2).retrieve("heron")
+
+        assert nodes
+        assert all(node.score > 0.2 for node in nodes)

@@ -1,0 +1,93 @@
+"""The chain of middleware, for programs and browsers alike."""
+
+from functools import partial
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from access.models import ApiKey
+from config.body_limits import BODY_IS_PENDING
+
+PATH = "/api/v1/indexes/"
+
+
+@pytest.fixture
+def ask(settings):
+    settings.ALLOWED_HOSTS = ["strata"]
+    return partial(Client().get, headers={}, HTTP_HOST="strata")
+
+
+@pytest.fixture
+def cookie(admin_user) -> dict[str, str]:
+    browser = Client()
+    browser.force_login(admin_user)
+    name = settings.SESSION_COOKIE_NAME
+    return {"Cookie": f"{name}={browser.cookies[name].value}"}
+
+
+@pytest.fixture
+def key() -> dict[str, str]:
+    return {"Authorization": f"bEARER {ApiKey.issue('tests')[1]}"}
+
+
+@pytest.mark.django_db
+class TestMiddleware:
+    def test_answers_whoever_shows_a_key(self, ask, key):
+        answer = ask(PATH, headers=key)
+
+        assert answer.status_code == 200
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert int(answer.headers["Content-Length"]) == len(answer.content)
+
+    @pytest.mark.parametrize(
+        ("authorization", "code"),
+        [
+            ("Bearer unknown", "unknown_key"),
+            ("Bearer", "unknown_key"),
+            ("Basic YTpi", "not_authenticated"),
+            ("", "not_authenticated"),
+        ],
+    )
+    def test_asks_for_a_key_where_none_is_shown(self, ask, authorization, code):
+        answer = ask(PATH, headers={"Authorization": authorization})
+
+        assert answer.status_code == 401
+        assert answer.json()["code"] == code
+
+    def test_knows_a_browser_by_its_session(self, ask, cookie):
+        assert ask(PATH, headers=cookie).status_code == 200
+
+    def test_does_not_let_a_wrong_key_pass_for_its_session(self, ask, cookie):
+        answer = ask(PATH, headers={"Authorization": "Bearer unknown"} | cookie)
+
+        assert answer.status_code == 401
+
+    def test_serves_pages_to_a_browser_whatever_it_shows(self, ask, key, cookie):
+        answer = ask("/admin/", headers=key | cookie)
+
+        assert answer.status_code == 200
+        assert answer.headers["X-Frame-Options"] == "DENY"
+
+    def test_states_errors_alike(self, ask, key):
+        answer = ask("/api/v1/nothing/", headers=key)
+
+        assert answer.status_code == 404
+        assert answer.json()["code"] == "not_found"
+
+    def test_answers_for_none_but_its_hosts(self, ask, key):
+        answer = ask(PATH, headers=key, HTTP_HOST="elsewhere")
+
+        assert answer.status_code == 400
+
+
+@pytest.mark.django_db
+class TestBodyLimit:
+    def test_is_larger_for_the_forms_of_the_admin_once_logged_in(self, admin_user):
+        browser, pending = Client(), {BODY_IS_PENDING: True}
+        before = browser.post("/admin/login/", **pending)
+        browser.force_login(admin_user)
+        after = browser.post("/admin/login/", **pending)
+
+        assert before.max_bytes == settings.STRATA_MAX_REQUEST_BYTES
+        assert after.max_bytes == settings.DATA_UPLOAD_MAX_MEMORY_SIZE

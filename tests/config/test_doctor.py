@@ -1,0 +1,48 @@
+import socket
+
+import pytest
+from django.core.management import call_command
+
+from config.management.commands import doctor
+from indexing.models import IndexBuild
+
+pytestmark = pytest.mark.django_db
+
+
+class TestDoctor:
+    def test_says_what_keeps_an_index_from_going_on(self, build, capsys):
+        problem = "The model acme could not be fetched. Connect this machine."
+        IndexBuild.objects.filter(pk=build.pk).update(problem=problem)
+
+        with pytest.raises(SystemExit):
+            call_command("doctor", port=0)
+
+        assert f"fail index     plain #1 waits: {problem}" in capsys.readouterr().out
+
+    def test_tells_a_port_of_its_own_from_that_of_another(self, live_server):
+        ours = doctor._check_port(live_server.thread.port)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            others = doctor._check_port(listener.getsockname()[1])
+
+        assert (ours.is_ok, ours.detail) == (
+            True,
+            f"A web server of Strata answers at {live_server.thread.port}.",
+        )
+        assert (others.is_ok, others.fix) == (False, "Choose another with PORT=.")
+
+    def test_advises_to_encrypt_the_key_of_the_store(self, settings, monkeypatch):
+        settings.STRATA_VECTOR_STORE = "qdrant"
+        settings.QDRANT_URL, settings.QDRANT_API_KEY = "http://vectors:6333", "secret"
+        monkeypatch.setattr(doctor, "get_store", lambda: SilentStore())
+
+        plain = doctor._check_store()
+        settings.QDRANT_URL = "https://vectors:6333"
+        encrypted = doctor._check_store()
+
+        assert (plain.is_ok, plain.fix) == (True, "Use https on a network that others use.")
+        assert (encrypted.is_ok, encrypted.fix) == (True, "")
+
+
+class SilentStore:
+    def ping(self):
+        pass

@@ -1,0 +1,84 @@
+"""The limits of the web server in the embedded form."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import httpx
+import pytest
+
+from tests.faults.armed import armed
+from tests.limits.door import Door, TestDoor, wait_until
+from tests.serving import KEY
+from tests.summaries.test_llm import Endpoint, Handler, delta, on_and_on, running_endpoint, streams
+
+PATIENCE_SECONDS = 120
+TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
+QUESTION = {"index": "plain", "query": "When do boats leave the harbour?"}
+
+
+def endlessly(handler: Handler) -> None:
+    """More than any buffer holds, until the client goes away."""
+    handler.send(200, "", Content_Type="text/event-stream")
+    while True:
+        handler.send_event(delta("word " * 2_000))
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    with running_endpoint() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def service(endpoint, tmp_path_factory):
+    settings = {
+        "DJANGO_SETTINGS_MODULE": "tests.limits.embedded_settings",
+        "STRATA_LLM_BASE_URL": endpoint.url,
+        "STRATA_LLM_MODEL": "a-model",
+        "STRATA_LLM_RETRIES": "0",
+    }
+    with armed(tmp_path_factory.mktemp("limits"), **settings) as service:
+        service.add("plain", text=TIDE, title="Harbour")
+        yield service
+
+
+@pytest.fixture
+def door(service) -> Door:
+    return Door(service.port, KEY, service.process.pid, service.process.pid)
+
+
+class TestStreams:
+    def test_are_so_many_at_a_time(self, service, endpoint):
+        endpoint.scripts = [streams("Boats ", then=on_and_on)]
+        with (
+            service.api.stream("POST", "ask", json=QUESTION) as first,
+            service.api.stream("POST", "ask", json=QUESTION) as second,
+        ):
+            assert (first.status_code, second.status_code) == (200, 200)
+
+            refused = service.api.post("ask", json=QUESTION)
+
+        assert refused.status_code == 503
+        assert refused.json()["code"] == "too_many_streams"
+        assert int(refused.headers["Retry-After"]) > 0
+        endpoint.scripts = [streams("Boats.")]
+
+        def is_answered() -> bool:
+            response = service.api.post("ask", json=QUESTION, timeout=PATIENCE_SECONDS)
+            return isinstance(response, httpx.Response) and response.status_code == 200
+
+        wait_until(is_answered)
+
+    def test_end_where_nobody_reads(self, service, endpoint, door):
+        endpoint.scripts = [endlessly]
+        endpoint.broken.clear()
+        body = b'{"index": "plain", "query": "When do boats leave the harbour?"}'
+        with closing(door.connect(receive_bytes=4_096)) as client:
+            client.sendall(door.head("POST /api/v1/ask", f"Content-Length: {len(body)}",
+                                     "Content-Type: application/json") + body)  # fmt: skip
+
+            assert endpoint.broken.wait(PATIENCE_SECONDS)
+
+
+class TestEmbeddedDoor(TestDoor):
+    __test__ = True

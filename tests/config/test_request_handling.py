@@ -1,0 +1,83 @@
+import asyncio
+
+import pytest
+
+from config.request_handling import _make_environ, _RequestBody
+from core.exceptions import DiskFull, TooLarge
+
+LARGE = 200_000
+
+
+def environ(*headers: tuple[bytes, bytes], path: bytes = b"/"):
+    return _make_environ(
+        {
+            "method": "GET", "raw_path": path, "query_string": b"q=%C3%A4", "http_version": "1.1",
+            "scheme": "http", "server": ("host", 80), "client": None, "headers": headers,
+        }
+    )  # fmt: skip
+
+
+class TestEnviron:
+    def test_takes_no_header_with_an_underscore_for_another(self):
+        given = environ((b"x-forwarded-proto", b"http"), (b"x_forwarded_proto", b"https"))
+
+        assert given["HTTP_X_FORWARDED_PROTO"] == "http"
+
+    def test_joins_headers_that_come_twice(self):
+        given = environ((b"accept", b"a"), (b"accept", b"b"), (b"cookie", b"c"), (b"cookie", b"d"))
+
+        assert (given["HTTP_ACCEPT"], given["HTTP_COOKIE"]) == ("a,b", "c; d")
+
+    def test_has_the_path_as_bytes(self):
+        assert environ(path=b"/%C3%A4%2F")["PATH_INFO"].encode("latin-1") == "/ä/".encode()
+
+
+class TestALargeBody:
+    @pytest.fixture
+    def folder(self, settings, tmp_path):
+        settings.FILE_UPLOAD_TEMP_DIR = tmp_path
+        return tmp_path
+
+    def receive(self, limit: int, pieces: int = 4, declared: int = 0) -> _RequestBody:
+        messages = [
+            {"type": "http.request", "body": b"x" * (LARGE // pieces), "more_body": left > 0}
+            for left in reversed(range(pieces))
+        ]
+
+        async def receive_next():
+            return messages.pop(0)
+
+        async def receive_all() -> _RequestBody:
+            body = _RequestBody(receive_next, declared)
+            try:
+                await body.receive_small()
+                assert not body.is_small
+                await body.receive_large(limit)
+            except BaseException:
+                body.file.close()
+                raise
+            return body
+
+        return asyncio.run(receive_all())
+
+    @pytest.mark.parametrize("pieces", [1, 4])
+    @pytest.mark.parametrize("declared", [0, LARGE])
+    def test_comes_whole(self, folder, pieces, declared):
+        body = self.receive(LARGE, pieces, declared)
+
+        body.file.seek(0)
+        assert body.file.read() == b"x" * LARGE
+        assert body.byte_count == LARGE
+        body.file.close()
+
+    @pytest.mark.parametrize("pieces", [1, 4])
+    def test_is_counted_where_its_length_is_not_declared(self, folder, pieces):
+        with pytest.raises(TooLarge, match="199,999 bytes"):
+            self.receive(LARGE - 1, pieces)
+
+    @pytest.mark.parametrize("declared", [0, LARGE])
+    def test_leaves_the_reserve_of_the_disk(self, folder, settings, declared):
+        settings.STRATA_MIN_FREE_BYTES = 2**60
+
+        with pytest.raises(DiskFull):
+            self.receive(LARGE, declared=declared)

@@ -1,0 +1,118 @@
+import time
+import uuid
+
+import pytest
+from django.utils import timezone
+
+from core.exceptions import DiskFull, InvalidInput
+from core.leases import WORKER_DIED, release_all_leases
+from webhooks.models import Delivery
+
+
+@pytest.fixture
+def rows(db, settings):
+    settings.STRATA_WEBHOOK_URLS = ["https://receiver.example"]
+    for number in range(3):
+        Delivery.objects.create(url="https://receiver.example", event="e", payload={"n": number})
+    return Delivery.objects.order_by("created_at")
+
+
+class TestClaim:
+    def test_gives_no_row_to_two(self, rows):
+        first, second = rows.claim(2), rows.claim(2)
+
+        assert len(first.rows) == 2
+        assert len(second.rows) == 1
+        assert not first.rows & second.rows
+        assert rows.claim(2) is None
+
+    def test_counts_the_attempt_before_the_work(self, rows):
+        rows.claim(2)
+
+        assert sorted(rows.values_list("attempts", flat=True)) == [0, 1, 1]
+
+    def test_takes_over_what_was_not_renewed(self, rows):
+        lost = rows.claim(3)
+        rows.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
+
+        assert len(rows.claim(3).rows) == 3
+        assert not lost.rows
+
+    def test_takes_what_failed_repeatedly_last_and_alone(self, rows):
+        suspects = list(rows.values_list("pk", flat=True)[:2])
+        rows.filter(pk__in=suspects).update(attempts=2)
+
+        fresh, suspect = rows.claim_batch(3), rows.claim_batch(3)
+
+        assert [len(fresh.rows), len(suspect.rows)] == [1, 1]
+        assert suspect.rows.get().pk in suspects
+
+    def test_gives_up_what_killed_its_worker_each_time(self, rows):
+        rows.update(attempts=Delivery.max_attempts())
+
+        assert rows.claim_batch(3) is None
+        assert rows.give_up_exhausted() == 3
+        assert set(rows.values_list("state", "last_error")) == {("given_up", WORKER_DIED)}
+
+
+class TestWorking:
+    def test_lets_go_of_what_was_not_done(self, rows):
+        claim = rows.claim(3)
+
+        with claim.working():
+            claim.rows.filter(pk=rows[0].pk).update(state="delivered")
+
+        assert len(rows.free()) == 3
+
+    def test_gives_the_attempt_back_where_an_error_was_expected(self, rows):
+        with pytest.raises(DiskFull), rows.claim(3).working():
+            raise DiskFull("No room.", fix="Make some.")
+
+        assert set(rows.values_list("attempts", "last_error")) == {(0, "No room. Make some.")}
+        assert len(rows.free()) == 3
+
+    @pytest.mark.parametrize("error", [ZeroDivisionError("a defect"), InvalidInput("bad")])
+    def test_keeps_any_other_error_on_the_rows_and_ends_it(self, rows, error):
+        with rows.claim(3).working():
+            raise error
+
+        assert set(rows.values_list("attempts", "state")) == {(1, "due")}
+        assert str(error) in rows[0].last_error
+
+    def test_gives_up_at_the_last_attempt(self, rows):
+        rows.update(attempts=Delivery.max_attempts() - 1)
+
+        with rows.claim(1).working():
+            raise ZeroDivisionError
+
+        assert rows.filter(state="given_up").count() == 1
+
+    def test_changes_nothing_of_a_claim_that_was_lost(self, rows):
+        with rows.claim(3).working():
+            rows.update(lease_token=(other := uuid.uuid4()))
+            raise ZeroDivisionError
+
+        assert set(rows.values_list("lease_token", "last_error")) == {(other, "")}
+
+
+class TestRenewed:
+    @pytest.mark.django_db(transaction=True)
+    def test_holds_the_rows_for_as_long_as_the_work_takes(self, rows):
+        claim = rows.claim(3, seconds=0.6)
+        first_until = rows[0].leased_until
+
+        with claim.renewed():
+            deadline = time.monotonic() + 60
+            while rows[0].leased_until == first_until and time.monotonic() < deadline:
+                time.sleep(0.05)
+
+        assert set(claim.rows.filter(leased_until__gt=first_until)) == set(rows)
+
+
+class TestReleaseAllLeases:
+    def test_frees_the_rows_of_every_table(self, rows):
+        rows.claim(3)
+
+        release_all_leases()
+
+        assert len(rows.free()) == 3

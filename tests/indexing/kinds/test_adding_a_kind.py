@@ -1,0 +1,122 @@
+"""A kind of node is one file, such as this one, and one line in each of the two tables."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from llama_index.core.schema import TextNode
+
+from access.grants import EVERYTHING
+from core.text import hash_text
+from documents.models import Artifact
+from documents.services import update_artifact
+from indexing.drafting import DrafterWithoutWrittenInput
+from indexing.drafting.payloads import document_payload
+from indexing.kinds import KINDS, Kind
+from indexing.models import IndexBuild, Node
+from indexing.regeneration import begin_regeneration
+from indexing.stores import Payload, get_store
+from indexing.text_nodes import make_text_node
+from indexing.verification import verify_build
+from retrieval.hits import HIT_KINDS, HitKind, get_hit_renderer
+from retrieval.search import Hit, SearchRequest
+from retrieval.search.flat import search_nodes
+from retrieval.search.hit_checks import HitCheck, Verdict
+from retrieval.search.targets import Candidate, PointKey
+from tests.factories import give, sync
+from tests.written import make_build
+
+
+class TitleDrafter(DrafterWithoutWrittenInput):
+    """The title of a document, to be found by itself."""
+
+    def draft(self, artifact: Artifact, build: IndexBuild) -> Iterator[TextNode]:
+        yield make_text_node(
+            kind="title",
+            point_id=uuid.uuid5(artifact.pk, "title"),
+            artifact_id=artifact.pk,
+            text=artifact.title,
+            text_hash=hash_text(artifact.title),
+            source_hash=hash_text(artifact.title),
+        )
+
+    def make_payload(self, node: Node) -> Payload:
+        return document_payload(node) | {"letter": node.text[0]}
+
+
+def check_titles(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
+    ids = [found.point.payload["artifact_id"] for found in group]
+    titles = {str(pk): title for pk, title in Artifact.objects.values_list("pk", "title")}
+    return {
+        found.key: HitCheck(
+            Verdict.EXACT if found.point.payload["text"] == titles[artifact_id] else Verdict.STALE
+        )
+        for found, artifact_id in zip(group, ids, strict=True)
+        if artifact_id in titles
+    }
+
+
+def render_title(hit: Hit, score_kind: str) -> dict[str, Any]:
+    return {"title": hit.payload["text"], "verdict": hit.verdict, "score_kind": score_kind}
+
+
+TITLE = Kind(
+    name="title",
+    plural="titles",
+    collection="title",
+    drafter=f"{__name__}.TitleDrafter",
+    switch="chunks.embed",
+    regeneration_type="title",
+    payload_fields=frozenset({"letter"}),
+    indexed_fields={"letter": "keyword"},
+)
+
+
+@pytest.fixture
+def build(db, store, embedder, monkeypatch):
+    monkeypatch.setitem(KINDS, "title", TITLE)
+    monkeypatch.setitem(
+        HIT_KINDS,
+        "title",
+        HitKind("titles", f"{__name__}.check_titles", f"{__name__}.render_title"),
+    )
+    return make_build("library")
+
+
+def search(query: str) -> list[dict[str, Any]]:
+    answer = search_nodes(SearchRequest(indexes=["library"], query=query), ["title"], EVERYTHING)
+    return [get_hit_renderer("title")(hit, answer.score_kind) for hit in answer.hits]
+
+
+class TestAddedKind:
+    def test_is_indexed_in_a_collection_of_its_own(self, build):
+        sync(build, give(index="library", title="Herons"))
+
+        [points] = get_store().scroll("library.title_embeddings.1")
+        assert [point.payload["letter"] for point in points] == ["H"]
+        assert build.spec.kinds == ("chunk", "title")
+
+    def test_is_verified(self, build):
+        sync(build, give(index="library", title="Herons"))
+        assert verify_build(build).is_sound
+
+        Node.objects.filter(kind="title").delete()
+
+        assert set(verify_build(build).findings) == {"unplanned", "orphan"}
+
+    def test_is_found_and_rendered(self, build):
+        sync(build, give(index="library", title="Herons"), give("Else.", index="library"))
+
+        assert search("herons")[0] == {"title": "Herons", "verdict": "exact", "score_kind": "rrf"}
+
+    def test_is_checked_against_its_document(self, build):
+        artifact = give(index="library", title="Herons")
+        sync(build, artifact)
+
+        update_artifact(artifact.pk, title="Egrets")
+
+        assert [hit["verdict"] for hit in search("herons")] == ["stale"]
+
+    def test_is_regenerated_by_its_type(self, build):
+        assert begin_regeneration(["title"], index="library").types == ["title"]

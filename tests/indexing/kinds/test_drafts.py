@@ -1,0 +1,188 @@
+"""Drafts of every kind: another release must draft the same nodes, or it rewrites every index."""
+
+import json
+from uuid import UUID
+
+import pytest
+from llama_index.core.schema import MetadataMode
+
+from concepts.models import Concept, RelationshipType
+from core.text import hash_text
+from documents.models import Artifact, Page, Source
+from indexing.drafting import get_drafter, get_drafters, get_standalone_drafters
+from indexing.models import Node
+from indexing.services import draft_rows, draft_standalone_rows, plan_nodes
+from summaries.models import Annotation
+from tests.written import WRITER, make_build, write_summary
+
+RECIPE = {
+    "metadata": {
+        "smiles": {"type": "keyword", "many": True},
+        "topic": {"type": "keyword", "many": True},
+    },
+    "chunks": {"context": ["title", "heading"]},
+    "page_summaries": True,
+    "artifact_summaries": True,
+    "questions": True,
+    "concepts": True,
+    "compounds": {"bits": 384},
+    "images": {"dimension": 384},
+}
+# Kind -> ends of the point id, and beginnings of the hashes: input, payload, row.
+DRAFTS = {
+    "chunk": ("cc5ac6acd68f", "c4a4bf8e9b95", "74a83c168cbd", "0d47e86c183b"),
+    "page_summary": ("000000000002", "f63bc0e08765", "a9a874b62458", "2583f05d7b0d"),
+    "artifact_summary": ("000000000001", "22db3e8ff88d", "196db57b027a", "48a60b429436"),
+    "question": ("208130199512", "e3ae2eaf6f93", "815c19231205", "763a81e2afd5"),
+    "compound": ("415c3a84c93a", "657e8ebe8f63", "24556c0f6226", "cb4597334200"),
+    "concept": ("00000000000b", "da509ca00258", "6191e1a18fd1", "c08643d92a56"),
+    "relationship_type": ("00000000000c", "51bf95853df5", "cb0025f0ba7c", "741021b103c6"),
+    "image": ("c28fcb2e06b7", "922c179ce610", "18ae03c0c19a", "47780a315b49"),
+}
+TEXT = "The heron stands in the shallows at dawn. It waits for fish without moving."
+
+
+def make_id(number: int) -> UUID:
+    return UUID(int=number)
+
+
+def make_artifact(number: int, **values) -> Artifact:
+    artifact = Artifact.objects.create(
+        pk=make_id(number), index="all", identity=str(number), state="parsed", **values
+    )
+    return Artifact.objects.with_sources().get(pk=artifact.pk)
+
+
+@pytest.fixture
+def build(db, embedder):
+    return make_build("all", **RECIPE)
+
+
+@pytest.fixture
+def document(build):
+    artifact = make_artifact(
+        1,
+        title="Field notes",
+        file_name="notes.txt",
+        external_id="notes",
+        media_type="text/plain",
+        metadata={"smiles": ["CCO"], "topic": ["birds"], "other": 1},
+    )
+    page = Page.objects.create(pk=make_id(2), artifact=artifact, index=3, text=TEXT)
+    source = Source.objects.create(
+        pk=make_id(3), artifact=artifact, page=page, ordinal=5, start=0, end=len(TEXT),
+        heading="Dawn", text=TEXT,
+    )  # fmt: skip
+    write_summary(build, artifact, "A heron waits.", page=page, input_hash=hash_text(TEXT))
+    write_summary(build, artifact, "Notes on a heron.", input_hash=hash_text("pages"))
+    Annotation.objects.create(
+        build=build, artifact=artifact, page=page, source=source, chunk_id=make_id(4),
+        source_hash=hash_text(TEXT), strategy="sentence", chunk_index=7, start_offset=0,
+        end_offset=41, text=TEXT[:41], heading="Dawn", questions=["Who stands in the shallows?"],
+        summary="A heron.", fields={"topic": ["water"]}, model_name=WRITER, state="written",
+        input_hash="in", written_input_hash="in", output_hash="out",
+    )  # fmt: skip
+    return Artifact.objects.with_sources().get(pk=artifact.pk)
+
+
+@pytest.fixture
+def artifacts(build, document):
+    image = make_artifact(
+        13, title="Heron", file_name="heron.png", media_type="image/png", has_file=True,
+        sha256=hash_text("pixels"), metadata={"topic": ["birds"]},
+    )  # fmt: skip
+    return [document, image]
+
+
+@pytest.fixture
+def entities(build):
+    concept = Concept(
+        pk=make_id(11), index=build.index_id, label="heron", description="A bird.",
+        search_terms=["egret"],
+    )  # fmt: skip
+    relationship_type = RelationshipType(
+        pk=make_id(12), index=build.index_id, name="eats", category="food",
+        description="Feeds on.",
+    )  # fmt: skip
+    for entity in (concept, relationship_type):
+        entity.save()
+    return {"concept": concept, "relationship_type": relationship_type}
+
+
+def hash_row(node: Node) -> str:
+    """Of all that planning writes to a row, beside its hashes."""
+    names = [
+        "artifact_id", "page_id", "source_id", "strategy", "chunk_index", "start_offset",
+        "end_offset", "text", "context", "text_hash", "source_hash", "details", "token_count",
+        "attributes_hash", "embedding_model", "dimension",
+    ]  # fmt: skip
+    return hash_text(
+        json.dumps([getattr(node, name) for name in names], sort_keys=True, default=str)
+    )
+
+
+class TestDrafts:
+    def test_are_what_they_have_been(self, build, artifacts, entities):
+        kinds = build.spec.kinds
+        drafts = [draft for artifact in artifacts for draft in draft_rows(artifact, build, kinds)]
+        for kind, entity in entities.items():
+            drafts += draft_standalone_rows(kind, [entity.pk], build)
+
+        assert {
+            draft.kind: (
+                str(draft.point_id)[-12:],
+                draft.input_hash[:12],
+                draft.payload_hash[:12],
+                hash_row(draft)[:12],
+            )
+            for draft in drafts
+        } == DRAFTS
+
+
+class TestTextNodes:
+    def test_say_all_that_their_row_says(self, build, artifacts):
+        for artifact in artifacts:
+            for kind, drafter in get_drafters(build).items():
+                for node in drafter.draft(artifact, build):
+                    row = Node.from_text_node(node, artifact, build)
+
+                    assert row.to_text_node() == node
+                    assert (row.kind, str(row.point_id)) == (kind, node.node_id)
+
+    def test_of_a_standalone_kind_name_no_artifact(self, build, entities):
+        for kind, drafter in get_standalone_drafters(build).items():
+            node = drafter.draft(entities[kind], build)
+            row = Node.from_text_node(node, None, build)
+
+            assert row.to_text_node() == node
+            assert (row.artifact_id, row.source_id, row.point_id) == (None, None, entities[kind].pk)
+
+    def test_survive_the_database(self, build, document):
+        plan_nodes(document.pk, build)
+
+        drafted = {
+            node.node_id: node
+            for drafter in get_drafters(build).values()
+            for node in drafter.draft(document, build)
+        }
+        for row in Node.objects.select_related("page", "source"):
+            assert row.to_text_node() == drafted.pop(str(row.point_id))
+        assert not drafted
+
+    def test_name_their_source_and_page(self, build, document):
+        [chunk] = get_drafter("chunk").draft(document, build)
+        [summary] = get_drafter("artifact_summary").draft(document, build)
+
+        assert document.sources.get().text[chunk.start_char_idx : chunk.end_char_idx] == chunk.text
+        assert chunk.ref_doc_id == str(make_id(3))
+        assert chunk.source_node.hash == hash_text(TEXT)
+        assert chunk.parent_node.node_id == str(make_id(2))
+        assert summary.ref_doc_id == str(document.pk)
+        assert summary.parent_node is None
+
+    def test_show_models_no_metadata(self, build, document):
+        [chunk] = get_drafter("chunk").draft(document, build)
+
+        assert chunk.metadata["context"] == "Field notes\nDawn"
+        assert chunk.get_content(MetadataMode.EMBED) == chunk.text
+        assert chunk.get_content(MetadataMode.LLM) == chunk.text

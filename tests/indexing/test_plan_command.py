@@ -1,0 +1,19 @@
+from io import StringIO
+
+from django.core.management import call_command
+
+from indexing.models import Index
+
+
+class TestPlan:
+    def test_shows_changed_search_settings_and_leaves_them_as_they_are(self, specs, build):
+        specs("search: {rrf_k: 3}\n")
+        output = StringIO()
+
+        call_command("plan", stdout=output)
+
+        lines = output.getvalue().splitlines()
+        assert lines[0] == "plain: no new build"
+        assert lines[1].startswith("  Search settings, changed at once (now number 1): ")
+        assert "search.rrf_k: 60 -> 3" in lines[1]
+        assert Index.objects.get(pk="plain").search_settings.number == 1

@@ -1,0 +1,152 @@
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from indexing.exceptions import UnreadableRecipe
+from indexing.spec import (
+    IndexSpec,
+    dump_recipe,
+    dump_search_settings,
+    parse_spec,
+    read_specs,
+    read_stored_spec,
+)
+
+EVERY_SPEC = read_specs(Path(settings.BASE_DIR) / "specs")
+SPOKEN_OF = """
+questions: true
+concepts: {extract: true}
+metadata: {year: {type: integer, said_as: year, description: Of publication}}
+"""
+
+
+def store(spec: IndexSpec, **changes) -> str:
+    return json.dumps(dump_recipe(spec) | changes)
+
+
+def read(built_by: str, searched_by: str) -> IndexSpec:
+    """A build of the one spec, in an index that has the search settings of the other."""
+    settings = dump_search_settings(parse_spec("some", searched_by))
+    return read_stored_spec(store(parse_spec("some", built_by)), json.dumps(settings))
+
+
+class TestFingerprint:
+    @pytest.mark.parametrize(
+        ("text", "fingerprint"),
+        [
+            ("", "42d25fa103a2dc7197691481e2a18adeccc97d170957bcc9999144fd3fe707b1"),
+            (SPOKEN_OF, "18214fbe19a6d54e071a85ad53c4b67683f11e3519b64ea8d28ccada3a2c14ed"),
+        ],
+    )
+    def test_is_what_it_was_when_builds_were_made(self, text, fingerprint):
+        assert parse_spec("plain", text).fingerprint == fingerprint
+
+    def test_is_the_same_once_stored(self):
+        spec = parse_spec("some", SPOKEN_OF)
+
+        assert read_stored_spec(store(spec), None).fingerprint == spec.fingerprint
+
+
+class TestReadStoredSpec:
+    @pytest.mark.parametrize("name", EVERY_SPEC)
+    def test_gives_back_the_spec_that_was_stored(self, name):
+        spec = EVERY_SPEC[name]
+
+        assert read_stored_spec(store(spec), json.dumps(dump_search_settings(spec))) == spec
+
+    @pytest.mark.parametrize("name", EVERY_SPEC)
+    def test_reads_version_1_which_held_the_whole_spec(self, name):
+        spec = EVERY_SPEC[name]
+
+        assert read_stored_spec(spec.model_dump_json(), None) == spec
+
+    def test_follows_the_index_where_a_recipe_of_version_1_says_otherwise(self):
+        old = parse_spec("some", "search: {rrf_k: 3}\ntitle: Old\n" + SPOKEN_OF)
+        new = parse_spec("some", "search: {rrf_k: 5}\nquestions: true\nmetadata: {year: {type: "
+                         "integer}}\nconcepts: true\n")  # fmt: skip
+
+        spec = read_stored_spec(old.model_dump_json(), json.dumps(dump_search_settings(new)))
+
+        assert (spec.search.rrf_k, spec.title) == (5, "")
+        assert spec.metadata["year"].said_as is None
+        assert spec.concepts == new.concepts
+        assert spec.fingerprint == old.fingerprint
+
+    def test_ignores_what_a_newer_release_added_and_says_so_once(self, caplog):
+        spec = parse_spec("some", "title: Some\ntools: {ask: {description: a, parameters: {}, "
+                          "query: q}}\n")  # fmt: skip
+        recipe = dump_recipe(spec) | {"version": 99, "audio": {"model": "whisper"}}
+        recipe["chunks"]["strategies"][0]["overlap"] = 20
+        search_settings = dump_search_settings(spec) | {"version": 99, "colour": "red"}
+        search_settings["search"]["decay"] = 0.5
+        search_settings["tools"]["ask"]["examples"] = []
+
+        with caplog.at_level(logging.WARNING):
+            read = [
+                read_stored_spec(json.dumps(recipe), json.dumps(search_settings)) for _ in range(2)
+            ]
+
+        assert read == [spec, spec]
+        [message] = caplog.messages
+        assert "some" in message
+        for key in ("audio", "chunks.strategies.0.sentence.overlap", "search.decay"):
+            assert key in message
+
+    @pytest.mark.parametrize(
+        ("changes", "where"),
+        [
+            ({"embedding": {"provider": "telepathy"}}, "embedding.provider"),
+            ({"chunks": {"strategies": [{"name": "propositions"}]}}, "chunks.strategies"),
+            ({"metadata": {"place": {"type": "point"}}}, "metadata.place.type"),
+        ],
+    )
+    def test_refuses_a_value_of_which_it_does_not_know_the_meaning(self, changes, where):
+        with pytest.raises(UnreadableRecipe, match=f"some.*{where}"):
+            read_stored_spec(store(parse_spec("some", ""), version=99, **changes), None)
+
+
+class TestSettingsForALaterRecipe:
+    def test_keep_a_tool_that_cannot_be_called_yet(self):
+        tool = "tools: {ask: {description: a, parameters: {%s}, query: q, search: questions}}\n"
+
+        without_kind = read("", "questions: true\n" + tool % "")
+        without_field = read(
+            "questions: true",
+            "questions: true\nmetadata: {year: {type: integer}}\n" + tool % "y: {field: year}",
+        )
+
+        assert "holds no questions" in without_kind.find_tool_problem("ask")
+        assert "'year' is not declared" in without_field.find_tool_problem("ask")
+
+    def test_leave_out_identifiers_of_a_field_that_is_not_there(self):
+        spec = read(
+            "",
+            "metadata: {doi: {type: keyword}}\n"
+            "identifiers: {doi: {pattern: x+, field: doi}, name: {pattern: y+}}\n",
+        )
+
+        assert set(spec.identifiers) == {"name"}
+
+    def test_take_no_evidence_where_no_chunks_are_embedded(self):
+        assert read("chunks: {embed: false}\nquestions: true", "evidence: true").evidence is None
+
+    def test_say_nothing_of_fields_that_are_not_there_or_of_another_type(self):
+        spec = read(
+            "metadata: {year: {type: keyword}, place: {type: keyword}}",
+            "metadata: {year: {type: integer, said_as: year, description: When}, "
+            "author: {type: keyword, said_as: person}}",
+        )
+
+        assert set(spec.metadata) == {"year", "place"}
+        assert spec.metadata["year"].said_as is None
+        assert spec.metadata["year"].description == "When"
+
+    def test_say_how_concepts_are_found_where_there_are_any(self):
+        searched_by = "concepts: {extract: true, per_source: 9}"
+
+        assert read("", searched_by).concepts is None
+        assert read("concepts: true", searched_by).concepts.per_source == 9
+        assert read("concepts: true", "").concepts is not None

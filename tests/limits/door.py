@@ -1,0 +1,341 @@
+"""Clients that send or read nothing, too slowly or too much, each on a real connection."""
+
+import json
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.limits import values
+
+PATIENCE_SECONDS = 120  # many times what any limit takes
+PAUSE_SECONDS = 0.1
+MORE_THAN_THREADS = 12
+HUGE = 300 * 2**20
+LARGE = 100_000
+BATCH = "POST /api/v1/indexes/plain/artifacts/batch"
+
+
+@dataclass(frozen=True)
+class Door:
+    """A started web server, and the process that answers."""
+
+    port: int
+    key: str
+    pid: int
+    stop_pid: int  # to be told to stop
+
+    def connect(self, **options: int) -> socket.socket:
+        client = socket.socket()
+        if "receive_bytes" in options:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options["receive_bytes"])
+        client.settimeout(PATIENCE_SECONDS)
+        client.connect(("127.0.0.1", self.port))
+        return client
+
+    def head(self, line: str, *headers: str, has_key: bool = True) -> bytes:
+        key = [f"Authorization: Bearer {self.key}"] if has_key else []
+        # As a proxy in front of the production form says it.
+        proxied = "X-Forwarded-Proto: https"
+        return "\r\n".join(
+            [f"{line} HTTP/1.1", "Host: x", proxied, *key, *headers, "", ""]
+        ).encode()
+
+    def count_connections(self) -> int:
+        """Those the process has taken from the kernel."""
+        rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        port = f":{self.port:04X}"
+        ours = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(port)}
+        return sum(_link(each) in ours for each in Path(f"/proc/{self.pid}/fd").iterdir()) - 1
+
+    def is_listening(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), PATIENCE_SECONDS).close()
+        except ConnectionError:
+            return False
+        return True
+
+    def is_live(self) -> bool:
+        url = f"http://127.0.0.1:{self.port}/health/live"
+        with httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False) as client:
+            return client.get(url, headers={"X-Forwarded-Proto": "https"}).status_code == 200
+
+
+def _link(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except FileNotFoundError:
+        return ""
+
+
+def read_answer(client: socket.socket) -> tuple[int, dict[str, object]]:
+    """The status and the JSON body of the next answer."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += _receive(client)
+    head, _, body = received.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length:")[2].split()[0])
+    while len(body) < length:
+        body += _receive(client)
+    return int(head.split()[1]), json.loads(body[:length])
+
+
+def _receive(client: socket.socket) -> bytes:
+    received = client.recv(2**16)
+    assert received, "The connection was closed without an answer."
+    return received
+
+
+def is_closed(client: socket.socket) -> bool:
+    """Whether the server ends the connection before our patience does; reads what it sends."""
+    try:
+        while client.recv(2**16):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+def is_reset(client: socket.socket) -> bool:
+    """Whether the server breaks the connection before our patience does; reads nothing."""
+    poll = select.poll()
+    poll.register(client, 0)
+    return bool(poll.poll(PATIENCE_SECONDS * 1_000))
+
+
+def send_until_closed(client: socket.socket, pieces: Iterator[bytes]) -> bool:
+    """Whether the server ends the connection while we send, a piece each now and then."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        readable, _, _ = select.select([client], [], [], PAUSE_SECONDS)
+        try:
+            if readable and not client.recv(2**16):
+                return True
+            client.sendall(next(pieces))
+        except ConnectionError:
+            return True
+    return False
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(PAUSE_SECONDS / 5)
+
+
+class TestDoor:
+    """Each form of the service has a fixture ``door``."""
+
+    __test__ = False
+
+    def test_closes_a_silent_connection(self, door):
+        with closing(door.connect()) as client:
+            assert is_closed(client)
+
+    def test_closes_a_connection_whose_header_never_ends(self, door):
+        with closing(door.connect()) as client:
+            client.sendall(b"GET /health/live HTTP/1.1\r\nX: ")
+
+            assert send_until_closed(client, iter(lambda: b"x", None))
+
+    def test_closes_a_kept_connection_without_a_request(self, door):
+        with closing(door.connect()) as client:
+            client.sendall(door.head("GET /health/live"))
+            assert read_answer(client)[0] == 200
+
+            assert is_closed(client)
+
+    def test_gives_a_kept_connection_no_more_for_blank_lines(self, door):
+        with closing(door.connect()) as client:
+            client.sendall(door.head("GET /health/live"))
+            assert read_answer(client)[0] == 200
+
+            assert send_until_closed(client, iter(lambda: b"\r\n", None))
+
+    def test_refuses_a_long_header(self, door):
+        with closing(door.connect()) as client:
+            client.sendall(b"GET /health/live HTTP/1.1\r\nX: " + b"x" * 10_000)
+
+            assert client.recv(2**16).startswith(b"HTTP/1.1 400 ")
+
+    def test_refuses_long_trailers(self, door):
+        expecting = ("Transfer-Encoding: chunked", "Expect: 100-continue")
+        with closing(door.connect()) as client:
+            client.sendall(door.head("POST /api/v1/search/pages", *expecting))
+            assert client.recv(2**16) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            client.sendall(b"0\r\nX: " + b"x" * 10_000)
+
+            assert client.recv(2**16).startswith(b"HTTP/1.1 400 ")
+
+    def test_refuses_hundreds_of_requests_before_the_first_answer(self, door):
+        with closing(door.connect()) as client:
+            client.sendall(door.head("GET /health/live") * 200)
+            received = b"".join(iter(lambda: client.recv(2**16), b""))
+
+        assert received.count(b"HTTP/1.1 200 ") < 200
+
+    def test_leaves_more_connections_in_the_kernel(self, door):
+        with ExitStack() as clients:
+            for _ in range(2 * values.STRATA_MAX_CONNECTIONS):
+                clients.enter_context(closing(door.connect()))
+            wait_until(lambda: door.count_connections() >= values.STRATA_MAX_CONNECTIONS)
+            most = max(door.count_connections() for _ in range(20))
+
+            assert most == values.STRATA_MAX_CONNECTIONS
+            assert door.is_live()
+
+    def test_waits_for_no_slow_body(self, door):
+        head = door.head("POST /api/v1/search/pages", "Content-Length: 1000", has_key=False)
+        with closing(door.connect()) as client:
+            client.sendall(head + b"{")
+
+            assert read_answer(client) == (
+                408,
+                {"code": "body_timeout", "detail": "The request's body did not come within 1 s."},
+            )
+
+    def test_holds_no_thread_for_slow_bodies(self, door):
+        head = door.head(BATCH, f"Content-Length: {2**20}", "Expect: 100-continue")
+        over = threading.Event()
+
+        def drip(clients: list[socket.socket]) -> None:
+            while not over.wait(PAUSE_SECONDS):
+                for client in clients:
+                    client.sendall(b"\n")
+
+        with ExitStack() as stack:
+            clients = [
+                stack.enter_context(closing(door.connect())) for _ in range(MORE_THAN_THREADS)
+            ]
+            for client in clients:
+                client.sendall(head)
+            dripping = threading.Thread(target=drip, args=[clients])
+            dripping.start()
+            try:
+                for client in clients:
+                    assert client.recv(2**16).startswith(b"HTTP/1.1 100 ")
+                assert door.is_live()
+                assert select.select(clients, [], [], 0)[0] == []
+            finally:
+                over.set()
+                dripping.join()
+
+    @pytest.mark.parametrize(
+        ("line", "status"),
+        [
+            ("POST /api/v1/indexes/plain/artifacts/", 401),
+            ("POST /api/v1/indexes/plain/artifacts/batch", 401),
+            ("POST /api/v1/ask", 401),
+            ("POST /api/v1/search/pages", 401),
+            ("POST /api/v1/nothing", 404),
+            ("POST /admin/login/", 413),
+            ("POST /health/live", 413),
+            ("GET /static/admin/css/base.css", 413),
+        ],
+    )
+    @pytest.mark.parametrize("length", ["Content-Length", "Transfer-Encoding"])
+    def test_refuses_a_large_body_before_it_has_come(self, door, line, status, length):
+        is_chunked = length == "Transfer-Encoding"
+        head = door.head(line, f"{length}: {'chunked' if is_chunked else HUGE}", has_key=False)
+        with closing(door.connect()) as client:
+            client.sendall(head)
+            if is_chunked:  # as much as shows that it is large
+                client.sendall(b"20000\r\n" + b"x" * 2**17)
+
+            assert read_answer(client)[0] == status
+
+    def test_asks_for_a_permitted_method_before_a_body(self, door):
+        with closing(door.connect()) as client:
+            client.sendall(door.head("PUT /api/v1/search/pages", f"Content-Length: {HUGE}"))
+
+            assert read_answer(client)[0] == 405
+
+    @pytest.mark.parametrize(
+        ("path", "limit"),
+        [("search/pages", "65,536"), ("ask", "65,536"), ("indexes/plain/evidence/", "33,554,432")],
+    )
+    def test_names_the_limit_to_whoever_has_a_key(self, door, path, limit):
+        with closing(door.connect()) as client:
+            client.sendall(door.head(f"POST /api/v1/{path}", f"Content-Length: {HUGE}"))
+
+            assert read_answer(client) == (
+                413,
+                {
+                    "code": "too_large",
+                    "detail": f"The body of this request may have at most {limit} bytes.",
+                    "fix": "Send less at a time.",
+                },
+            )
+
+    def test_counts_a_body_while_it_comes(self, door):
+        head = door.head(BATCH, "Transfer-Encoding: chunked")
+        with closing(door.connect()) as client:
+            client.sendall(head + b"%x\r\n" % HUGE)
+            client.sendall(b"x" * (values.STRATA_MAX_BATCH_BYTES + 2**17))
+
+            status, error = read_answer(client)
+
+        assert (status, error["code"]) == (413, "too_large")
+
+    def test_takes_a_large_body_of_unknown_length(self, door):
+        def lines() -> Iterator[bytes]:
+            for number in range(300):
+                yield json.dumps({"text": f"{number} " * 200, "external_id": str(number)}).encode()
+                yield b"\n"
+
+        url = f"http://127.0.0.1:{door.port}/api/v1/indexes/plain/artifacts/batch"
+        headers = {"Authorization": f"Bearer {door.key}", "X-Forwarded-Proto": "https"}
+        with httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False) as client:
+            answer = client.post(url, content=lines(), headers=headers)
+
+        assert answer.text.count('"added"') == 300
+
+    def test_ends_answers_that_nobody_reads(self, door):
+        url = f"http://127.0.0.1:{door.port}/api/v1/"
+        headers = {"Authorization": f"Bearer {door.key}", "X-Forwarded-Proto": "https"}
+        with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
+            file = {"file": ("large.txt", b"A large file. " * 2**19)}
+            given = client.post("indexes/plain/artifacts/", files=file, headers=headers).json()
+        head = door.head(f"GET /api/v1/artifacts/{given['id']}/original")
+        unread: list[socket.socket] = []
+        with ExitStack() as clients:
+            for _ in range(MORE_THAN_THREADS):
+                unread.append(clients.enter_context(closing(door.connect(receive_bytes=4_096))))
+                unread[-1].sendall(head)
+
+            assert door.is_live()
+            assert all(is_reset(each) for each in unread)
+
+    def test_lets_a_request_under_way_end_when_it_is_told_to_stop(self, door):
+        line = json.dumps({"text": "The last line.", "external_id": "last"}).encode()
+        with closing(door.connect()) as client:
+            client.sendall(door.head(BATCH, f"Content-Length: {LARGE}", "Connection: close"))
+            os.kill(door.stop_pid, signal.SIGTERM)
+            sent = 0
+            while door.is_listening():
+                client.sendall(b"\n")
+                sent += 1
+                time.sleep(PAUSE_SECONDS)
+            client.sendall(line.ljust(LARGE - sent))
+
+            assert b'"added"' in b"".join(iter(lambda: client.recv(2**16), b""))
+        wait_until(lambda: _is_over(door))
+
+
+def _is_over(door: Door) -> bool:
+    try:
+        return Path(f"/proc/{door.stop_pid}/cmdline").read_bytes() == b""  # a zombie
+    except FileNotFoundError:
+        return True

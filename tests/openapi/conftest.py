@@ -1,0 +1,170 @@
+"""A service that has something of everything that the API reads, changes and removes."""
+
+import asyncio
+import shutil
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from concepts.emergent_pairs import update_emergent_pairs
+from concepts.instances import add_instance
+from concepts.models import EmergentPair
+from concepts.services import create_concept, create_relationship_type, relate_concepts
+from documents.models import Artifact
+from documents.originals import save_incoming_file
+from documents.services import TextContent, add_artifact, parse_artifact
+from evaluation.judged_queries import JudgedQueries
+from evaluation.runs import claim_run, create_run, measure_run
+from evaluation.services import save_judgement
+from evidence.services import EvidenceInput, add_evidence
+from indexing import embedding, lifecycle, tasks
+from indexing.embedding import get_embedder
+from indexing.models import IndexBuild, Node
+from indexing.regeneration import begin_regeneration
+from indexing.services import load_specs
+from tests.clients import client_with_key
+from tests.clip import DIMENSION
+from tests.factories import PARAGRAPHS, give, sync
+from tests.hashing import HashingEmbedder
+from tests.images.conftest import clip, pair  # noqa: F401
+from tests.openapi.document import Document
+from tests.pictures import draw
+from tests.retrieval.test_tools import FIELDS, TOOLS
+from tests.written import ALL_KINDS, make_build, write_all
+
+SHORTER = "title: Plain\nchunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
+SMILES = "CC(=O)Oc1ccccc1C(=O)O"
+# Their labels share seven words of eight, so that they are near and not the same.
+NEAR_LABELS = [f"alpha beta gamma delta epsilon zeta eta {last}" for last in ("theta", "iota")]
+
+
+@pytest.fixture(scope="session")
+def document() -> Document:
+    return Document()
+
+
+@pytest.fixture
+def client(db):
+    return client_with_key()
+
+
+@pytest.fixture
+def models(embedder, clip, monkeypatch) -> None:  # noqa: F811
+    """Texts and structures are hashed, pictures seen by a small pair of models."""
+
+    def choose(spec: Any) -> Any:
+        if spec.provider == "clip":
+            return get_embedder(spec)
+        return HashingEmbedder(spec) if spec.provider == "rdkit" else embedder
+
+    monkeypatch.setattr(embedding, "get_embedder", choose)
+    monkeypatch.setattr(embedding, "parse_smiles", lambda smiles: None)
+
+
+@pytest.fixture
+def filled(db, store, models, settings, tmp_path, monkeypatch) -> SimpleNamespace:
+    """The ids of what there is, by the names of the API's path parameters, and some more."""
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
+    monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
+    # Another thread would not see what the test's transaction holds.
+    monkeypatch.setattr(
+        asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
+    )
+    settings.STRATA_MIN_REVISION_SECONDS = 0.0
+    settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
+    settings.STRATA_SPECS_DIR = tmp_path / "specs"
+    settings.STRATA_SPECS_DIR.mkdir()
+    for name in ("evidence", "knowledge", "plain"):
+        shutil.copy(settings.BASE_DIR / "specs" / f"{name}.yaml", settings.STRATA_SPECS_DIR)
+    load_specs()
+    ids = SimpleNamespace()
+    _fill_plain(ids)
+    _fill_written(ids)
+    _fill_spaces()
+    _fill_knowledge(ids)
+    _fill_evidence()
+    (settings.STRATA_SPECS_DIR / "plain.yaml").write_text(SHORTER)
+    ids.number = lifecycle.apply_spec("plain").number
+    return ids
+
+
+def _fill_plain(ids: SimpleNamespace) -> None:
+    build = IndexBuild.objects.live().get(index="plain")
+    texts = [
+        give(text, title=f"Note {number}", external_id=f"d{number}", metadata={"year": 2019})
+        for number, text in enumerate(PARAGRAPHS)
+    ]
+    file, _ = add_artifact("plain", save_incoming_file("notes.txt", [b"The lamp is lit."]))
+    parse_artifact(file.pk)
+    broken, _ = add_artifact("plain", save_incoming_file("broken.pdf", [b"%PDF-1.7 torn"]))
+    parse_artifact(broken.pk)
+    sync(build, *texts, file)
+    ids.artifact_id, ids.file_id = texts[0].pk, file.pk
+    ids.source_id = texts[0].sources.get().pk
+    ids.node_id = Node.objects.filter(build=build).first().point_id
+    ids.regeneration_id = begin_regeneration(["chunk"], index="plain").pk
+    judged = JudgedQueries({"q1": "heron waits for fish"}, {"q1": {"d0": 1}})
+    run = create_run("plain", judged=judged, systems=["hybrid"], baseline="sparse")
+    claimed = claim_run(run.pk)
+    assert claimed is not None
+    measure_run(claimed)
+    ids.run_id = run.pk
+    judgement, _ = save_judgement(
+        "plain", "heron", is_good=True, judged_by="tests", artifact_id=ids.artifact_id
+    )
+    ids.judgement_id = judgement.pk
+
+
+def _fill_written(ids: SimpleNamespace) -> None:
+    """Summaries and questions, with chunks and without."""
+    build = make_build("full", metadata=FIELDS, tools=TOOLS, **ALL_KINDS)
+    notes, _ = add_artifact("full", TextContent(tuple(PARAGRAPHS)), title="Notes")
+    write_all(build, notes, fields={"conditions": ["sore back"]})
+    ids.summarised_id, ids.page_id = notes.pk, notes.pages.first().pk
+    asked = make_build("asked", questions={"count": 3}, chunks={"embed": False})
+    write_all(asked, give(index="asked"))
+
+
+def _fill_spaces() -> None:
+    gallery = make_build("gallery", images={"dimension": DIMENSION})
+    poppy, _ = add_artifact(
+        "gallery", save_incoming_file("poppy.png", [draw("red")]), title="Poppy"
+    )
+    parse_artifact(poppy.pk)
+    diary = give("The barn door is red.", index="gallery", title="Diary")
+    sync(gallery, poppy, diary)
+    pharmacy = make_build("pharmacy", compounds=True, metadata={"smiles": {"type": "keyword"}})
+    aspirin = give("It is kept dry.", index="pharmacy", metadata={"smiles": SMILES})
+    sync(pharmacy, aspirin)
+
+
+def _fill_knowledge(ids: SimpleNamespace) -> None:
+    build = IndexBuild.objects.live().get(index="knowledge")
+    passage = give("The heron stands in the shallows. It eats fish.", index="knowledge")
+    heron, fish = (create_concept("knowledge", label) for label in ("Heron", "Fish"))
+    near = [create_concept("knowledge", label) for label in NEAR_LABELS]
+    bridge = give(" ".join({*NEAR_LABELS[0].split(), *NEAR_LABELS[1].split()}), index="knowledge")
+    eats = create_relationship_type("knowledge", "EATS", category="ecology")
+    edge, _ = relate_concepts("knowledge", heron.pk, eats.pk, fish.pk)
+    instance, _ = add_instance(heron.pk, "the heron", artifact_id=passage.pk)
+    sync(build, passage, bridge, *Artifact.objects.filter(pk__in=_pks(heron, fish, eats, *near)))
+    while update_emergent_pairs(build):
+        pass
+    ids.concept_id, ids.other_concept_id, ids.near_concept_id = heron.pk, fish.pk, near[0].pk
+    ids.heron_source_id = passage.sources.get().pk
+    ids.type_id, ids.relationship_id, ids.instance_id = eats.pk, edge.pk, instance.pk
+    ids.pair_id = EmergentPair.objects.get().pk
+
+
+def _fill_evidence() -> None:
+    found = [EvidenceInput(f"https://{n}.example/", text) for n, text in enumerate(PARAGRAPHS)]
+    add_evidence("evidence", found)
+    sync(
+        IndexBuild.objects.live().get(index="evidence"), *Artifact.objects.filter(index="evidence")
+    )
+
+
+def _pks(*rows: Any) -> list[Any]:
+    return [row.pk for row in rows]

@@ -1,0 +1,75 @@
+"""The OpenAPI document, and what of a body or an answer differs from it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from drf_spectacular.generators import SchemaGenerator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+# Beside their own, they have the fields that their index declares.
+WITH_DECLARED_FIELDS = {"QuestionHit", "PipelineQuestionHit"}
+
+
+@dataclass(frozen=True)
+class Operation:
+    method: str
+    path: str
+    content: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return str(self.content["operationId"])
+
+    @property
+    def bodies(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Every body and answer that has content: where it stands, and its media type object."""
+        for media_type, content in self.content.get("requestBody", {}).get("content", {}).items():
+            yield f"{self.id} {media_type}", content
+        for status, response in self.content["responses"].items():
+            for media_type, content in response.get("content", {}).items():
+                yield f"{self.id} {status} {media_type}", content
+
+
+class Document:
+    def __init__(self) -> None:
+        self.content = SchemaGenerator().get_schema(public=True)
+
+    @cached_property
+    def operations(self) -> dict[str, Operation]:
+        operations = [
+            Operation(method, path, content)
+            for path, methods in self.content["paths"].items()
+            for method, content in methods.items()
+        ]
+        return {operation.id: operation for operation in operations}
+
+    @cached_property
+    def _schemas(self) -> dict[str, Any]:
+        return {
+            name: _to_json_schema(schema, is_open=name in WITH_DECLARED_FIELDS)
+            for name, schema in self.content["components"]["schemas"].items()
+        }
+
+    def find_differences(self, value: Any, schema: dict[str, Any]) -> list[str]:
+        """Where the value differs from the schema; a field that it does not name is one."""
+        validator = Draft202012Validator(
+            {**_to_json_schema(schema), "components": {"schemas": self._schemas}},
+            format_checker=Draft202012Validator.FORMAT_CHECKER,
+        )
+        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
+
+def _to_json_schema(schema: Any, *, is_open: bool = False) -> Any:
+    """A schema of OpenAPI 3.0 as one of JSON Schema, without fields that it does not name."""
+    if isinstance(schema, list):
+        return [_to_json_schema(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    converted = {name: _to_json_schema(each) for name, each in schema.items() if name != "nullable"}
+    if "properties" in schema and not is_open:
+        converted.setdefault("additionalProperties", False)
+    if schema.get("nullable") is True:
+        return {"anyOf": [converted, {"type": "null"}]}
+    return converted

@@ -1,0 +1,57 @@
+"""Every operation has a place, a name and examples that are right."""
+
+import pytest
+from django.conf import settings
+
+from tests.openapi.document import Document
+
+MAX_SUMMARY_CHARS = 90
+
+
+@pytest.fixture(scope="module")
+def document() -> Document:
+    return Document()
+
+
+@pytest.fixture(scope="module")
+def operations(document):
+    return document.operations.values()
+
+
+class TestOperations:
+    def test_have_one_tag_that_is_described(self, operations):
+        described = {tag["name"] for tag in settings.SPECTACULAR_SETTINGS["TAGS"]}
+
+        tags = {each.id: each.content["tags"] for each in operations}
+
+        assert {name: given for name, given in tags.items() if len(given) != 1} == {}
+        assert {tag for [tag] in tags.values()} == described
+
+    def test_have_a_short_summary_of_their_own(self, operations):
+        summaries = {each.id: each.content.get("summary", "") for each in operations}
+
+        assert [
+            (name, summary)
+            for name, summary in summaries.items()
+            if not summary[:1].isupper()
+            or summary.endswith(".")
+            or len(summary) > MAX_SUMMARY_CHARS
+        ] == []
+        assert len(set(summaries.values())) == len(summaries)
+
+    def test_have_an_example_of_each_body_and_answer(self, operations):
+        assert [
+            place
+            for operation in operations
+            for place, content in operation.bodies
+            if "examples" not in content and content["schema"].get("format") != "binary"
+        ] == []
+
+    def test_have_examples_that_are_what_they_describe(self, document, operations):
+        assert [
+            (place, name, difference)
+            for operation in operations
+            for place, content in operation.bodies
+            for name, example in content.get("examples", {}).items()
+            for difference in document.find_differences(example["value"], content["schema"])
+        ] == []

@@ -1,0 +1,59 @@
+"""The table of searches and everything that is written beside it."""
+
+import inspect
+
+import pytest
+
+from access.grants import EVERYTHING, Grant
+from core.exceptions import UnknownIndex
+from retrieval.retrievers import IndexRetriever
+from retrieval.searches import SEARCHES, load_retriever, run_search
+from retrieval.urls import VIEWS
+from tests.factories import give, sync
+
+
+class TestTheTable:
+    def test_names_the_searches_that_have_a_url(self):
+        routed = {
+            route.removeprefix("search/"): view.name
+            for route, view in VIEWS.items()
+            if route.startswith("search/")
+        }
+
+        assert routed == {name: name for name in SEARCHES}
+
+    @pytest.mark.parametrize("name", SEARCHES)
+    def test_names_a_retriever_that_takes_the_parameters(self, name):
+        retriever = load_retriever(name)
+        assert issubclass(retriever, IndexRetriever)
+        taken = {
+            parameter
+            for each in retriever.__mro__
+            for parameter in inspect.signature(each.__init__).parameters
+        }
+
+        fields = SEARCHES[name].parameters().fields.values()
+
+        # The query is for its search; q, collection and structure are other names.
+        given = {field.source for field in fields} - {"query", "q", "collection", "structure"}
+        assert given <= taken
+
+
+class TestRunSearch:
+    def test_answers_as_the_api_does(self, build):
+        sync(build, give("Granite cools slowly under the ground."))
+
+        response = run_search("pages", {"index": "plain", "q": "granite", "limit": 1}, EVERYTHING)
+
+        [hit] = response.content["hits"]
+        assert hit["text"] == "Granite cools slowly under the ground."
+
+    @pytest.mark.parametrize("name", ["pages", "hierarchical", "concepts", "sources", "images"])
+    def test_knows_no_index_beyond_the_grant(self, build, name):
+        grant = Grant(indexes=frozenset({"other"}))
+
+        with pytest.raises(UnknownIndex) as refused:
+            run_search(name, {"index": "plain", "query": "granite"}, grant)
+
+        assert refused.value.detail == "There is no index 'plain'."
+        assert refused.value.allowed == []
