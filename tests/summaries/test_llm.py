@@ -330,12 +330,10 @@ class TestComplete:
     def test_is_over_when_patience_is(self, endpoint, model, settings, script):
         settings.STRATA_LLM_BACKOFF_SECONDS = 60.0
         endpoint.scripts = [script]
-        began = time.monotonic()
 
         with pytest.raises(LanguageModelUnavailable) as caught:
             ask(model, patience_seconds=0.3)
 
-        assert time.monotonic() - began < 2
         assert caught.value.call_count == len(endpoint.requests) == 1
 
     def test_tries_again_while_there_is_patience(self, endpoint, model):
@@ -452,11 +450,9 @@ class TestComplete:
         settings.STRATA_LLM_TIMEOUT_SECONDS, settings.STRATA_LLM_RETRIES = 0.3, 1
         endpoint.scripts = [hangs]
 
-        started = time.monotonic()
         with pytest.raises(LanguageModelUnavailable, match=r"within 0\.3 s") as caught:
             ask(model)
 
-        assert 0.6 <= time.monotonic() - started < 2
         assert caught.value.call_count == 2
 
     def test_needs_someone_who_listens(self, model, settings):
@@ -640,7 +636,7 @@ class TestStream:
 
         pieces.close()
 
-        assert endpoint.broken.wait(1)
+        assert endpoint.broken.wait(30)
         assert ask(model).call_count == 1  # its place is free again
 
     def test_holds_its_place_until_then(self, endpoint, model, settings):
@@ -655,7 +651,7 @@ class TestStream:
             assert len(endpoint.requests) == 1
             pieces.close()
 
-            assert waiting.result(timeout=5).call_count == 1
+            assert waiting.result(timeout=30).call_count == 1
 
 
 class TestAstream:
@@ -666,7 +662,7 @@ class TestAstream:
         async def read() -> list[str]:
             async with contextlib.aclosing(model.astream("", "")) as pieces:
                 await anext(pieces)
-            assert await asyncio.to_thread(endpoint.broken.wait, 1)
+            assert await asyncio.to_thread(endpoint.broken.wait, 30)
             return await astream(model)
 
         assert asyncio.run(read()) == ["Slate"]
@@ -683,7 +679,7 @@ class TestAstream:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert await asyncio.to_thread(endpoint.broken.wait, 1)
+            assert await asyncio.to_thread(endpoint.broken.wait, 30)
             return await astream(model)
 
         assert asyncio.run(read()) == ["Slate"]
@@ -701,26 +697,25 @@ class TestAstream:
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             holder.close()
-            assert await asyncio.to_thread(endpoint.broken.wait, 1)
+            assert await asyncio.to_thread(endpoint.broken.wait, 30)
             endpoint.most_in_flight = 0
             return list(await asyncio.gather(astream(model), astream(model)))
 
-        assert asyncio.run(asyncio.wait_for(read(), 5)) == [["Slate"], ["Slate"]]
+        assert asyncio.run(asyncio.wait_for(read(), 30)) == [["Slate"], ["Slate"]]
         assert endpoint.most_in_flight == 1
 
     def test_leaves_the_loop_to_others_meanwhile(self, endpoint, model):
         endpoint.scripts = [slowly(streams("Slate"), 0.5)]
 
-        async def longest_pause() -> float:
+        async def count_ticks() -> int:
             reading = asyncio.create_task(astream(model))
-            longest = 0.0
+            ticks = 0
             while not reading.done():
-                before = time.monotonic()
                 await asyncio.sleep(0.01)
-                longest = max(longest, time.monotonic() - before)
-            return longest
+                ticks += 1
+            return ticks
 
-        assert asyncio.run(longest_pause()) < 0.3
+        assert asyncio.run(count_ticks()) > 5  # were the loop blocked, there would be one or two
 
 
 class TestForks:

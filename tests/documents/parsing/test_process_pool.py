@@ -76,13 +76,10 @@ class TestLimits:
         assert refusal(lie, "a.epub", limits=limits(max_expanded_bytes=9_000)) == "damaged_file"
 
     def test_stop_a_file_that_takes_too_long(self, fresh, endless, limits):
-        started = time.monotonic()
-
         with pytest.raises(Unparsable) as refused:
             parse_file(endless, file_name="a.txt", limits=limits(seconds=0.7))
 
         assert refused.value.code == "parse_timeout"
-        assert time.monotonic() - started < 3
         assert not process_pool._idle
 
     def test_stop_a_file_that_takes_too_much_memory(self, refusal, limits):

@@ -82,4 +82,6 @@ class TestSplittingAtGraphemes:
             cut(text, SentenceStrategy(max_chars=limit))
             return process_time() - started
 
-        assert seconds(10_000) < 5 * seconds(500)  # about as long; quadratic it was 12 times
+        # About as long; in quadratic time it was 12 times as long. The quickest of three, as
+        # other work on the machine can only add.
+        assert min(seconds(10_000) for _ in range(3)) < 6 * min(seconds(500) for _ in range(3))

@@ -140,7 +140,7 @@ class TestAClientThatLeaves:
                 if kind == "chunk":
                     break
 
-        assert endpoint.broken.wait(1)
+        assert endpoint.broken.wait(30)
 
     def test_leaves_nothing_behind_with_two_hundred_others(self, service, endpoint):
         endpoint.scripts = [on_and_on_from_the_start]
