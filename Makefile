@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 UV := $(VENV)-uv/bin/uv
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-together test-alone check faults bench faults-peers client production up down requirements clean
+.PHONY: help run test check faults bench faults-peers client production up down requirements clean
 
 help:  ## Show these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -15,22 +15,8 @@ help:  ## Show these commands
 run: $(VENV)/.base  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with the demo
 	@exec $(BIN)/python manage.py serve --port $(PORT) --demo
 
-# Whatever waits for a browser or breaks services on purpose has the machine to itself.
-ALONE := tests/browser tests/faults
-
 test: $(VENV)/.dev  ## Run the tests, or those that ARGS= names
-ifdef ARGS
-	$(BIN)/python -m pytest $(ARGS)
-else
-	@$(MAKE) --no-print-directory --keep-going --jobs 1 test-together test-alone
-endif
-
-test-together:
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile \
-		$(ALONE:%=--ignore %)
-
-test-alone:
-	$(BIN)/python -m pytest $(ALONE)
+	$(BIN)/python -m pytest $(or $(ARGS),--numprocesses logical --maxprocesses 4 --dist loadfile)
 
 check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from core import enqueueing
 from indexing import embedding, model_loading, reuse
@@ -33,6 +34,24 @@ if (
 
 # A model that a test had fail is not tried again while others run.
 model_loading.FIRST_PAUSE_SECONDS = 86_400.0
+
+
+ASKS_A_SERVER = {"db", "transactional_db", "store", "qdrant_url"}  # fixtures
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On servers, leave out the tests that ask neither database nor store: they ran elsewhere."""
+    if settings.STRATA_VECTOR_STORE == "embedded":
+        return
+    asking = [
+        item
+        for item in items
+        if item.get_closest_marker("django_db")
+        or ASKS_A_SERVER.intersection(getattr(item, "fixturenames", ()))
+        or item.nodeid.startswith("tests/servers/")
+    ]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(asking)])
+    items[:] = asking
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ import httpx
 
 ROOT = Path(__file__).resolve().parents[1]
 KEY = "strata_key_of_a_served_test"
-START_SECONDS = 60
+START_SECONDS = 180
 READY_SECONDS = 120  # the model is loaded meanwhile
 STOP_SECONDS = 15
 

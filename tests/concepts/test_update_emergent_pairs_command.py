@@ -17,8 +17,6 @@ WORDS = "alpha beta gamma delta epsilon zeta eta"
 def concepts(db, store, embedder, monkeypatch):
     monkeypatch.setattr(update_emergent_pairs, "find_server", lambda: None)
     monkeypatch.setattr(update_emergent_pairs, "exclusive_store_access", nullcontext)
-    # It lasts as long as its process.
-    monkeypatch.setattr("indexing.stores.embedded.disable_double_mmap", lambda: None)
     load_specs()
     build = IndexBuild.objects.live().get(index="knowledge")
     for last in ("theta", "iota"):

@@ -14,7 +14,6 @@ from core.import_lock import import_lock
 from indexing.text_nodes import make_text_node
 from retrieval.pipelines.declaring import read_declaration
 from retrieval.pipelines.loading import load_pipeline
-from summaries.extractive.phrases import find_key_phrases
 from summaries.llm.language_model import _import_clients
 
 def import_models():
@@ -39,7 +38,6 @@ works = [
     import_models,
     _import_clients,
     draft,
-    lambda: find_key_phrases(["The tide turns."], language="en", count=1),
 ]
 threads = [threading.Thread(target=run, args=[work]) for work in works]
 for thread in threads: thread.start()

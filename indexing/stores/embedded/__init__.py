@@ -4,13 +4,12 @@ On disk, a folder per collection::
 
     .lock                       held by the owning process
     aliases.json                alias -> collection
-    .new-…, .dropped-…, .view-… left by a kill; removed by the next owner
+    .new-…, .dropped-…          left by a kill; removed by the next owner
     library.page_embeddings.1/
         collection.json         the schema, as far as it is known to hold
-        closed                  how many points, while nothing is only in the engine's log
         shard/                  the engine's own files
 """
 
-from indexing.stores.embedded.store import EmbeddedStore, disable_double_mmap
+from indexing.stores.embedded.store import EmbeddedStore
 
-__all__ = ["EmbeddedStore", "disable_double_mmap"]
+__all__ = ["EmbeddedStore"]

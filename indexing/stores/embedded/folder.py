@@ -47,22 +47,6 @@ def read_schema(folder: Path) -> CollectionSchema:
     return CollectionSchema(**json.loads(schema_path(folder).read_text(encoding="utf-8")))
 
 
-def closed_marker_path(folder: Path) -> Path:
-    return folder / "closed"
-
-
-def mark_closed(folder: Path, count: int) -> None:
-    """Mark a collection as closed: none of its ``count`` points is only in the engine's log."""
-    closed_marker_path(folder).write_text(str(count), encoding="ascii")
-    fsync_folder(folder)
-
-
-def mark_open(folder: Path) -> None:
-    if closed_marker_path(folder).exists():
-        closed_marker_path(folder).unlink()
-        fsync_folder(folder)
-
-
 def write_schema(folder: Path, schema: CollectionSchema) -> None:
     write_json_atomically(schema_path(folder), asdict(replace(schema, fields=dict(schema.fields))))
 

@@ -1,7 +1,6 @@
 """``EmbeddedStore``: collections of the engine in this process, each opened on first use."""
 
 import json
-import logging
 import os
 import shutil
 import threading
@@ -29,18 +28,14 @@ from indexing.stores.base import (
     VectorStore,
 )
 from indexing.stores.embedded.folder import (
-    closed_marker_path,
     fsync_folder,
     lock_folder,
-    mark_closed,
-    mark_open,
     read_schema,
     schema_path,
     to_folder_name,
     write_json_atomically,
     write_schema,
 )
-from indexing.stores.embedded.payload_view import PayloadView
 from indexing.stores.embedded.translation import (
     create_field_indexes,
     from_edge_point,
@@ -57,8 +52,6 @@ from indexing.stores.qdrant_queries import (
     paginate_points,
     sort_facet_counts,
 )
-
-logger = logging.getLogger(__name__)
 
 MIN_FREE_BYTES_TO_OPEN = (
     64 * 2**20
@@ -89,12 +82,11 @@ class EmbeddedStore(VectorStore):
         self._is_closed = False
         self._open_lock = threading.RLock()
         self._collections: dict[str, _OpenCollection] = {}
-        self._views: dict[str, PayloadView] = {}  # of collections that are not open
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock_descriptor = lock_folder(self._folder)
         _drop_lock_after_fork(self)
         for leftover in self._folder.glob(".*-*"):
-            if leftover.name.startswith((".new-", ".dropped-", ".view-")):
+            if leftover.name.startswith((".new-", ".dropped-")):
                 shutil.rmtree(leftover, ignore_errors=True)
 
     def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
@@ -126,7 +118,6 @@ class EmbeddedStore(VectorStore):
     def drop_collection(self, name: str) -> None:
         with self._open_lock:
             self._check_usable()
-            self._close_view(name)
             collection = self._collections.pop(name, None)
             if collection is not None:
                 with _translate_engine_errors():
@@ -213,15 +204,17 @@ class EmbeddedStore(VectorStore):
 
     def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
         offset: Any = None
-        try:
-            while True:
-                records, offset = self._scroll_batch(name, offset, batch)
-                if records:
-                    yield [from_edge_point(record) for record in records]
-                if offset is None:
-                    return
-        finally:
-            self._close_view(name)
+        while True:
+            collection = self._find_collection(name)
+            if collection is None:
+                return
+            request = edge.ScrollRequest(offset=offset, limit=batch, with_payload=True)
+            with _translate_engine_errors():
+                records, offset = collection.shard.scroll(request)
+            if records:
+                yield [from_edge_point(record) for record in records]
+            if offset is None:
+                return
 
     def count(self, name: str, filter: Filter | None = None) -> int:
         collection = self._find_collection(name)
@@ -264,14 +257,10 @@ class EmbeddedStore(VectorStore):
                 return
             self._is_closed = True
             try:
-                for name in list(self._views):
-                    self._close_view(name)
                 with _translate_engine_errors():
                     for collection in self._collections.values():
-                        count = collection.shard.count(edge.CountRequest(exact=True))
                         collection.shard.flush()
                         collection.shard.close()
-                        mark_closed(collection.folder, count)
             finally:
                 self._collections.clear()
                 os.close(self._lock_descriptor)
@@ -340,58 +329,10 @@ class EmbeddedStore(VectorStore):
                 return None
             # Opening writes as well: what the log holds is played back.
             self._check_free_space(min(MIN_FREE_BYTES_TO_OPEN, self._min_free_bytes))
-            self._close_view(name)
-            mark_open(folder)
             with _translate_engine_errors():
                 shard = edge.EdgeShard.load(str(folder / "shard"), to_edge_config(schema))
             self._collections[name] = _OpenCollection(folder, schema, shard)
             return self._collections[name]
-
-    def _scroll_batch(self, name: str, offset: Any, limit: int) -> tuple[list[Any], Any]:
-        """Return the next points and the offset of those that follow, or None."""
-        self._check_usable()
-        if name not in self._collections:
-            with self._open_lock:  # nobody opens the collection, or writes to it, meanwhile
-                view = None if name in self._collections else self._find_view(name)
-                if view is not None:
-                    with _translate_engine_errors():
-                        return view.scroll(offset, limit)
-        collection = self._find_collection(name)
-        if collection is None:
-            return [], None
-        request = edge.ScrollRequest(offset=offset, limit=limit, with_payload=True)
-        with _translate_engine_errors():
-            return collection.shard.scroll(request)
-
-    def _find_view(self, name: str) -> PayloadView | None:
-        """Return the view of a closed collection; None if it must be opened to be read."""
-        if view := self._views.get(name):
-            return view
-        folder = self._collection_folder(name)
-        if not closed_marker_path(folder).exists():
-            return None
-        count = closed_marker_path(folder).read_text(encoding="ascii")
-        self._check_free_space(min(MIN_FREE_BYTES_TO_OPEN, self._min_free_bytes))
-        try:
-            with _translate_engine_errors():
-                view = PayloadView(folder / "shard", self._folder / f".view-{uuid.uuid4()}")
-                if count != str(view.count()):
-                    view.close()
-                    raise ValueError(f"not all of its {count} points were seen")
-        except StoreUnavailable as error:
-            logger.warning("%s is opened whole to be read: %s", name, error)
-            return None
-        self._views[name] = view
-        return view
-
-    def _close_view(self, name: str) -> None:
-        if os.getpid() != self._owner_pid:
-            return
-        with self._open_lock:
-            view = self._views.pop(name, None)
-            if view is not None:
-                with _translate_engine_errors():
-                    view.close()
 
     def _create_collection(self, name: str, schema: CollectionSchema) -> None:
         """Create a collection atomically: complete it under a temporary name, then rename it."""
@@ -404,21 +345,11 @@ class EmbeddedStore(VectorStore):
                 shard.flush()
                 shard.close()
             write_schema(draft, schema)
-            mark_closed(draft, 0)
             draft.rename(self._collection_folder(name))
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
         fsync_folder(self._folder)
-
-
-def disable_double_mmap() -> None:
-    """Have the engine map each file once instead of twice, for a process that reads every vector.
-
-    The second mapping speeds up sequential reads when memory is short. Call this before the first
-    collection is opened.
-    """
-    os.environ["QDRANT_NO_MULTI_MMAP"] = "1"
 
 
 def _drop_lock_after_fork(store: EmbeddedStore) -> None:
