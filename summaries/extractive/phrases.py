@@ -37,11 +37,10 @@ def find_key_phrases(sentences: list[str], *, language: str, count: int) -> list
         frequency.update(phrase)
         for word in phrase:
             degree[word] += len(phrase)
-    scored = sorted(
-        ((sum(degree[word] / frequency[word] for word in each), " ".join(each)) for each in phrases),
-        reverse=True,
-    )
-    best = [phrase for _, phrase in scored[:count]]
+    scores = {
+        " ".join(each): sum(degree[word] / frequency[word] for word in each) for each in phrases
+    }
+    best = sorted(scores, key=lambda phrase: (scores[phrase], phrase), reverse=True)[:count]
     text = "\n".join(read)
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters are longer in small
