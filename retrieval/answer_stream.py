@@ -37,7 +37,7 @@ class StreamPosition:
     def parse(cls, text: str) -> "StreamPosition":
         """
         Raises:
-            InvalidInput: it is no id of an event.
+            InvalidInput: ``text`` is not an event id.
         """
         answer_id, _, reached = text.partition(".")
         if (
@@ -71,7 +71,7 @@ class _StoredAnswer:
     """What was sent of an answer, stored so that a client can ask for the rest."""
 
     caller: str
-    question_hash: str  # its hash
+    question_hash: str
     node_ids: list[str] = field(default_factory=list)
     text: str = ""
     done_data: dict[str, Any] | None = None
@@ -84,7 +84,7 @@ async def stream_answer(
     render: Callable[[AskRequest, PipelineHits], dict[str, Any]],
     resume_from: StreamPosition | None = None,
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """The events of an answer: ``metadata``, then each piece as it comes, then ``done``.
+    """Yield the events of an answer: ``metadata``, then a ``chunk`` for each piece, then ``done``.
 
     With ``resume_from`` the answer resumes there: the text written after that position is sent
     in one chunk, and the rest is generated now. It restarts with ``metadata`` if too much time has
@@ -140,7 +140,7 @@ async def _start_answer(
                 return
             else:
                 yield await _store_piece(answer_id, stored, result)
-    yield await _store_end(answer_id, stored, None)  # a question that is not answered
+    yield await _store_end(answer_id, stored, None)  # no answer, for example after a refusal
 
 
 async def _resume_answer(
@@ -201,7 +201,7 @@ async def _find_stored(
         _hash_question(question),
     ):
         return None
-    # A second connection may have got further, never less far.
+    # Another connection may have received more of the answer, but never less.
     return stored if position.chars is None or position.chars <= len(stored.text) else None
 
 

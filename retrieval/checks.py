@@ -40,7 +40,7 @@ def check_pipelines_load(**kwargs: Any) -> list[CheckMessage]:
     messages: list[CheckMessage] = []
     for declaration in read_declarations():
         if isinstance(declaration, InvalidPipeline):
-            continue  # the other check says so
+            continue  # check_pipelines reports it
         try:
             load_pipeline(declaration)
         except InvalidPipeline as error:
@@ -52,7 +52,7 @@ def _check_pipelines_of_specs() -> list[CheckMessage]:
     try:
         specs = get_specs()
     except (InvalidSpec, OSError, UnicodeDecodeError):
-        return []  # indexing's check says so
+        return []  # a system check of indexing reports it
     names = sorted(find_pipeline_files())
     return [
         Error(

@@ -20,7 +20,7 @@ class ScoringStopped(Exception):
 
 
 class CrossEncoder:
-    """A loaded model. Thread-safe, so share it.
+    """A loaded model. Thread-safe.
 
     Query and text together are cut to ``window`` tokens, the longer of them first.
     """
@@ -39,13 +39,13 @@ class CrossEncoder:
         *,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> list[float]:
-        """How well each text answers the query, in the given order; the model's own scale.
+        """Score how well each text answers the query, in the given order, on the model's scale.
 
         Raises:
             ScoringStopped: ``should_stop``, called between batches, returned True.
         """
         scores = [0.0] * len(texts)
-        # A batch is padded to its longest text, so texts of like length go together.
+        # A batch is padded to its longest text, so batch texts of similar length.
         order = sorted(range(len(texts)), key=lambda row: len(texts[row]))
         for start in range(0, len(order), BATCH_PAIRS):
             if should_stop():
@@ -61,15 +61,15 @@ class CrossEncoder:
 
 _loaders: dict[tuple[str, int | None], ModelLoader[CrossEncoder]] = {}
 _loaders_lock = threading.Lock()  # never held while loading
-_catalogue_lock = threading.Lock()  # fastembed's list of models is one for all threads
+_catalogue_lock = threading.Lock()  # all threads share fastembed's list of models
 
 
 def get_cross_encoder_loader(name: str, window: int | None = None) -> ModelLoader[CrossEncoder]:
-    """The process's one loader of this cross-encoder, which nobody need have asked yet.
+    """Return the loader of this cross-encoder, one per process, without starting it.
 
-    ``name``: one of fastembed's catalogue, fetched on first use, or a folder that holds
-    ``model.onnx``, ``tokenizer.json`` and ``tokenizer_config.json``. If there is no such model, or
-    it cannot be fetched or read, its error is ``ModelUnavailable``.
+    ``name``: a model of fastembed's catalogue, fetched on first use, or a folder that holds
+    ``model.onnx``, ``tokenizer.json`` and ``tokenizer_config.json``. If the model does not exist or
+    cannot be fetched or read, the loader raises ``ModelUnavailable``.
     """
     with _loaders_lock:
         if (name, window) not in _loaders:
@@ -79,11 +79,11 @@ def get_cross_encoder_loader(name: str, window: int | None = None) -> ModelLoade
 
 
 def get_cross_encoder(name: str, window: int | None = None) -> CrossEncoder:
-    """The process's cross-encoder of this name; the first call has the model loaded (seconds).
+    """Return the cross-encoder of this name; the first call starts loading the model (seconds).
 
     Raises:
-        ModelLoading: it is not loaded yet; retry helps.
-        ModelUnavailable: it cannot be loaded, and is tried again in the background.
+        ModelLoading: the model is not loaded yet; retry helps.
+        ModelUnavailable: the model cannot be loaded; loading is retried in the background.
     """
     return get_cross_encoder_loader(name, window).get()
 
@@ -132,7 +132,7 @@ def _make_encoder(name: str, **options: Any) -> Any:
         return TextCrossEncoder(
             name, cache_dir=str(cache), threads=settings.STRATA_EMBEDDING_THREADS, **options
         )
-    except Exception as error:  # tokenizers and onnxruntime raise bare ones
+    except Exception as error:  # tokenizers and onnxruntime raise plain Exception
         raise ModelUnavailable(
             f"The cross-encoder {name} could not be loaded: {error}",
             field="model",

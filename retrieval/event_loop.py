@@ -13,8 +13,8 @@ R = TypeVar("R")
 async def run_in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call ``function`` in a thread of the event loop's executor.
 
-    Django closes old database connections at the end of a request, and none ends in that
-    thread, so they are closed here.
+    Django closes old database connections when a request ends. No request ends in that thread, so
+    this function closes them.
     """
 
     def call_and_close_connections() -> R:

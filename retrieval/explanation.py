@@ -20,7 +20,7 @@ class Explanation:
 
     dense: ScoreShare | None
     sparse: ScoreShare | None
-    fusion: HybridFusion | None  # None where there was only one ranking
+    fusion: HybridFusion | None  # None if there was only one ranking
 
 
 def explain_fused_hit(id: int, ranking: HybridRanking, fusion: HybridFusion) -> Explanation:

@@ -1,7 +1,7 @@
-"""Parses filters: checks what a caller wrote against the spec, and makes the store's filter of it.
+"""Parses filters: checks a caller's filter against the spec and converts it to the store's filter.
 
-``{"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}`` holds where every key holds; ``all_of``,
-``any_of`` and ``not`` nest. Anything that cannot be parsed is refused, never ignored.
+``{"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}`` matches if every key matches; ``all_of``,
+``any_of`` and ``not`` nest. A filter that cannot be parsed is an error; no part is ignored.
 """
 
 import math
@@ -17,8 +17,8 @@ from core.text import is_text
 from indexing.spec import FieldSpec, IndexSpec
 from indexing.stores import AllOf, AnyOf, Filter, Match, MatchText, Not, Range
 
-MAX_DEPTH = 8  # objects inside each other
-MAX_CONDITIONS = 200  # values compared, in the whole filter
+MAX_DEPTH = 8  # nested objects
+MAX_CONDITIONS = 200  # compared values in the whole filter
 MAX_VALUE_CHARS = 2_000
 
 COMBINATORS = ("all_of", "any_of", "not")
@@ -46,7 +46,7 @@ def parse_filter(content: object, spec: IndexSpec) -> Filter | None:
 def parse_value(
     value: object, field_type: str, place: str, field_spec: FieldSpec | None = None
 ) -> Any:
-    """Check one value of a field type (``text``, ``integer`` …) and convert it as the store has it.
+    """Check a value of a field type (``text``, ``integer`` …) and convert it to the stored form.
 
     Raises:
         InvalidInput: with ``place`` and the allowed values.
@@ -81,7 +81,7 @@ class _FilterParser:
                 self.parse_object(part, f"{place}.{number}", depth=depth + 1)
                 for number, part in enumerate(value)
             ]
-            if None in parts:  # an empty object holds for everything
+            if None in parts:  # an empty object matches everything
                 number = parts.index(None)
                 raise InvalidInput("This filter is empty.", field=f"{place}.{number}")
             filters = [part for part in parts if part is not None]
@@ -144,12 +144,12 @@ class _FilterParser:
     def _make_match(self, name: str, field_type: str, values: Sequence[Any]) -> Filter:
         if field_type == "text":
             return _any_of([MatchText(name, value) for value in values])
-        if field_type in {"float", "datetime"}:  # the store matches neither by equality
+        if field_type in {"float", "datetime"}:  # the store cannot match these by equality
             return _any_of([Range(name, gte=value, lte=value) for value in values])
         return Match(name, values)
 
     def _make_value_reader(self, name: str, field_type: str) -> Callable[[object, str], Any]:
-        """Make a function that checks a value of the field and converts it as the store has it."""
+        """Make a function that checks a value of the field and converts it to the stored form."""
         field_spec = self.spec.metadata.get(name)
 
         def read(value: object, place: str) -> Any:

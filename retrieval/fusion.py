@@ -14,7 +14,7 @@ RRF_K = 60  # as in the paper
 class HybridFusion:
     """How an index fuses the dense and the sparse ranking of a query, ``prefetch`` ids of each.
 
-    A ranking of weight 0 takes no part: it brings in no ids.
+    A ranking of weight 0 is ignored: it adds no ids.
     """
 
     k: int = RRF_K
@@ -24,7 +24,7 @@ class HybridFusion:
 
     @property
     def is_default(self) -> bool:
-        """Whether the store fuses to the same scores by itself."""
+        """Whether the store's own fusion gives the same scores."""
         return self.dense_weight == self.sparse_weight == 1
 
 
@@ -42,9 +42,9 @@ class HybridRanking:
 class FusedId:
     """An id with its fused score and the terms of that score.
 
-    ``rrf`` is the sum of its reciprocal ranks, ``rrf_normalised`` that as a share of the largest
-    sum there is, ``mean_similarity`` the mean over the queries that found it (0 where none was
-    measured). ``ranks``: number of the ranking, counted from 0 -> rank, counted from 1.
+    ``rrf``: the sum of its reciprocal ranks. ``rrf_normalised``: ``rrf`` divided by the largest
+    ``rrf`` of all ids. ``mean_similarity``: the mean over the queries that found the id, or 0 if
+    none was measured. ``ranks``: number of the ranking, from 0 -> rank, from 1.
     """
 
     id: str
@@ -63,13 +63,13 @@ def reciprocal_rank_fusion(
 ) -> list[tuple[Id, float]]:
     """Fuse rankings by the reciprocal of each id's rank.
 
-    An id scores ``sum(weight / (k + rank))`` over the rankings that hold it, with ``rank``
-    counted from 1. Scores are not read, so rankings on different scales mix safely.
+    An id scores ``sum(weight / (k + rank))`` over the rankings that contain it, with ``rank``
+    counted from 1. The rankings' own scores are not used, so their scales may differ.
 
     Args:
         rankings: ids, best first, each once.
         weights: one per ranking; 1 each by default.
-        k: damping; larger values flatten the head.
+        k: damping; larger values reduce the differences between the top ranks.
 
     Returns:
         Each id once with its score, best first; ties by id.
@@ -110,16 +110,16 @@ def hybrid_fusion(
 def similarity_and_rank_fusion(
     rankings: Sequence[Sequence[tuple[str, float | None]]], *, w: float, k: float = RRF_K
 ) -> list[FusedId]:
-    """Fuse what several queries found by similarity and by rank.
+    """Fuse the rankings of several queries by similarity and by rank.
 
     ``score = w * mean_similarity + (1 - w) * rrf_normalised``: the mean similarity to the queries
     that found it, and its normalised reciprocal ranks. Both are at most 1: a similarity is a
     cosine, and reciprocal-rank sums are divided by the largest one.
 
     Args:
-        rankings: ids with their similarity to the query, best first, each once. None where it
-            was not measured: that query is left out of the mean.
-        w: how much similarity counts, 0 to 1.
+        rankings: ids with their similarity to the query, best first, each once. A similarity of
+            None was not measured and is left out of the mean.
+        w: weight of the similarity, 0 to 1.
 
     Returns:
         Each id once, best first; ties by id.
@@ -128,9 +128,9 @@ def similarity_and_rank_fusion(
         ValueError: ``w`` lies outside 0 to 1.
 
     Source:
-        The second term is that of ``reciprocal_rank_fusion``; a convex combination of it with a
-        score on a common scale is after Bruch, Gai and Ingber, "An Analysis of Fusion Functions
-        for Hybrid Retrieval", ACM TOIS 2023, who compare the two.
+        ``reciprocal_rank_fusion`` gives the second term. The convex combination with a score on a
+        common scale follows Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid
+        Retrieval", ACM TOIS 2023, who compare the two.
     """
     if not 0 <= w <= 1:
         raise ValueError(f"w lies between 0 and 1, which {w} does not.")

@@ -1,4 +1,4 @@
-"""What searches do with hits of each kind of node: the read side of ``indexing/kinds.py``."""
+"""How to search, check and render each kind of node: the read side of ``indexing/kinds.py``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 class HitKind:
     """Functions are dotted paths, imported on first use."""
 
-    search: str  # that finds it, as ``retrieval/searches.py`` names it
+    search: str  # a key of ``retrieval.searches.SEARCHES``
     check: str  # a ``CheckFunction``; kinds that share it are checked together
     render: str  # a ``HitRenderer``
 

@@ -1,8 +1,8 @@
-"""The two queries of every search, in plain SQL: which builds answer, and what the ledger says of
+"""The two database queries of every search, in plain SQL: the live builds, and the ledger rows of
 the points that were found.
 
-Beyond embedding and the vector store a search may take three milliseconds. Composing these
-queries with the ORM alone takes longer than the database needs to answer them.
+Apart from embedding and the vector store, a search may take three milliseconds. Composing these
+queries with the ORM takes longer than the database needs to answer them.
 """
 
 from collections.abc import Collection, Sequence
@@ -37,9 +37,9 @@ class LiveBuild:
 
 
 class LedgerRow(NamedTuple):
-    """A node whose artifact exists; ``source_text`` as it is now, None where the source is gone.
+    """A node whose artifact exists; ``source_text`` is current, None if the source was deleted.
 
-    Ids that are only compared are integers, the UUID's number: creating and hashing a ``UUID``
+    Ids that are only compared are the integer value of their UUID: creating and hashing a ``UUID``
     takes ten times as long.
     """
 
@@ -58,10 +58,10 @@ class LedgerRow(NamedTuple):
 class SummaryRow:
     """A summary's node whose artifact exists.
 
-    ``input_hash`` is the hash of what the summary would be written from now. For a page summary
-    that is the page's text (None where the page is gone), for an artifact summary the summaries
-    of its pages (None where there are none). ``is_outdated``: a page of the artifact has no
-    summary of its present text.
+    ``input_hash`` is the hash of the summary's current input. For a page summary the input is the
+    page's text (None if the page was deleted), for an artifact summary the summaries of its pages
+    (None if there are none). ``is_outdated``: a page of the artifact has no summary of its current
+    text.
     """
 
     build_id: int
@@ -124,8 +124,8 @@ def read_ledger_rows(build_ids: Collection[int], point_ids: Collection[UUID]) ->
 def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -> list[SummaryRow]:
     """The rows of these points of summaries.
 
-    The database hashes the page's present text: ``content_hash`` is not updated by a bulk
-    ``update()``, and a page may be a whole book, too long to fetch.
+    The database hashes the page's current text, because a bulk ``update()`` does not update
+    ``content_hash``, and a page may be as long as a book, too long to fetch.
     """
     rows = _run_query(
         "SELECT n.build_id, n.point_id, n.kind, n.artifact_id, "
@@ -152,9 +152,9 @@ def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -
 
 
 def _run_query(sql: str, **values_by_name: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Run ``sql``, in which ``{name}`` stands for the list of that name.
+    """Run ``sql``, replacing each ``{name}`` by the list of that name.
 
-    Lists must be given in the order in which ``sql`` uses them.
+    Pass the lists in the order in which ``sql`` uses them.
     """
     counts = tuple((name, len(values)) for name, values in values_by_name.items())
     with connection.cursor() as cursor:

@@ -17,13 +17,13 @@ class PipelineStep:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A hit inside a pipeline. ``score`` was set by the last component, on the scale that
-    ``score_kind`` names; ``hit.score`` stays the store's."""
+    """A hit inside a pipeline. The last component set ``score``, on the scale that ``score_kind``
+    names; ``hit.score`` keeps the store's score."""
 
     hit: Hit
     score: float
     score_kind: str
-    similarity: float | None = None  # cosine to the query that found it, where it was measured
+    similarity: float | None = None  # cosine to the query that found it, if it was measured
     steps: tuple[PipelineStep, ...] = ()
 
     @property
@@ -64,7 +64,7 @@ class AnswerContext:
     text: str
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Itself, as a passage."""
+        """Return self, as ``Passage`` does."""
         return self
 
 
@@ -88,8 +88,8 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer's text with citations. ``model_name`` is ``extractive`` where no language model
-    wrote it. ``unknown_marks`` counts the citation marks that name no passage."""
+    """An answer's text with citations. ``model_name`` is ``extractive`` if no language model wrote
+    it. ``unknown_marks`` counts the citation marks that name no passage."""
 
     text: str
     model_name: str

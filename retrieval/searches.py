@@ -1,6 +1,6 @@
 """The table of searches: how each is offered over REST and on the command line.
 
-A search that is added needs its retriever, one line here and one in ``retrieval/urls.py``.
+A new search needs a retriever, one line here and one in ``retrieval/urls.py``.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,11 +20,11 @@ from retrieval.serializers import knowledge_requests as knowledge
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """``parameters`` are the query and the retriever's own arguments. ``answer`` describes what
-    ``render`` makes of the retriever's answer."""
+    """``parameters`` are the query and the retriever's own arguments. ``answer`` describes the
+    output of ``render``, which converts the retriever's answer."""
 
     operation_id: str
-    retriever: str  # dotted path: LlamaIndex is imported with the first of them
+    retriever: str  # dotted path, because importing a retriever imports LlamaIndex
     parameters: type[StrictSerializer]
     render: Callable[[Any], dict[str, Any]]
     answer: type[Serializer]
@@ -35,7 +35,7 @@ class Search:
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
     content: dict[str, Any]
-    stale_ids: Iterable[UUID]  # the caller enqueues planning for them
+    stale_ids: Iterable[UUID]  # the caller enqueues planning for these
 
 
 # Keys: the last segment of the URL, /search/<name>.
@@ -155,16 +155,16 @@ SEARCHES: dict[str, Search] = {
 
 
 def load_retriever(name: str) -> Any:
-    """The class of a search's retriever."""
+    """Import the class of a search's retriever."""
     return import_string(SEARCHES[name].retriever)
 
 
 def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
-    """Run a search with the API's parameters, and render its answer as the API gives it.
+    """Run a search with the API's parameters and render its answer in the API's format.
 
     Raises:
-        InvalidInput: naming the parameter.
-        What the retriever raises.
+        InvalidInput: names the parameter.
+        And the errors of the retriever.
     """
     search = SEARCHES[name]
     given = requests.read_parameters(search.parameters, parameters)

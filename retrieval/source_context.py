@@ -13,7 +13,7 @@ MAX_WINDOW = 10  # neighbours on each side
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """A source, its neighbours by ordinal, and its chunks in the live build of its index."""
+    """A source, its neighbours in order, and its chunks in the live build of its index."""
 
     source: Source
     neighbours: list[Source]
@@ -24,7 +24,7 @@ def read_source_context(source_id: UUID, grant: Grant, *, window: int = 0) -> So
     """Read a source with up to ``window`` neighbouring sources on each side.
 
     Raises:
-        UnknownSource: there is none of this id.
+        UnknownSource: there is no source with this id.
     """
     sources = Source.objects.select_related("artifact", "page").defer("page__text")
     source = sources.filter(pk=source_id).first()

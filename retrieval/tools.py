@@ -1,6 +1,6 @@
 """The tools that a spec declares: named searches with typed arguments.
 
-Arguments are data: they are checked like filter values, put into the query template once, and
+Arguments are data: they are checked like filter values, inserted into the query template once, and
 never interpreted as template text.
 """
 
@@ -60,7 +60,7 @@ class ToolCall:
         Raises:
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
-        from retrieval.retrievers import ChunkRetriever, QuestionRetriever  # brings LlamaIndex
+        from retrieval.retrievers import ChunkRetriever, QuestionRetriever  # imports LlamaIndex
 
         retriever = QuestionRetriever if self.is_question_search else ChunkRetriever
         options: dict[str, Any] = {"top_k": self.limit, "filter": self.filter}
@@ -71,14 +71,14 @@ def list_tools(index: str, grant: Grant) -> list[Tool]:
     """The tools that the live build can answer.
 
     Raises:
-        UnknownIndex: with the names there are.
+        UnknownIndex: lists the known names.
     """
     spec = _get_spec(index, grant)
     if spec is None:
         return []
     return [
         Tool(name, tool.description, make_arguments_schema(tool, spec))
-        for name, tool in sorted(spec.tools.items())  # databases do not keep the spec's order
+        for name, tool in sorted(spec.tools.items())  # databases do not keep the order of the spec
         if not spec.find_tool_problem(name)
     ]
 
@@ -86,9 +86,9 @@ def list_tools(index: str, grant: Grant) -> list[Tool]:
 def prepare_tool_call(index: str, name: str, arguments: object, grant: Grant) -> ToolCall:
     """
     Raises:
-        UnknownIndex, UnknownTool: with the names there are.
+        UnknownIndex, UnknownTool: lists the known names.
         UnavailableTool: the live build holds no field or kind that the tool needs.
-        InvalidInput: naming the argument and what is allowed.
+        InvalidInput: names the argument and the allowed values.
     """
     spec = _get_spec(index, grant)
     tools = {} if spec is None else spec.tools
@@ -113,7 +113,7 @@ def prepare_tool_call(index: str, name: str, arguments: object, grant: Grant) ->
         text_by_parameter[parameter] = _format_value(value, field)
     return ToolCall(
         index=index,
-        # Formatted once, so braces in an argument stay text.
+        # Formatted only once, so braces in an argument stay text.
         query=tool.query.format(**text_by_parameter),
         limit=limit,
         filter={"all_of": conditions} if conditions else None,

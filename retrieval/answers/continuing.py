@@ -2,7 +2,7 @@
 
 from typing import Final
 
-# characters: a shorter partial answer is never taken for a repetition
+# characters: a shorter text is too likely to occur by chance to count as a repetition
 MIN_REPEATED_CHARS: Final = 20
 
 
@@ -28,7 +28,7 @@ class Continuation:
             return piece
         self._held_back += piece
         if self._possible_repetition.startswith(self._held_back):
-            return ""  # so far
+            return ""  # may still turn out to be a repetition
         new = self._held_back.removeprefix(self._possible_repetition)
         self._possible_repetition = ""
         return new

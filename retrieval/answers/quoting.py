@@ -47,7 +47,7 @@ def select_quotations(
         for context in contexts
         for sentence in find_quotable_sentences(context.text)
     ]
-    # Sorting is stable: among equals, those of the better contexts stay in front.
+    # The sort is stable, so ties keep the order of the contexts.
     candidates = sorted(candidates, key=lambda each: -each[2])[:MAX_EMBEDDED_SENTENCES]
     if not candidates:
         return []

@@ -5,9 +5,9 @@ Every hit says how it was found.
 
     query.py      one query, embedded once, against nodes of several kinds
     concepts.py   concepts and relationship types by meaning
-    sources.py    sources by their chunks, and sources like one another
+    sources.py    sources by their chunks, and similar sources
     routing.py    the best entry point of a query; concepts found in several ways, blended
-    graph.py      paths along like types, and the subgraph a query spans
-    bridges.py    the sources between two concepts
-    concept_evidence.py  the quotes of a concept: by nearness to a query, and in their context
+    graph.py      relationship paths by type similarity, and the subgraph around a query
+    bridges.py    sources similar to both concepts of a pair
+    concept_evidence.py  the quotes of a concept: by similarity to a query, and in their context
 """

@@ -9,9 +9,9 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeAnswer(Generic[Found]):
-    """What a search found. ``builds``: index name -> number of the build that answered."""
+    """The result of a search. ``builds``: index name -> number of the build that was searched."""
 
     builds: dict[str, int | None]
     found: Found
-    stale_ids: list[UUID]  # the caller enqueues planning for them
+    stale_ids: list[UUID]  # the caller enqueues planning for these
     took_ms: dict[str, float]  # by stage

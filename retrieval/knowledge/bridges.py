@@ -11,8 +11,8 @@ from indexing.stores import get_store
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.sources import SourceHit, search_sources
 
-_SOURCES_PER_CONCEPT = 50  # looked at near each concept
-MAX_BRIDGES_SHOWN = 5  # of each pair
+_SOURCES_PER_CONCEPT = 50  # nearest sources compared
+MAX_BRIDGES_SHOWN = 5  # per pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def find_bridges(
 ) -> dict[UUID, list[Bridge]]:
     """For each pair, the sources more similar than ``min_similarity`` to both concepts, best first.
 
-    Bridges are searched on each call and not stored, so new documents count at once.
+    Bridges are searched on each call and not stored, so new documents are included at once.
 
     Raises:
         StoreUnavailable: retry helps.

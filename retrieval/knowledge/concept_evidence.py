@@ -12,7 +12,7 @@ from indexing.models import IndexBuild, Node
 from retrieval.knowledge.sources import load_adjacent_sources, read_vectors
 from retrieval.search.request import check_query
 
-MAX_RANKED_INSTANCES = 1_000  # quotes of one concept that are compared with a query
+MAX_RANKED_INSTANCES = 1_000  # quotes of one concept compared with a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class ConceptSource:
 
 
 def rank_instances(concept: Concept, query: str | None) -> list[RankedInstance]:
-    """The quotes of a concept that are not lost, most similar to the query first and those
-    without a similarity last; without a query, oldest first.
+    """The quotes of a concept that are not lost, most similar to the query first. Quotes without
+    a similarity come last. Without a query, the oldest come first.
 
     Raises:
         InvalidInput: the query is blank or too long.
@@ -47,7 +47,7 @@ def rank_instances(concept: Concept, query: str | None) -> list[RankedInstance]:
     check_query([concept.index], query)
     similarities = _compute_similarities(instances, build, query)
     evidence = [RankedInstance(each, similarities.get(each.pk)) for each in instances]
-    # Stable: what is equally near stays in the order it came.
+    # The sort is stable, so ties keep their order.
     return sorted(evidence, key=lambda each: (each.similarity is None, -(each.similarity or 0)))
 
 

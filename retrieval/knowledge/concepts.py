@@ -12,13 +12,13 @@ from concepts.models import Concept, Instance, Relationship, RelationshipType
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
 
-MAX_INSTANCES_SHOWN = 3  # of each concept; concepts/{id}/evidence has them all
-MAX_EDGES_SHOWN = 10  # of each type
+MAX_INSTANCES_SHOWN = 3  # per concept; concepts/{id}/evidence returns all
+MAX_EDGES_SHOWN = 10  # per type
 
 
 @dataclass(frozen=True, slots=True)
 class MatchReason:
-    """How a hit was found. ``through`` holds the ids that led to it, if not its own meaning."""
+    """How a hit was found. ``through``: the ids that led to it; empty if its own text matched."""
 
     name: str  # concept, source, relationship_type
     similarity: float
@@ -69,7 +69,7 @@ def search_relationship_types(
     min_similarity: float | None = None,
     edges_shown: int = MAX_EDGES_SHOWN,
 ) -> list[RelationshipTypeHit]:
-    """Relationship types, each with the first edges of it."""
+    """Find relationship types, each with its first ``edges_shown`` relationships."""
     hits = nearest.find("relationship_type", offset + limit, min_similarity=min_similarity)
     hits = hits[offset:]
     types = RelationshipType.objects.in_bulk([h.node_id for h in hits])

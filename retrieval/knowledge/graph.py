@@ -18,16 +18,16 @@ from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.sources import SourceHit, search_sources
 
 MAX_DEPTH = 3
-_MAX_TYPES = 1_000  # of the vocabulary: more than anyone keeps apart
-_BEAM_WIDTH = 200  # paths carried on from each depth
-_MAX_EDGES_PER_DEPTH = 5_000  # looked at for each depth
+_MAX_TYPES = 1_000  # relationship types; vocabularies are smaller in practice
+_BEAM_WIDTH = 200  # paths kept at each depth
+_MAX_EDGES_PER_DEPTH = 5_000  # relationships read at each depth
 
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
     edge: Relationship
-    similarity: float  # of its type to the words
-    like: str  # the word it is nearest to
+    similarity: float  # of its type to the most similar word
+    like: str  # that word
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ConceptPath:
     """A chain of relationships; its similarity is that of its least similar step."""
 
     steps: tuple[PathStep, ...]
-    concept_ids: tuple[UUID, ...]  # along it, from where it begins
+    concept_ids: tuple[UUID, ...]  # in order, from the start of the path
 
     @property
     def similarity(self) -> float:

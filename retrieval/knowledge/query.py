@@ -20,7 +20,7 @@ from retrieval.search.targets import (
     set_query_vectors,
 )
 
-_EXTRA_HITS = 2  # fetched beyond what is wanted, so that a dropped hit can be replaced
+_EXTRA_HITS = 2  # hits fetched in addition, to replace dropped ones
 
 
 class KnowledgeQuery:
@@ -28,7 +28,7 @@ class KnowledgeQuery:
 
     Raises:
         InvalidInput: the query is blank or too long; the indexes do not share a model.
-        UnknownIndex: with the names there are.
+        UnknownIndex: lists the known names.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class KnowledgeQuery:
         self._embed_query(targets)
         ranking = self._search_and_check(targets, count, min_similarity)
         if orphans := {found.key for found in ranking} & self._proof.orphans:
-            # Replaced between our looks into store and ledger, most likely: what is there now?
+            # Most likely points were replaced between reading store and ledger. Search once more.
             self._proof.orphans -= orphans
             for target in targets:
                 target.reset()

@@ -15,13 +15,13 @@ from retrieval.knowledge.concepts import (
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.sources import SourceHit, search_sources
 
-_MAX_EDGES_PER_TYPE = 100  # of each type that matches
-_CANDIDATES_PER_KIND = 100  # of each sort that are looked at for a blend
+_MAX_EDGES_PER_TYPE = 100  # for each matching type
+_CANDIDATES_PER_KIND = 100  # hits of each kind that a blend considers
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingResult:
-    """Hits of one query by kind. All share one embedding space, so similarities compare."""
+    """Hits of one query by kind. All share one embedding space, so similarities are comparable."""
 
     concepts: list[ConceptHit]
     sources: list[SourceHit]
@@ -60,9 +60,9 @@ def blend_concepts(
     weights: BlendWeights,
     min_similarity: float | None = None,
 ) -> list[ConceptHit]:
-    """Find concepts by their own similarity, that of the sources that quote them, and that of their
-    relationships' types, each weighted. Each concept appears once, with its best weighted score;
-    scores are not added."""
+    """Find concepts by three weighted similarities: of the concept itself, of the sources that
+    quote it, and of its relationships' types. Each concept appears once, with its best weighted
+    score; scores are not added."""
     best: dict[UUID, dict[str, MatchReason]] = {}
 
     def keep_best_reason(concept_id: UUID, way: MatchReason) -> None:

@@ -18,7 +18,7 @@ from retrieval.search import targets
 from retrieval.search.flat import Hit
 from retrieval.search.hit_checks import Verdict
 
-_CHUNKS_PER_SOURCE = 4  # fetched for each source that is wanted, and twice as many each time after
+_CHUNKS_PER_SOURCE = 4  # chunks fetched per wanted source; each further request doubles the number
 _MAX_CHUNKS = 2_000
 
 
@@ -75,8 +75,8 @@ def search_sources(
 def require_same_model(indexes: Sequence[str], grant: Grant) -> None:
     """
     Raises:
-        InvalidInput: the chunks of these indexes are not embedded by one model.
-        UnknownIndex: with the names there are.
+        InvalidInput: the chunks of these indexes are embedded by different models.
+        UnknownIndex: lists the known names.
     """
     targets.require_same_model(
         targets.make_targets(targets.find_builds(indexes, grant).values(), ("chunk",), None)
@@ -87,8 +87,8 @@ def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[str, DenseVect
     """The index of a source, and the normalised mean of its chunk vectors in the live build.
 
     Raises:
-        UnknownSource: there is none of this id.
-        NotYetIndexed: none of its chunks is in the store yet.
+        UnknownSource: there is no source with this id.
+        NotYetIndexed: the store holds none of its chunks yet.
     """
     source = Source.objects.select_related("artifact").filter(pk=source_id).first()
     if source is None or not grant.includes(source.artifact.index):
@@ -107,10 +107,10 @@ def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[str, DenseVect
 
 
 def read_vectors(nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
-    """Point id -> its vector of unit length, for those of these nodes that have a point."""
+    """Point id -> its vector of unit length, for each node that has a point. All nodes must belong
+    to one collection."""
     if not nodes:
         return {}
-    # Of one index, for that is what they are asked for.
     collection = nodes[0].build.collection(nodes[0].kind)
     stored = get_store().retrieve(collection, [n.point_id for n in nodes], with_vectors=True)
     return {
@@ -154,7 +154,7 @@ def _find_chunks_by_source(
     min_similarity: float | None,
     excluded_source_id: UUID | None,
 ) -> dict[UUID, list[Hit]]:
-    """Source -> its chunks that were found; best source first."""
+    """Source id -> its chunks that were found; best source first."""
     count = limit * _CHUNKS_PER_SOURCE
     while True:
         hits = nearest.find("chunk", count, min_similarity=min_similarity)

@@ -1,4 +1,4 @@
-"""How commands search: through the running server, or in this process where none runs."""
+"""Search from a command: through the running server, or in this process if no server runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from retrieval.searches import run_search
 
 SEARCH_TIMEOUT_SECONDS = 60  # a server that also indexes may be slow
 
-# Search parameters as the API takes them -> the answer as the API gives it.
+# Search parameters in the API's format -> the answer in the API's format.
 SearchFunction = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -45,7 +45,7 @@ def open_search(kind: str = "pages") -> Iterator[SearchFunction]:
 
 @contextmanager
 def open_indexes(server: RunningServer | None) -> Iterator[None]:
-    """Prepare the database where no server runs, close the store at the end, and turn errors into
+    """Prepare the database if no server runs, close the store at the end, and convert errors to
     ``CommandError``."""
     try:
         if server is None:

@@ -22,7 +22,7 @@ from summaries.prompts import Prompt, read_prompt_template, render_prompt
 EXTRACTIVE_MODEL_NAME: Final = "extractive"
 
 Vectors = NDArray[np.float32]
-# The event that it returns, if any, is set once the reader has taken all pieces so far.
+# Takes a piece of text. Returns None, or an event that is set once the reader has read all pieces.
 OnPiece = Callable[[str], asyncio.Event | None]
 
 
@@ -30,13 +30,13 @@ OnPiece = Callable[[str], asyncio.Event | None]
 class AnswerSynthesiser:
     """Write an answer from the contexts and cite the context that supports each sentence.
 
-    Where a language model is configured it writes, told to mark its sentences with the numbers of
-    the contexts. Without one, or with ``uses_model`` off, the answer is made of the sentences that
-    are nearest to the question, ``sentences`` of them at most, and labelled ``extractive``. A
-    model that is configured and does not answer is an error: an answer of another kind would
-    look like one it wrote.
+    If a language model is configured, it writes the answer and marks its sentences with the numbers
+    of the contexts. Without one, or with ``uses_model`` off, the answer consists of at most
+    ``sentences`` sentences that are nearest to the question, and is labelled ``extractive``. If a
+    configured model does not respond, that is an error: callers would take an extractive answer
+    for the model's.
 
-    ``model`` empty: that of the settings. ``prompt`` names a file in ``templates/prompts/``.
+    ``model``: empty for the model of the settings. ``prompt``: a file in ``templates/prompts/``.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class AnswerSynthesiser:
             raise InvalidInput("sentences must be between 1 and 20.", field="sentences")
         if max_tokens < 1:
             raise InvalidInput("max_tokens is at least 1.", field="max_tokens")
-        read_prompt_template(prompt)  # that it is there
+        read_prompt_template(prompt)  # raises if there is no such prompt
         self.sentences = sentences
         self.uses_model = uses_model
         self.model = model
@@ -99,8 +99,8 @@ class AnswerSynthesiser:
         on_piece: OnPiece | None = None,
         partial_answer: str = "",
     ) -> dict[str, Any]:
-        """Like ``run``, without blocking the event loop. Cancelling it closes the connection to
-        the language model, which waits while ``on_piece`` says that the reader is behind."""
+        """Like ``run``, without blocking the event loop. Cancelling it closes the connection to the
+        language model. It stops reading from the model until the reader has read all pieces."""
         emit_piece = on_piece or _ignore_piece
         if not wants_answer:
             return {}
@@ -132,7 +132,7 @@ class AnswerSynthesiser:
             }
             for context in contexts
         ]
-        # The fence is named after all that stands within it.
+        # render_prompt derives the fence from this text, so the text cannot contain the fence.
         fenced_text = "\n".join(f"{each['title']}\n{each['text']}" for each in passages)
         prompt = render_prompt(
             self.prompt,
@@ -159,7 +159,7 @@ class AnswerSynthesiser:
             citations.append(
                 make_citation(quotation.context, quotation.sentence, start, start + len(sentence))
             )
-            # What was sent before the break is not sent again.
+            # Do not send again what the reader received before the interruption.
             if rest := piece[max(len(partial_answer) - len(text), 0) :]:
                 on_piece(rest)
             text += piece

@@ -10,7 +10,7 @@ from indexing.chunking.sentences import find_sentences
 from retrieval.passages import AnswerContext, Passage
 from retrieval.search import Verdict
 
-MIN_CONTEXT_CHARS = 200  # of a passage that is cut: less says too little
+MIN_CONTEXT_CHARS = 200  # of a truncated passage; a shorter text is of little use
 
 
 @component
@@ -18,9 +18,9 @@ class ContextBuilder:
     """Keep the best ``limit`` passages as hits, and as many of them as fit in ``max_chars`` as
     contexts, best first.
 
-    A context has its hit's number, counted from 1. A text that stands in another already is left
-    out, such as that of a copy or of a second strategy; the last that does not fit whole is cut at
-    the end of a sentence. No answer rests on a hit whose document has changed since.
+    A context has its hit's number, counted from 1. A text that an earlier context contains is left
+    out, for example a copy. The last text is truncated at the end of a sentence if it does not fit.
+    Stale hits give no context.
     """
 
     def __init__(self, max_chars: int = 12_000) -> None:
@@ -57,7 +57,7 @@ def get_context_text(passage: Passage) -> str:
 
 
 def _is_contained_in(text: str, contexts: Sequence[AnswerContext]) -> bool:
-    """Whether an earlier context says all of this."""
+    """Whether an earlier context contains this text."""
     return any(text in context.text for context in contexts)
 
 

@@ -1,4 +1,4 @@
-"""Read pipeline YAML files and check all that can be checked without importing Haystack.
+"""Read pipeline YAML files and check what can be checked without importing Haystack.
 
 The files use Haystack's own format. Components must be listed in ``COMPONENTS``: a file cannot
 import another class or run code.
@@ -74,7 +74,7 @@ class PipelineDeclaration(_Frozen):
     metadata: PipelineMetadata = PipelineMetadata()
     components: dict[str, ComponentDeclaration]
     connections: tuple[ConnectionDeclaration, ...] = ()
-    max_runs_per_component: int = Field(100, ge=1)  # Haystack writes these two
+    max_runs_per_component: int = Field(100, ge=1)  # Haystack writes this field and the next
     connection_type_validation: Literal[True] = True
 
     @property
@@ -91,7 +91,7 @@ def parse_declaration(name: str, text: str) -> PipelineDeclaration:
     """Read one pipeline from YAML text.
 
     Raises:
-        InvalidPipeline: with the first mistake, and what is allowed in its place.
+        InvalidPipeline: names the first error and the allowed values.
     """
     try:
         content = yaml.safe_load(text)
@@ -118,8 +118,8 @@ def read_declaration(name: str) -> PipelineDeclaration:
     """Read one pipeline from its file.
 
     Raises:
-        UnknownPipeline: with the names there are.
-        InvalidPipeline: it is not valid.
+        UnknownPipeline: lists the known names.
+        InvalidPipeline: the file is not valid.
     """
     files = find_pipeline_files()
     if name not in files:
@@ -130,7 +130,7 @@ def read_declaration(name: str) -> PipelineDeclaration:
 
 
 def read_declarations() -> Iterator[PipelineDeclaration | InvalidPipeline]:
-    """Every pipeline in order of its name; for an invalid one, the error instead."""
+    """Yield every pipeline, ordered by name; for an invalid one, yield the error instead."""
     for name, path in sorted(find_pipeline_files().items()):
         try:
             yield _read_declaration_file(name, path)
@@ -190,7 +190,7 @@ def _check_connections(declaration: PipelineDeclaration) -> None:
                     allowed=declaration.components,
                 )
     try:
-        declaration.execution_order  # noqa: B018 - there is none where they form a cycle
+        declaration.execution_order  # noqa: B018 - raises if the components form a cycle
     except CycleError as error:
         cycle = " -> ".join(reversed(error.args[1]))
         raise InvalidPipeline(f"{file}: connections: they form a cycle: {cycle}.") from None
@@ -204,7 +204,7 @@ def _contains_type_key(value: Any) -> bool:
 
 
 def _format_validation_error(error: ValidationError) -> str:
-    # A misspelt key first: the one it was meant for is then missing, and only seems wrong.
+    # Report unknown keys first: a misspelt key also causes an error that the right key is missing.
     errors: list[Any] = error.errors(include_url=False)
     first = min(errors, key=lambda mistake: mistake["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in first["loc"])

@@ -20,8 +20,8 @@ from retrieval.search.targets import find_builds, make_targets
 class Diversity:
     """Select passages by maximal marginal relevance; ``relevance`` 1 turns this off.
 
-    ``relevance`` is the lambda of the formula: how much a passage's own score counts against
-    its likeness to those picked before it.
+    ``relevance`` is the lambda of the formula: the weight of a passage's own score against its
+    similarity to the passages selected before it.
     """
 
     def __init__(self, relevance: float = 1.0) -> None:
@@ -67,12 +67,12 @@ def select_by_mmr(
 ) -> list[tuple[int, float]]:
     """Select at most ``limit`` rows by MMR: (row, marginal relevance) in the order of selection.
 
-    The next is always the one of the largest
-    ``relevance * own - (1 - relevance) * nearest``: its own relevance, and its cosine to the
-    most like it among those picked already (0 for the first). Ties go to the earlier row.
+    Each step selects the row with the largest ``lambda_weight * own - (1 - lambda_weight) *
+    nearest``: ``own`` is its relevance score, ``nearest`` its cosine to the most similar selected
+    row (0 for the first). Ties go to the earlier row.
 
     Args:
-        relevance_scores: of each row, 0 to 1.
+        relevance_scores: one per row, 0 to 1.
         vectors: (rows, dimension), of unit length.
 
     Source:

@@ -16,7 +16,7 @@ from retrieval.pipelines.loading import LoadedPipeline
 from retrieval.search import MAX_CANDIDATES, HitWithSimilarity
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 
-MAX_NODES: Final = 1_000  # of an artifact, looked for in the rankings
+MAX_NODES: Final = 1_000  # nodes of an artifact searched for in the rankings
 
 
 def explain_passage(passage: Passage) -> list[dict[str, Any]]:
@@ -26,8 +26,8 @@ def explain_passage(passage: Passage) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """``stage``: the component, or ``question``, ``index``, ``ledger``, ``store`` or ``filter``;
-    None for a hit."""
+    """``stage`` is the component that lost it, or ``question``, ``index``, ``ledger``, ``store`` or
+    ``filter``; None for a hit."""
 
     stage: str | None
     reason: str
@@ -49,8 +49,8 @@ def explain_absence(
 ) -> dict[str, Any]:
     """Find where a node or an artifact was lost, from the outputs of all components.
 
-    ``ranks`` holds for each query its best dense, sparse and fused rank among MAX_CANDIDATES;
-    None where it is not in that ranking.
+    The ``ranks`` of the result hold, for each query, the best dense, sparse and fused rank among
+    MAX_CANDIDATES; None if the ranking does not contain it.
 
     Raises:
         StoreUnavailable, EmbeddingUnavailable: retry helps.
@@ -84,7 +84,7 @@ def _find_nodes(build: LiveBuild, sought_id: UUID) -> list[Node]:
 
 
 def _explain_not_indexed(index: str, sought_id: UUID) -> _Loss:
-    # Of this index alone: whoever may search it need not know what others hold.
+    # Look in this index only: a caller may not have access to the others.
     artifact = Artifact.objects.filter(pk=sought_id, index=index).first()
     if artifact is None:
         return _Loss("index", f"{index} has no node and no artifact of this id.")
@@ -131,7 +131,7 @@ def _find_ranks(
     filter: Mapping[str, Any] | None,
     queries: Sequence[str],
 ) -> list[dict[str, Any]]:
-    from retrieval.retrievers import QueriesRetriever  # brings LlamaIndex along
+    from retrieval.retrievers import QueriesRetriever  # imports LlamaIndex
 
     retriever = QueriesRetriever(
         index, grant=grant, top_k=MAX_CANDIDATES, multiplier=1, filter=filter
@@ -165,8 +165,8 @@ def _find_loss(
     artifact_id: str,
     ranks: Sequence[Mapping[str, Any]],
 ) -> _Loss:
-    """The first component that received it and did not return it."""
-    last_seen: tuple[str, int] | None = None  # who had it last, and at which rank
+    """Find the first component that received the node or artifact and did not return it."""
+    last_seen: tuple[str, int] | None = None  # last component that returned it, and its rank there
     for component in loaded.execution_order:
         rankings = list(_iter_rankings(outputs.get(component, {})))
         if not rankings:
@@ -175,7 +175,7 @@ def _find_loss(
         if rank is None:
             return _explain_loss(component, last_seen, rankings, artifact_id, ranks)
         last_seen = component, rank
-    assert last_seen is not None  # the last has the hits, and gave some list
+    assert last_seen is not None  # the hits component always returns a ranking
     return _Loss(None, f"It is hit number {last_seen[1]}.")
 
 

@@ -35,17 +35,17 @@ class FilterParser:
     """Read filters out of a question for the spec's fields with ``said_as``: years, persons,
     names, marks. A filter that cannot be applied gets a note and stays in the query.
 
-    Rules for English read first. Where a language model is configured, and ``uses_model``, it
-    reads what they left, in other wordings and languages; of that counts what the words of the
-    question bear out. Where it does not answer within ``patience_seconds``, the rules alone have
-    read, and a note says so.
+    Rules for English apply first. If a language model is configured and ``uses_model`` is on, the
+    model finds what the rules missed, such as other wordings and languages. Its filters are kept
+    only if the words of the question support them. If the model does not respond within
+    ``patience_seconds``, only the rules apply, and a note says so.
 
-    A question that has nothing to do with the index ends in a ``refusal`` and in nothing else,
-    so that no component after this one runs: one that the language model calls irrelevant, or,
-    where none was asked, one in English that is farther from every passage than
-    ``min_similarity`` and whose words no passage holds all of (``retrieval.questions.relevance``;
-    0 refuses nothing). Filters alone, the name of a document and its exact title are relevant
-    whatever a model says, and so is anything to an empty index.
+    For an irrelevant question the only output is ``refusal``, so no later component runs. A
+    question is irrelevant if the language model says so. If no model was asked, a question in
+    English is irrelevant if no passage reaches ``min_similarity`` and no passage contains all its
+    words (``retrieval.questions.relevance``); ``min_similarity`` 0 refuses nothing. A question that
+    consists of filters, names a document or is an exact title is always relevant, and so is any
+    question to an empty index.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class FilterParser:
     ) -> None:
         if not 0 <= min_similarity <= 1:
             raise InvalidInput("min_similarity must be between 0 and 1.", field="min_similarity")
-        read_prompt_template(prompt)  # that it is there
+        read_prompt_template(prompt)  # raises if there is no such prompt
         self.min_similarity = min_similarity
         self.uses_model = uses_model
         self.model = model
@@ -102,7 +102,7 @@ class FilterParser:
         joined = join_filters([filter or {}, reading.filter])
         try:
             parse_filter(joined, spec)
-        except InvalidInput as error:  # both together are more than one filter may hold
+        except InvalidInput as error:  # the combined filter exceeds the limits of a filter
             notes = [*notes, f"What the question says is not filtered by: {error.detail}"]
             return {"query": query, "filter": filter, "parsed": {}, "notes": notes}
         return {
@@ -115,11 +115,12 @@ class FilterParser:
     def _parse(
         self, query: str, target: Target, today: date
     ) -> tuple[ParsedQuestion, bool | None, list[str]]:
-        """The parsed question, whether the language model finds it relevant, and all notes."""
+        """Return the parsed question, the language model's verdict on relevance (None if it was not
+        asked), and all notes."""
         model_reading, notes = self._request_model_filters(query, target, today)
         read = partial(self._parse_once, query, target, today, model_reading)
         reading = read(VALUES_CACHE_SECONDS)
-        if reading.has_unknown_name:  # it may have come since
+        if reading.has_unknown_name:  # the name may be newer than the cached values
             reading = read(UNKNOWN_NAME_CACHE_SECONDS)
         is_relevant_to_model = None if model_reading is None else model_reading.is_relevant
         return reading, is_relevant_to_model, [*notes, *reading.notes]

@@ -17,10 +17,10 @@ FusionMethod = Literal["similarity_and_rank", "reciprocal_rank"]
 class Fusion:
     """Fuse the rankings of several queries into one.
 
-    ``unique`` says what is ranked: passages, or artifacts by the best passage that each query
-    found of them. ``method`` is one of the formulas of ``retrieval.fusion``, with ``w`` and
-    ``rrf_k`` as there. The best ``multiplier`` times as many as hits are wanted are handed on,
-    for a reranker or a diversity to choose from.
+    ``unique`` selects what is ranked: passages, or artifacts by the best passage that each query
+    found in them. ``method`` is one of the formulas of ``retrieval.fusion``, with its ``w`` and
+    ``rrf_k``. The component returns the best ``multiplier * limit``, so that a reranker or
+    diversity component can choose from them.
     """
 
     def __init__(

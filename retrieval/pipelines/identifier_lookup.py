@@ -17,10 +17,10 @@ from retrieval.pipelines.threads import add_run_async
 from retrieval.search import MAX_QUERY_CHARS
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
 
-MAX_IDENTIFIERS = 5  # looked up in one question
-MAX_DOCUMENT_CHARS = 1_000  # of each document: more than the window of most models
+MAX_IDENTIFIERS = 5  # looked up per question
+MAX_DOCUMENT_CHARS = 1_000  # per document; more than the window of most models
 
-# An address or a prefix around a name belongs to it: https://aclanthology.org/P19-1001/
+# A URL or prefix around an identifier belongs to it: https://aclanthology.org/P19-1001/
 _URL_OR_DOI_PREFIX = re.compile(r"(?:https?://\S*|\bdoi:\s?)\Z", re.IGNORECASE)
 _URL_SUFFIX = re.compile(r"[^\s,;)\]}>\"']*")
 
@@ -42,8 +42,8 @@ class IdentifierLookup:
     """Replace the identifiers in a question (in any case) by the titles and texts of their
     documents, so that the search finds similar documents.
 
-    Which there are is the spec's to say. A name that no document of the index has stays as it
-    is, and a note says so.
+    The spec declares the identifiers. An identifier that no document of the index has stays
+    unchanged, and a note says so.
     """
 
     @component.output_types(query=str, identified=list[dict[str, Any]], notes=list[str])
@@ -105,8 +105,8 @@ def find_identifier_matches(
 def find_identified_documents(
     target: Target, matches: Sequence[IdentifierMatch]
 ) -> dict[str, Payload]:
-    """Identifier -> payload of a node of its document, where it exists; one store request."""
-    # Any direction does: the filter alone decides.
+    """Identifier -> payload of a node of its document, if it exists; one store request."""
+    # Any vector works: only the filter selects points.
     dense = np.full(target.spec.embedding.dimension, 1, dtype=np.float32)
     queries = [
         Query(dense=dense, filter=Match(name.field, _case_variants(name.text)), limit=1)

@@ -56,10 +56,10 @@ def get_pipeline(name: str) -> LoadedPipeline:
     """Return the cached pipeline of this name; the first call imports Haystack (seconds).
 
     Raises:
-        UnknownPipeline: with the names there are.
+        UnknownPipeline: lists the known names.
         InvalidPipeline: its file is not valid.
-        ModelLoading: a model that it uses is not loaded yet; retry helps.
-        ModelUnavailable: a model that it uses cannot be loaded.
+        ModelLoading: one of its models is not loaded yet; retry helps.
+        ModelUnavailable: one of its models cannot be loaded.
     """
     with _pipelines_lock:
         if name not in _pipelines:
@@ -74,7 +74,7 @@ def get_pipeline(name: str) -> LoadedPipeline:
 def load_pipeline(declaration: PipelineDeclaration) -> LoadedPipeline:
     """
     Raises:
-        InvalidPipeline: with the first mistake, and what is allowed in its place.
+        InvalidPipeline: names the first error and the allowed values.
     """
     with import_lock:
         from haystack import Pipeline
@@ -147,7 +147,7 @@ def _connect(pipeline_name: str, pipeline: "Pipeline", sender: str, receiver: st
 def _find_run_inputs(pipeline_name: str, pipeline: "Pipeline") -> dict[str, tuple[str, ...]]:
     """
     Raises:
-        InvalidPipeline: an input that must be given is neither connected nor a run's to give.
+        InvalidPipeline: a required input is neither connected nor set by a run.
     """
     run_inputs: dict[str, tuple[str, ...]] = {}
     for component, sockets in pipeline.graph.nodes(data="input_sockets"):

@@ -22,8 +22,7 @@ MAX_MULTIPLIER = 100
 class MultiQueryRetriever:
     """Run one hybrid search per query, with the spec's weights, and verify every hit.
 
-    Each is ``multiplier`` times as deep as hits are wanted, so that those who come after have
-    something to choose from.
+    Each search returns up to ``multiplier * limit`` passages, so that later components can choose.
     """
 
     def __init__(self, multiplier: int = 5) -> None:

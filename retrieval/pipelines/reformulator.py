@@ -22,7 +22,7 @@ from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
 
-MAX_MODEL_QUERY_CHARS: Final = 2_000  # of a question that a language model is shown
+MAX_MODEL_QUERY_CHARS: Final = 2_000  # of the question, shown to the language model
 
 
 @component
@@ -30,11 +30,11 @@ MAX_MODEL_QUERY_CHARS: Final = 2_000  # of a question that a language model is s
 class Reformulator:
     """Return the question itself, then other wordings of it: at most ``count`` in total.
 
-    A language model writes them where one is configured, and ``uses_model``. Without one, or
-    where it does not answer within ``patience_seconds``, they are the key words of what asks,
-    without those that only ask, and, with ``uses_titles``, the title of the document that
-    answers it best (Rocchio's pseudo-relevance feedback in its plainest form). What says nearly
-    the same as another is left out: of a title, a claim or a few key words there is one wording.
+    A language model writes them if one is configured and ``uses_model`` is on. Without one, or if
+    it does not respond within ``patience_seconds``, rules write them: the key words of a question,
+    and with ``uses_titles`` the title of the best matching document (a simple form of Rocchio's
+    pseudo-relevance feedback). Near-duplicates are dropped, so a title, a claim or a few key words
+    often keep one wording.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Reformulator:
     ) -> None:
         if not 1 <= count <= MAX_QUERIES:
             raise InvalidInput(f"count must be between 1 and {MAX_QUERIES}.", field="count")
-        read_prompt_template(prompt)  # that it is there
+        read_prompt_template(prompt)  # raises if there is no such prompt
         self.count = count
         self.uses_model = uses_model
         self.uses_titles = uses_titles
@@ -58,7 +58,8 @@ class Reformulator:
 
     @component.output_types(queries=list[str], notes=list[str])
     def run(self, index: str, query: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
-        """Raises ``UnknownIndex``; ``StoreUnavailable``, ``EmbeddingUnavailable``: retry helps."""
+        """Raises ``UnknownIndex``, ``StoreUnavailable`` and ``EmbeddingUnavailable``. Retry helps
+        with the last two."""
         build = find_builds([index], grant)[index]
         if build is None or self.count == 1:
             return {"queries": [query], "notes": []}

@@ -34,10 +34,10 @@ RerankCall = Callable[[Callable[[], bool]], list[tuple[Passage, float | None]]]
 class Reranker:
     """Rerank the best ``candidates``; the passages after them keep their order.
 
-    By a cross-encoder (``model``: a name of fastembed's catalogue, or a folder) or by one of
-    LlamaIndex's postprocessors (``postprocessor``, with its ``options``); by neither, everything
-    passes unchanged. What is not ordered within ``budget_ms`` stays as it came, and a note says
-    so; the time a model takes to load is not counted.
+    Either a cross-encoder reranks (``model``: a name of fastembed's catalogue, or a folder) or a
+    LlamaIndex postprocessor (``postprocessor``, with its ``options``). With neither, the passages
+    stay unchanged. If reranking takes longer than ``budget_ms``, the passages keep their order, and
+    a note says so; the time to load a model is not counted.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Reranker:
                 partial(make_postprocessor, postprocessor, options or {}, candidates),
             )
         )
-        # One at a time: two models at work would each take twice as long.
+        # One at a time: two rerankings in parallel would each take twice as long.
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
 
     def warm_up(self) -> None:
@@ -93,8 +93,8 @@ class Reranker:
     def run(self, query: str, passages: list[Passage]) -> dict[str, Any]:
         """
         Raises:
-            ModelLoading: it is not loaded yet; retry helps.
-            ModelUnavailable: it is unknown, or its files or package are missing.
+            ModelLoading: the model is not loaded yet; retry helps.
+            ModelUnavailable: the model is unknown, or its files or package are missing.
         """
         if not passages or not (self.model or self.postprocessor):
             return {"passages": passages, "notes": []}
@@ -154,14 +154,14 @@ def score_passages(
 def make_postprocessor(name: str, options: Mapping[str, Any], top_n: int) -> Any:
     """
     Raises:
-        ModelUnavailable: it needs a package or a model that is not there.
+        ModelUnavailable: a package or a model that it needs is missing.
     """
     with import_lock:
         from llama_index.core import postprocessor
 
     given = dict(options)
     if name == "SentenceTransformerRerank":
-        given |= {"top_n": top_n, "trust_remote_code": False}  # by default a model's code is run
+        given |= {"top_n": top_n, "trust_remote_code": False}  # the default runs a model's code
     try:
         return getattr(postprocessor, name)(**given)
     except (ImportError, OSError, ValueError) as error:
@@ -171,7 +171,7 @@ def make_postprocessor(name: str, options: Mapping[str, Any], top_n: int) -> Any
 def postprocess_passages(
     postprocessor: Any, query: str, passages: Sequence[Passage]
 ) -> list[tuple[Passage, float | None]]:
-    """Passages in the postprocessor's order; those it drops are dropped."""
+    """Passages in the postprocessor's order, without those that it drops."""
     from llama_index.core.schema import NodeWithScore, TextNode
 
     by_id = {passage.id: passage for passage in passages}

@@ -22,7 +22,7 @@ from retrieval.search.request import check_query
 from retrieval.search.targets import find_builds, parse_recipe
 
 MAX_ANSWER_HITS: Final = MAX_LIMIT
-_DEFAULT_PIPELINE: Final = "plain"  # of an index that has nothing live to name one
+_DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose spec names one
 _END: Final = object()
 
 Outputs = Mapping[str, Mapping[str, Any]]  # by component, by output
@@ -32,7 +32,7 @@ Outputs = Mapping[str, Mapping[str, Any]]  # by component, by output
 class AskRequest:
     """A request to a query pipeline.
 
-    ``pipeline`` None: the one the live spec names. ``filter``: in the API's syntax.
+    ``pipeline``: None for the pipeline that the live spec names. ``filter``: in the API's syntax.
     ``partial_answer``: text of an interrupted answer to continue; only the rest is yielded.
     ``why_not``: id of a node or an artifact; the result says where it was lost.
     """
@@ -69,34 +69,34 @@ class PipelineHits:
     identified: list[dict[str, Any]] = field(default_factory=list)
     builds: dict[str, int | None] = field(default_factory=dict)
     dropped: DroppedPoints = field(default_factory=DroppedPoints)
-    stale_ids: list[UUID] = field(default_factory=list)  # to be indexed again
+    stale_ids: list[UUID] = field(default_factory=list)  # the caller enqueues planning for these
     took_ms: dict[str, float] = field(default_factory=dict)
     why_not: dict[str, Any] | None = None
 
 
 def check_ask_request(question: AskRequest) -> None:
-    """Raise now what ``run_pipeline`` would raise before it yields anything."""
+    """Raise the errors that ``run_pipeline`` would raise before it yields anything."""
     _check_and_load(question)
 
 
 async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | str | Answer, None]:
     """Yield the hits as soon as they are known, then the answer's pieces, then the whole answer.
 
-    After a refusal nothing follows. Closing the iterator cancels what still runs; close it.
+    Nothing follows a refusal. Always close the iterator: closing it cancels what still runs.
 
     Raises:
-        InvalidInput: naming the parameter.
-        UnknownIndex, UnknownPipeline: with the names there are.
+        InvalidInput: names the parameter.
+        UnknownIndex, UnknownPipeline: lists the known names.
         InvalidPipeline: its file is not valid.
-        StrataError: what else a component raises, as it is.
+        StrataError: any other error of a component, unchanged.
     """
     loaded = await run_in_thread(_check_and_load, question)
     events: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
-    room = asyncio.Event()  # set while all events were taken: whoever writes waits for it
+    room = asyncio.Event()  # set while the queue is empty; a component waits for it before writing
 
-    # From whichever thread, and in the order they come; a function, for Haystack would copy the
-    # object of a method.
+    # Callable from any thread; keeps the order of events. A function, because Haystack would
+    # deep-copy the object of a bound method.
     def emit(event: Any) -> asyncio.Event:
         room.clear()
         loop.call_soon_threadsafe(events.put_nowait, event)
@@ -111,14 +111,14 @@ async def run_pipeline(question: AskRequest) -> AsyncGenerator[PipelineHits | st
             if (event := await events.get()) is _END:
                 break
             yield event
-        await task  # raises what it met
+        await task  # raises the task's exception, if any
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
 def find_hits(question: AskRequest) -> PipelineHits:
-    """What the pipeline finds, without an answer; in this thread. Raises as ``run_pipeline``."""
+    """Run the pipeline in this thread, without writing an answer. Raises as ``run_pipeline``."""
     from haystack.core.errors import PipelineRuntimeError
 
     loaded = _check_and_load(question)
@@ -133,7 +133,7 @@ def find_hits(question: AskRequest) -> PipelineHits:
     )
 
 
-# --- Before ----------------------------------------------------------------------------------
+# --- Inputs ----------------------------------------------------------------------------------
 
 
 def _check_and_load(question: AskRequest) -> LoadedPipeline:
@@ -144,7 +144,7 @@ def _check_and_load(question: AskRequest) -> LoadedPipeline:
     if build is None:
         return get_pipeline(question.pipeline or _DEFAULT_PIPELINE)
     spec = parse_recipe(build.recipe)
-    parse_filter(question.filter, spec)  # wrong ones are named as they were written
+    parse_filter(question.filter, spec)  # so that an error names the caller's own filter
     return get_pipeline(question.pipeline or spec.search.pipeline)
 
 
@@ -155,7 +155,7 @@ def _make_inputs(
     wants_answer: bool,
     on_piece: Callable[[str], asyncio.Event] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Component -> its inputs. With a flat mapping Haystack would warn about every input that no
+    """Component -> its inputs. For a flat mapping, Haystack would warn about every input that no
     component takes."""
     given = {
         "index": question.index,
@@ -174,7 +174,7 @@ def _make_inputs(
     }
 
 
-# --- Meanwhile -------------------------------------------------------------------------------
+# --- Running ---------------------------------------------------------------------------------
 
 
 async def _run_and_emit(
@@ -209,7 +209,7 @@ async def _run_components(
     )
     try:
         async with aclosing(running) as partial_outputs:
-            async for outputs in partial_outputs:  # the last are all of them once more
+            async for outputs in partial_outputs:  # the last repeats all outputs
                 for component in outputs.keys() - ended:
                     ended.add(component)
                     yield component, outputs[component]
@@ -248,7 +248,7 @@ class _ComponentTimer:
         return (time.perf_counter() - self._started_at) * 1_000
 
 
-# --- Afterwards ------------------------------------------------------------------------------
+# --- Results ---------------------------------------------------------------------------------
 
 
 def _make_pipeline_hits(
@@ -314,6 +314,6 @@ def _require_hits(loaded: LoadedPipeline, has_hits: bool) -> None:
 
 
 def _unwrap_haystack_error(error: Exception) -> Exception:
-    """The exception a component raised, without Haystack's wrapper."""
+    """The exception that a component raised, without Haystack's wrapper."""
     cause = error.__cause__
     return cause if isinstance(cause, Exception) else error

@@ -8,13 +8,13 @@ from typing import Any, Final
 from retrieval.questions.words import Span, fold_words, mask_spans, split_word_set
 from summaries.extractive.languages import load_stop_words
 
-RequestFilter = Mapping[str, Any]  # as callers of the API write it
+RequestFilter = Mapping[str, Any]  # in the API's syntax
 
-# Words for documents themselves ("papers"): they are no part of a topic.
+# Words for documents themselves ("papers") are not part of a topic.
 DOCUMENT_WORDS_PATTERN: Final = (
     r"(?:papers?|articles?|publications?|works?|research|stud(?:y|ies)|abstracts?|documents?)"
 )
-_REMOVED: Final = "\x00"  # where something was read out
+_REMOVED: Final = "\x00"  # marks the place of a removed span
 _TOPIC_PREPOSITIONS: Final = (
     r"(?:on|about|of|for|in|regarding|concerning|covering|discussing|(?:that\s+|which\s+)?"
     r"(?:deal|deals|dealing)\s+with|that|which)"
@@ -47,7 +47,7 @@ _FILLER_AT_ENDS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One filter, expressed by ``question[start:end]``."""
+    """One filter that ``question[start:end]`` expresses."""
 
     start: int
     end: int
@@ -78,8 +78,8 @@ class ParsedQuestion:
 def join_filters(filters: Iterable[RequestFilter]) -> dict[str, Any]:
     """Combine filters with AND into one filter.
 
-    Conditions on different fields stand side by side, bounds of one field together; whatever
-    else would meet under one name stands in ``all_of``, so that nothing nests deeper than by one.
+    Conditions on different fields become separate keys, and bounds of one field are merged. Other
+    conditions on the same key go into ``all_of``, which adds at most one level of nesting.
     """
     joined: dict[str, Any] = {}
     others: list[RequestFilter] = []
@@ -104,7 +104,7 @@ def _can_merge_bounds(one: object, other: object) -> bool:
 
 
 def unwrap_single(values: Sequence[Any]) -> Any:
-    """A single value alone, several as a list: the two forms the filter syntax allows."""
+    """One value as it is, several as a list: the two forms of the filter syntax."""
     return values[0] if len(values) == 1 else list(values)
 
 

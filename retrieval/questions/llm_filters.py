@@ -1,7 +1,7 @@
 """Read filters out of a question with a language model, and check them against the question.
 
-A filter is accepted only if the words the model cites stand in the question and name its values,
-so neither a hallucination nor a prompt injection becomes a filter.
+A filter is accepted only if the question contains the words that the model cites and these words
+name its values, so neither a hallucination nor a prompt injection becomes a filter.
 """
 
 import re
@@ -21,9 +21,9 @@ from retrieval.questions.words import Span, fold_words, split_word_set, split_wo
 from summaries.llm import get_language_model
 from summaries.prompts import render_prompt
 
-MAX_FILTERS: Final = 12  # of one question
-MAX_TOKENS: Final = 800  # of an answer
-MAX_EXAMPLES: Final = 40  # values of a field that the model is shown
+MAX_FILTERS: Final = 12  # per question
+MAX_TOKENS: Final = 800  # of a response
+MAX_EXAMPLES: Final = 40  # values per field shown to the model
 
 _NEGATIONS: Final = split_word_set(
     "not no except excluding exclude without but other never nor outside apart besides t"
@@ -116,7 +116,7 @@ def add_model_filters(
             )
             continue
         if not findings.is_unparsed(*span):
-            continue  # read by the rules, quoted, or the name of a document
+            continue  # already parsed by rules, quoted, or a document identifier
         field_spec = spec.metadata.get(model_filter.field)
         if field_spec is None or field_spec.said_as is None:
             findings.notes.append(
@@ -151,7 +151,7 @@ def _make_rejection_note(model_filter: ModelFilter, reason: str) -> str:
     )
 
 
-# --- Whether the question says it ------------------------------------------------------------
+# --- Checks against the question -------------------------------------------------------------
 
 
 def _locate_words(findings: ClauseCollector, words: str) -> Span | None:
@@ -203,7 +203,7 @@ def _read_years(
         mentioned_years |= set(range(int(decade), int(decade) + 10))
     if not mentioned_years and _TIME_WORDS.search(text):
         mentioned_years = set(range(today.year - 100, today.year + 1))
-    # "After 2012" begins a year later than it says, "before 2012" ends a year earlier.
+    # "After 2012" starts in 2013, "before 2012" ends in 2011.
     allowed_bounds = {number + step for number in mentioned_years for step in (-1, 0, 1)}
     if (
         not (listed or bounds)

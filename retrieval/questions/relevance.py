@@ -9,7 +9,7 @@ from indexing.stores import Payload, Query, encode_sparse_query, get_bm25_encode
 from retrieval.questions.english.rules import is_not_english
 from retrieval.search.targets import Target
 
-MAX_POINTS_CHECKED: Final = 10  # points that share most words with the question
+MAX_POINTS_CHECKED: Final = 10  # the points that share most words with the question
 
 _LATIN: Final = regex.compile(r"\p{Latin}")
 
@@ -18,8 +18,8 @@ def is_relevant(target: Target, query: str, min_similarity: float) -> bool:
     """Whether some point has at least ``min_similarity`` (a cosine) to the question, or contains
     all of its content words (embeddings place names and abbreviations badly).
 
-    A question in another language than English is relevant: how near it lies depends on what
-    the embedding model has learnt of that language.
+    A question in another language than English is always relevant, because its similarity depends
+    on how well the embedding model knows that language.
 
     Raises:
         StoreUnavailable, EmbeddingUnavailable: retry helps.

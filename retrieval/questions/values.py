@@ -15,9 +15,9 @@ from retrieval.questions.words import fold_words
 Words = tuple[str, ...]
 
 VALUES_CACHE_SECONDS: Final = 60.0
-UNKNOWN_NAME_CACHE_SECONDS: Final = 2.0  # where a name is unknown: it may have come since
-UNUSED_CACHE_SECONDS: Final = 600.0  # after that a build that nobody asks any more is forgotten
-MAX_VALUES: Final = 200_000  # of one field; those that fewest points hold are left out
+UNKNOWN_NAME_CACHE_SECONDS: Final = 2.0  # for unknown names, which may be newer than the cache
+UNUSED_CACHE_SECONDS: Final = 600.0  # after this, entries of builds not read any more are deleted
+MAX_VALUES: Final = 200_000  # per field; the values with the fewest points are left out
 _NAME_SUFFIXES: Final = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _LESSER_AWARD_WORDS: Final = frozenset(
     {"honorable", "honourable", "mention", "runner", "nominee", "finalist"}
@@ -38,10 +38,10 @@ class PersonLookup:
                 self._by_surname[words[-1]].append((words, value))
 
     def find(self, words: Words) -> list[str]:
-        """The persons these words may mean, in the order they were given.
+        """The persons these words may mean, in the order of the values.
 
-        Those of exactly this name; else, those whose surname or last names it is; else, those
-        whose first names agree with the given ones or their initials.
+        These are the persons with exactly this name; if there are none, those with this surname or
+        these last names; if there are none, those whose first names or initials match.
         """
         words = _without_suffix(words)
         if not words:
@@ -190,7 +190,7 @@ def _get_field_lookup(
     cached = fields.get((collection, name))
     if cached is not None and _age(cached) < max_age_seconds:
         return cached.lookup
-    # One reads: sixty thousand names take a moment. The others go by what was known before.
+    # Only one thread reads the values, which is slow; the others use the cached ones meanwhile.
     if not _refresh_lock.acquire(blocking=cached is None):
         assert cached is not None
         return cached.lookup
@@ -234,7 +234,7 @@ _LOOKUP_CLASSES: dict[str | None, Callable[..., ValueLookup]] = {
 }
 
 
-# --- Names of persons ------------------------------------------------------------------------
+# --- Person names ----------------------------------------------------------------------------
 
 
 def _split_person_name(value: str) -> Words:
@@ -247,11 +247,11 @@ def _without_suffix(words: Words) -> Words:
 
 
 def _first_names_match(given: Words, first_names: Words) -> bool:
-    """Whether these can be first names of one person: both begin alike, and the shorter list
-    occurs in the longer one in order; initials match full names."""
+    """Whether these can be first names of one person: their first words match, and the longer list
+    contains the shorter one in order. Initials match full names."""
     if not given or not first_names:
         return False
-    if "".join(given) == "".join(first_names):  # Kai-Wei and Kaiwei
+    if "".join(given) == "".join(first_names):  # "Kai-Wei" and "Kaiwei"
         return True
     fewer, more = sorted((given, first_names), key=len)
     if not _is_same_or_initial(fewer[0], more[0]):

@@ -12,8 +12,8 @@ from summaries.extractive.languages import guess_language, load_stop_words
 from summaries.llm import get_language_model
 from summaries.prompts import render_prompt
 
-DUPLICATE_SIMILARITY: Final = 0.75  # share of words in common from which on two wordings are one
-MAX_WORDING_CHARS: Final = 300  # of a wording
+DUPLICATE_SIMILARITY: Final = 0.75  # Jaccard index at which two wordings are duplicates
+MAX_WORDING_CHARS: Final = 300
 MAX_TOKENS: Final = 400
 
 _WORD: Final = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:[-'’./+][\p{L}\p{M}\p{N}]+)*")
@@ -48,7 +48,7 @@ def request_wordings(
 
 
 def is_question(query: str) -> bool:
-    """Whether the text is a question and not a title, a claim or key words."""
+    """Whether the text is a question, not a title, a claim or key words."""
     words = fold_words(query)
     return query.rstrip().endswith(("?", "？", "؟")) or (
         bool(words) and words[0] in _QUESTION_WORDS
@@ -56,8 +56,8 @@ def is_question(query: str) -> bool:
 
 
 def extract_keywords(query: str) -> str:
-    """All words of a question that are no stop words, in order. None is dropped: fewer words
-    find less."""
+    """All words of a question except stop words, in order. No other word is dropped, because fewer
+    words find less."""
     stops = load_stop_words(guess_language(query, "en"))
     return " ".join(word for word in _WORD.findall(query) if word.lower() not in stops)
 

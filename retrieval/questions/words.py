@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import regex  # for Unicode properties, which re lacks
 
-MASK_CHAR = "\ufffc"  # stands for text that is not to be read: no letter, no space
-PARSED_CHAR = "\ufffb"  # likewise: it was read already
+MASK_CHAR = "\ufffc"  # replaces text that must not be parsed; neither a letter nor a space
+PARSED_CHAR = "\ufffb"  # replaces text that was parsed already
 Span = tuple[int, int]
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
-_LETTER_FOLDING = str.maketrans(  # those that no decomposition takes apart
+_LETTER_FOLDING = str.maketrans(  # letters without a Unicode decomposition
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
 
@@ -54,7 +54,7 @@ def fold_words(text: str) -> tuple[str, ...]:
 
 
 def is_title_case(words: Sequence[Word]) -> bool:
-    """Whether the words are in Title Case: at least 60% of more than four begin with a capital."""
+    """Whether the words are in title case: more than four, of which 60% begin with a capital."""
     lettered = [word for word in words if word.text[0].isalpha()]
     capitals = sum(word.is_capitalised for word in lettered)
     return len(lettered) > 4 and 5 * capitals >= 3 * len(lettered)

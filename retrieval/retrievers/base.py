@@ -17,9 +17,9 @@ Answer = TypeVar("Answer")
 class IndexRetriever(BaseRetriever, Generic[Answer]):
     """One way of searching one or several indexes.
 
-    ``search`` gives Strata's own answer, with verdicts and times; ``retrieve``, LlamaIndex's own
-    method, its hits as nodes. An index name searches the live build of that moment, an
-    ``IndexBuild`` that very build.
+    ``search`` returns Strata's own answer, with verdicts and times. ``retrieve``, LlamaIndex's
+    method, returns the hits as nodes. An index name searches the index's current live build; an
+    ``IndexBuild`` searches that build.
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
     def search(self, query: str) -> Answer:
         """
         Raises:
-            InvalidInput: naming the parameter; also where an index holds no nodes of the kind.
-            UnknownIndex: with the names there are.
+            InvalidInput: names the parameter; also if an index holds no nodes of the kind.
+            UnknownIndex: lists the known names.
             StoreUnavailable, EmbeddingUnavailable: retry helps.
         """
 

@@ -15,8 +15,8 @@ from retrieval.search.targets import Candidate
 class ChunkRetriever(RankedRetriever):
     """The chunks that answer a query best, best first.
 
-    With ``is_one_per_artifact`` the best chunk of each artifact; ``top_k`` and ``offset`` then
-    count artifacts.
+    ``is_one_per_artifact`` keeps only the best chunk of each artifact; ``top_k`` and ``offset``
+    then count artifacts.
     """
 
     def __init__(self, index: Any, *, is_one_per_artifact: bool = False, **options: Any) -> None:

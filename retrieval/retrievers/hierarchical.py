@@ -16,10 +16,10 @@ from retrieval.search.hierarchy import search_hierarchical
 class HierarchicalRetriever(IndexRetriever[HierarchicalAnswer]):
     """The best ``artifacts`` of an index with their best pages and chunks.
 
-    As nodes: the best chunks of the best pages of the best artifacts, in that order; ``top_k``
-    counts them. Their metadata hold the summaries of page and artifact where those were found as
-    well, and the scores of both. With ``with_summaries`` the summaries are nodes too, in front of
-    all chunks and beyond ``top_k``: each artifact's, then its pages'.
+    The nodes are the best chunks of the best pages of the best artifacts, in that order; ``top_k``
+    counts chunks. Their metadata hold the scores of page and artifact, and their summaries if those
+    were found. With ``with_summaries`` the summaries are nodes too: they come before all chunks,
+    each artifact's before its pages', and ``top_k`` does not count them.
     """
 
     def __init__(

@@ -8,10 +8,10 @@ from retrieval.search.flat import search_nodes
 
 
 class ImageRetriever(SpaceRetriever):
-    """Artifacts by their images, with a model that embeds words and images; with ``with_text`` by
-    their passages as well.
+    """Artifacts by their images, with a model that embeds words and images; ``with_text`` adds
+    their passages.
 
-    Searching also raises ``ModelUnavailable`` where the models are not at hand.
+    Searching also raises ``ModelUnavailable`` if the models are not installed.
     """
 
     space = "image"

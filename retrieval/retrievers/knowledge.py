@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 
 
 class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
-    """Scores are cosine similarities, or weighted ones; several indexes must share a model."""
+    """Scores are cosine similarities, in part weighted; several indexes must share a model."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class KnowledgeRetriever(IndexRetriever[KnowledgeAnswer[Found]]):
 
     @abstractmethod
     def find(self, nearest: KnowledgeQuery) -> Found:
-        """What is nearest to a query."""
+        """Find the hits nearest to a query."""
 
     def search(self, query: str) -> KnowledgeAnswer[Found]:
         return self._answer(KnowledgeQuery(self.indexes, query, grant=self.grant))
@@ -139,7 +139,7 @@ class RoutingRetriever(KnowledgeRetriever[RoutingResult]):
 
 class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
     """Concepts by their meaning, by the sources that quote them and by the types of their
-    relationships; each once, by the best of its ways."""
+    relationships; each once, with its best score."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class BlendRetriever(KnowledgeRetriever[list[ConceptHit]]):
 
 
 class SubgraphRetriever(KnowledgeRetriever[Subgraph]):
-    """Concepts, sources and types over a similarity, ``top_k`` of each at most, and the
+    """Concepts, sources and types above a similarity, at most ``top_k`` of each, and the
     relationships among them."""
 
     def __init__(self, index: Any, *, min_similarity: float = 0.7, **options: Any) -> None:
@@ -215,7 +215,7 @@ def _to_relationship_type_node(hit: RelationshipTypeHit) -> NodeWithScore:
 
 
 def _to_source_node(hit: SourceHit) -> NodeWithScore:
-    """A source that an edit removed shows the text of its best chunk."""
+    """Convert a source hit. If an edit removed the source, use the text of its best chunk."""
     payload, source = hit.chunks[0].payload, hit.source
     metadata = {
         **payload["metadata"],

@@ -53,7 +53,7 @@ def _find_places(rows: QuerySet[Any], id_field: str, hits: Sequence[Hit]) -> dic
 
 
 def to_passage_nodes(scored_hits: Sequence[tuple[Hit, float]]) -> list[NodeWithScore]:
-    """Convert hits on chunks and questions, each with the score to show."""
+    """Convert hits on chunks and questions, each given with its score."""
     neighbours = find_neighbour_ids([hit for hit, _ in scored_hits])
     return [
         NodeWithScore(

@@ -42,7 +42,7 @@ class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
         return self.search_queries([query])
 
     def search_queries(self, queries: Sequence[str]) -> MultiQueryAnswer:
-        """A ranking for each query; raises as ``search``."""
+        """Return a ranking for each query; raises as ``search``."""
         [index] = self.indexes
         request = MultiQueryRequest(
             index=index,

@@ -14,10 +14,9 @@ class RankedRetriever(IndexRetriever[SearchAnswer]):
 
     Scores are fused reciprocal ranks (hybrid), cosines (dense) or BM25 (sparse), comparable only
     within one mode; cosines of indexes with different models are replaced by reciprocal ranks.
-    ``filter`` is as the API takes it; the rest is described at
-    ``SearchRequest``.
+    ``filter`` has the API's syntax; ``SearchRequest`` describes the other parameters.
 
-    Searching also raises ``NotYetIndexed`` where ``min_revision`` was not reached in time.
+    Searching also raises ``NotYetIndexed`` if ``min_revision`` was not reached in time.
     """
 
     def __init__(

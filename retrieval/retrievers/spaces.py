@@ -1,4 +1,4 @@
-"""The base of the retrievers that rank artifacts in a vector space of its own, and by words."""
+"""The base of the retrievers that rank artifacts in a separate vector space, and by passages."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,8 @@ from retrieval.search.vector_spaces import (
 
 
 class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
-    """Artifacts by a kind of node that has a model of its own, and by their passages: the
-    reciprocals of both ranks make the score. ``min_score`` is for the space alone.
+    """Artifacts by a kind of node with its own embedding model, and by their passages. The score
+    is the sum of both reciprocal ranks. ``min_score`` applies to the separate space only.
     """
 
     space: ClassVar[str]
@@ -60,7 +60,7 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
 
     @abstractmethod
     def search_space(self, request: SearchRequest) -> SearchAnswer:
-        """Rank the nodes of the space."""
+        """Rank the nodes of the separate space."""
 
     def search_beside(self, query: str, text: str | None) -> ArtifactsAnswer:
         """Search the space for ``query``, and passages for ``text`` if it is given."""
@@ -95,7 +95,7 @@ class SpaceRetriever(IndexRetriever[ArtifactsAnswer]):
         return answer_from_fused_spaces(answers, request)
 
     def to_nodes(self, answer: ArtifactsAnswer) -> list[NodeWithScore]:
-        """Of each artifact the best node of the space, or else its best passage."""
+        """For each artifact, the best node of the space, or its best passage if there is none."""
         return [
             NodeWithScore(node=_to_space_node(found), score=hit.score)
             if (found := hit.hit_by_space.get(self.space)) is not None

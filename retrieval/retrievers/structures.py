@@ -10,10 +10,10 @@ from retrieval.search.flat import search_nodes
 
 
 class StructureRetriever(SpaceRetriever):
-    """Artifacts by the similarity of their structures to the query, a SMILES; with ``text``, words,
-    by their passages as well.
+    """Artifacts by the similarity of their structures to the query, a SMILES; ``text`` also
+    searches their passages.
 
-    Searching also raises ``ModelUnavailable`` where RDKit is not installed.
+    Searching also raises ``ModelUnavailable`` if RDKit is not installed.
     """
 
     space = "structure"

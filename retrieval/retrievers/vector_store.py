@@ -11,7 +11,7 @@ from retrieval.search.targets import find_builds, make_targets
 if TYPE_CHECKING:
     from llama_index.vector_stores.qdrant import QdrantVectorStore
 
-# Payload field that holds the text of a node, where it is not ``text``.
+# Kind -> the payload field that holds the text of a node, if it is not ``text``.
 TEXT_KEYS = {
     "page_summary": "summary_text",
     "artifact_summary": "summary_text",
@@ -24,13 +24,13 @@ def open_vector_store(
 ) -> "QdrantVectorStore":
     """Open the collection that holds the nodes of ``kind`` in the live build of an index.
 
-    For readers that want vectors and no more: nothing is verified, kinds that share a collection
-    are not told apart, and the ledger does not know what is written through it. Hybrid queries
-    encode words as the index did. Needs a Qdrant server, and ``llama-index-vector-stores-qdrant``,
-    which the service itself does without.
+    Use it only to read vectors: hits are not verified, kinds that share a collection are not
+    distinguished, and the ledger does not record writes. Hybrid queries encode words as the index
+    did. Requires a Qdrant server and ``llama-index-vector-stores-qdrant``, which the service itself
+    does not need.
 
     Raises:
-        UnknownIndex: with the names there are.
+        UnknownIndex: lists the known names.
         InvalidInput: the index has no live build or no such nodes, or the vectors are not in a
             Qdrant server.
     """

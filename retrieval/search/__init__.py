@@ -3,7 +3,7 @@
 Only ``retrieval.retrievers`` searches through this package.
 
     request.py        the parameters of a search, and their limits
-    targets.py        the collections that a search asks, and the candidates they return
+    targets.py        the collections to search, and the candidates they return
     ranking.py        fetches the points of these collections, best first
     hit_checks.py     compares every candidate with the document as it is now
     flat.py           one ranking of one kind of node: chunks, summaries, questions

@@ -1,4 +1,4 @@
-"""Searches of one kind of node, answered as one ranking."""
+"""Searches one kind of node and returns one ranking."""
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Hit:
     build_id: int
     score: float
     payload: Payload
-    verdict: Verdict | None  # None: not asked for
+    verdict: Verdict | None  # None: not verified
     spec: IndexSpec
     explanation: Explanation | None = None
 
@@ -50,7 +50,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """``builds``: index name -> number of the build that answered, None where none is live."""
+    """``builds``: index name -> number of the build that was searched, None if none is live."""
 
     builds: dict[str, int | None]
     score_kind: str
@@ -68,14 +68,14 @@ def search_nodes(
     group_key: Callable[[Candidate], Hashable] = lambda found: found.key,
     points_per_hit: int = 1,
 ) -> SearchAnswer:
-    """Rank the nodes of these kinds: of each group the best one that can be served, best first;
-    ties by node id.
+    """Rank the nodes of these kinds, best first, ties by node id. Only the best node of each group
+    that can be served is returned.
 
     Pages of results do not overlap: ``offset`` counts served hits, after failed checks are dropped.
 
     Raises:
-        InvalidInput: naming the parameter; also where an index holds no such nodes.
-        UnknownIndex: with the names there are.
+        InvalidInput: names the parameter; also if an index holds no such nodes.
+        UnknownIndex: lists the known names.
         NotYetIndexed: ``min_revision`` was not reached in time.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """

@@ -28,7 +28,7 @@ from retrieval.search.targets import (
 )
 
 MAX_ARTIFACTS = 50
-CANDIDATES_PER_COLLECTION = 50  # of the summaries, and as many of the chunks
+CANDIDATES_PER_COLLECTION = 50  # 50 summaries and 50 chunks
 CHUNKS_PER_PAGE = 3
 
 
@@ -73,7 +73,7 @@ class ArtifactGroup:
     title: str
     index: str
     score: float
-    score_sum: float = 0.0  # the scores of all its hits together
+    score_sum: float = 0.0  # sum of the scores of all its hits; breaks ties
     summary: Hit | None = None
     pages: list[PageGroup] = field(default_factory=list)  # best first
 
@@ -84,7 +84,7 @@ class HierarchicalAnswer:
     score_kind: str
     artifacts: list[ArtifactGroup]  # best first
     dropped: DroppedPoints
-    stale_ids: list[UUID]  # for the caller to have indexed again
+    stale_ids: list[UUID]  # the caller enqueues planning for these
     took_ms: dict[str, float]  # by stage
 
 
@@ -95,8 +95,8 @@ def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> Hierarchi
     their check are dropped. An artifact or page has its summary, its chunks, or both.
 
     Raises:
-        InvalidInput: naming the parameter; also where an index lacks summaries or chunks.
-        UnknownIndex: with the names there are.
+        InvalidInput: names the parameter; also if an index lacks summaries or chunks.
+        UnknownIndex: lists the known names.
         NotYetIndexed: ``min_revision`` was not reached in time.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """

@@ -21,7 +21,7 @@ from retrieval.search.targets import Candidate, PointKey
 
 logger = logging.getLogger(__name__)
 
-CANDIDATES_PER_QUERY = 10_000  # each a parameter, of which SQLite takes 32,766
+CANDIDATES_PER_QUERY = 10_000  # one SQL parameter each; SQLite allows 32,766
 
 
 class Verdict(StrEnum):
@@ -41,7 +41,7 @@ class HitCheck(NamedTuple):
     """The result for a point that has a ledger row. ``verdict`` None: an integrity error."""
 
     verdict: Verdict | None
-    stale_id: UUID | None = None  # where the verdict is stale: of the artifact or standalone node
+    stale_id: UUID | None = None  # for a stale verdict: id of the artifact or standalone node
 
 
 CheckFunction = Callable[[Sequence[Candidate]], dict[PointKey, HitCheck]]
@@ -69,8 +69,8 @@ class HitChecks:
     def check(self, ranking: Iterable[Candidate]) -> None:
         """Check every candidate that has no result yet.
 
-        One database query for each way to check (of ``CANDIDATES_PER_QUERY``), and one more
-        where a chunk's payload names another source than its ledger row.
+        Runs one database query for each check function and ``CANDIDATES_PER_QUERY`` candidates, and
+        one more if a chunk's payload names another source than its ledger row.
         """
         unchecked: dict[CheckFunction, list[Candidate]] = {}
         for found in ranking:
@@ -108,7 +108,7 @@ def _collect_ids(group: Sequence[Candidate]) -> tuple[set[int], set[UUID]]:
     return {found.target.build_id for found in group}, {found.point.id for found in group}
 
 
-# --- Passages: chunks, and questions that stand for them -------------------------------------
+# --- Passages: chunks and questions ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _check_passages(group: Sequence[Candidate], fields: PassageFields) -> dict[P
         for row in rows.values()
         if row.source_int is not None and row.source_text is not None
     }
-    # Offsets count in the source that the payload names; the row may name another one by now.
+    # Offsets count in the source that the payload names; the row may already name another one.
     source_id_by_key = {
         key: _get_source_id(found.point.payload) for found in group if (key := found.key) in rows
     }
@@ -211,7 +211,7 @@ def check_summaries(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
 
 
 def _compare_summary(payload: Payload, row: SummaryRow) -> Verdict | None:
-    """Compare a summary's text with its hash, and the input it was written from with today's.
+    """Compare a summary's text with its hash, and its input's hash with the current input's.
 
     A summary is not a quotation, so there are no offsets to compare.
     """
@@ -240,7 +240,8 @@ def check_relationship_types(group: Sequence[Candidate]) -> dict[PointKey, HitCh
 
 
 def _check_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[PointKey, HitCheck]:
-    """Check concepts and relationship types against their rows: no document holds their text."""
+    """Check concepts and relationship types against their rows, because no document holds their
+    text."""
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     held = {(build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")}
@@ -275,7 +276,7 @@ def check_images(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
 def _check_against_artifact(
     group: Sequence[Candidate], column: str, compare: Callable[[Candidate, Any], Verdict | None]
 ) -> dict[PointKey, HitCheck]:
-    """Check points against a column of their artifact, as it is now."""
+    """Check points against a column of their current artifact."""
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     held = {

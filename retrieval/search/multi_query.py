@@ -34,7 +34,7 @@ _EXTRA_HITS = 2  # checked beyond ``limit``, so that a dropped hit seldom costs 
 
 @dataclass(frozen=True, slots=True)
 class MultiQueryRequest:
-    """``limit`` counts the hits of each query. ``filter`` is as callers write it."""
+    """``limit`` counts the hits of each query. ``filter`` has the API's syntax."""
 
     index: str | IndexBuild
     queries: Sequence[str]
@@ -45,8 +45,8 @@ class MultiQueryRequest:
 
 @dataclass(frozen=True, slots=True)
 class HitWithSimilarity:
-    """``hit.score`` fuses the hit's dense and sparse rank for this query, as the spec says.
-    ``similarity`` is the cosine to this query, None where the store no longer has its vector."""
+    """``hit.score`` fuses the hit's dense and sparse rank for this query with the spec's weights.
+    ``similarity`` is the cosine to this query, None if the store no longer has its vector."""
 
     hit: Hit
     similarity: float | None
@@ -59,21 +59,21 @@ class MultiQueryAnswer:
     builds: dict[str, int | None]
     rankings: list[list[HitWithSimilarity]]
     dropped: DroppedPoints
-    stale_ids: list[UUID]  # for the caller to have indexed again
+    stale_ids: list[UUID]  # the caller enqueues planning for these
     took_ms: dict[str, float]  # by stage
 
 
 def search_by_queries(request: MultiQueryRequest, grant: Grant) -> MultiQueryAnswer:
-    """Search the best passages for each of several queries.
+    """Find the best passages for each of several queries.
 
-    Passages are chunks, or the best question of each chunk where an index embeds no chunks.
+    Passages are chunks, or the best question of each chunk if an index embeds no chunks.
 
-    The queries are embedded in one batch and searched in one call of the store; every hit
-    carries its explanation.
+    The queries are embedded in one batch and searched in one request to the store. Every hit has
+    its explanation.
 
     Raises:
-        InvalidInput: naming the parameter.
-        UnknownIndex: with the names there are.
+        InvalidInput: names the parameter.
+        UnknownIndex: lists the known names.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     stopwatch = Stopwatch()
@@ -178,8 +178,8 @@ def _keep_best_per_passage(target: Target) -> list[Candidate]:
 def _compute_similarities(
     targets: Sequence[Target], served: Sequence[Sequence[Candidate]]
 ) -> list[dict[PointKey, float]]:
-    """For each query, the cosine of its hits. Most are scores of the dense ranking; for hits that
-    only the sparse ranking found, the vectors are read from the store in one request."""
+    """For each query, the cosines of its hits. Most are scores of the dense ranking. For hits that
+    only the sparse ranking found, one request reads the vectors from the store."""
     known = [{} if target.ranking is None else target.ranking.dense for target in targets]
     unmeasured_ids = {
         found.point.id

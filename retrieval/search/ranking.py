@@ -1,8 +1,8 @@
 """Fetches the points of targets, best first.
 
-A hybrid ranking is fused by the store where the default fusion holds, with one request. With other
-weights, or where the rank in each ranking is wanted, the store gives both rankings without payloads
-in one batch; they are fused here, and the payloads of the best points are read.
+With the default fusion, the store fuses a hybrid ranking in one request. With other weights, or if
+the rank in each ranking is needed, the store returns both rankings without payloads in one batch.
+This module then fuses them and reads the payloads of the best points.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ def _search(
     count: int,
     min_score: float | None,
 ) -> None:
-    """Send what is asked of the store, all at once."""
+    """Send all queries to the store in one batch."""
     requests = [
         (target.collection, _make_query(target, mode, count, min_score)) for target in by_store
     ]
@@ -77,7 +77,7 @@ def _make_query(target: Target, mode: Mode, count: int, min_score: float | None)
 
 
 def _make_ranking_queries(target: Target) -> list[Query]:
-    """The dense and the sparse query; one that takes no part finds nothing."""
+    """The dense and the sparse query; a ranking of weight 0 gets a query without results."""
     fusion = target.fusion
     dense = target.dense if fusion.dense_weight else None
     sparse = target.sparse if fusion.sparse_weight else None
@@ -88,7 +88,7 @@ def _make_ranking_queries(target: Target) -> list[Query]:
 
 
 def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float | None) -> None:
-    """Read the payloads of the next points; a point that is gone by now is left out."""
+    """Read the payloads of the next points; points deleted meanwhile are left out."""
     page_by_target: list[tuple[Target, list[tuple[UUID, float]]]] = []
     ids_by_collection: dict[str, dict[UUID, None]] = {}
     for target in targets:
@@ -116,8 +116,8 @@ def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float 
 
 
 def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[PointKey, Explanation]:
-    """Explain the score of each candidate, by key; those of hybrid rankings must have been asked
-    for with ``needs_ranks``."""
+    """Explain the score of each candidate, by key. A hybrid ranking must have been fetched with
+    ``needs_ranks``."""
     explanations: dict[PointKey, Explanation] = {}
     if mode == Mode.HYBRID:
         for found in candidates:

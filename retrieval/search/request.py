@@ -46,8 +46,8 @@ class SummaryType(StrEnum):
 class SearchRequest:
     """``indexes`` holds names, or ``IndexBuild``s, which are searched even if they are not live.
 
-    ``filter`` is as callers write it (``retrieval.filters``). ``min_score`` is on the scale of
-    the mode's scores. ``min_revision``: the write, and all before it, that the hits must show.
+    ``filter`` has the API's syntax (``retrieval.filters``). ``min_score`` is on the scale of the
+    mode's scores. ``min_revision``: the hits must reflect all writes up to this revision.
     """
 
     indexes: Sequence[str | IndexBuild]
@@ -67,7 +67,7 @@ def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
     """Check the parameters that every search has.
 
     Raises:
-        InvalidInput: naming the parameter.
+        InvalidInput: names the parameter.
     """
     if not query.strip():
         raise InvalidInput("The query is empty.", field="query")
@@ -84,7 +84,7 @@ def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
 def check_request(request: SearchRequest) -> None:
     """
     Raises:
-        InvalidInput: naming the parameter.
+        InvalidInput: names the parameter.
     """
     check_query(request.indexes, request.query)
     if not 1 <= request.limit <= MAX_LIMIT:

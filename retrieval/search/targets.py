@@ -1,4 +1,4 @@
-"""The collections that a search asks, and the candidates that they return."""
+"""The collections to search, and the candidates that they return."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from retrieval.hits import HIT_KINDS
 from retrieval.ledger import LiveBuild, StoredSpec, read_live_builds
 from retrieval.search.request import SCORE_KINDS, Mode
 
-# Build and point, the latter as the number that a UUID is: it is hashed ten times as fast.
+# Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
 PointKey = tuple[int, int]
 
 
@@ -39,17 +39,17 @@ class Target:
     index: str
     build_id: int
     spec: IndexSpec
-    kinds: tuple[str, ...]  # those of the collection that are asked for
+    kinds: tuple[str, ...]  # kinds to search; the collection may hold others
     collection: str
     filter: Filter | None = None
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
-    depth: int = 0  # points of each ranking that are fused at least
-    needs_ranks: bool = False  # in the dense and the sparse ranking, beside the fused scores
-    is_scored_by_rank: bool = False  # by its reciprocal: its cosines meet those of another model
+    depth: int = 0  # minimum number of points of each ranking to fuse
+    needs_ranks: bool = False  # also return the ranks in the dense and the sparse ranking
+    is_scored_by_rank: bool = False  # reciprocal ranks replace cosines, which models do not share
     points: list[ScoredPoint] = field(default_factory=list)
-    ranking: HybridRanking | None = None  # where it is fused here
-    fetched_count: int = 0  # of the points of the whole ranking
+    ranking: HybridRanking | None = None  # set if Strata, not the store, fuses
+    fetched_count: int = 0  # points of the ranking fetched so far
     has_more: bool = True
 
     @property
@@ -111,14 +111,14 @@ def merge_candidates(targets: Iterable[Target]) -> list[Candidate]:
     return found
 
 
-# --- Finding them ----------------------------------------------------------------------------
+# --- Making targets --------------------------------------------------------------------------
 
 
 def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, LiveBuild | None]:
     """Map each index name to the build to search, None where no build is live.
 
     Raises:
-        UnknownIndex: with the names there are.
+        UnknownIndex: lists the known names.
     """
     names = {index for index in indexes if isinstance(index, str)}
     visible = {name for name in names if grant.includes(name)}
@@ -200,8 +200,7 @@ def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> None
 
 
 def get_score_kind(mode: Mode, targets: Iterable[Target]) -> str:
-    """What the scores of targets are: cosines of different models are replaced by reciprocal
-    ranks."""
+    """Name the kind of the targets' scores: reciprocal ranks replace cosines of unlike models."""
     is_by_rank = any(target.is_scored_by_rank for target in targets)
     return SCORE_KINDS[Mode.HYBRID if is_by_rank else mode]
 
@@ -210,7 +209,7 @@ def parse_recipe(stored: StoredSpec) -> IndexSpec:
     """Read a build's recipe together with the search settings of its index.
 
     Raises:
-        UnreadableRecipe: another release stored what this one does not understand.
+        UnreadableRecipe: another release of Strata stored a recipe that this one cannot read.
     """
     return read_stored_spec(*stored)
 
@@ -242,7 +241,7 @@ def require_same_model(targets: Sequence[Target]) -> None:
 
 
 def _group_by_model(targets: Sequence[Target]) -> dict[tuple[str | int, ...], Target]:
-    """Embedding model -> the first target that it embeds."""
+    """Embedding model -> the first target that uses it."""
     first: dict[tuple[str | int, ...], Target] = {}
     for target in targets:
         model = target.embedding

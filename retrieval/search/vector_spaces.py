@@ -1,5 +1,5 @@
-"""Ranks artifacts that were found in vector spaces whose scores cannot be compared: the ranks of
-several spaces are fused."""
+"""Ranks artifacts found in several vector spaces. Their scores cannot be compared, so ranks are
+fused."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

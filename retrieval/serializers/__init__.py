@@ -1,2 +1,2 @@
-"""What the read side takes over HTTP (requests), what it answers (answers), and how the answers
-are described (schema)."""
+"""HTTP parameters of the read side (requests), its rendered answers (answers), and their OpenAPI
+descriptions (schema)."""

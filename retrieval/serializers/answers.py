@@ -46,8 +46,8 @@ def render_question_answer(answer: SearchAnswer) -> dict[str, Any]:
 
 
 def render_search_answer(answer: SearchAnswer, render_hit: HitRenderer) -> dict[str, Any]:
-    """``index`` and ``build`` are lists where several indexes were searched; each hit then names
-    its index."""
+    """``index`` and ``build`` are lists if several indexes were searched; each hit then names its
+    index."""
     content = render_answer_head(answer.builds, answer.took_ms)
     content["hits"] = [render_hit(hit, answer.score_kind) for hit in answer.hits]
     content["dropped"] = _render_dropped(answer.dropped)
@@ -177,8 +177,7 @@ def _make_snippet(summary: Hit | None) -> str | None:
 
 
 def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
-    """The text where it is short enough, else its first words and an ellipsis, within ``limit``;
-    a word longer than that is cut."""
+    """Clip a text to ``limit`` characters: its first words and an ellipsis. Cut a longer word."""
     if len(text) <= limit:
         return text
     cut = text[:limit]
@@ -257,10 +256,10 @@ def render_summary(hit: Hit, score_kind: str) -> dict[str, Any]:
 
 
 def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
-    """The chunk that answers, with the question that found it.
+    """Render the chunk that answers, with the question that found it.
 
-    ``source`` is the file name here, and the source is under ``passage``. All declared fields are
-    added; where names clash, the common field wins.
+    ``source`` is the file name here; ``passage`` is the source. All declared fields are added,
+    unless a common field has the same name.
     """
     payload = hit.payload
     declared = {
@@ -288,7 +287,7 @@ def render_question(hit: Hit, score_kind: str) -> dict[str, Any]:
 
 
 def render_artifact_node(hit: Hit, score_kind: str) -> dict[str, Any]:
-    """A node of an artifact as a whole, with no place in its text."""
+    """A node of the whole artifact, without a position in its text."""
     text = hit.payload.get("text")
     return _render_common_fields(hit, score_kind, text=text, page=None, source=None)
 

@@ -135,7 +135,7 @@ def _render_concept_hit(hit: ConceptHit) -> dict[str, Any]:
         "label": concept.label,
         "description": concept.description,
         "search_terms": concept.search_terms,
-        # What was not read from the vector store was read where it is written.
+        # Without a verdict, the concept was read from the database and is therefore current.
         "verdict": hit.verdict or "exact",
         "ways": [_render_match_reason(way) for way in hit.reasons],
         "evidence": [render_instance(instance) for instance in hit.instances],
@@ -157,7 +157,7 @@ def _render_relationship_type_hit(hit: RelationshipTypeHit) -> dict[str, Any]:
 
 
 def _render_entity_fields(kind: str, entity: Entity, score: float) -> dict[str, Any]:
-    """The fields of every hit on an entity. It names no artifact and no offsets, since no document
+    """The fields of every hit on an entity. Artifact and offsets are empty, because no document
     holds an entity's text."""
     return {
         "score": score,

@@ -34,7 +34,7 @@ SIMILARITY_RANGE: dict[str, Any] = {"min_value": -1.0, "max_value": 1.0}
     }
 )
 class WordsField(serializers.Field):
-    """Words with commas between them, or a list of words."""
+    """Words separated by commas, or a list of words."""
 
     default_error_messages = {"invalid": f"This takes 1 to {MAX_WORDS} words."}
 

@@ -112,7 +112,7 @@ class KnowledgeHitSerializer(serializers.Serializer):
 
 
 class EntityHitSerializer(KnowledgeHitSerializer):
-    """No document holds the text of an entity."""
+    """A hit on an entity, whose text no document holds."""
 
     node_id = serializers.UUIDField()
     verdict = VerdictField()

@@ -32,7 +32,7 @@ from retrieval.source_context import MAX_WINDOW
     }
 )
 class IndexNamesField(serializers.Field):
-    """A name, several with commas between them, or a list of names."""
+    """A name, several names separated by commas, or a list of names."""
 
     default_error_messages = {"invalid": "This takes the name of an index, or a list of names."}
 
@@ -146,7 +146,7 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
 
 
 class SpaceParametersSerializer(StrictSerializer):
-    """The parameters of a search that ranks artifacts in a vector space of its own and by words."""
+    """The parameters of a search that ranks artifacts in a separate vector space and by words."""
 
     index = IndexNamesField()
     query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="Words.")
@@ -218,7 +218,7 @@ class AskParametersSerializer(StrictSerializer):
 def read_ask_request(content: Any) -> AskRequest:
     """
     Raises:
-        InvalidInput: the first thing wrong with it.
+        InvalidInput: names the first invalid parameter.
     """
     return AskRequest(**read_parameters(AskParametersSerializer, content))
 
@@ -226,7 +226,7 @@ def read_ask_request(content: Any) -> AskRequest:
 def read_parameters(serializer: type[StrictSerializer], content: Any) -> dict[str, Any]:
     """
     Raises:
-        InvalidInput: the first thing wrong with it.
+        InvalidInput: names the first invalid parameter.
     """
     parameters = _get_parameters(serializer)
     try:

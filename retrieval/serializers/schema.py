@@ -1,4 +1,4 @@
-"""The shapes of answers, for the OpenAPI document only."""
+"""Describes the answers of searches in the OpenAPI document."""
 
 from typing import Any
 
@@ -238,7 +238,7 @@ class QuestionSearchAnswerSerializer(SearchAnswerSerializer):
     )
 )
 class ToolHitsField(serializers.ListField):
-    """Chunks, or chunks by their questions, as the tool searches."""
+    """Chunks, or chunks with the questions that found them, depending on the tool."""
 
 
 @with_example(make_search_example(hits=[QUESTION_HIT_EXAMPLE]))
@@ -259,7 +259,7 @@ class RankedHitSerializer(HitSerializer):
 
 
 class SpaceHitSerializer(serializers.Serializer):
-    """An artifact found in a vector space of its own, by its passages, or both."""
+    """An artifact found in a separate vector space, by its passages, or both."""
 
     score = serializers.FloatField()
     score_kind = serializers.CharField(help_text="`cosine`; where passages count too, `rrf`.")
@@ -478,7 +478,7 @@ class SourceAnswerSerializer(serializers.Serializer):
 
 
 class PipelineRankSerializer(serializers.Serializer):
-    """What a query pipeline says of a hit."""
+    """The score and steps that a query pipeline adds to a hit."""
 
     score_kind = serializers.CharField(
         help_text="Of the component that ranked it last: `rrf`, `similarity_and_rank`, "
@@ -501,7 +501,7 @@ class PipelineHitSerializer(PipelineRankSerializer, HitSerializer):  # type: ign
 class PipelineQuestionHitSerializer(  # type: ignore[misc]
     PipelineRankSerializer, QuestionHitSerializer
 ):
-    """A chunk by its question, as a query pipeline ranked it."""
+    """A chunk found by its question, as a query pipeline ranked it."""
 
 
 @extend_schema_field(
@@ -513,7 +513,7 @@ class PipelineQuestionHitSerializer(  # type: ignore[misc]
     )
 )
 class AskHitsField(serializers.ListField):
-    """Chunks; of an index that holds questions alone, chunks by their questions."""
+    """Chunks; for an index that holds only questions, chunks with the questions that found them."""
 
 
 class RefusalSerializer(serializers.Serializer):
@@ -540,8 +540,9 @@ EVENT_STREAM = "text/event-stream"
     EVENT_STREAM,
 )
 class AskEventSerializer(serializers.Serializer):
-    """An event of the stream. The metadata and done events of an answer hold together what the
-    answer in one piece does; a chunk holds its next piece, and an error what every error does."""
+    """An event of the stream. The metadata and done events together hold the fields of an answer
+    that is not streamed; a chunk event holds the next piece of text, and an error event the fields
+    of every error."""
 
     id = serializers.CharField(required=False, help_text="For Last-Event-ID.")
     event = serializers.ChoiceField(choices=["metadata", "chunk", "done", "error"])

@@ -1,9 +1,9 @@
 """Answers questions over HTTP, as server-sent events or as one JSON object.
 
-    POST api/v1/ask     read in a thread: the key, the form, whether there is such an index
-                        then on the event loop: answer_stream.stream_answer -> events -> the wire
+    POST api/v1/ask     a thread checks the key, the parameters and the index;
+                        then on the event loop: answer_stream.stream_answer -> events -> response
 
-Under WSGI it answers as well, all events at once when the last is there.
+Under WSGI, all events are sent at once after the last one.
 
 Source of the format: HTML Living Standard, section 9.2, "Server-sent events".
 """
@@ -59,7 +59,7 @@ SERVER_ERROR: Final = "Something went wrong on the server; it has been logged."
 
 
 class _JsonErrors(BaseContentNegotiation):
-    """Errors are JSON whatever was asked for: half the clients name the stream alone."""
+    """Render errors as JSON whatever the client accepts: many clients accept only the stream."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         return next((p for p in parsers if request.content_type.startswith(p.media_type)), None)
@@ -71,7 +71,7 @@ class _JsonErrors(BaseContentNegotiation):
 
 
 class _ReadQuestion(HttpResponse):
-    """A question that may be answered, on its way from the thread that read it."""
+    """A checked question, returned from the thread that read it to the event loop."""
 
     def __init__(self, question: AskRequest, holder: str, since: StreamPosition | None) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class _ReadQuestion(HttpResponse):
 
 
 class AskView(APIView):
-    """Reads a question, or says what is wrong with it. ``answer_question`` answers it."""
+    """Reads and checks a question. ``answer_question`` answers it."""
 
     content_negotiation_class = _JsonErrors
     renderer_classes = [JSONRenderer]
@@ -126,8 +126,8 @@ _read = AskView.as_view()
 
 @csrf_exempt
 async def answer_question(request: HttpRequest) -> HttpResponseBase:
-    # Not Django's own thread for synchronous code: that is a new one, with a new connection to
-    # the database, for each request.
+    # Django's own thread for synchronous code is new for each request, and opens a new database
+    # connection.
     read = await run_in_thread(_read, request)
     if not isinstance(read, _ReadQuestion):
         return read
@@ -142,11 +142,11 @@ async def answer_question(request: HttpRequest) -> HttpResponseBase:
     else:
         response = HttpResponse([part async for part in wire], content_type=EVENT_STREAM)
     response.headers["Cache-Control"] = "no-cache"
-    response.headers["X-Accel-Buffering"] = "no"  # nginx would hold the events back
+    response.headers["X-Accel-Buffering"] = "no"  # keeps nginx from buffering the events
     return response
 
 
-# How the OpenAPI document finds it.
+# The OpenAPI generator finds the view by these attributes.
 answer_question.cls = AskView  # type: ignore[attr-defined]
 answer_question.initkwargs = {}  # type: ignore[attr-defined]
 
@@ -157,7 +157,7 @@ def _render(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
 
 
 def _wants_json(request: HttpRequest) -> bool:
-    """Whether JSON is asked for by name, and a stream is not."""
+    """Whether the client accepts JSON by name and does not accept a stream."""
     accepted = {
         kind.partition(";")[0].strip() for kind in request.headers.get("Accept", "").split(",")
     }
@@ -183,7 +183,7 @@ async def _answer_as_json(events: AsyncGenerator[AnswerEvent, None]) -> HttpResp
 
 
 def _describe_error(error: Exception) -> HttpResponse | None:
-    """As every other error of the API; None for a defect."""
+    """The API's response for an error; None for an unexpected exception."""
     described = _handle_error(error)
     if described is None:
         return None
@@ -206,7 +206,7 @@ def _json_response(content: Any, status: int = 200) -> JsonResponse:
 async def _end_with_error_event(
     events: AsyncGenerator[AnswerEvent, None],
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """The events, and where they break off the error as the last: its status has been sent."""
+    """Yield the events; report an exception as a last event, because the status is already sent."""
     async with aclosing(events):
         try:
             async for event in events:
@@ -221,7 +221,7 @@ async def _end_with_error_event(
 
 
 async def _write_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[bytes, None]:
-    """The wire form, with a comment wherever nothing came for a while."""
+    """Encode the events, with a comment after each HEARTBEAT_SECONDS without an event."""
     following: asyncio.Task[AnswerEvent | None] | None = None
     try:
         while True:
@@ -247,7 +247,7 @@ async def _next_event(events: AsyncGenerator[AnswerEvent, None]) -> AnswerEvent 
 
 
 def _encode_event(event: AnswerEvent) -> bytes:
-    # JSON holds no line breaks of its own, so the data is one line.
+    # json.dumps writes no line breaks, so the data is one line.
     lines = [] if event.id is None else [f"id: {event.id}"]
     data = json.dumps(event.data, cls=JSONEncoder, ensure_ascii=False)
     lines += [f"event: {event.kind}", f"data: {data}", "", ""]

@@ -127,7 +127,7 @@ class SimilarSourcesView(APIView):
         """Sources of one or several indexes that are similar to a given source."""
         content = read_query_string(request.query_params)
         given = read_parameters(requests.SimilarSourcesParametersSerializer, content)
-        from retrieval.retrievers import SourceRetriever  # brings LlamaIndex along
+        from retrieval.retrievers import SourceRetriever  # imports LlamaIndex
 
         grant = get_grant(request)
         index, vector = sources.compute_source_vector(source_id, grant)

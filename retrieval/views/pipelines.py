@@ -60,7 +60,7 @@ class PipelineListSerializer(ListSerializer):
 
 
 class PipelineListView(APIView):
-    """The query pipelines there are, each with its components in the order they run."""
+    """The query pipelines, each with its components in the order they run."""
 
     @extend_schema(
         operation_id="list_pipelines", tags=["Answers"], responses=PipelineListSerializer
@@ -82,7 +82,7 @@ class PipelineListView(APIView):
 @staff_member_required
 @require_safe
 def pipelines_page(request: HttpRequest) -> HttpResponse:
-    """Every pipeline as a list; its script draws them from the same data."""
+    """List every pipeline; the page's script draws them from the same data."""
     pipelines, mistakes = _read_pipelines()
     return render(request, "pipelines.html", {"pipelines": pipelines, "mistakes": mistakes})
 

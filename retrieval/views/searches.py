@@ -44,7 +44,7 @@ from retrieval.tools import list_tools, prepare_tool_call
 
 
 class SearchView(APIView):
-    """A search of the table, with its parameters in the query string or in the body."""
+    """A search of ``SEARCHES``, with its parameters in the query string or in the body."""
 
     name: ClassVar[str]
 
@@ -59,7 +59,7 @@ class SearchView(APIView):
 
 
 def make_search_view(name: str) -> type[SearchView]:
-    """The view of one search, with both ways of asking described in the OpenAPI document."""
+    """Make the view of one search, with GET and POST described in the OpenAPI document."""
     search = SEARCHES[name]
     responses = {200: search.answer, 404: ErrorSerializer, 409: ErrorSerializer}
     view = type(f"{name.title()}SearchView", (SearchView,), {"name": name})
@@ -94,7 +94,7 @@ class ToolListView(APIView):
 
 
 class ToolView(APIView):
-    """One search, as the index declares it."""
+    """One tool of an index."""
 
     @extend_schema(
         operation_id="call_tool",
@@ -114,7 +114,7 @@ class ToolView(APIView):
 
 
 class SourceView(APIView):
-    """A passage in full, with its neighbours and where its chunks lie."""
+    """A source in full, with its neighbours and the offsets of its chunks."""
 
     @extend_schema(
         operation_id="read_source",
@@ -139,19 +139,19 @@ def make_response(answered: SearchResponse) -> Response:
 
 
 def _break_reference_cycle(response: Any) -> None:
-    """Once rendered, let the answer be freed with its request. DRF has view and answer name each
-    other: all hits would wait for the garbage collector, and each request take fresh memory.
+    """Let the rendered answer be freed with its request. DRF's view and response refer to each
+    other, so all hits would stay in memory until the garbage collector runs.
     """
     del response.renderer_context["view"].response
     response.renderer_context = {}
 
 
 def enqueue_planning_of_stale_hits(stale_ids: Iterable[UUID]) -> None:
-    """Have stale artifacts and standalone nodes planned now, each once in a while however often it
-    is found.
+    """Enqueue planning of stale artifacts and standalone nodes, each at most once per
+    STRATA_RECONCILE_SECONDS.
 
-    While the work is held up, every search would send for it again and swamp the broker.
-    Without a broker the reconciliation finds them later.
+    While planning is delayed, every search that finds them would enqueue it again and flood the
+    broker. Without a broker, the reconciliation finds them later.
     """
     seconds = settings.STRATA_RECONCILE_SECONDS
     new_ids = [each for each in stale_ids if cache.add(f"planning-{each}", True, seconds)]

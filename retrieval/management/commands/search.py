@@ -94,7 +94,7 @@ class Command(BaseCommand):
             self._print_text(passage["text"], 3)
 
     def _print_artifact(self, rank: int, artifact: dict[str, Any]) -> None:
-        """The artifact, below it its pages, and below each of them its chunks."""
+        """Print the artifact, then its pages, each followed by its chunks."""
         line = Text(f"{rank}. ", style="bold")
         line.append(_format_title(artifact["artifact_title"]))
         line.append(f"  {artifact['score']:.4f}", style="dim")
@@ -133,7 +133,7 @@ class Command(BaseCommand):
 
 
 def _get_title(hit: dict[str, Any]) -> str:
-    """Of its artifact; of a hit that has none, a concept or relationship type, its own."""
+    """The title of the hit's artifact; for a concept or relationship type, its own title."""
     title: str = (hit["artifact"] or {}).get("title") or hit.get("label") or hit.get("name") or ""
     return title
 
@@ -150,7 +150,7 @@ def _format_title(title: str) -> str:
 
 
 def strip_control_characters(text: str) -> str:
-    """Replace control characters, with which a document could control the terminal."""
+    """Replace control characters, so that a document cannot control the terminal."""
     return "".join(
         character
         if character in "\n\t" or unicodedata.category(character) != "Cc"

@@ -8,7 +8,7 @@ from retrieval.questions.english.people import NameProblem, UnknownName
 from retrieval.questions.values import MarkLookup
 from retrieval.questions.words import fold_words
 
-MAX_MARKS: Final = 60  # that a filter names, where any will do
+MAX_MARKS: Final = 60  # marks in a filter that matches any of them
 
 _NEGATION: Final = r"(?P<no>\b(?:but\s+)?(?:not|no|without|excluding|except)\s+(?:an?\s+|any\s+)?)?"
 _PRIZE: Final = r"(?:awards?|prizes?|medals?)"
@@ -22,14 +22,14 @@ _KIND: Final = (
     r"(?:\s+(?!papers?\b)\w+){0,2}?)"
 )
 
-# Any mark at all.
+# Awards in general.
 _ANY_AWARD: Final = re.compile(
     rf"{_NEGATION}(?:{_OPTIONAL_WON}\b{_PRIZE}[\s-]+(?:winning|winners?)\b"
     rf"|(?:{_WON}|(?P<lack>\bwithout\s+(?:(?:an?|any)\s+)?)){_PRIZE}\b)",
     re.IGNORECASE,
 )
-# Named ones. The best paper on a topic is a matter of taste; with an award or of a conference,
-# it is a fact.
+# Named awards. "The best paper on a topic" is an opinion; "best paper award" and "best paper at
+# ACL" name an award.
 _NAMED_AWARDS: Final = [
     re.compile(
         rf"{_NEGATION}{_OPTIONAL_WON}\b{_KIND}(?:\s+(?P<what>papers?|thesis|demos?))?"

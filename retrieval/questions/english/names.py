@@ -27,7 +27,7 @@ _PUBLICATION_WORDS: Final = split_word_set(
 _PUBLISHED_WORDS: Final = split_word_set("published presented appeared appearing appear accepted")
 _PREPOSITIONS: Final = frozenset({"at", "in", "from"})
 _NEGATIONS: Final = frozenset({"not", "except", "excluding", "without"})
-# What makes a name the first word of a topic: "CoNLL 2003 shared task", "SemEval-2017 task 4".
+# A name before one of these words belongs to a topic: "CoNLL 2003 shared task".
 _TOPIC_WORDS: Final = split_word_set(
     "task tasks shared dataset datasets data corpus corpora benchmark benchmarks test dev news "
     "systems system challenge style"
@@ -42,8 +42,8 @@ _LEAD_IN_WORDS: Final = split_word_set(
 class _NameMatch:
     values: tuple[str, ...]
     year: int | None
-    first: int  # number of its first word
-    end: int  # of the word after it, its year included
+    first: int  # index of its first word
+    end: int  # index of the word after the name and its year
 
 
 class _NameParser:
@@ -119,7 +119,7 @@ class _NameParser:
             number += 1
         return number if number < len(self.words) else None
 
-    # --- What stands around them -------------------------------------------------------------
+    # --- Words around names ------------------------------------------------------------------
 
     def _read_clause(self, listed: list[_NameMatch]) -> Clause | None:
         first, after = listed[0].first, listed[-1].end
@@ -139,7 +139,7 @@ class _NameParser:
         return Clause(start, end, self._make_filter(listed), excluded)
 
     def _find_preposition(self, first: int) -> str:
-        """``at``, ``in``, ``not`` … right before the name; empty where there is none."""
+        """``at``, ``in``, ``not`` … right before the name; empty if there is none."""
         before = first - 1
         while before >= 0 and self.folded[before] == "the" and self._is_adjacent(before + 1):
             before -= 1
@@ -151,7 +151,7 @@ class _NameParser:
         return word if word in _PREPOSITIONS | _NEGATIONS else ""
 
     def _find_paper_word(self, after: int) -> int | None:
-        """The number of the word ``papers`` after a name, or after "long" and the like."""
+        """Index of the word ``papers`` after a name, also after a paper type such as "long"."""
         for number in range(after, min(after + 2, len(self.words))):
             if not self._is_adjacent(number):
                 return None
@@ -179,7 +179,8 @@ class _NameParser:
         return words[0].is_capitalised and has_year
 
     def _find_start(self, name_start: int) -> tuple[int, bool]:
-        """Where the words begin that lead to the name, and whether they refuse it."""
+        """Index in the text where the words that introduce the name begin, and whether they negate
+        it."""
         start = name_start
         is_led = False
         while (
@@ -192,14 +193,14 @@ class _NameParser:
             start -= 1
             is_led = True
         while is_led and start < name_start and self.folded[start] in {"of", "to", "is", "are"}:
-            start += 1  # of the topic, not of the name
+            start += 1  # the word belongs to the topic, not to the name
         before = start - 1
         if (
             before >= 1
             and self.folded[before] in _PAPER_WORDS
             and self.folded[before - 1] in _NEGATIONS
         ):
-            before -= 1  # excluding papers from ACL
+            before -= 1  # such as "excluding papers from ACL"
         if before < 0 or self.folded[before] not in _NEGATIONS:
             return self.words[start].start, False
         if before > 0 and self.folded[before - 1] == "but":
@@ -225,7 +226,7 @@ class _NameParser:
     def _make_year_filter(self, year: int | None) -> dict[str, Any]:
         return {} if year is None or self.year_field is None else {self.year_field: year}
 
-    # --- Names of nothing here ---------------------------------------------------------------
+    # --- Unknown names -----------------------------------------------------------------------
 
     def _note_unknown_alternative(self, after: int, cue: str) -> None:
         """Add a problem for the second name in "at ACL or ICML" if the index has no such name."""
@@ -235,7 +236,7 @@ class _NameParser:
             self.problems.append(UnknownName(word.start, word.end, word.text))
 
     def _note_unknown(self, number: int) -> None:
-        """``published in Nature``, ``papers at ICML``, ``parsing at ICML``."""
+        """Add a problem for an unknown venue: ``published in Nature``, ``papers at ICML``."""
         is_placed = self.folded[number] in {"at", "in"} and self._is_adjacent(number)
         if self.is_title_case or not is_placed:
             return
@@ -258,8 +259,8 @@ class _NameParser:
             self.problems.append(said)
 
     def _is_unknown_venue(self, number: int, first: int, after: int) -> bool:
-        """Whether the words around say that something appeared there: ``papers in Arabic`` did
-        not, nor did attention at BERT's layers."""
+        """Whether the words around show that the name is a venue. ``papers in Arabic`` and
+        ``attention at BERT's layers`` name none."""
         lead, is_acronym = self.folded[number - 1], self.words[first].is_acronym
         if lead in _PUBLICATION_WORDS:
             return is_acronym or lead in _PUBLISHED_WORDS or self.folded[number] == "at"
@@ -276,7 +277,7 @@ class _NameParser:
             after += 1
         return after
 
-    # --- Words side by side ------------------------------------------------------------------
+    # --- Adjacent words ----------------------------------------------------------------------
 
     def _get_gap(self, number: int) -> str:
         """The text between the previous word and this one."""
@@ -286,14 +287,14 @@ class _NameParser:
         return number > 0 and not self._get_gap(number).strip()
 
     def _is_standalone(self, first: int, after: int) -> bool:
-        """Whether the words stand together, and for themselves: a hyphen on either side makes
-        them part of something else, unless a year follows it."""
+        """Whether the words are one complete name. A hyphen on either side makes them part of
+        another word, unless a year or another name follows it."""
         gaps = [self._get_gap(number) for number in range(first + 1, after)]
         if any(gap.strip(" -–&.,'’*") for gap in gaps):
             return False
         start, end = self.words[first].start, self.words[after - 1].end
         if start > 0 and self.text[start - 1] in f"-_{MASK_CHAR}{PARSED_CHAR}":
-            before = first - 1  # the other half of ACL-IJCNLP
+            before = first - 1  # may be the first half of a joint name: ACL-IJCNLP
             return before >= 0 and self.names.find(self.folded, before) is not None
         if end < len(self.text) and self.text[end] in "-_":
             year = self._read_year(after)

@@ -10,7 +10,7 @@ from retrieval.questions.values import PersonLookup
 from retrieval.questions.words import MONTHS, is_title_case, split_word_set, split_words
 from summaries.extractive.languages import load_stop_words
 
-MAX_NAMESAKES: Final = 60  # a filter names them all
+MAX_NAMESAKES: Final = 60  # people in one filter
 MAX_NAME_WORDS: Final = 5
 
 _BEFORE_BY_WORDS: Final = split_word_set(
@@ -41,7 +41,7 @@ _NOT_A_PERSON: Final = split_word_set(
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A name in the question that no document of the index holds."""
+    """A name in the question that no document of the index has."""
 
     start: int
     end: int
@@ -62,8 +62,8 @@ NameProblem = UnknownName | TooManyNamesakes
 @dataclass(frozen=True, slots=True)
 class _PersonMatch:
     values: list[str]
-    first: int  # number of its first word
-    end: int  # of the word after it
+    first: int  # index of its first word
+    end: int  # index of the word after it
 
 
 class _PersonParser:
@@ -136,7 +136,7 @@ class _PersonParser:
         end = self.words[persons[-1].end - 1].end
         if others := _ET_AL.match(self.text, end):
             end = others.end()
-        if conjunction == "or" or excluded:  # not by either
+        if conjunction == "or" or excluded:  # "not by A and B" excludes both
             every = [value for person in persons for value in person.values]
             return Clause(start, end, {self.field: unwrap_single(every)}, excluded)
         conditions: list[dict[str, Any]] = [
@@ -156,7 +156,7 @@ class _PersonParser:
             first -= 1
         is_negated = first > 0 and self.words[first - 1].folded in _NEGATIONS
         if not is_negated and first > 1 and self.words[first - 1].folded in _WORK_WORDS:
-            is_negated = self.words[first - 2].folded in _NEGATIONS  # excluding papers by
+            is_negated = self.words[first - 2].folded in _NEGATIONS  # "excluding papers by"
             first -= is_negated
         if is_negated:
             first -= 1
@@ -167,7 +167,7 @@ class _PersonParser:
     # --- "Manning's papers" ------------------------------------------------------------------
 
     def _read_possessive(self, number: int) -> tuple[Clause | None, int]:
-        """``X's [early] papers``, ``X' papers``, and a whole name before ``papers``."""
+        """Read ``X's [early] papers``, ``X' papers``, or a full name before ``papers``."""
         for after in range(min(number + MAX_NAME_WORDS, len(self.words)), number, -1):
             if not self.words[number].is_capitalised or not self._can_be_one_name(number, after):
                 continue
@@ -239,12 +239,12 @@ class _PersonParser:
             return False
         is_followed = self._is_separated_by(first + 1, (" ",))
         if word.folded in MONTHS and is_followed and self.words[first + 1].text[0].isdigit():
-            return False  # by May 2019
+            return False  # "by May 2019" is a date
         if self._find_capitals_end(first) - first > 1:
-            return False  # the first of several that together are nobody
+            return False  # the first word of an unknown longer name
         if is_cued:
             return True
-        repeats = first > 1 and self.words[first - 2].folded == word.folded  # step by step
+        repeats = first > 1 and self.words[first - 2].folded == word.folded  # "step by step"
         return (
             word.is_capitalised
             and not self.is_title_case
@@ -253,7 +253,8 @@ class _PersonParser:
         )
 
     def _can_end_clause(self, number: int) -> bool:
-        """Whether a clause may end with this word: nothing, a mark or a function word follows."""
+        """Whether a clause may end with this word: punctuation, a function word or nothing
+        follows."""
         if not self._is_separated_by(number + 1, (" ",)):
             return True
         following = self.words[number + 1].folded
@@ -266,8 +267,8 @@ class _PersonParser:
         return values[:MAX_NAMESAKES]
 
     def _note_unknown(self, cue: int, first: int, *, is_cued: bool) -> None:
-        """Add a problem for an unknown author, only where it must be a name: a capital after
-        ``papers by``, or two capitals after ``by`` in a sentence about papers."""
+        """Add a problem for an unknown author, but only if the words must be a name: a capitalised
+        word after ``papers by``, or two after ``by`` in a sentence about papers."""
         after = self._find_capitals_end(first)
         if after == first or self.words[first].folded in load_stop_words("en"):
             return
@@ -286,10 +287,10 @@ class _PersonParser:
             UnknownName(self.words[cue].start, end, self.text[self.words[first].start : end])
         )
 
-    # --- Words side by side ------------------------------------------------------------------
+    # --- Adjacent words ----------------------------------------------------------------------
 
     def _follows_work_word(self, number: int) -> bool:
-        """Whether ``papers``, ``written`` and the like stand right before this word."""
+        """Whether a word such as ``papers`` or ``written`` is right before this word."""
         before = number - 1
         while before >= 0 and self.words[before].folded in _NEGATIONS | {"but", "only", "co"}:
             before -= 1
@@ -318,7 +319,7 @@ class _PersonParser:
                 return False
             if gap in {"'", "’"} and self.words[number].folded == "s":
                 return False
-            # A full stop parts sentences, unless what it follows is an initial.
+            # A full stop separates sentences, unless it follows an initial.
             if "." in gap and len(self.words[number - 1].text) > 2:
                 return False
         return True
@@ -343,8 +344,8 @@ def find_person_clauses(
 ) -> tuple[list[Clause], list[NameProblem]]:
     """Clauses that name authors, and a problem for each name that is unknown.
 
-    ``by`` alone leads to a person only where somebody has the name; ``papers by`` and ``X's
-    papers`` are taken for one in any case.
+    After ``by`` alone, only a known name counts as a person; after ``papers by`` and in ``X's
+    papers`` any name does.
     """
     reader = _PersonParser(text, field, people)
     return reader.parse(), reader.problems

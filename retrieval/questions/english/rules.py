@@ -23,7 +23,7 @@ from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, Val
 from retrieval.questions.words import MASK_CHAR, PARSED_CHAR, Span, mask_spans, split_words
 from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_words
 
-MAX_PARSED_CHARS: Final = 1_000  # a longer one is a text and no sentence with filters
+MAX_PARSED_CHARS: Final = 1_000  # a longer query is a text, not a sentence with filters
 
 _QUOTED: Final = re.compile(r"\"[^\"]+\"|“[^”]+”|„[^“”]+[“”]|«[^»]+»")
 
@@ -39,7 +39,7 @@ class ClauseCollector:
     notes: list[str] = field(default_factory=list)
     unapplied_spans: list[Span] = field(
         default_factory=list
-    )  # filters that are noted and not taken
+    )  # filters that get a note and are not applied
     has_unknown_name: bool = False
 
     def add_clauses(self, clauses: Sequence[Clause]) -> None:
@@ -114,7 +114,7 @@ def is_not_english(question: str) -> bool:
     return any(count >= 2 and count > english for count in hits.values())
 
 
-# --- One field after the other ---------------------------------------------------------------
+# --- Readers for each kind of field ----------------------------------------------------------
 
 
 def find_fields_said_as(spec: IndexSpec, said_as: str) -> list[str]:
@@ -145,7 +145,7 @@ def _read_names(findings: ClauseCollector, spec: IndexSpec, values: ValueLookups
             findings.unparsed_text, name, values.names(name), year_field=get_year_field(spec)
         )
         findings.add_clauses(clauses)
-        # What one field does not know, another may.
+        # A name is unknown only if no field knows it.
         unknown = troubles if name == fields[0] else [each for each in troubles if each in unknown]
     if fields:
         _add_problem_notes(findings, unknown, " or ".join(fields))
@@ -156,7 +156,7 @@ def _read_names(findings: ClauseCollector, spec: IndexSpec, values: ValueLookups
 
 def _read_people(findings: ClauseCollector, spec: IndexSpec, values: ValueLookups) -> None:
     fields = find_fields_said_as(spec, "person")
-    for name in fields[:1]:  # "by" is said of one
+    for name in fields[:1]:  # "by" refers to one field
         clauses, troubles = find_person_clauses(findings.unparsed_text, name, values.people(name))
         findings.add_clauses(clauses)
         _add_problem_notes(findings, troubles, name)

@@ -1,7 +1,7 @@
 """Find filters for years: "since 2019", "2015–2018", "the 1990s", "in the last 3 years".
 
 A number counts as a year only if the words around it show that: "the 2000 most frequent words",
-"SemEval-2017" and "P19-1001" contain none.
+"SemEval-2017" and "P19-1001" contain no year.
 """
 
 import re
@@ -23,7 +23,7 @@ from summaries.extractive.languages import STOP_WORD_LANGUAGES, load_stop_words
 YearValue = dict[str, int] | int | list[int]
 
 _YEAR: Final = r"(?<![\w.,/#$€£-])(?:1[5-9]|20)\d\d"
-_NUMBER_END: Final = r"(?!\w|%|[.,]\d|\.\w|-\w)"  # what may not follow
+_NUMBER_END: Final = r"(?!\w|%|[.,]\d|\.\w|-\w)"  # must not follow a year
 _MONTH: Final = (
     r"(?P<month>(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?\s+(?:\d{1,2},?\s+)?)"
@@ -64,7 +64,7 @@ _NUMBER_WORDS: Final = {
 }
 _COUNT: Final = rf"(?:\d{{1,2}}|{'|'.join(_NUMBER_WORDS)})"
 
-# What is counted, not dated, in "the 2000 most frequent words" and "after 2000 steps".
+# A number before one of these words is a count: "the 2000 most frequent words".
 _COUNTED_NOUNS: Final = split_word_set(
     "most more least best top different unique word token sentence example document million "
     "billion thousand hundred dimensional hour hz random"
@@ -85,7 +85,7 @@ _NOT_PLURALS: Final = split_word_set(
 
 class YearCondition(NamedTuple):
     bounds: YearValue
-    month: str = ""  # said besides, and more than a year can honour
+    month: str = ""  # a month in the question, which a filter on years cannot express
 
 
 class YearClause(NamedTuple):
@@ -131,11 +131,11 @@ def _join_alternatives(text: str, years: Sequence[YearClause]) -> list[YearClaus
     return joined
 
 
-# --- What dates, what counts and what names ------------------------------------------------
+# --- Telling years from counts and names ---------------------------------------------------
 
 
 def _has_range_word(match: re.Match[str]) -> bool:
-    """Whether it has a range word such as "since", so that it is no part of a title."""
+    """Whether the match has a range word such as "since", so that it is not part of a title."""
     return any(word.folded in _RANGE_WORDS for word in split_words(match[0]))
 
 
@@ -153,8 +153,8 @@ def _is_count(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_part_of_name(text: str, match: re.Match[str], names: Collection[str]) -> bool:
-    """Whether the word before a final number makes it part of a name or count. A stop word of
-    another language does too, as its meaning is unknown."""
+    """Whether the word before a final number makes it part of a name or count. So does a stop word
+    of another language, because its meaning is unknown."""
     words = split_words(text[: match.start()])
     if not words:
         return True
@@ -250,7 +250,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 _SINGLE_YEAR: Final = rf"{_THE}{_MONTH}?(?P<year>{_YEAR}{_NUMBER_END})"
 _TRAILING_YEAR: Final = _compile(rf"(?P<year>{_YEAR})(?=\s*[?.!]?\s*$)")
 
-# Tried in turn; what one has read, the next ones do not see.
+# Tried in order; text that one pattern has matched is masked for the next.
 _PATTERNS: Final[list[tuple[re.Pattern[str], Callable[[re.Match[str], date], YearCondition]]]] = [
     (
         _compile(
@@ -353,7 +353,7 @@ _PATTERNS: Final[list[tuple[re.Pattern[str], Callable[[re.Match[str], date], Yea
 
 
 def find_year_phrases(text: str, today: date) -> Iterator[str]:
-    """Phrases that clearly speak of years, for the note of an index without a year field."""
+    """Find phrases that clearly mean years, for the note of an index without a year field."""
     for year in find_year_clauses(text, "", today):
         phrase = text[year.clause.start : year.clause.end]
         if any(word.folded in _DATE_WORDS for word in split_words(phrase)):
