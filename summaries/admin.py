@@ -35,7 +35,7 @@ from summaries.writers import BY_HAND_MODEL_NAME, EXTRACTIVE_MODEL_NAME
 
 MAX_QUESTIONS = 20  # as many as a spec may ask for
 MAX_QUESTION_CHARS = 500
-SUMMARY_PREVIEW_CHARS = 120  # of a summary, in a list
+SUMMARY_PREVIEW_CHARS = 120  # in a list of summaries
 
 
 # --- Queueing --------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def show_chunks_queued(model_admin: ServiceRowAdmin, request: HttpRequest, count
 
 # --- Artifacts and pages ---------------------------------------------------------------------
 
-# Texts by hand are kept here: to have those rewritten, select them in their own list.
+# These actions keep texts by hand. The list of each model has an action that rewrites those.
 
 
 @admin.action(description="Summarise again, but for what is by hand", permissions=["queue"])
@@ -103,7 +103,7 @@ def retry_failed_artifacts(
             services.retry_failed_texts(model._default_manager.filter(artifact__in=artifacts))
             for model in services.KINDS_BY_MODEL
         )
-        files = retry_parsing(artifacts)  # last: the list may be of those that failed
+        files = retry_parsing(artifacts)  # last, because the queryset may filter by state "failed"
         if files:
             enqueue_on_commit(reconcile_documents)
         enqueue_sync_of_pending_builds()
@@ -131,7 +131,7 @@ offer_actions(
 offer_actions(Page, summarise_pages_again)
 
 
-# --- What is written -------------------------------------------------------------------------
+# --- Written texts ---------------------------------------------------------------------------
 
 
 class ModelNameFilter(admin.SimpleListFilter):
@@ -204,7 +204,7 @@ class SummaryForm(forms.ModelForm):
 class AnnotationForm(forms.ModelForm):
     questions = CleanTextField(required=False, help_text="One a line.")
     summary = CleanTextField(required=False, max_length=1_000, help_text="In one line.")
-    fields = CleanTextField(  # type: ignore[assignment]  # Django takes it out of the class
+    fields = CleanTextField(  # type: ignore[assignment]  # Django removes it from the class
         required=False, help_text="A JSON object of fields that the index's spec declares."
     )
 

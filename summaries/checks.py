@@ -16,7 +16,7 @@ def check_prompts(**kwargs: Any) -> list[CheckMessage]:
     try:
         specs = get_specs()
     except (InvalidSpec, OSError, UnicodeDecodeError):
-        return []  # indexing's check says so
+        return []  # a system check of indexing reports it
     messages: list[CheckMessage] = []
     for spec in specs.values():
         for section in (
@@ -39,7 +39,7 @@ def check_prompts(**kwargs: Any) -> list[CheckMessage]:
 
 @register
 def check_language_model_settings(**kwargs: Any) -> list[CheckMessage]:
-    """Warn if only one of the two settings is set: the extractive rules would write silently."""
+    """Warn if only one of the two settings is set: rules would write the texts without notice."""
     if bool(settings.STRATA_LLM_BASE_URL) == bool(settings.STRATA_LLM_MODEL):
         return []
     return [

@@ -62,7 +62,7 @@ class _SummaryDrafter:
         ]
 
     def describe(self, row: Summary) -> dict[str, Any]:
-        """What payloads hold of a summary beside its text."""
+        """The payload fields of a summary besides its text."""
         return {"model_name": row.model_name}
 
     def get_input_versions(
@@ -110,7 +110,7 @@ class PageSummaryDrafter(_SummaryDrafter):
     def get_input_versions(
         self, artifact_ids: Collection[UUID], build: IndexBuild
     ) -> Mapping[UUID, str]:
-        """With the pages: one that was changed has its summary written again."""
+        """Include the pages' versions, because a changed page needs a new summary."""
         pages = _hash_rows_by_artifact(
             Page.objects.filter(artifact__in=artifact_ids), "pk", "content_hash"
         )
@@ -237,7 +237,7 @@ def make_question_id(chunk_id: UUID, question: str) -> UUID:
 
 
 def measure_texts(texts: Sequence[str], title: str, build: IndexBuild) -> tuple[str, list[int]]:
-    """The title as it is embedded before each of these texts, and each text's tokens with it."""
+    """Return the title that is embedded before each text, and each text's token count with it."""
     embedder = embedding.get_embedder(build.spec.embedding)
     context = (
         fit_context(title, build.spec.embedding.window, embedder.count_tokens) if title else ""

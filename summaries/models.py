@@ -53,8 +53,8 @@ class WrittenText(LeasedRow):
 
 
 def due_field_values(*, is_cache_bypassed: bool = False) -> dict[str, Any]:
-    """Field values that make rows due and take them from any worker that holds them. With
-    ``is_cache_bypassed``, texts by hand are lost and stored completions are not reused."""
+    """Field values that make rows due and release them from any worker that holds them. With
+    ``is_cache_bypassed``, texts by hand are overwritten and stored completions are not reused."""
     values = {"state": WrittenText.State.DUE, **FRESH}
     return (
         values | {"is_by_hand": False, "is_cache_bypassed": True} if is_cache_bypassed else values
@@ -179,7 +179,7 @@ class Annotation(WrittenText):
 
 
 class StoredCompletion(models.Model):
-    """A cached completion of a language model, so that no call is paid for twice."""
+    """A cached completion of a language model, so that no identical call is paid twice."""
 
     key = models.CharField(
         max_length=64, primary_key=True, help_text="SHA-256 of input, prompt, schema and model."

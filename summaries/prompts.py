@@ -1,6 +1,6 @@
 """Read and render prompt templates from ``templates/prompts/``.
 
-A file holds the system prompt, a line ``=== user ===``, and the user prompt. The text is
+A file holds the system prompt, a line ``=== user ===``, and the user prompt. A document's text is
 untrusted data: it is put between two fence lines that cannot occur in it.
 """
 

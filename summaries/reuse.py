@@ -48,7 +48,7 @@ def reuse_annotations(build: IndexBuild, rows: Sequence[Annotation]) -> None:
 
 
 def _find_reusable_rows(build: IndexBuild, candidates: Any, section: str) -> Any:
-    """Rows to copy from, those by hand last, so that they win if several builds have one."""
+    """Rows to copy from. Rows by hand come last, so that they win if several builds have one."""
     other_builds = (
         IndexBuild.objects.not_retired().filter(index=build.index_id).exclude(pk=build.pk)
     )

@@ -1,9 +1,9 @@
 """Receivers that enqueue the writing of summaries and questions. The flow:
 
     Artifact or Page saved -> commit -> indexing.tasks.plan_build  rows due for what changed
-    documents planned      -> tasks.write_due_texts          claim -> write -> kept -> plan_build
+    documents planned      -> tasks.write_due_texts          claim -> write -> save -> plan_build
     Summary saved          -> commit -> plan_build, and write_due_texts for its artifact's summary
-    each minute (beat)     -> tasks.reconcile_written_texts  what no signal enqueued
+    each minute (beat)     -> tasks.reconcile_written_texts  work that no signal enqueued
 
 Parsing writes pages in bulk, without signals, and saves the artifact last. Written texts are
 saved with ``update()``, without signals; the writing task enqueues ``plan_build`` for them.

@@ -1,7 +1,7 @@
 """Celery tasks that write summaries and questions: ids in, service calls, nothing out.
 
-What must be written is planned with the nodes: ``indexing/tasks.py``. Every task may run twice,
-late, or after what it names is gone.
+``indexing/tasks.py`` plans the texts together with the nodes. Every task may run twice, late, or
+after the object it names was deleted.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def _write_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
     result = services.WriteBatchResult()
     try:
         services.write_due_texts(build, result, should_stop=should_stop)
-    finally:  # what was written before an outage counts
+    finally:  # also for texts written before an outage
         if result.artifact_ids:
             enqueue_once(plan_build, build_id=build.pk)
     return result.row_count
@@ -39,7 +39,7 @@ def write_due_texts(*, build_id: int) -> None:
 
 @shared_task
 def reconcile_written_texts() -> None:
-    """Enqueue the work that no signal announced: after lost messages, outages, dead workers."""
+    """Enqueue work that no signal enqueued, after lost messages, outages or dead workers."""
     for build in IndexBuild.objects.not_paused():
         if services.has_claimable_texts(build):
             enqueue_once(write_due_texts, build_id=build.pk)

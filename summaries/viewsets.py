@@ -34,7 +34,7 @@ class PageSummaryView(APIView):
     def patch(self, request: Request, page_id: UUID) -> Response:
         """Write a page's summary by hand.
 
-        It is embedded again, and the artifact's made due.
+        The summary is embedded again, and the artifact's summary is written again.
         """
         page = Page.objects.filter(pk=page_id).only("artifact_id").first()
         if page is None:
@@ -60,7 +60,7 @@ class ArtifactSummaryView(APIView):
     def patch(self, request: Request, artifact_id: UUID) -> Response:
         """Write an artifact's summary by hand.
 
-        It is embedded again.
+        The summary is embedded again.
         """
         return _save_edit(request, artifact_id, None)
 

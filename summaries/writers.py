@@ -239,7 +239,7 @@ class LanguageModelWriter:
         bypass_keys: set[Key],
     ) -> Iterator[tuple[Key, "CompletionValue | None", StrataError | None, LanguageModelCost]]:
         """Yield the completion or the error of each prompt. After an outage no further call is
-        made: running calls finish, and the remaining prompts yield nothing."""
+        made: running calls finish, and nothing is yielded for the remaining prompts."""
         completion_keys = {
             key: _completion_key(prompt, schema, llm.get_language_model(model).name)
             for key, (prompt, model) in prompts.items()
@@ -262,7 +262,7 @@ class LanguageModelWriter:
             for key in (keys[0] for keys in keys_to_call.values()):
                 yield key, None, None, _estimate_call_cost(prompts[key][0])
             return
-        # Each completion is stored before the next call starts: a kill loses only running calls.
+        # Store each completion before the next call starts: a kill loses only running calls.
         queued = deque(keys_to_call)
         running: dict[Future[llm.Completion[Any]], str] = {}
         pool = ThreadPoolExecutor(settings.STRATA_LLM_CONCURRENCY)

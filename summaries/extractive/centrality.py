@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-RELEVANCE_WEIGHT = 0.7  # lambda of maximal marginal relevance: 1 heeds relevance alone
-DUPLICATE_COSINE = 0.95  # from this cosine on, two sentences say the same
+RELEVANCE_WEIGHT = 0.7  # lambda of maximal marginal relevance: 1 considers relevance only
+DUPLICATE_COSINE = 0.95  # two sentences with at least this cosine are duplicates
 
 
 def choose_by_centroid(vectors: NDArray[np.float32], count: int) -> list[int]:
@@ -17,8 +17,8 @@ def choose_by_centroid(vectors: NDArray[np.float32], count: int) -> list[int]:
     Source:
         Rossiello, Basile and Semeraro, "Centroid-based Text Summarization through
         Compositionality of Word Embeddings", MultiLing 2017, after Radev et al., "Centroid-based
-        summarization of multiple documents", IP&M 40(6), 2004; its limit on the cosine of two
-        chosen sentences, too.
+        summarization of multiple documents", IP&M 40(6), 2004, which also limits the cosine of
+        two chosen sentences.
     """
     if not len(vectors):
         return []
@@ -33,15 +33,15 @@ def choose_by_marginal_relevance(
     """Return the row numbers of at most ``count`` unit vectors, best first, without duplicates.
 
     Each step chooses the row with the highest
-    ``weight * relevance - (1 - weight) * (highest cosine with a row taken before)``; of equals
-    the earlier one.
+    ``weight * relevance - (1 - weight) * (highest cosine with a chosen row)``; ties go to the
+    earlier row.
 
     Source:
         Maximal marginal relevance: Carbonell and Goldstein, SIGIR 1998.
     """
-    # Rounded: in another batch a model gives the same text a vector that differs in the last bits.
+    # Rounded, because a model's vector of the same text differs slightly from batch to batch.
     relevance = np.round(relevance, 5)
-    max_cosine = np.full(len(vectors), -1.0)  # highest cosine with a row taken
+    max_cosine = np.full(len(vectors), -1.0)  # highest cosine with a chosen row
     chosen: list[int] = []
     while len(chosen) < count:
         repetition = np.maximum(max_cosine, 0) if chosen else 0

@@ -17,9 +17,9 @@ STOP_WORD_LANGUAGES = {
     "tr": "turkish", "uk": "ukrainian", "vi": "vietnamese",
 }  # fmt: skip
 
-MIN_STOP_WORDS = 4  # in another language than the expected one, before it is believed
-MIN_LEAD_RATIO = 1.5  # times as many as in the expected language
-MAX_CHARS_SAMPLED = 2_000  # of a text that are looked at
+MIN_STOP_WORDS = 4  # stop words that a language other than the expected one needs
+MIN_LEAD_RATIO = 1.5  # required ratio to the stop words of the expected language
+MAX_CHARS_SAMPLED = 2_000  # per text
 
 _WORD = regex.compile(r"[\p{L}\p{M}]++")
 _LETTER = regex.compile(r"\p{L}")
@@ -48,7 +48,7 @@ def guess_language(text: str, expected: str) -> str:
 
 
 def is_in_unspaced_script(text: str) -> bool:
-    """Whether most letters of a text are of scripts that put no space between words."""
+    """Whether most letters of a text belong to scripts without spaces between words."""
     start = text[:MAX_CHARS_SAMPLED]
     return 2 * len(_UNSPACED_LETTER.findall(start)) > len(_LETTER.findall(start))
 

@@ -10,17 +10,17 @@ _LONG_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]{4,}+")
 
 
 def summarise_in_one_line(text: str, *, heading: str, limit: int = 160) -> str:
-    """Return the sentence that shares most words with the heading; the first of equals.
+    """Return the sentence that shares most words with the heading; the first one wins a tie.
 
-    It is put on one line and truncated to ``limit`` characters, including an ellipsis. The
-    result is empty only for a blank text.
+    The sentence is put on one line and truncated to ``limit`` characters, including an ellipsis.
+    The result is empty only for a blank text.
     """
     sentences = find_quotable_sentences(text)
     if not sentences:
         return ""
     heading_words = _find_long_words(heading)
     best = sentences[0]
-    if heading_words:  # max keeps the first of equals
+    if heading_words:  # max returns the first one of a tie
         best = max(
             sentences, key=lambda sentence: len(heading_words & _find_long_words(sentence.text))
         )

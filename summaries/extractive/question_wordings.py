@@ -12,7 +12,7 @@ class QuestionWording:
     """Question templates of one language. ``where`` names a heading or title, and replaces
     ``{where}`` in the other templates. Values are inserted without article or inflection."""
 
-    openers: frozenset[str]  # first words that ``confirm`` puts in lower case
+    openers: frozenset[str]  # first words that ``confirm`` writes in lower case
     conjunction: str
     where: str
     about: str  # {phrases}
@@ -98,7 +98,7 @@ QUESTION_WORDINGS = {
     ),
 }
 
-# Any other language: its own phrases and a question mark, no grammar.
+# For any other language: phrases of the text and a question mark, without grammar.
 FALLBACK_WORDING = QuestionWording(
     openers=frozenset(),
     conjunction="",

@@ -24,7 +24,7 @@ from summaries.extractive.sentences import (
 MAX_QUOTED_CHARS = 200  # characters of a sentence within a question
 MAX_TOPIC_CHARS = 100  # of a heading or title
 MIN_KEY_PHRASE_CHARS = 3  # characters
-# of one sentence in one question: with fewer, questions find their chunk less often
+# Phrases of one sentence per question. With fewer, questions find their chunk less often.
 PHRASES_PER_QUESTION = 3
 
 _TABLE_CELL_BORDER = regex.compile(r"\s*\|[\s|:-]*")

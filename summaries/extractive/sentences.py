@@ -11,9 +11,9 @@ from indexing.chunking.long_sentences import find_split_position
 from indexing.chunking.sentences import find_sentences
 
 MAX_SENTENCE_CHARS = 400  # of one sentence; a text without full stops is one sentence
-MIN_SENTENCE_WORDS = 4  # below, it is a label, a page number or the cell of a table
+MIN_SENTENCE_WORDS = 4  # shorter texts are labels, page numbers or table cells
 
-# Scripts that put no space between words.
+# Scripts without spaces between words.
 UNSPACED_SCRIPTS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 
 _WORD = regex.compile(
@@ -51,7 +51,7 @@ def find_quotable_sentences(text: str) -> list[LocatedSentence]:
 
 
 def is_fragment(sentence: str) -> bool:
-    """Whether it is a heading, the row of a table, mostly digits, or too few words to say much."""
+    """Whether it is a heading, a table row, mostly digits, or too short."""
     if _HEADING.match(sentence) or sentence.count("|") > 1:
         return True
     if estimate_word_count(sentence) < MIN_SENTENCE_WORDS:

@@ -12,16 +12,16 @@ from summaries.extractive.sentences import UNSPACED_SCRIPTS
 
 WordSequence = tuple[str, ...]
 
-# A word; a letter alone where no spaces part words, so that a value is found inside of others;
-# any other mark, which keeps the words on its sides apart. Spaces, hyphens and underscores do not,
-# a blank line does.
+# A token is a word, or a single letter in scripts without spaces, so that values are found inside
+# longer runs. Other characters and blank lines are tokens too, so no wording matches across them.
+# Spaces, hyphens and underscores are not tokens.
 _TOKEN = regex.compile(
     rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED_SCRIPTS}]]++ | [{UNSPACED_SCRIPTS}]"
     r" | \n[^\S\n]*+\n | [^\s\-‐‑_]",
     regex.VERSION1 | regex.VERBOSE,
 )
 _SINGULAR = regex.compile(r"(?:\p{L}{3,}(?:[sxz]|[cs]h)(?=es$)|\p{L}{3,}[^\W\dsui](?=s$))")
-MIN_PLURAL_LETTERS = 3  # letters of a word that may take an -s
+MIN_PLURAL_LETTERS = 3  # shorter words get no plural -s
 
 
 class _DeclaredField(NamedTuple):
@@ -32,17 +32,17 @@ class _DeclaredField(NamedTuple):
 
 
 class _WordingIndex(NamedTuple):
-    values: Mapping[WordSequence, tuple[str, ...]]  # those a wording stands for
+    values: Mapping[WordSequence, tuple[str, ...]]  # wording -> the values it means
     lengths: Mapping[str, tuple[int, ...]]  # first word -> lengths of the wordings, longest first
 
 
 def match_field_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, str | list[str]]:
     """Return the declared values that a text mentions, directly or by a synonym, in any case.
 
-    A many-valued field gets all of them, in the spec's order; any other field the one mentioned
-    most often, the first of equals. ``_`` in a value stands for a space or hyphen too; a last word
-    may be in the plural or singular by -s or -es. Where wordings overlap, the longest counts.
-    Fields that list no values, and those of which none is named, are left out.
+    A many-valued field gets all of them, in the spec's order. Any other field gets the value
+    mentioned most often; the first one wins a tie. ``_`` in a value also matches a space or hyphen,
+    and the last word matches in singular and plural (-s, -es). The longest of overlapping wordings
+    counts. Fields without listed values, and fields without a mentioned value, are left out.
     """
     declared = tuple(
         _DeclaredField(
@@ -62,7 +62,7 @@ def match_field_values(text: str, fields: Mapping[str, FieldSpec]) -> dict[str, 
             continue
         if field.many:
             chosen = [value for value, _ in field.values if value in mention_counts]
-        else:  # max and dict keep the first of equals
+        else:  # max and dict return the first one of a tie
             chosen = [max(mention_counts, key=mention_counts.__getitem__)]
         if field.lowercase:
             chosen = [value.lower() for value in chosen]

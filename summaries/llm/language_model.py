@@ -41,11 +41,10 @@ from summaries.llm.throttling import (
 T = TypeVar("T", bound=BaseModel)
 
 CONNECT_SECONDS: Final = 10
-REFUSED_STATUSES: Final = {400, 413, 422}  # of what was sent
-RETRYABLE_STATUSES: Final = {408, 409, 429}  # and all from 500 on: another try may succeed
-PLACEHOLDER_API_KEY: Final = (
-    "none"  # sent where no key is set; without any, the client looks for one itself
-)
+REFUSED_STATUSES: Final = {400, 413, 422}  # the endpoint rejects the request's content
+RETRYABLE_STATUSES: Final = {408, 409, 429}  # and all from 500 on
+# Sent if no key is set. Without any key, the client would look for one in the environment.
+PLACEHOLDER_API_KEY: Final = "none"
 SETTINGS_FIX: Final = "Check STRATA_LLM_BASE_URL, STRATA_LLM_MODEL and STRATA_LLM_API_KEY."
 
 
@@ -54,21 +53,21 @@ class Completion(Generic[T]):
     """A validated response, and its cost as the endpoint counts it."""
 
     value: T
-    model_name: str  # as it was asked for, whatever the endpoint calls it
+    model_name: str  # as requested, not as the endpoint reports it
     prompt_tokens: int
     completion_tokens: int
-    call_count: int  # HTTP calls made: those that failed count too
+    call_count: int  # HTTP calls, including failed ones
 
 
 def is_configured() -> bool:
-    """Whether an endpoint and a model are named; not whether they answer."""
+    """Whether the settings name an endpoint and a model; sends no request."""
     return bool(settings.STRATA_LLM_BASE_URL and settings.STRATA_LLM_MODEL)
 
 
 def get_language_model(name: str = "") -> "LanguageModel":
     """Return the model of this name at the configured endpoint; the configured model by default.
 
-    Nothing is sent yet: a wrong address, key or name shows at the first call.
+    This sends no request: a wrong address, key or name causes an error at the first call.
 
     Raises:
         LanguageModelMissing: the settings name no endpoint or no model.
@@ -90,14 +89,14 @@ def _get_cached_model(name: str, base_url: str, api_key: str) -> "LanguageModel"
 class LanguageModel:
     """One model at one endpoint. Threads and event loops may share it.
 
-    Each call has a connection of its own: closing it makes the server stop, and no open
-    connection is shared with a forked process or a second event loop.
+    Each call opens its own connection: closing it makes the server stop, and no open connection
+    is shared with a forked process or a second event loop.
 
-    All three calls raise the same:
-        LanguageModelUnavailable: no answer, an overloaded server, a time-out, after the retries;
-            safe to retry later.
-        LanguageModelRefused: the endpoint or the model refuses this text, and would again.
-        LanguageModelMisconfigured: it refuses the key, the address or the model's name.
+    All three calls raise these errors:
+        LanguageModelUnavailable: after all retries there was no response, an overloaded server or
+            a timeout; safe to retry later.
+        LanguageModelRefused: the endpoint or the model refuses this text; retry does not help.
+        LanguageModelMisconfigured: the endpoint rejects the key, the address or the model's name.
     """
 
     def __init__(self, name: str, base_url: str, api_key: str = "") -> None:
@@ -259,7 +258,7 @@ class LanguageModel:
 
     @contextmanager
     def _count_and_translate_errors(self, call_cost: "_CallCost") -> Iterator[None]:
-        """Count the call, and translate the libraries' exceptions into ours.
+        """Count the call, and translate the libraries' exceptions into Strata's.
 
         The cause is left out, because the libraries' messages may contain the API key.
         """
@@ -282,20 +281,20 @@ class LanguageModel:
             ) from None
         except (openai.APIError, httpx.HTTPError, httpx.InvalidURL) as error:
             cause = error.__cause__ or error
-            if isinstance(cause, unsendable):  # and it may quote the key in other characters
+            if isinstance(cause, unsendable):  # its message may quote the key in an encoded form
                 raise misconfigured from None
             raise LanguageModelUnavailable(
                 f"The language model did not answer: {self._redact(str(cause))}",
                 **asdict(call_cost),
             ) from None
         except UnicodeEncodeError as error:
-            if error.encoding == "ascii":  # a header; the body is UTF-8
+            if error.encoding == "ascii":  # in a header; the body is UTF-8
                 raise misconfigured from None
             raise LanguageModelRefused(
                 "The text holds half a character, which cannot be sent.", **asdict(call_cost)
             ) from None
         except (AttributeError, LookupError, TypeError, ValueError):
-            # A body that is not what the protocol says: a proxy's page, half an answer.
+            # The body violates the protocol: for example a proxy's page, or a truncated response.
             raise LanguageModelUnavailable(
                 "The language model returned a malformed response.", **asdict(call_cost)
             ) from None
@@ -347,7 +346,7 @@ class LanguageModel:
             "api_key": self._api_key or PLACEHOLDER_API_KEY,
             "base_url": self._base_url,
             "timeout": httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
-            "max_retries": 0,  # ours are the only ones
+            "max_retries": 0,  # _complete_turn, stream and astream retry
         }
 
     def _make_llm(self, **client: Any) -> "OpenAILike":
@@ -360,10 +359,10 @@ class LanguageModel:
                 api_key=self._api_key or PLACEHOLDER_API_KEY,
                 is_chat_model=True,
                 temperature=0,
-                max_retries=0,  # ours are the only ones
+                max_retries=0,  # complete, stream and astream retry
                 **client,
             )
-        except ValueError:  # LlamaIndex knows that this model has no chat completions
+        except ValueError:  # LlamaIndex knows this model as one without chat completions
             raise LanguageModelMisconfigured(
                 f"The model {self.name} does not answer chat completions.",
                 fix="Name another in STRATA_LLM_MODEL.",
@@ -372,7 +371,7 @@ class LanguageModel:
 
 @dataclass(slots=True)
 class _CallCost:
-    """The cost so far of one completion, over all of its HTTP calls."""
+    """The cost of all HTTP calls of one completion so far."""
 
     call_count: int = 0
     prompt_tokens: int = 0

@@ -8,11 +8,11 @@ from pydantic import BaseModel, ValidationError
 if TYPE_CHECKING:
     pass
 
-MAX_REPORTED_ERRORS: Final = 8  # of a broken answer that are told to the model
+MAX_REPORTED_ERRORS: Final = 8  # of an invalid response, reported back to the model
 
 
 def make_response_format(schema: type[BaseModel]) -> dict[str, Any]:
-    """Make OpenAI's ``make_response_format``. Its name is limited to 64 of these characters."""
+    """Make OpenAI's ``response_format``. A schema name has at most 64 of these characters."""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.__name__)[:64]
     json_schema = _to_strict_schema(schema.model_json_schema())
     return {
@@ -23,7 +23,7 @@ def make_response_format(schema: type[BaseModel]) -> dict[str, Any]:
 
 def _to_strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Convert a schema to what OpenAI's strict mode requires: every property required, no other
-    properties, nothing beside a ``$ref``, no defaults. Other servers accept it as well.
+    properties, no other keys next to a ``$ref``, no defaults. Other servers accept it as well.
 
     Source: the section on supported schemas in OpenAI's guide to structured outputs.
     """

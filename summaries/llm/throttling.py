@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """The time a caller is still willing to wait; unlimited if no seconds are given."""
+    """A caller's remaining time; unlimited if no seconds are given."""
 
     def __init__(self, seconds: float | None) -> None:
         self._ends_at = None if seconds is None else time.monotonic() + seconds
@@ -72,7 +72,7 @@ class FairSemaphore:
         return waiter
 
     def _release(self, waiter: "Future[None]") -> None:
-        if waiter.cancel():  # interrupted before its turn came
+        if waiter.cancel():  # interrupted while still waiting
             return
         with self._lock:
             self._taken -= 1
@@ -86,17 +86,16 @@ class FairSemaphore:
                 waiter.set_result(None)
 
 
-call_semaphore = FairSemaphore()  # one for all models and all kinds of call
-os.register_at_fork(
-    after_in_child=call_semaphore.reset
-)  # a child never sees its parent's calls end
+call_semaphore = FairSemaphore()  # shared by all models and all kinds of call
+# A forked child never sees its parent's calls end.
+os.register_at_fork(after_in_child=call_semaphore.reset)
 
 
 def make_retry_delays() -> Iterator[float]:
     """Yield the seconds to wait before each retry: exponential back-off with jitter."""
     for retry in range(settings.STRATA_LLM_RETRIES):
         longest = settings.STRATA_LLM_BACKOFF_SECONDS * 2**retry
-        spread = random.uniform(0.5, 1)  # noqa: S311 - no secret depends on it
+        spread = random.uniform(0.5, 1)  # noqa: S311 - not used for security
         yield spread * min(longest, settings.STRATA_LLM_MAX_WAIT_SECONDS)
 
 
@@ -110,7 +109,7 @@ def next_retry_delay(error: LanguageModelUnavailable, delays: Iterator[float]) -
 
 
 def parse_retry_after(headers: "httpx.Headers") -> float | None:
-    """Seconds, from either form that RFC 9110 (10.2.3) allows."""
+    """Parse ``Retry-After`` in either form of RFC 9110 (10.2.3) to seconds."""
     value = headers.get("retry-after", "")
     try:
         return max(0.0, float(value))

@@ -1,8 +1,8 @@
 """Process one file for an index in stages. Each stage writes a file that people can read and edit:
-``parsed.md`` and ``chunks.json``; ``manifest.json`` says how they were made.
+``parsed.md`` and ``chunks.json``; ``manifest.json`` records how they were made.
 
-    Inspection.parse -> parsed.md -> .cut or .write -> chunks.json -> .embed -> the index
-         (pages)                         (chunks, located)              (taking)
+    FileInspection.parse -> parsed.md -> .write_unannotated_chunks or .write_annotated_chunks
+                         -> chunks.json -> .add_to_index -> the index
 
 The last stage adds the document to the index, with the files' content at that moment.
 """

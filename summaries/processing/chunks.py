@@ -24,12 +24,12 @@ from summaries.processing.json_positions import (
 )
 
 CHUNKS_FILE_NAME = "chunks.json"
-MAX_QUESTIONS = 20  # of a chunk; as many as a spec may ask for
-MAX_QUESTION_CHARS = 500  # as what language models write is cut to
+MAX_QUESTIONS = 20  # per chunk; the limit of a spec
+MAX_QUESTION_CHARS = 500  # questions of language models are truncated to this, too
 MAX_CHUNK_SUMMARY_CHARS = 1_000
 MAX_INTEGER = 2**31 - 1  # the largest value that every database stores
 
-# Around the declared fields.
+# Keys before and after the declared fields.
 KEYS_BEFORE_FIELDS = ("chunk_id", "text")
 KEYS_AFTER_FIELDS = (
     "hypothetical_questions", "summary", "page_index", "source_ordinal", "start_offset",

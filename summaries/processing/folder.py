@@ -1,4 +1,4 @@
-"""The folder that holds the stages' files, and ``manifest.json``, which says how they were made.
+"""The folder that holds the stages' files, and ``manifest.json``, which records how they were made.
 
 A file that differs from what was written counts as edited by hand and is never overwritten.
 Other files in the folder are left alone.
@@ -34,8 +34,8 @@ class InputFile(_ManifestSection):
 
 
 class WrittenFile(_ManifestSection):
-    sha256: str  # as it was written
-    edited_sha256: str | None = None  # as it was last read, where that differs
+    sha256: str  # as written
+    edited_sha256: str | None = None  # as last read, if different
 
 
 class ManifestDocument(_ManifestSection):
@@ -58,12 +58,12 @@ class ManifestCounts(_ManifestSection):
     sources: int = 0
     chunks: int = 0
     questions: int = 0
-    dropped_values: int = 0  # outside their closed lists
+    dropped_values: int = 0  # values outside their closed lists
 
 
 class ManifestCosts(_ManifestSection):
     calls: int = 0
-    reused: int = 0  # answers kept from before
+    reused: int = 0  # stored completions
     failures: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -72,7 +72,7 @@ class ManifestCosts(_ManifestSection):
 class ManifestEmbedding(_ManifestSection):
     artifact_id: str
     build: str
-    model_name: str  # who is said to have written it
+    model_name: str  # the writer recorded with the annotations
     at: str
 
 
@@ -86,7 +86,7 @@ class Manifest(_ManifestSection):
     writer: ManifestWriter | None = None
     counts: ManifestCounts = Field(default_factory=ManifestCounts)
     cost: ManifestCosts = Field(default_factory=ManifestCosts)
-    seconds: dict[str, float] = Field(default_factory=dict)  # of each stage, when last done
+    seconds: dict[str, float] = Field(default_factory=dict)  # of the last run of each stage
     warnings: dict[str, list[str]] = Field(default_factory=dict)  # of each stage
     embedded: ManifestEmbedding | None = None
 

@@ -11,7 +11,7 @@ _decode = json.JSONDecoder().raw_decode
 
 @dataclass(frozen=True, slots=True)
 class LocatedValue:
-    """A value and where it begins in the text. ``key_at``: where its key begins, in an object."""
+    """A value and its start in the text. ``key_at``: the start of its key, in an object."""
 
     value: Any
     at: int
@@ -57,5 +57,5 @@ def _skip_comma(text: str, end: int) -> int:
 
 def _skip_whitespace(text: str, at: int) -> int:
     found = _JSON_WHITESPACE.match(text, at)
-    assert found is not None  # it matches nothing, too
+    assert found is not None  # the pattern also matches the empty string
     return found.end()

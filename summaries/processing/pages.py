@@ -2,13 +2,13 @@ r"""Write and read ``parsed.md``: the pages of a document as Markdown, without l
 
     # Page 1: its label
                                    a blank line
-    the text of the page, as it is
+    the unchanged text of the page
                                    a blank line, and the next page
 
-A page begins with a line ``# Page N``, N counted from 1, and its label after a colon, where it
-has one. A line of the text that begins like that gets a backslash in front, as Markdown has it,
-and so does one that has backslashes there already; reading takes one away. Lines end with
-``\n``; every other character is the text's own.
+A page begins with a line ``# Page N``, N counted from 1, followed by a colon and its label if it
+has one. A line of the text that begins like that, with or without backslashes before it, is escaped
+by a backslash; reading removes one backslash. Lines end with ``\n``; every other character is
+unchanged.
 """
 
 import re
@@ -38,7 +38,7 @@ def read_pages(text: str) -> list[ParsedPage]:
     """Parse the pages that ``format_pages`` wrote and people may have edited.
 
     Raises:
-        InvalidInput: it does not begin with a page, or its pages are not numbered in order.
+        InvalidInput: the text does not begin with a page, or pages are not numbered in order.
     """
     if text.count("\n") == text.count("\r\n"):  # an editor converted all line ends
         text = text.replace("\r\n", "\n")

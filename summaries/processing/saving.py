@@ -25,7 +25,7 @@ from summaries.writers import AnnotationDraft
 
 @dataclass(frozen=True, slots=True)
 class DocumentToSave:
-    """The document to save: its pages and what the parser found out about its file."""
+    """The document to save: its pages and what the parser reported about its file."""
 
     pages: Sequence[ParsedPage]
     title: str

@@ -1,4 +1,4 @@
-"""The stages of processing a file. Each reads the files of the stage before and writes its own."""
+"""The stages of processing a file. Each reads the previous stage's files and writes its own."""
 
 import time
 import uuid
@@ -69,13 +69,13 @@ class FileInspection:
 
         Args:
             file_path: the file.
-            index: the name of an index; its live build's recipe is followed.
-            out: the folder, made when there is something to write.
-            may_discard_outdated: whether files made from other content of the file may go.
+            index: the name of an index; the stages use its live build's recipe.
+            out: the folder, created by the first write.
+            may_discard_outdated: whether files made from other content of the file may be deleted.
 
         Raises:
             UnknownIndex: there is no such index.
-            InvalidInput: there is no such file, or the folder is not for this.
+            InvalidInput: there is no such file, or the folder belongs to another file or index.
         """
         build = IndexBuild.objects.live().filter(index=index).first()
         if build is None:
@@ -115,8 +115,8 @@ class FileInspection:
         """Parse the file and write its pages to ``parsed.md``.
 
         Raises:
-            Unparsable: it cannot be read as a document.
-            InvalidInput: a ``parsed.md`` that was edited by hand is there.
+            Unparsable: the file cannot be read as a document.
+            InvalidInput: there is a ``parsed.md`` that was edited by hand.
         """
         self.folder.require_unedited(PARSED_FILE_NAME)
         with self._measure_stage("parse") as warnings:
@@ -136,8 +136,8 @@ class FileInspection:
         """Cut ``parsed.md`` into chunks, and write them to ``chunks.json`` without annotations.
 
         Raises:
-            InvalidInput: ``parsed.md`` cannot be read back, or a ``chunks.json`` that was edited
-                by hand is there.
+            InvalidInput: ``parsed.md`` cannot be read, or there is a ``chunks.json`` that was
+                edited by hand.
         """
         self._require_writable_chunks_file()
         chunks = self._cut_document().chunks
@@ -165,7 +165,7 @@ class FileInspection:
         first.
 
         Raises:
-            InvalidInput: something in ``chunks.json`` is wrong, or the file changed meanwhile.
+            InvalidInput: ``chunks.json`` is invalid, or the file changed meanwhile.
         """
         self.require_questions_in_spec()
         if not self.folder.has(CHUNKS_FILE_NAME):
@@ -287,7 +287,9 @@ class FileInspection:
 
     def _save_chunks(self, chunks: list[AnnotatedChunk], dropped_value_count: int) -> None:
         manifest, spec = self.manifest, self.build.spec
-        for stage in ("check",) if manifest.writer else ("check", "write"):  # of other chunks
+        for stage in (
+            ("check",) if manifest.writer else ("check", "write")
+        ):  # their warnings are outdated
             manifest.seconds.pop(stage, None)
             manifest.warnings.pop(stage, None)
         manifest.spec_fingerprint = self.build.fingerprint

@@ -1,6 +1,6 @@
 """Plan what must be written about a document: make its rows agree with its current text.
 
-Rows are written without signals: those tell of edits, and would have the document planned again.
+Rows are written without signals, because signals mean edits and would plan the document again.
 """
 
 from collections.abc import Sequence
@@ -37,11 +37,11 @@ _LOCATION_FIELDS = [
 
 
 def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
-    """Create and update the summary and annotation rows of one artifact, to match its pages and
-    sources as they are now.
+    """Create and update the summary and annotation rows of one artifact, to match its current
+    pages and sources.
 
-    Texts stay if their input has not changed, and texts by hand always. An artifact that waits
-    to be parsed is skipped.
+    Texts stay if their input has not changed; texts by hand always stay. An artifact that is not
+    parsed yet is skipped.
 
     Raises:
         EmbeddingUnavailable, ModelUnavailable: the chunks could not be cut; retry.
@@ -66,7 +66,7 @@ def plan_written_texts(artifact_id: UUID, build: IndexBuild) -> None:
     with transaction.atomic():
         current = artifacts.select_for_update().first()
         if current is None or current.revision != artifact.revision:
-            return  # the change enqueued another planning
+            return  # the change has enqueued planning again
         if spec.page_summaries is not None:
             _plan_page_summaries(current, build)
         if spec.artifact_summaries is not None:
@@ -83,7 +83,9 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
     new, changed = [], []
     for page in artifact.pages.all():
         input_hash = hash_text(page.text)
-        if page.content_hash != input_hash:  # from before pages were hashed, or changed in SQL
+        if (
+            page.content_hash != input_hash
+        ):  # the page is older than the hash column, or was changed in SQL
             Page.objects.filter(pk=page.pk).update(content_hash=input_hash)
         row = rows.get(page.pk)
         if row is not None and row.input_hash == input_hash:
@@ -115,8 +117,7 @@ def _plan_page_summaries(artifact: Artifact, build: IndexBuild) -> None:
 
 
 def _plan_artifact_summary(artifact: Artifact, build: IndexBuild) -> None:
-    """Make the artifact's summary due if its page summaries have changed, but not while one of
-    them is due itself."""
+    """Make the artifact's summary due if its page summaries have changed and none is due."""
     mine = Summary.objects.of_artifacts().filter(build=build, artifact=artifact)
     row = mine.first()
     is_new = row is None

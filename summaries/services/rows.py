@@ -28,7 +28,7 @@ def make_due(row: WrittenText) -> None:
 
 
 def make_texts_due(rows: QuerySet[Any], *, is_cache_bypassed: bool = False) -> int:
-    """Have these texts written again, and their documents wait for them; return how many."""
+    """Make these texts due and their documents wait for them; return how many texts."""
     with transaction.atomic():
         documents = set(rows.order_by().values_list("build", "artifact").distinct())
         count = rows.update(**due_field_values(is_cache_bypassed=is_cache_bypassed))
@@ -38,7 +38,7 @@ def make_texts_due(rows: QuerySet[Any], *, is_cache_bypassed: bool = False) -> i
 
 
 def hash_inputs(texts: Iterable[str]) -> str:
-    """SHA-256 of a list of texts; where one text ends and the next begins matters."""
+    """SHA-256 of a list of texts; the boundaries between the texts count."""
     return hash_text(json.dumps(list(texts)))
 
 

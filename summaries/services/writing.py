@@ -58,9 +58,9 @@ def write_due_texts(
     ``max_calls`` is paused; only corrections of invalid responses can exceed that number.
 
     Raises:
-        LanguageModelUnavailable, LanguageModelMisconfigured, EmbeddingUnavailable, …: what was
-            not written is unchanged, its attempt not counted; calling again later is safe.
-        LanguageModelCallsSpent: the build is live, so that it cannot be paused.
+        LanguageModelUnavailable, LanguageModelMisconfigured, EmbeddingUnavailable, …: unwritten
+            rows stay due and their attempt is not counted; calling again later is safe.
+        LanguageModelCallsSpent: the build is live, so it cannot be paused.
     """
     if not has_claimable_texts(build):
         return
@@ -76,12 +76,11 @@ def write_due_texts(
 
 
 def limit_to_calls_left(build: IndexBuild, count: int) -> int:
-    """As many of ``count`` texts as the build has calls of a language model left for.
-
-    Where it has none, it is paused.
+    """Return ``count``, limited to the language model calls that the build has left. Pause the
+    build if it has none.
 
     Raises:
-        LanguageModelCallsSpent: the build is live, so that it cannot be paused.
+        LanguageModelCallsSpent: the build is live, so it cannot be paused.
     """
     if build.max_calls is None:
         return count
