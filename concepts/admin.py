@@ -27,7 +27,7 @@ from indexing.models import IndexBuild
 
 
 class _EntityForm(forms.ModelForm):
-    """For a new entity also its index, among those that hold concepts."""
+    """Offers the index of a new entity, among the indexes that hold concepts."""
 
     index = forms.ChoiceField()
     name_field: str
@@ -120,7 +120,7 @@ class _EntityAdmin(ServiceRowAdmin):
         return [*form.Meta.fields] if obj is not None else ["index", *form.Meta.fields]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Through the services, which give it its next revision."""
+        """Save through the services, which assign the next revision."""
         if change:
             self.edit(obj.pk, **form.service_arguments())
         else:
@@ -212,7 +212,7 @@ class RelationshipAdmin(ServiceRowAdmin):
 
 
 class EmergentPairForm(forms.ModelForm):
-    """Accepting a pair: as what, and in which direction."""
+    """Accept a pair: choose the relationship type and the direction."""
 
     type = forms.ModelChoiceField(RelationshipType.objects.none(), label="relate as")
     is_reversed = forms.BooleanField(
@@ -259,7 +259,7 @@ class IndexOfPairFilter(IndexFilter):
 
 @admin.register(EmergentPair)
 class EmergentPairAdmin(ServiceRowAdmin):
-    """To accept a pair is to save it with a type."""
+    """Saving a pair with a type accepts it."""
 
     form = EmergentPairForm
     fields = ["first", "second", "similarity", "type", "is_reversed"]
@@ -272,7 +272,7 @@ class EmergentPairAdmin(ServiceRowAdmin):
     actions = [dismiss_pairs]
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # it would be found again
+        return False  # a deleted pair would be found again
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         given = form.cleaned_data
@@ -314,7 +314,7 @@ class ExtractionAdmin(ReadOnlyAdmin):
 
 @admin.register(Instance)
 class InstanceAdmin(ReadOnlyAdmin):
-    """Quotes come in through the API or an import, which find them in their text."""
+    """Read-only, because the API and imports add quotes and locate them in the text."""
 
     list_display = ["__str__", "concept", "artifact", "is_lost"]
     list_filter = ["is_lost", ArtifactIndexFilter]

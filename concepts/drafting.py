@@ -1,4 +1,4 @@
-"""Drafts the nodes of concepts and relationship types: one for each."""
+"""Drafts one node for each concept and relationship type."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from indexing.text_nodes import make_text_node
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-CHARACTERS_PER_TOKEN = 4  # of English, about; counting them would load the model to write a concept
+CHARACTERS_PER_TOKEN = 4  # about, in English; an exact count would load the embedding model
 
 
 class _EntityDrafter:
@@ -26,7 +26,7 @@ class _EntityDrafter:
 
     def draft(self, entity: Entity, build: IndexBuild) -> "TextNode":
         text_hash = hash_text(entity.text)
-        if entity.text_hash != text_hash:  # changed behind Django's back
+        if entity.text_hash != text_hash:  # changed by SQL or update()
             self.model._default_manager.filter(pk=entity.pk).update(text_hash=text_hash)
         return make_text_node(
             kind=self.kind,

@@ -20,10 +20,8 @@ from indexing.models import IndexBuild, Node, NodeQuerySet
 from indexing.stores import Query, get_store
 from indexing.stores.base import DenseVector
 
-MAX_CONCEPTS_PER_CALL = (
-    1_024  # concepts looked up together: finding what is due costs a look at all of them
-)
-CONCEPTS_PER_REQUEST = 128  # of them, whose neighbours are asked for together
+MAX_CONCEPTS_PER_CALL = 1_024  # large, because each call's query for due concepts reads all of them
+CONCEPTS_PER_REQUEST = 128  # concepts per request to the store
 
 Pair = tuple[UUID, UUID]
 
@@ -45,7 +43,7 @@ def update_emergent_pairs(
     how many concepts were processed (0 for any other build).
 
     Raises:
-        StoreUnavailable: calling again goes on where this ended.
+        StoreUnavailable: calling again continues where this call stopped.
     """
     if build.index.live_build_id != build.pk or build.spec.concepts is None:
         return 0
@@ -68,7 +66,8 @@ def _update_pairs_of(build: IndexBuild, due: Mapping[UUID, str]) -> None:
     vectors = _read_vectors(build, due)
     near = _find_similar_pairs(build, vectors)
     with transaction.atomic():
-        # Locked, and looked at again: one that changed or went meanwhile is asked for anew.
+        # Lock the concepts and leave out deleted ones. The stored hash makes a concept that changed
+        # meanwhile due again.
         locked = Concept.objects.select_for_update(of=("self",)).filter(pk__in=due).order_by("pk")
         ids = set(locked.values_list("pk", flat=True))
         _save_pairs(build, ids, vectors, near)
@@ -82,7 +81,7 @@ def accept_pair(pair_id: UUID, type_id: UUID, *, is_reversed: bool = False) -> R
     is then no longer open.
 
     Raises:
-        UnknownPair: there is none of this id.
+        UnknownEmergentPair: there is no pair with this id.
         InvalidInput: the index has no such relationship type.
     """
     pair = _lock_pair(pair_id)
@@ -98,7 +97,7 @@ def dismiss_pair(pair_id: UUID) -> EmergentPair:
     """Dismiss a pair: it is no longer listed as open while its concepts stay similar.
 
     Raises:
-        UnknownPair: there is none of this id.
+        UnknownEmergentPair: there is no pair with this id.
     """
     pair = _lock_pair(pair_id)
     pair.dismissed_at = pair.dismissed_at or timezone.now()
@@ -124,7 +123,7 @@ def _find_similar_pairs(
     build: IndexBuild, vectors: Mapping[UUID, DenseVector]
 ) -> dict[Pair, float]:
     collection = build.collection("concept")
-    most = settings.STRATA_EMERGENT_NEIGHBOURS + 1  # each finds itself
+    most = settings.STRATA_EMERGENT_NEIGHBOURS + 1  # each concept finds itself, too
     least = settings.STRATA_EMERGENT_SIMILARITY
     queries = [Query(dense=vector, limit=most, min_score=least) for vector in vectors.values()]
     answers = get_store().search_many([(collection, query) for query in queries])
@@ -148,7 +147,8 @@ def _save_pairs(
     known = {**vectors, **_read_vectors(build, dict.fromkeys(ends, ""))}
     similarities = dict(near)
     for pair in held.keys() - near.keys():
-        # Crowded out of the one's neighbourhood, it may still be in the other's.
+        # Other neighbours may have displaced this pair from the results although it is still
+        # similar.
         if all(end in known for end in pair):
             similarity = _cosine(known[pair[0]], known[pair[1]])
             if similarity >= settings.STRATA_EMERGENT_SIMILARITY:

@@ -90,8 +90,8 @@ def extract_concepts(build: IndexBuild, should_stop: Callable[[], bool] = lambda
     sources were claimed.
 
     Raises:
-        LanguageModelUnavailable, LanguageModelMisconfigured, LanguageModelCallsSpent, …: what was
-            not come to is as it was, its attempt given back; calling again later is safe.
+        LanguageModelUnavailable, LanguageModelMisconfigured, LanguageModelCallsSpent, …: sources
+            not processed stay due and their attempt is not counted; calling again later is safe.
     """
     if should_stop() or not is_extraction_enabled(build):
         return 0
@@ -152,13 +152,13 @@ def _plan_extractions(build: IndexBuild) -> None:
     )  # fmt: skip
 
 
-# --- Keeping ---------------------------------------------------------------------------------
+# --- Saving ----------------------------------------------------------------------------------
 
 
 def _save_result_or_error(
     build: IndexBuild, claim: Claim[Extraction], outcome: ExtractionOutcome
 ) -> None:
-    """Store one result; if that fails, note the error on its source's row and go on."""
+    """Store one result; if that fails, store the error on the Extraction row and continue."""
     try:
         _save_result(build, claim, outcome)
     except Exception as error:
@@ -171,7 +171,7 @@ def _save_result(build: IndexBuild, claim: Claim[Extraction], outcome: Extractio
         held = claim.rows.select_for_update(of=("self",)).select_related("source__artifact")
         row = held.filter(pk=outcome.key).first()
         if row is None:
-            return  # gone with its source, or claimed anew
+            return  # deleted with its source, or claimed by another worker
         row.lease_token = row.leased_until = None
         row.is_cache_bypassed = False
         if outcome.findings is None:
@@ -186,8 +186,8 @@ def _save_result(build: IndexBuild, claim: Claim[Extraction], outcome: Extractio
 
 
 def _add_extracted(index: str, source: Source, findings: ExtractionResult) -> tuple[int, int]:
-    """Add what was extracted; return the number of concepts added, and of quotes and relationships
-    refused: quotes that the source does not contain, and what has no valid quote."""
+    """Add the extracted concepts and relationships; return the number of concepts added, and the
+    number of quotes, relationships and concepts without quotes that were refused."""
     added_count = refused = 0
     for found in findings.concepts:
         found_quotes = [
@@ -207,7 +207,7 @@ def _add_extracted(index: str, source: Source, findings: ExtractionResult) -> tu
 def _add_concept(index: str, source: Source, found: ExtractedConcept, quotes: list[str]) -> None:
     concept = find_concept(index, found.label)
     if concept is None:
-        # What people wrote of a concept is theirs; of a new one, what was found.
+        # Only a new concept gets the extracted description: people may have edited an existing one.
         concept = create_concept(index, found.label, description=found.description[:1_000])
     for quote in quotes:
         add_instance(concept.pk, quote, source_id=source.pk)

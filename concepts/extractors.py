@@ -30,7 +30,7 @@ Key = TypeVar("Key")
 class ExtractionInput:
     text: str
     heading: str
-    is_cache_bypassed: bool = False  # a kept answer will not do
+    is_cache_bypassed: bool = False  # do not reuse a stored completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def get_extractor() -> ConceptExtractor:
 
 
 class KeyPhraseExtractor:
-    """Extracts key phrases by rules, without a language model. Finds nothing in scripts that put no
+    """Extracts key phrases by rules, without a language model. Finds nothing in scripts without
     spaces between words."""
 
     def extract(
@@ -89,7 +89,7 @@ class KeyPhraseExtractor:
 
 
 def extract_key_phrases(text: str, *, count: int) -> list[ExtractedConcept]:
-    """The text's ``count`` most telling phrases, each with the first sentences that hold it."""
+    """The ``count`` best key phrases of a text, each with the first sentences that contain it."""
     if is_in_unspaced_script(text):
         return []
     sentences = [sentence.text for sentence in find_quotable_sentences(text)]

@@ -29,7 +29,7 @@ from core.parsers import iter_lines, load_json
 from documents.models import Artifact
 from documents.services import find_by_external_ids
 
-DEFAULT_RELATIONSHIP_TYPE = "RELATED TO"  # of an edge that says nothing of its type
+DEFAULT_RELATIONSHIP_TYPE = "RELATED TO"  # of an edge without a type
 ALLOWED_FIELDS = {
     "concept": {"label", "description", "search_terms", "evidence"},
     "relationship_type": {"name", "category", "description"},
@@ -62,8 +62,8 @@ def read_statements(path: Path) -> Iterator[ImportStatement]:
     """Read the statements of a file: ``.graphml`` as GraphML, every other suffix as JSON Lines.
 
     Raises:
-        InvalidInput: it is not GraphML.
-        OSError: it cannot be read.
+        InvalidInput: the file is not GraphML.
+        OSError: the file cannot be read.
     """
     if path.suffix.lower() == ".graphml":
         yield from _read_graphml(path)
@@ -91,7 +91,7 @@ def import_statement(index: str, statement: ImportStatement) -> Iterator[ImportR
     yield from results
 
 
-# --- Taking ----------------------------------------------------------------------------------
+# --- Importing -------------------------------------------------------------------------------
 
 
 def _import_concept(index: str, where: str, content: Mapping[str, Any]) -> Iterator[ImportResult]:

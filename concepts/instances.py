@@ -27,8 +27,8 @@ def add_instance(
     is looked up in one source, or in all sources of a document; the source's wording is stored.
 
     Raises:
-        UnknownConcept: there is none of this id.
-        QuoteNotFound: the text does not say it, to the letter or nearly.
+        UnknownConcept: there is no concept with this id.
+        QuoteNotFound: no source contains the quote, even after normalisation.
         InvalidInput: the concept's index has no such source or document.
     """
     if len(quote) > MAX_QUOTE_CHARS:
@@ -58,7 +58,7 @@ def add_instance(
 
 def relocate_instances(artifact_id: UUID) -> int:
     """Search a changed document for its quotes again; return how many were found. A quote that the
-    document no longer contains is marked lost, and kept.
+    document no longer contains is kept and marked lost.
 
     An instance is deleted if its concept already has another one at the new position.
     """
@@ -98,7 +98,7 @@ def _select_sources(
 
 
 def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
-    # Where it stood before anything else: a document may say it twice.
+    # Search the previous source first, because a document may contain a quote twice.
     ordered_sources = sorted(sources, key=lambda source: source.pk != instance.source_id)
     for source in ordered_sources:
         span = _locate_quote(source.text, instance)

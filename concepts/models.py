@@ -1,7 +1,7 @@
 """Concepts, the quotes that are their evidence, and the relationships between concepts.
 
-A concept and a relationship type are each one node of the index; their id is its point's. Evidence
-is descriptive: how much of it there is says nothing about whether a relationship is true.
+Each concept and relationship type is one node of the index and has the id of its point. The amount
+of evidence does not show whether a relationship is true.
 """
 
 import unicodedata
@@ -23,7 +23,7 @@ def normalise_name(name: str) -> str:
 
 
 def hash_name(name: str) -> str:
-    """The same for names that differ only in case and white space."""
+    """Hash a name; names that differ only in case and white space have the same hash."""
     return hash_text(normalise_name(name))
 
 
@@ -70,7 +70,7 @@ class ConceptQuerySet(EntityQuerySet):
         return self.filter(~_has_evidence())
 
     def with_evidence_count(self) -> "ConceptQuerySet":
-        """Each with its ``evidence_count``."""
+        """Annotate each concept with its ``evidence_count``."""
         has_located_quote = Q(instances__is_lost=False)
         return self.annotate(evidence_count=models.Count("instances", filter=has_located_quote))
 
@@ -168,12 +168,12 @@ class RelationshipQuerySet(models.QuerySet["Relationship"]):
         return self.filter(Q(source=concept_id) | Q(target=concept_id))
 
     def with_concepts_and_type(self) -> "RelationshipQuerySet":
-        """Selects the two concepts and the type in the same query."""
+        """Load the two concepts and the type in the same query."""
         return self.select_related("source", "type", "target")
 
 
 class Relationship(models.Model):
-    """An edge: what ``source`` does to ``target``, both concepts of one index."""
+    """An edge from ``source`` to ``target``, both concepts of one index."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     source = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="outgoing")
@@ -209,8 +209,8 @@ class EmergentPairQuerySet(models.QuerySet["EmergentPair"]):
 
 
 class EmergentPair(models.Model):
-    """Two concepts that lie near each other; ``first`` has the smaller id. A relationship may be
-    missing between them: that is for someone to say."""
+    """Two concepts with similar vectors; ``first`` has the smaller id. A person decides whether a
+    relationship is missing between them."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     first = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import regex  # for grapheme clusters, which re lacks
 
-Span = tuple[int, int]  # the first character, and one past the last
+Span = tuple[int, int]  # offsets of the first character and one past the last
 
 _GRAPHEME = regex.compile(r"\X")
 _INVISIBLE_CHARACTERS = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
@@ -17,10 +17,10 @@ _PUNCTUATION_VARIANTS = str.maketrans(
 
 
 def find_quote(text: str, quote: str) -> Span | None:
-    """Where ``quote`` first stands in ``text``, in code points; None where it does not.
+    """Find the first occurrence of ``quote`` in ``text``, in code points; None if there is none.
 
-    Failing an exact match, case, white space, the forms of quotation marks and dashes, and what
-    NFKC makes equal do not count. A blank quote stands nowhere.
+    Without an exact match, differences in case, white space, quotation marks and dashes, and those
+    that NFKC removes, are ignored. A blank quote is never found.
     """
     normal_quote = _normalise_with_spans(quote)[0].strip()
     if not normal_quote:
@@ -35,13 +35,13 @@ def find_quote(text: str, quote: str) -> Span | None:
     return spans[start][0], spans[start + len(normal_quote) - 1][1]
 
 
-@lru_cache(maxsize=32)  # several quotes are sought in one text after another
+@lru_cache(maxsize=32)  # callers search several quotes in the same text
 def _normalise_with_spans(text: str) -> tuple[str, list[tuple[int, int]]]:
     """The normalised text, and the original span of each of its characters."""
     characters: list[str] = []
     spans: list[tuple[int, int]] = []
     for match in _GRAPHEME.finditer(text):
-        # Before as well as after: NFKC takes some marks apart.
+        # Translate before and after, because NFKC decomposes some marks.
         cluster = match.group().translate(_PUNCTUATION_VARIANTS)
         cluster = unicodedata.normalize("NFKC", cluster).translate(_PUNCTUATION_VARIANTS)
         for character in cluster.translate(_INVISIBLE_CHARACTERS).casefold():

@@ -60,7 +60,7 @@ INSTANCE_EXAMPLE: dict[str, Any] = {
     "source": {"id": "a3bb189e-8bf9-4888-9912-ace4e6543002", "ordinal": 0, "heading": ""},
 }
 
-# --- What is taken ---------------------------------------------------------------------------
+# --- Requests --------------------------------------------------------------------------------
 
 
 @with_example({"quote": INSTANCE_EXAMPLE["quote"], "artifact": INSTANCE_EXAMPLE["artifact"]["id"]})
@@ -133,7 +133,7 @@ class RelationshipFilterSerializer(PagingSerializer):
     type = serializers.UUIDField(required=False)
 
 
-# --- What is answered ------------------------------------------------------------------------
+# --- Responses -------------------------------------------------------------------------------
 
 
 @with_example(CONCEPT_EXAMPLE)

@@ -49,7 +49,7 @@ def create_concept(
 ) -> Concept:
     """
     Raises:
-        ContentConflict: the index has a concept of this label, in any case.
+        ContentConflict: the index has a concept with this label, ignoring case.
         InvalidInput: the index holds no concepts, or a text is too long or blank.
     """
     require_concept_index(index)
@@ -68,10 +68,10 @@ def edit_concept(
     description: str | None = None,
     search_terms: Sequence[str] | None = None,
 ) -> Concept:
-    """Change what is given; the rest stays.
+    """Change the given fields.
 
     Raises:
-        UnknownConcept: there is none of this id.
+        UnknownConcept: there is no concept with this id.
         ContentConflict, InvalidInput: as for ``create_concept``.
     """
     concept = lock_concept(concept_id)
@@ -89,7 +89,7 @@ def remove_concept(concept_id: UUID) -> int:
     """Delete a concept with its instances and relationships; return the revision of the deletion.
 
     Raises:
-        UnknownConcept: there is none of this id.
+        UnknownConcept: there is no concept with this id.
     """
     with transaction.atomic():
         return _remove_entity(lock_concept(concept_id))
@@ -100,11 +100,11 @@ def merge_concepts(target_id: UUID, merged_ids: Collection[UUID]) -> Concept:
     """Merge concepts into one: it gets the others' evidence and relationships, and their labels
     as search terms; the others are deleted.
 
-    A relationship among them goes, and of two that say the same one stays.
+    Relationships among the merged concepts are deleted; of duplicate relationships one is kept.
 
     Raises:
-        UnknownConcept: there is none of one of these ids.
-        InvalidInput: they are of several indexes, or none but the kept one is named.
+        UnknownConcept: there is no concept with one of these ids.
+        InvalidInput: the concepts belong to several indexes, or only the target is given.
     """
     others = sorted(set(merged_ids) - {target_id})
     if not others:
@@ -137,7 +137,7 @@ def lock_concept(concept_id: UUID) -> Concept:
     """Read a concept and lock its row until the transaction ends.
 
     Raises:
-        UnknownConcept: there is none of this id.
+        UnknownConcept: there is no concept with this id.
     """
     concept = Concept.objects.select_for_update().filter(pk=concept_id).first()
     if concept is None:
@@ -151,7 +151,7 @@ def _move_instances(target: Concept, others: Sequence[UUID]) -> None:
     for instance in Instance.objects.filter(concept__in=others).order_by("created_at", "pk"):
         place = (instance.source_id, instance.start_offset, instance.end_offset)
         if instance.source_id is not None and place in held:
-            continue  # goes with its concept
+            continue  # deleted together with its concept
         held.add(place)
         Instance.objects.filter(pk=instance.pk).update(concept=target)
 
@@ -174,7 +174,7 @@ def _move_relationships(target_concept: Concept, others: Sequence[UUID]) -> None
         Relationship.objects.filter(pk=edge.pk).update(source=source, target=target)
 
 
-# --- The vocabulary --------------------------------------------------------------------------
+# --- Relationship types ----------------------------------------------------------------------
 
 
 @transaction.atomic
@@ -183,7 +183,7 @@ def create_relationship_type(
 ) -> RelationshipType:
     """
     Raises:
-        ContentConflict: the index has a type of this name, in any case.
+        ContentConflict: the index has a type with this name, ignoring case.
         InvalidInput: the index holds no concepts, or a text is too long or blank.
     """
     require_concept_index(index)
@@ -204,10 +204,10 @@ def edit_relationship_type(
     category: str | None = None,
     description: str | None = None,
 ) -> RelationshipType:
-    """Change what is given; the rest stays.
+    """Change the given fields.
 
     Raises:
-        UnknownRelationshipType: there is none of this id.
+        UnknownRelationshipType: there is no relationship type with this id.
         ContentConflict, InvalidInput: as for ``create_relationship_type``.
     """
     kind = _lock_type(type_id)
@@ -225,7 +225,7 @@ def remove_relationship_type(type_id: UUID) -> int:
     """Delete a type with its relationships; return the revision of the deletion.
 
     Raises:
-        UnknownRelationshipType: there is none of this id.
+        UnknownRelationshipType: there is no relationship type with this id.
     """
     with transaction.atomic():
         return _remove_entity(_lock_type(type_id))
@@ -253,8 +253,8 @@ def relate_concepts(
     """Create the relationship of two concepts unless it exists; return it and whether it is new.
 
     Raises:
-        InvalidInput: naming the end, or the type, that the index does not have; or both ends
-            are the same concept.
+        InvalidInput: the index does not have a concept or the type, which the error names, or
+            source and target are the same concept.
     """
     if source_id == target_id:
         raise InvalidInput("A concept cannot have a relationship with itself.", field="target")
@@ -275,7 +275,7 @@ def _save_entity(entity: Entity) -> None:
     """Save a concept or relationship type as its next revision.
 
     Raises:
-        ContentConflict: its index has another one of this name.
+        ContentConflict: its index has another entity with this name.
     """
     assign_next_revision(entity)
     try:
@@ -299,7 +299,7 @@ def _remove_entity(entity: Entity) -> int:
     return entity.revision
 
 
-# --- Texts as they are kept ------------------------------------------------------------------
+# --- Cleaning texts --------------------------------------------------------------------------
 
 
 def _clean_name(name: str, field: str, max_chars: int) -> str:
@@ -330,7 +330,7 @@ def _clean_description(description: str) -> str:
 def clean_search_terms(terms: Sequence[str]) -> list[str]:
     """
     Raises:
-        InvalidInput: there are too many, or one is blank or too long.
+        InvalidInput: there are too many terms, or one is blank or too long.
     """
     cleaned = _remove_duplicate_terms(
         _clean_name(term, "search term", MAX_LABEL_CHARS) for term in terms

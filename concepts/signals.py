@@ -3,13 +3,13 @@ The flow:
 
     Concept or type saved or deleted -> its node planned, in the same transaction
                      -> commit -> indexing.tasks.sync_nodes
-    Artifact saved   -> commit -> tasks.relocate_instances   quotes looked for again, or marked lost
+    Artifact saved   -> commit -> tasks.relocate_instances   relocates quotes or marks them lost
     Source saved     -> commit -> tasks.relocate_instances
-    documents planned          -> tasks.extract_concepts     where the spec asks for it
-    each minute (beat)         -> tasks.reconcile_concepts   whatever no signal woke; and:
-    concepts synced            -> tasks.update_emergent_pairs  near pairs kept for review
+    documents planned          -> tasks.extract_concepts     if the spec asks for it
+    each minute (beat)         -> tasks.reconcile_concepts   work that no signal enqueued, and
+    concepts synced            -> tasks.update_emergent_pairs  stores similar pairs for review
 
-What is quoted from a document goes with the document; concepts go with their index.
+Quotes are deleted with their document, concepts with their index.
 """
 
 import time

@@ -1,6 +1,6 @@
 """Celery entry points for concepts: ids in, service calls, nothing out.
 
-Every task may run twice, late, or after what it names is gone.
+Every task may run twice, late, or after the object it names was deleted.
 """
 
 from functools import partial
@@ -13,7 +13,7 @@ from indexing.models import IndexBuild
 from indexing.services import set_build_problem
 from indexing.workers import BuildWorker
 
-# What keeps it from the store keeps all else from it, and is noted there.
+# No error callback: it fails only if the store does, and syncing already records that on the build.
 pairing_worker = BuildWorker(emergent_pairs.update_emergent_pairs, lambda build, error: None)
 extraction_worker = BuildWorker(
     extraction.extract_concepts, partial(set_build_problem, field="writing_problem")
@@ -42,8 +42,8 @@ def extract_concepts(*, build_id: int) -> None:
 
 @shared_task
 def reconcile_concepts() -> None:
-    """Enqueue the work that no signal announced (bulk writes, lost messages, dead workers), and the
-    update of emergent pairs for concepts embedded since."""
+    """Enqueue work that no signal enqueued (bulk writes, lost messages, dead workers), and the
+    update of emergent pairs for newly embedded concepts."""
     for build in IndexBuild.objects.live().filter(paused_at=None):
         if build.reading_problem:
             continue

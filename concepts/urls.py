@@ -36,7 +36,7 @@ ROUTES: list[tuple[str, type[ViewSet], dict[str, Any]]] = [
 
 urlpatterns = []
 for route, viewset, actions in ROUTES:
-    # With and without the slash at the end: a redirect would turn a POST into a GET.
+    # With and without a trailing slash: a redirect would turn a POST into a GET.
     other = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     urlpatterns += [
         path(route, viewset.as_view(actions)),

@@ -50,7 +50,7 @@ from documents.index_catalog import get_catalog
 
 @extend_schema(tags=["Concepts"])
 class ConceptViewSet(viewsets.ViewSet):
-    """Concepts belong to an index; once there, each is known by its id."""
+    """The concepts of an index. Each concept has an id of its own."""
 
     @extend_schema(
         operation_id="list_concepts",
@@ -79,7 +79,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def create(self, request: Request, index: str) -> Response:
         """Add a concept.
 
-        It is embedded, and found by meaning.
+        The concept is embedded, so that searches find it by meaning.
         """
         require_index(index)
         given = validate_data(ConceptInputSerializer, request.data)
@@ -99,7 +99,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def partial_update(self, request: Request, concept_id: UUID) -> Response:
         """Change a concept's label, description or search terms.
 
-        What is not named stays.
+        Omitted fields stay unchanged.
         """
         services.edit_concept(concept_id, **validate_data(ConceptPatchSerializer, request.data))
         return Response(_render_concept(concept_id))
@@ -108,7 +108,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, concept_id: UUID) -> Response:
         """Delete a concept with its evidence and relationships.
 
-        Its point goes by itself.
+        Its point is deleted in the background.
         """
         return Response(_render_deletion(concept_id, services.remove_concept(concept_id)))
 
@@ -144,7 +144,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def add_instance(self, request: Request, concept_id: UUID) -> Response:
         """Quote a text as evidence of a concept.
 
-        201: taken. 200: it was there already.
+        201: the quote was added. 200: it exists already.
         """
         given = validate_data(QuoteSerializer, request.data)
         instance, is_new = instances.add_instance(
@@ -165,7 +165,7 @@ class InstanceViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, instance_id: UUID) -> Response:
         """Delete a quote.
 
-        The text it is from stays.
+        The source text stays.
         """
         count, _ = Instance.objects.filter(pk=instance_id).delete()
         if not count:
@@ -200,7 +200,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     def create(self, request: Request, index: str) -> Response:
         """Add a relationship type.
 
-        It is embedded, and found by meaning.
+        The type is embedded, so that searches find it by meaning.
         """
         require_index(index)
         given = validate_data(RelationshipTypeInputSerializer, request.data)
@@ -223,7 +223,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     def partial_update(self, request: Request, type_id: UUID) -> Response:
         """Change a relationship type's name, category or description.
 
-        What is not named stays.
+        Omitted fields stay unchanged.
         """
         services.edit_relationship_type(
             type_id, **validate_data(RelationshipTypePatchSerializer, request.data)
@@ -241,7 +241,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
 @extend_schema(tags=["Concepts"])
 class RelationshipViewSet(viewsets.ViewSet):
-    """The edges among the concepts of an index."""
+    """The relationships between the concepts of an index."""
 
     @extend_schema(
         operation_id="list_relationships",
@@ -268,7 +268,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     def create(self, request: Request, index: str) -> Response:
         """Relate two concepts.
 
-        201: the relationship is new. 200: it was there already.
+        201: the relationship was created. 200: it exists already.
         """
         require_index(index)
         given = validate_data(RelationshipInputSerializer, request.data)
@@ -314,7 +314,7 @@ def require_index(index: str) -> None:
 def get_concept(concept_id: UUID, grant: Grant = EVERYTHING) -> Concept:
     """
     Raises:
-        UnknownConcept: there is none of this id.
+        UnknownConcept: there is no concept with this id.
     """
     concept = Concept.objects.filter(pk=concept_id).first()
     if concept is None or not grant.includes(concept.index):

@@ -12,7 +12,7 @@ from indexing.models import IndexBuild
 from indexing.stores import get_store
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
-MIN_CONCEPTS_FOR_GRAPH = 5_000  # concepts to compare, above which building the engine's graph pays
+MIN_CONCEPTS_FOR_GRAPH = 5_000  # with more due concepts, building a search graph saves time
 
 
 class Command(StrataCommand):
@@ -57,7 +57,7 @@ class Command(StrataCommand):
 
 
 def _build_graph(build: IndexBuild) -> None:
-    """A server has its graph; the engine of this process makes one when it is told to."""
+    """Build the search graph of the engine in this process; a Qdrant server builds its own."""
     from indexing.stores.embedded import EmbeddedStore
 
     store = get_store()
