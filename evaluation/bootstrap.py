@@ -7,7 +7,7 @@ import numpy as np
 RESAMPLE_COUNT = 10_000
 CONFIDENCE_LEVEL = 0.95
 _SEED = 1993
-_RESAMPLES_PER_BLOCK = 500  # resamples drawn at once, to bound the memory they take
+_RESAMPLES_PER_BLOCK = 500  # resamples drawn at once, to limit memory
 
 
 def bootstrap_confidence_interval(differences: Iterable[float]) -> tuple[float, float]:

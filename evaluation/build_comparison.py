@@ -23,13 +23,13 @@ from summaries.models import Annotation, WrittenText
 GOLDEN_SOURCE = "golden_queries"
 HYPOTHETICAL_SOURCE = "hypothetical_questions"
 
-MAX_GOLDEN_QUERIES = 500  # each build answers them all: some seconds of a worker that also indexes
+MAX_GOLDEN_QUERIES = 500  # limits the time in a worker that also indexes to some seconds per build
 MAX_HYPOTHETICAL_QUERIES = 200
 MEASURES = ("nDCG@10", "R@100")
 
 ArtifactScores = dict[str, dict[str, float]]  # query id -> artifact id -> score
 
-# Kind of node -> the search that answers by it; the finest kind first.
+# Kind of node -> the search for it; the most specific kind first.
 SEARCH_BY_KIND = {"chunk": "pages", "question": "questions", "page_summary": "summaries"}
 
 
@@ -100,7 +100,7 @@ def compare_builds(
     ``before_each_query`` is called before each query; what it raises ends the comparison.
 
     Raises:
-        InvalidInput: the golden queries cannot be read, or judge no document of the index.
+        InvalidInput: the golden queries cannot be read, or no judged document is in the index.
         StoreUnavailable, EmbeddingUnavailable: retry helps.
     """
     kinds = [
@@ -163,7 +163,7 @@ def measure_build_difference(live: Sequence[float], new: Sequence[float]) -> Bui
     )
 
 
-# --- The queries -----------------------------------------------------------------------------
+# --- Queries ---------------------------------------------------------------------------------
 
 
 def _sample_golden_queries(build: IndexBuild) -> _ComparisonQueries | None:
@@ -174,10 +174,10 @@ def _sample_golden_queries(build: IndexBuild) -> _ComparisonQueries | None:
     golden = read_golden_queries(build.index_id)
     if golden is None:
         return None
-    # Any sample does, as long as it is the same each time.
+    # Hashes give a sample that is the same each time.
     ids = sorted(golden.queries, key=lambda each: hashlib.sha256(each.encode()).digest())
     ids = ids[:MAX_GOLDEN_QUERIES]
-    # What is judged and not there cannot be found: it counts as missed, as `evaluate` counts it.
+    # Judged documents that are not in the index count as missed, as in `evaluate`.
     found = resolve_artifact_ids(
         build.index_id,
         JudgedQueries(

@@ -13,7 +13,7 @@ from django.conf import settings
 from evaluation.judged_queries import JudgedQueries, format_page_name, read_judged_queries
 from evaluation.models import Judgement
 
-_QUERY_ID_CHARS = 12  # of a query's hash: its id where it has no other
+_QUERY_ID_CHARS = 12  # length of an id made from a query's hash
 
 
 # --- Golden queries --------------------------------------------------------------------------
@@ -24,8 +24,8 @@ def golden_queries_folder(index: str) -> Path:
 
 
 def read_golden_queries(index: str) -> JudgedQueries | None:
-    """The golden queries of an index: those of its folder and those that verdicts were kept for;
-    None where there are neither.
+    """The golden queries of an index: those of its folder and those that people judged; None if
+    there are neither.
 
     Raises:
         InvalidInput: the folder cannot be read.
@@ -37,8 +37,8 @@ def read_golden_queries(index: str) -> JudgedQueries | None:
 
 
 def write_golden_queries(index: str) -> JudgedQueries | None:
-    """Write an index's golden queries into its folder, each file in one step; None where there
-    are none.
+    """Write an index's golden queries into its folder, each file atomically; None if there are
+    none.
 
     Raises:
         InvalidInput: the folder cannot be read.
@@ -66,7 +66,7 @@ def write_golden_queries(index: str) -> JudgedQueries | None:
 
 def _merge_judgements(from_folder: JudgedQueries, index: str) -> JudgedQueries:
     """Merge people's latest judgements into the folder's qrels. A good judgement keeps the folder's
-    relevance grade where it has one; a bad one sets it to 0."""
+    relevance grade if there is one; a bad one sets it to 0."""
     queries = dict(from_folder.queries)
     qrels = {query_id: dict(judged) for query_id, judged in from_folder.qrels.items()}
     ids = {text: query_id for query_id, text in queries.items()}

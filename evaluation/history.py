@@ -1,4 +1,4 @@
-"""Evaluation runs as the API returns them, and the earlier runs of the same queries."""
+"""Render evaluation runs for the API, and find the earlier runs of the same queries."""
 
 from typing import Any
 

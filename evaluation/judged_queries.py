@@ -2,7 +2,7 @@
 
 A BEIR folder holds ``corpus.jsonl`` (``_id``, ``title``, ``text``), ``queries.jsonl`` (``_id``,
 ``text``) and ``qrels/test.tsv`` (query, document, relevance; with a header). A CSV file has the
-columns ``query`` and ``artifact``, and maybe ``page`` (counted from 1) and ``relevance``.
+columns ``query`` and ``artifact``, and optionally ``page`` (counted from 1) and ``relevance``.
 """
 
 import csv
@@ -18,16 +18,16 @@ from core.text import hash_text
 from documents.models import Artifact
 
 CSV_COLUMNS = ("query", "artifact", "page", "relevance")
-_PAGE_SEPARATOR = "#page="  # as links into PDF files have it; counted from 1
-_IDS_PER_QUERY = 1_000  # parameters of one query
+_PAGE_SEPARATOR = "#page="  # as in links into PDF files; pages are counted from 1
+_IDS_PER_QUERY = 1_000  # parameters of one database query
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedQueries:
     """Queries by id, and their qrels: query id -> judged artifact or page -> relevance.
 
-    A judged thing is an artifact or one of its pages (``format_page_name``). Artifacts are named by
-    their external ids, and by their artifact ids after ``resolve_artifact_ids``.
+    The qrels judge artifacts or their pages (``format_page_name``). They name artifacts by external
+    id, and after ``resolve_artifact_ids`` by artifact id.
     """
 
     queries: dict[str, str]
@@ -51,24 +51,24 @@ class CorpusText:
 
 
 def format_page_name(artifact: str, page_index: int) -> str:
-    """A page as judgements name it: ``d1#page=3`` for the third, whose index is 2."""
+    """Format a page's name in judgements: ``d1#page=3`` for the third page, whose index is 2."""
     return f"{artifact}{_PAGE_SEPARATOR}{page_index + 1}"
 
 
 def split_page_name(name: str) -> tuple[str, str]:
-    """The artifact's name and the page suffix, which is empty if the whole artifact was judged."""
+    """Split into the artifact's name and the page suffix, empty for a whole artifact."""
     artifact, mark, number = name.rpartition(_PAGE_SEPARATOR)
     return (artifact, mark + number) if mark and number.isdecimal() else (name, "")
 
 
-# --- Reading them ----------------------------------------------------------------------------
+# --- Reading ---------------------------------------------------------------------------------
 
 
 def read_judged_queries(path: Path) -> JudgedQueries:
     """Read queries and qrels from a BEIR folder or a CSV file.
 
     Raises:
-        InvalidInput: a file is missing, or a line is not as it must be.
+        InvalidInput: a file is missing, or a line is invalid.
     """
     if path.suffix.lower() == ".csv":
         return _read_csv(path)
@@ -100,7 +100,7 @@ def make_judged_queries(
     """Make judged queries from the queries and qrels of a request.
 
     Raises:
-        InvalidInput: no query of theirs is judged.
+        InvalidInput: no query has a judgement.
     """
     return _drop_unjudged_queries(
         dict(queries), {query_id: dict(judged) for query_id, judged in qrels.items()}, where="qrels"
@@ -110,7 +110,7 @@ def make_judged_queries(
 def read_corpus(folder: Path) -> Iterator[CorpusText]:
     """
     Raises:
-        InvalidInput: the file is missing, or a line is not as it must be.
+        InvalidInput: the file is missing, or a line is invalid.
     """
     for line in _read_beir_lines(folder / "corpus.jsonl"):
         yield CorpusText(str(line["_id"]), line.get("title") or "", line.get("text") or "")
@@ -196,7 +196,7 @@ def _require_file(path: Path) -> None:
         )
 
 
-# --- Finding what they name ------------------------------------------------------------------
+# --- Resolving names -------------------------------------------------------------------------
 
 
 def resolve_artifact_ids(index: str, judged_queries: JudgedQueries) -> JudgedQueries:
@@ -204,7 +204,7 @@ def resolve_artifact_ids(index: str, judged_queries: JudgedQueries) -> JudgedQue
     keeps its name: it cannot be found, and counts as missed.
 
     Raises:
-        InvalidInput: none of it is in the index.
+        InvalidInput: no judged document is in the index.
     """
     names = sorted(
         {split_page_name(name)[0] for each in judged_queries.qrels.values() for name in each}
@@ -229,7 +229,7 @@ def resolve_artifact_ids(index: str, judged_queries: JudgedQueries) -> JudgedQue
 
 
 def _find_artifact_ids(index: str, names: list[str]) -> dict[str, str]:
-    """Name -> artifact id, for those that are there; an external id before an id."""
+    """Name -> artifact id, for names in the index; external ids take precedence over ids."""
     found: dict[str, str] = {}
     for start in range(0, len(names), _IDS_PER_QUERY):
         named = names[start : start + _IDS_PER_QUERY]

@@ -13,13 +13,13 @@ from evaluation.judged_queries import JudgedQueries, format_page_name
 from evaluation.systems import RANKING_DEPTH, EvaluatedSystem, HitLocation
 
 DEFAULT_MEASURES = ("nDCG@10", "R@100", "RR")
-TOP_HIT_COUNT = 5  # of a query's ranking, kept for people to look at
+TOP_HIT_COUNT = 5  # hits per query stored for people to inspect
 
 
 @dataclass(frozen=True, slots=True)
 class SystemMeasurement:
-    """The measurements of one system. ``values_by_measure``: for each measure one value a query, in
-    query order. ``latencies_ms``: of each query's first page. ``top_locations``: of each query's
+    """The measurements of one system. ``values_by_measure``: for each measure, one value per query,
+    in query order. ``latencies_ms``: of each query's first page. ``top_locations``: of each query's
     first hits."""
 
     system: str
@@ -53,7 +53,7 @@ class SystemDifference:
 
 @dataclass(slots=True)
 class _SystemAnswers:
-    ranks: dict[str, dict[str, float]] = field(default_factory=dict)  # as ir_measures takes it
+    ranks: dict[str, dict[str, float]] = field(default_factory=dict)  # in the format of ir_measures
     latencies_ms: list[float] = field(default_factory=list)
     top_locations: dict[str, list[HitLocation]] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ class _SystemAnswers:
 def parse_measures(names: Iterable[str]) -> list[Any]:
     """
     Raises:
-        InvalidInput: a name ir_measures does not know, or none at all.
+        InvalidInput: ir_measures does not know a name, or there is no name.
     """
     import ir_measures
 
@@ -91,10 +91,10 @@ def measure_systems(
     the machine affects all of them alike.
 
     ``judged`` names artifacts by their ids. ``before_each_answer`` is called before each answer;
-    what it raises ends it. Raises whatever the systems do."""
+    an exception in it ends the measurement. Errors of the systems are raised unchanged."""
     parsed = parse_measures(measures)
     answers_by_system = {system.name: _SystemAnswers() for system in systems}
-    for system in systems:  # loads the models
+    for system in systems:  # warm up: loads the models
         system.answer_first_page(next(iter(judged.queries.values())))
     for query_id, query in judged.queries.items():
         for system in systems:
@@ -104,7 +104,7 @@ def measure_systems(
             system.answer_first_page(query)
             each.latencies_ms.append((time.perf_counter() - started) * 1_000)
             places = deduplicate_locations(system.rank_locations(query), judged.qrels[query_id])
-            # Ranks, not scores: equal scores would be put in an order of their own.
+            # Ranks instead of scores, because ir_measures would reorder equal scores.
             each.ranks[query_id] = {key: float(-rank) for rank, key in enumerate(places)}
             each.top_locations[query_id] = list(places.values())[:TOP_HIT_COUNT]
     return [

@@ -32,8 +32,8 @@ UNMEASURED_COMPARISON: Mapping[str, Any] = {
     "is_loss": False,
 }
 
-# A comparison is reused for this long. While documents keep coming in, a build is complete only
-# at moments, and comparing it again at each of them would waste work.
+# A comparison is reused for this long. While documents are being added, a build is complete only
+# for moments, and a new comparison at each of them would waste work.
 COMPARISON_VALID_MINUTES = 10
 
 
@@ -51,8 +51,8 @@ def decide_promotion(
     fail in the live build, or if it is significantly worse by any measure: its promotion goes back
     to manual, and ``comparison`` says why. A forced promotion skips all checks.
 
-    ``before_each_query`` is passed to ``compare_builds``. The first decision counts: a second
-    worker changes nothing, nor does one that measured against a build that is no longer live.
+    ``before_each_query`` is passed to ``compare_builds``. Only the first decision counts: a second
+    worker changes nothing, and neither does a comparison with a build that is no longer live.
 
     Raises:
         StoreUnavailable, EmbeddingUnavailable: retry helps.

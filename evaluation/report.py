@@ -1,7 +1,7 @@
 """Render an evaluation run as one self-contained HTML page: no script, no font, no network.
 
-Plots are SVG inside it, laid out here in a box of ``WIDTH`` by ``HEIGHT`` units and drawn by
-``templates/evaluation/report.html``.
+This module computes the layout of its SVG plots, ``WIDTH`` by ``HEIGHT`` units each;
+``templates/evaluation/report.html`` draws them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ from evaluation.history import find_earlier_runs
 from evaluation.models import EvaluationRun
 
 WIDTH, HEIGHT = 720, 200
-_SHOWN_QUERY_COUNT = 15  # queries of a kind
-_MAX_BAR_STEP = 24  # from one bar to the next
-_BAR_GAP = 0.15  # of that
+_SHOWN_QUERY_COUNT = 15  # queries per list
+_MAX_BAR_STEP = 24  # units from one bar to the next
+_BAR_GAP = 0.15  # share of the step
 _MEASURE_NAMES = {"RR": "MRR"}
 
 
 def format_measure_name(name: str) -> str:
-    """Return the common name of a measure: recall@100 for R@100, MRR for RR."""
+    """Return the common name of a measure, such as recall@100 for R@100 and MRR for RR."""
     return f"recall@{name[2:]}" if name.startswith("R@") else _MEASURE_NAMES.get(name, name)
 
 

@@ -27,10 +27,10 @@ from evaluation.systems import HitLocation, find_answerable_modes, make_system
 from indexing.models import Index, IndexBuild
 
 MAX_RUN_QUERIES = 10_000
-MAX_SYSTEMS = 6  # as many as a plot can tell apart
+MAX_SYSTEMS = 6  # more cannot be distinguished in a plot
 MAX_MEASURES = 10
-PROGRESS_INTERVAL_SECONDS = 1.0  # between two notes of how far it is
-# the worst, and the most changed: what was returned for them is kept
+PROGRESS_INTERVAL_SECONDS = 1.0  # between two updates of the progress
+# The hits of the worst and of the most changed queries are stored.
 _SHOWN_QUERIES_PER_SYSTEM = 30
 _SHOWN_CHARS = 300  # of a hit's text
 
@@ -46,13 +46,13 @@ def create_run(
     judged: JudgedQueries | None = None,
     asked_by: str = "",
 ) -> EvaluationRun:
-    """Create a queued run. By default it measures every mode the index can answer, by the index's
+    """Create a queued run. By default it measures every mode the index can answer, with the index's
     golden queries.
 
     Raises:
-        UnknownIndex: there is none.
-        InvalidInput: there is no such system or measure, too much is asked for, or there is
-            nothing to measure by.
+        UnknownIndex: there is no such index.
+        InvalidInput: a system or measure does not exist, a limit is exceeded, or there are no
+            judged queries.
     """
     if not Index.objects.filter(pk=index).exists():
         names = Index.objects.values_list("name", flat=True)
@@ -96,7 +96,7 @@ def create_run(
 def get_run(run_id: UUID) -> EvaluationRun:
     """
     Raises:
-        UnknownRun: there is none of this id.
+        UnknownRun: there is no run with this id.
     """
     run = EvaluationRun.objects.filter(pk=run_id).first()
     if run is None:
@@ -123,8 +123,8 @@ def measure_run(
     ``advance`` is called with 1 before each answer.
 
     Raises:
-        StoreUnavailable, EmbeddingUnavailable: the run is given back; retry helps.
-        RunTakenOver: it was slower than its lease, and someone else has it.
+        StoreUnavailable, EmbeddingUnavailable: the run is requeued; retry helps.
+        RunTakenOver: the lease expired and another worker has claimed the run.
     """
     if run.attempts > run.max_attempts():
         return _finish_run(
@@ -185,7 +185,7 @@ class _RunProgress:
         self._stored_at = time.monotonic()
 
     def report_answer(self) -> None:
-        """Before each answer."""
+        """Report progress before an answer; raise _StopRequested if a stop is requested."""
         if self._is_stop_requested():
             raise _StopRequested
         self._advance(1)
@@ -210,7 +210,7 @@ def _finish_run(run: EvaluationRun, **fields: Any) -> EvaluationRun:
 def _update_claimed_run(run: EvaluationRun, **fields: Any) -> None:
     """
     Raises:
-        RunTakenOver: the claim is not ours any more, or the run was deleted.
+        RunTakenOver: this worker has lost its claim, or the run was deleted.
     """
     if not run.get_claim().rows.update(**fields):
         raise RunTakenOver

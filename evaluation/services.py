@@ -29,8 +29,9 @@ def save_judgement(
     A judged hit counts for its page if the artifact has several pages, else for the artifact.
 
     Raises:
-        UnknownIndex, UnknownArtifact: there is none.
-        InvalidInput: no query, neither a hit nor an artifact or both, or no such hit.
+        UnknownIndex, UnknownArtifact: there is no such index or artifact.
+        InvalidInput: the query is missing, the hit does not exist, or not exactly one of hit and
+            artifact is given.
     """
     check_query([index], query)
     if not Index.objects.filter(pk=index).exists():
@@ -59,14 +60,14 @@ def save_judgement(
         with transaction.atomic():
             return Judgement.objects.update_or_create(**judged_page, defaults=judgement_fields)
     except IntegrityError:
-        # Someone else judged the same between our look and our write: ours is the last.
+        # Another request stored the same judgement meanwhile. This one is later, so it wins.
         return Judgement.objects.update_or_create(**judged_page, defaults=judgement_fields)
 
 
 def delete_judgement(judgement_id: UUID) -> None:
     """
     Raises:
-        UnknownJudgement: there is none of this id.
+        UnknownJudgement: there is no judgement with this id.
     """
     if not Judgement.objects.filter(pk=judgement_id).delete()[0]:
         raise UnknownJudgement(field="id")

@@ -1,7 +1,7 @@
 """The systems an evaluation can measure: search modes and query pipelines.
 
-Each system answers every query twice: the first page of ten verified hits, as a user gets it, to
-time it; and a ranking as deep as the measures need.
+Each system answers every query twice: once with the first page of ten verified hits, as a user gets
+it, to measure the time; and once with a ranking as deep as the measures need.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET, Hit, Mode, Se
 from retrieval.searches import load_retriever
 
 FIRST_PAGE_SIZE = 10  # hits
-RANKING_DEPTH = 100  # artifacts or pages of a query: what recall@100 looks at
+RANKING_DEPTH = 100  # artifacts or pages per query, as recall@100 needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def make_system(index: str, name: str) -> EvaluatedSystem:
     """Make the system of this name. A mode takes precedence over a pipeline of the same name.
 
     Raises:
-        InvalidInput: there is neither.
+        InvalidInput: there is neither a mode nor a pipeline of this name.
     """
     check_system_name(name)
     return (
@@ -76,7 +76,7 @@ def find_answerable_modes(index: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ModeSystem:
-    """One ranking of hits. ``search`` names it in the table of searches."""
+    """One ranking of hits. ``search`` is a key of ``retrieval.searches.SEARCHES``."""
 
     name: str
     index: str
@@ -87,7 +87,8 @@ class ModeSystem:
         self._search(query, top_k=FIRST_PAGE_SIZE)
 
     def rank_locations(self, query: str) -> Iterator[HitLocation]:
-        """Fetch further pages while the caller reads: few artifacts can fill a page with chunks."""
+        """Fetch further pages while the caller reads, because the chunks of a few artifacts can
+        fill a page."""
         for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
             hits = self._search(query, top_k=MAX_LIMIT, offset=offset, verify=False).hits
             yield from (_location_of(hit) for hit in hits)
@@ -102,7 +103,7 @@ class ModeSystem:
 
 @dataclass(frozen=True, slots=True)
 class HierarchicalSystem:
-    """Artifacts with their pages, 50 at most."""
+    """Artifacts with their pages, at most 50."""
 
     name: str
     index: str
@@ -131,13 +132,13 @@ class PipelineSystem:
         self._search(query, FIRST_PAGE_SIZE)
 
     def rank_locations(self, query: str) -> Iterator[HitLocation]:
-        """Yield the first page as a user gets it, then further hits of a larger limit: the limit
-        changes what a pipeline retrieves."""
+        """Yield the first page as a user gets it, then further hits of a search with a larger
+        limit, because the limit changes which hits a pipeline retrieves."""
         for limit in (FIRST_PAGE_SIZE, MAX_LIMIT):
             yield from self._search(query, limit)
 
     def _search(self, query: str, limit: int) -> list[HitLocation]:
-        from retrieval.pipelines.running import AskRequest, find_hits  # brings Haystack along
+        from retrieval.pipelines.running import AskRequest, find_hits  # imports Haystack
 
         question = AskRequest(
             index=self.index, query=query, limit=limit, pipeline=self.name, wants_answer=False

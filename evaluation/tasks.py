@@ -52,14 +52,14 @@ class EvaluationWorker(Worker):
     def run(self, run_id: UUID) -> list[UUID]:
         """Measure a run; return the ids of the runs to measure next."""
         with self._try_acquire() as is_ours:
-            # The thread that is working enqueues the next run, or the reconciliation does.
+            # If another thread is working, it or the reconciliation enqueues the next run.
             is_blocked = not is_ours or not self._claim_and_measure(run_id)
         if is_blocked or self.stop_requested.is_set():
-            return []  # the reconciliation asks again
+            return []  # the reconciliation enqueues the run again
         return list(EvaluationRun.objects.claimable().values_list("pk", flat=True)[:1])
 
     def _claim_and_measure(self, run_id: UUID) -> bool:
-        """Measure a run if it is free; return False if the next run would fail alike."""
+        """Measure a run if it is free; return False if the next run would fail, too."""
         run = runs.claim_run(run_id)
         if run is None:
             return True

@@ -170,7 +170,7 @@ class JudgementViewSet(viewsets.ViewSet):
     def create(self, request: Request) -> Response:
         """Judge whether a hit or an artifact answers a query.
 
-        A later judgement of the same place and query replaces it.
+        A later judgement of the same query and the same artifact or page replaces it.
         """
         given = _validate(JudgementRequestSerializer, request.data)
         judgement, is_new = save_judgement(

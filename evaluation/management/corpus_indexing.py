@@ -14,7 +14,7 @@ from indexing import services
 from indexing.models import IndexBuild, Node
 from summaries import services as writing
 
-TEXTS_PER_TRANSACTION = 200  # a commit waits for the disk
+TEXTS_PER_TRANSACTION = 200  # each commit waits for the disk
 
 
 def index_corpus(name: str, folder: Path) -> None:
@@ -23,7 +23,7 @@ def index_corpus(name: str, folder: Path) -> None:
     Raises:
         UnknownIndex: there is no such spec.
         InvalidInput: the corpus cannot be read.
-        CommandError: some of it could not be indexed.
+        CommandError: some texts could not be indexed.
     """
     build = IndexBuild.objects.live().filter(index=name).first()
     if build is None:

@@ -36,7 +36,7 @@ def run_evaluation(request: EvaluationRequest) -> EvaluationRun:
     """Run an evaluation and return it once it has finished.
 
     Raises:
-        CommandError: it could not be had.
+        CommandError: the run failed.
     """
     server = find_server()
     with open_indexes(server):
@@ -59,13 +59,13 @@ def _run_in_process(request: EvaluationRequest) -> EvaluationRun:
         asked_by="manage.py",
     )
     claimed = claim_run(run.pk)
-    if claimed is None:  # a worker was faster
+    if claimed is None:  # a worker claimed it first
         return _wait_for_run(run.pk, None)
     try:
         with progress_bar("Measuring", claimed.total_count) as advance:
             return measure_run(claimed, advance=advance)
     except BaseException:
-        run.delete()  # no one waits for it any more
+        run.delete()  # nobody waits for the result any more
         raise
 
 
@@ -82,7 +82,7 @@ def _request_server_run(server: RunningServer, request: EvaluationRequest) -> UU
 
 
 def _wait_for_run(run_id: UUID, server: RunningServer | None) -> EvaluationRun:
-    """Wait until a run has ended. Its row is in the database, wherever it is measured."""
+    """Wait until a run has ended. Any process may measure it; its row in the database tells."""
     run = get_run(run_id)
     with progress_bar("Measuring", run.total_count) as advance:
         shown = 0

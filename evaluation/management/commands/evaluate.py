@@ -21,7 +21,7 @@ from evaluation.report import format_measure_name, render_report
 from evaluation.systems import SYSTEM_FACTORY_BY_MODE, check_system_name
 from retrieval.management.search_client import format_error, open_indexes
 
-EXIT_BELOW_THRESHOLD = 3  # the exit status where a measure is below what was asked for
+EXIT_BELOW_THRESHOLD = 3  # exit status if a measure is below its threshold
 
 
 class Command(BaseCommand):
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             help=f"End with status {EXIT_BELOW_THRESHOLD} where a system has less of it; "
             "the baseline may.",
         )  # fmt: skip
-        # Set for the child process only: the data folder is its own, and empty.
+        # Only the parent process sets this, for the child process with its own empty data folder.
         parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
 
     def handle(self, *, path: Path | None, golden: bool, index: str | None, **options: Any) -> None:
@@ -140,10 +140,10 @@ def _split_names(text: str) -> list[str]:
 
 
 def _parse_thresholds(given: Sequence[str]) -> dict[str, float]:
-    """Parse thresholds into measure -> least allowed value.
+    """Parse thresholds into measure -> lowest allowed value.
 
     Raises:
-        InvalidInput: it is not written so.
+        InvalidInput: a threshold has another format.
     """
     limits = {}
     for text in given:
@@ -193,7 +193,7 @@ def _render_table(run: EvaluationRun) -> str:
 
 
 def _format_difference(difference: Mapping[str, Any]) -> list[str]:
-    """The difference, its interval, and whether chance explains it."""
+    """Format the difference, its interval, and whether it is significant."""
     said = ""
     if difference["is_significant"]:
         said = "better" if difference["difference"] > 0 else "worse"
