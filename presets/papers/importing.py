@@ -12,17 +12,17 @@ from documents.models import Artifact
 from documents.services import AddOutcome, add_artifact, find_by_external_ids
 from presets.papers.anthology import Paper
 
-PAPERS_PER_TRANSACTION = 50  # a commit waits for the disk, and others for the commit
+PAPERS_PER_TRANSACTION = 50  # each commit waits for the disk, and blocks other writers
 
 
 def add_papers(index: str, papers: Iterable[Paper | InvalidInput]) -> Iterator[AddResult]:
     """Add each paper that has an abstract, with its Anthology id as external id; report the others.
 
-    Those an index has already, to the letter, cost one query for hundreds: a run that was killed
-    is begun anew and soon where it was.
+    Unchanged papers are skipped with one query per transaction, so a killed run can be repeated
+    quickly.
 
     Raises:
-        DiskFull: there is too little room left; what was given before stays.
+        DiskFull: there is too little room left; papers added before stay.
     """
     remaining = iter(papers)
     while group := list(islice(remaining, PAPERS_PER_TRANSACTION)):
@@ -48,7 +48,7 @@ def _add_paper(index: str, paper: Paper, known: Artifact | None) -> AddResult:
     if known is not None and _is_unchanged(known, document):
         return AddResult(paper.id, known.pk, AddOutcome.UNCHANGED)
     try:
-        # A savepoint of its own: a paper that is refused takes no other with it.
+        # A savepoint, so that a refused paper does not roll back the others.
         with transaction.atomic():
             artifact, verdict = add_artifact(index, **document)
     except InvalidInput as error:

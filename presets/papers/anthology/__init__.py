@@ -1,13 +1,13 @@
 """Read papers of the ACL Anthology from its own XML and YAML or from JSON Lines.
 
-    papers.py   a paper, cleaned, and how an index takes it
-    texts.py    markup and LaTeX made plain
-    people.py   the names one person has published under
-    volumes.py  the Anthology's XML
-    lines.py    papers as JSON Lines
-    folders.py  what of all this lies at a path
+    papers.py       the ``Paper`` dataclass and its conversion to an artifact
+    plain_text.py   convert markup and LaTeX to plain text
+    people.py       the names each person has published under
+    xml_volumes.py  papers from the Anthology's XML
+    json_lines.py   papers from JSON Lines
+    files.py        find the Anthology's files at a path
 
-Everything is a stream: no more than one paper and the table of names is in memory.
+Papers are streamed: only one paper and the table of names are in memory at a time.
 """
 
 from presets.papers.anthology.files import Anthology, open_anthology

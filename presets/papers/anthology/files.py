@@ -20,23 +20,23 @@ class Anthology:
     people: PersonNames
 
     def iter_papers(self) -> Iterator[Paper | InvalidInput]:
-        """Each paper, or what is wrong where one should be, in the order of the files."""
+        """Yield each paper, or the error in its place, in the order of the files."""
         for path in self.files:
             yield from (
                 read_collection(path, self.people) if _is_xml(path) else read_json_lines(path)
             )
 
     def count_papers(self) -> int:
-        """About how many papers there are; reads all files, a second for the whole Anthology."""
+        """Estimate the number of papers. Reads all files: a second for the whole Anthology."""
         return sum(_count_papers(path) for path in self.files)
 
 
 def open_anthology(path: Path) -> Anthology:
-    """A folder with the Anthology's ``xml/`` and ``yaml/``, its whole repository, a file of its
-    XML, or one of JSON Lines.
+    """Open a folder with the Anthology's ``xml/`` and ``yaml/``, a clone of its repository, one of
+    its XML files, or a JSON Lines file.
 
     Raises:
-        InvalidInput: there is nothing of it, or its table of names cannot be read.
+        InvalidInput: the path holds no such files, or the table of names cannot be read.
     """
     if path.is_dir():
         folder = path / "data" if (path / "data" / "xml").is_dir() else path
@@ -66,9 +66,9 @@ def _count_papers(path: Path) -> int:
     try:
         with open_decompressed(path) as file:
             while block := file.read(_READ_BYTES):
-                # Too short for a mark, the tail counts none twice.
+                # The tail is shorter than the mark, so no mark is counted twice.
                 count += (tail + block).count(mark)
                 tail = block[-(len(mark) - 1) :] if len(mark) > 1 else b""
     except (OSError, EOFError, zlib.error):
-        pass  # whoever reads the papers says so
+        pass  # reading the papers reports the error
     return count

@@ -1,5 +1,5 @@
-"""Papers as JSON Lines: ``id``, ``title``, ``abstract``, ``authors``, ``year``, ``venue``, and
-``awards``, ``doi`` where they are known; plain or gzipped. Other names are passed over."""
+"""Papers as JSON Lines, plain or gzipped: ``id``, ``title``, ``abstract``, ``authors``, ``year``,
+``venue``, and optionally ``awards`` and ``doi``. Other keys are ignored."""
 
 import gzip
 import zlib
@@ -35,7 +35,7 @@ class _PaperLine(BaseModel):
 
 
 def read_json_lines(path: Path) -> Iterator[Paper | InvalidInput]:
-    """A paper for each line that is not blank, or what is wrong with it."""
+    """Yield a paper, or the error, for each line that is not blank."""
     try:
         with open_decompressed(path) as file:
             for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):

@@ -10,9 +10,9 @@ SITE = "https://aclanthology.org"
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """Cleaned. ``id`` is the Anthology's, ``venues`` are its names for them (``acl``); an empty
-    ``abstract`` or ``doi`` is none. ``authors`` are as the paper prints them, each followed by the
-    name the Anthology knows that person by where it is another."""
+    """A paper with cleaned texts. ``id`` and ``venues`` are the Anthology's (venues such as
+    ``acl``); an empty ``abstract`` or ``doi`` is missing. ``authors`` are as printed in the paper,
+    each followed by the Anthology's name for that person if it differs."""
 
     id: str
     title: str
@@ -25,7 +25,7 @@ class Paper:
     is_retracted: bool = False
 
     def to_artifact_arguments(self) -> dict[str, Any]:
-        """As arguments of ``services.add_artifact``."""
+        """The arguments of ``services.add_artifact``."""
         metadata: dict[str, Any] = {"authors": list(self.authors), "venue": list(self.venues)}
         if self.year is not None:
             metadata["year"] = self.year

@@ -10,30 +10,30 @@ import yaml
 from core.exceptions import InvalidInput
 from presets.papers.anthology.plain_text import to_plain_text
 
-# The C loader reads megabytes in seconds; it is there unless PyYAML was built without it.
+# The C loader reads megabytes in seconds; some builds of PyYAML lack it.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
 class PersonNames:
-    """``by_id`` and ``by_name``: the name the Anthology knows a person by. A name that several
-    people bear is under no name here."""
+    """``by_id`` and ``by_name``: person id or printed name -> the Anthology's name for the person.
+    ``by_name`` leaves out names that several people share."""
 
     by_id: Mapping[str, str] = field(default_factory=dict)
     by_name: Mapping[str, str] = field(default_factory=dict)
 
     def names(self, printed: str, person_id: str | None) -> list[str]:
-        """As a paper prints it, and as the Anthology knows that person where that differs."""
+        """The name as printed, and the Anthology's name for that person if it differs."""
         known = self.by_id.get(person_id) if person_id else self.by_name.get(printed)
         return [printed] if known is None or known == printed else [printed, known]
 
 
 def read_person_names(folder: Path) -> PersonNames:
-    """From ``people.yaml``, or ``name_variants.yaml`` as it was called until 2025; nobody where
-    there is neither.
+    """Read ``people.yaml``, or ``name_variants.yaml``, its name until 2025; empty if there is
+    neither.
 
     Raises:
-        InvalidInput: the file is not as it must be.
+        InvalidInput: the file has another format.
     """
     people, variants = folder / "people.yaml", folder / "name_variants.yaml"
     path = people if people.is_file() else variants
@@ -50,7 +50,7 @@ def read_person_names(folder: Path) -> PersonNames:
 
 
 def _iter_persons(content: Any) -> Iterable[tuple[str | None, list[str]]]:
-    """Each person's id and names, the best known first."""
+    """Yield each person's id and names, the Anthology's preferred name first."""
     if isinstance(content, Mapping):
         for person_id, about in content.items():
             yield person_id, [_full_name(name) for name in about.get("names") or ()]

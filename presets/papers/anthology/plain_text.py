@@ -8,20 +8,20 @@ from functools import lru_cache
 from lxml import etree
 from pylatexenc.latex2text import LatexNodes2Text
 
-# LaTeX where it stands in running text. Only such a piece is given to the converter: to LaTeX a
-# percent sign begins a comment, and what people write as "10% better" would end there.
-_BRACED = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"  # braces in braces, three deep
+# Patterns for LaTeX within plain text. Only matching pieces are given to the converter, because in
+# LaTeX a percent sign starts a comment: "10% better" would end after "10".
+_BRACED = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"  # braces nested up to three levels
 _MACRO = (
     rf"\\(?:[a-zA-Z]+\*?(?:\[[^\]\[]*\])?(?:{_BRACED})*|[\"'`^~=.]\{{?[a-zA-Z]\}}?|[%&#$_{{}}])"
 )
-# Dollars enclose mathematics by Pandoc's rule (its manual, "Extension: tex_math_dollars"): a sum
-# of money has a space or a digit where a formula has none. A lone pair of them around words is no
-# formula either: what they hold has something of one, or is short.
+# Dollar signs enclose mathematics by Pandoc's rule (its manual, "Extension: tex_math_dollars"),
+# which excludes sums of money by the spaces and digits around them. In addition, the text between
+# the dollar signs must contain a character of formulas or be short.
 _MATH = r"\$(?=\S)(?:[^$\n]*[\\^_{}=<>][^$\n]*|[^$\s]{1,5})(?<=\S)\$(?!\d)"
 _LATEX = re.compile(rf"{_MATH}|{_MACRO}")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
 _PERCENT = re.compile(r"(?<!\\)%")
-# NFKC makes F₁ and n² F1 and n2, so that is what F_1 and n^2 are; but 10^-5 is not 10-5.
+# NFKC turns F₁ into F1 and n² into n2, so F_1 and n^2 become the same. 10^-5 must not become 10-5.
 _SCRIPT = re.compile(r"[\^_](?=[^\s−-])")
 
 
@@ -34,13 +34,13 @@ def to_plain_text(text: str) -> str:
 
 
 def latex_to_plain_text(latex: str) -> str:
-    """The text that a piece of LaTeX stands for, as far as Unicode has it."""
+    """Convert a piece of LaTeX to text, as far as Unicode can express it."""
     text = str(_converter().latex_to_text(_PERCENT.sub(r"\\%", latex))).strip("\n")
     return _SCRIPT.sub("", text) if latex.startswith("$") else text
 
 
 def markup_to_text(element: etree._Element) -> str:
-    """The text of an element of the Anthology's XML, its formulas as text, not cleaned yet."""
+    """The text of an element of the Anthology's XML, with formulas as text; not cleaned yet."""
     return "".join(_text_pieces(element))
 
 
@@ -49,7 +49,7 @@ def _text_pieces(element: etree._Element) -> list[str]:
         return [latex_to_plain_text(f"${''.join(element.itertext())}$")]
     pieces = [element.text or ""]
     for child in element:
-        if isinstance(child.tag, str):  # a comment has a function in its place
+        if isinstance(child.tag, str):  # the tag of a comment is a function
             pieces += _text_pieces(child)
         pieces.append(child.tail or "")
     return pieces

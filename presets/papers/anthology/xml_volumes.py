@@ -17,30 +17,30 @@ _YEAR = re.compile(r"\d{4}")
 
 @dataclass(frozen=True, slots=True)
 class _VolumeData:
-    """What the papers of a volume share."""
+    """The data that all papers of a volume share."""
 
     year: int | None = None
     venues: tuple[str, ...] = ()
 
 
 def read_collection(path: Path, people: PersonNames) -> Iterator[Paper | InvalidInput]:
-    """Its papers in their order, holding one at a time; where the XML breaks off, an error comes
-    last. Front matter is no paper."""
+    """Yield a file's papers in order, with one in memory at a time. If the XML is invalid, the last
+    element is an error. Front matter is not a paper."""
     volume = _VolumeData()
     try:
-        # The parser takes neither a DTD nor the network; nor is there a use for ids here.
+        # By default the parser loads no DTD and uses no network. The ids are not needed.
         for _, element in etree.iterparse(
             str(path), events=("end",), tag=("meta", "paper"), collect_ids=False
         ):
             parent = element.getparent()
             if parent is None or parent.tag != "volume":
-                continue  # an event has a meta element as well
+                continue  # the meta element of an event
             if element.tag == "meta":
                 volume = _read_volume(element)
             else:
                 yield _read_paper(element, parent, volume, people)
                 element.clear()
-            while element.getprevious() is not None:  # else they pile up, empty as they are
+            while element.getprevious() is not None:  # free the cleared elements
                 del parent[0]
     except etree.XMLSyntaxError as error:
         yield InvalidInput(f"The XML breaks off: {error.msg}.", field=str(path))
@@ -52,11 +52,11 @@ def make_paper_id(collection: str, volume: str, paper: str) -> str:
     """The Anthology's id of a paper.
 
     Since 2020 an id names the collection, the volume and the paper. Before, the last four digits
-    were volume and paper: one and three of them, and two of each for workshops, which are many.
+    were volume and paper: one digit and three, or for workshops two digits each.
 
     Source:
-        "ACL Anthology IDs", in the Anthology's help for those who hand in volumes; and the
-        exceptions that its own code makes for C69 and for the workshops of D19.
+        "ACL Anthology IDs", in the Anthology's help for people who submit volumes; and the
+        exceptions in its own code for C69 and for the workshops of D19.
     """
     if collection[:1].isdigit():
         return f"{collection}-{volume}.{paper}"
@@ -101,7 +101,7 @@ def _read_paper(
 
 
 def _read_authors(paper: etree._Element, people: PersonNames) -> tuple[str, ...]:
-    names: dict[str, None] = {}  # each once, in their order
+    names: dict[str, None] = {}  # each once, in order
     for author in paper.iterfind("author"):
         printed = to_plain_text(f"{author.findtext('first') or ''} {author.findtext('last') or ''}")
         if printed:
