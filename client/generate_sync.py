@@ -1,7 +1,7 @@
-"""The synchronous client, and its tests, made of the asynchronous ones.
+"""Generate the synchronous client and its tests from the asynchronous ones.
 
-python client/generate_sync.py            writes them
-python client/generate_sync.py --check    says, by its exit status, whether that would change any
+python client/generate_sync.py            writes the files
+python client/generate_sync.py --check    exits with an error if a file would change
 """
 
 import filecmp
@@ -38,7 +38,7 @@ NAMES = {
 
 
 def generate(into: Path) -> None:
-    """Write each synchronous folder below ``into``, formatted as the rest of the code."""
+    """Write each synchronous folder below ``into``, formatted like the rest of the code."""
     for source, target in PAIRS.items():
         copied = into / source
         shutil.copytree(ROOT / source, copied, ignore=shutil.ignore_patterns("__pycache__"))
@@ -61,7 +61,7 @@ def _tidy(folder: Path) -> None:
 
 
 def find_differences(made: Path) -> list[str]:
-    """The files that are not as they were just made, or should not be there."""
+    """List the files that differ from the generated ones in ``made``, and superfluous files."""
     different = []
     for target in PAIRS.values():
         names = {

@@ -1,4 +1,4 @@
-"""Strata's Python client: ``AsyncStrata``, and ``Strata``, the same without an event loop."""
+"""Strata's Python client: ``AsyncStrata``, and the synchronous ``Strata``."""
 
 from strata_client._async.client import AsyncStrata
 from strata_client._async.evidence import AsyncEvidence

@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 from strata_client.exceptions import StrataError, error_from_event
 from strata_client.types import AnswerEnd, AnswerHit, AnswerMetadata, Citation
 
-# Not str.splitlines(), and so not httpx's lines either: JSON may hold U+2028 and U+0085. A
-# carriage return at the end of what has come may be the half of a line's end.
+# str.splitlines(), which httpx uses, would split at U+2028 and U+0085, which JSON may contain. A
+# carriage return at the end of the buffer may be the first half of a CRLF.
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What was found. It begins an answer: pieces that came before it are void."""
+    """What was found. It starts an answer and invalidates earlier pieces."""
 
     data: AnswerMetadata
 
@@ -26,7 +26,7 @@ class Metadata:
 
     @property
     def is_restart(self) -> bool:
-        """Whether the answer was begun anew after its connection broke."""
+        """Whether the server restarted the answer after the connection broke."""
         return self.data.get("restarted", False)
 
 
@@ -39,7 +39,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The last event: what the answer rests on."""
+    """The last event, with the citations of the answer."""
 
     data: AnswerEnd
 
@@ -53,7 +53,7 @@ AnswerEvent: TypeAlias = Metadata | Chunk | Done
 
 @dataclass(frozen=True, slots=True)
 class WireEvent:
-    """``id`` is that of the last event that had one."""
+    """``id`` is the id of the last event that had one."""
 
     kind: str
     data: str
@@ -98,7 +98,7 @@ def read_event(wire: WireEvent) -> AnswerEvent | None:
     """Return the event; None for a kind that this version does not know.
 
     Raises:
-        StrataError: it is the ``error`` event, or holds no JSON object.
+        StrataError: the event is an ``error`` event, or its data is not a JSON object.
     """
     if wire.kind not in {"metadata", "chunk", "done", "error"}:
         return None

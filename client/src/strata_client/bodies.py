@@ -11,10 +11,10 @@ from typing import TypeAlias, cast
 from strata_client.exceptions import InvalidRequest
 from strata_client.types import EvidenceItem, TextDocument
 
-MAX_REQUEST_BYTES = 2**20  # of a batch go in one request: encoding more would hold up an event loop
+MAX_REQUEST_BYTES = 2**20  # per request of a batch; encoding more would block an event loop
 MAX_REQUEST_LINES = 1_000
 
-MAX_FINDINGS_PER_REQUEST = 100  # of evidence: the server takes no more
+MAX_FINDINGS_PER_REQUEST = 100  # the server's limit
 
 FileInput: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
 """A path; or a name, whose ending tells the format, and the bytes."""
@@ -32,7 +32,7 @@ def to_index_names(index: str | Sequence[str]) -> str | list[str]:
 def require_one_content(**contents: object) -> None:
     """
     Raises:
-        InvalidRequest: none of them is given, or more than one.
+        InvalidRequest: not exactly one of the values is given.
     """
     named = [name for name, content in contents.items() if content is not None]
     if len(named) != 1:

@@ -11,25 +11,25 @@ from strata_client.exceptions import StrataError, Unavailable
 
 FIRST_BACKOFF_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 8.0
-MAX_RETRY_AFTER_SECONDS = 60.0  # told to wait longer, the caller hears of it instead
+MAX_RETRY_AFTER_SECONDS = 60.0  # for a longer wait, the caller gets the error
 
 
 def compute_backoff(tries: int) -> float:
-    """Seconds to wait after so many tries: at random, up to a bound that doubles.
+    """Return random seconds to wait after this number of tries, up to a bound that doubles.
 
     Source:
         Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015: "full jitter".
     """
-    doublings = min(tries - 1, 10)  # far beyond the bound, and within a float
+    doublings = min(tries - 1, 10)  # enough to reach the bound, without overflow
     bound = min(FIRST_BACKOFF_SECONDS * 2**doublings, MAX_BACKOFF_SECONDS)
-    return random.uniform(0, bound)  # noqa: S311 - spreads clients, guards nothing
+    return random.uniform(0, bound)  # noqa: S311 - not used for security
 
 
 def compute_retry_wait(error: StrataError, tries: int, *, is_idempotent: bool) -> float | None:
     """Return the seconds until the request may be sent again; None if it must not.
 
-    ``is_idempotent``: a second request changes nothing that the first did not. Other requests
-    are sent again only if the server said when, or if they never reached it.
+    ``is_idempotent``: a second request has no further effect. Other requests are sent again only
+    if the server sent ``Retry-After``, or if they never reached it.
     """
     if error.status in {429, 503} and error.retry_after is not None:
         if error.retry_after > MAX_RETRY_AFTER_SECONDS:
@@ -56,7 +56,8 @@ def error_from_transport(error: httpx.RequestError, url: str) -> Unavailable:
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """The header's seconds or date (RFC 9110, section 10.2.3) in seconds; None if invalid."""
+    """Convert ``Retry-After``, seconds or a date (RFC 9110, section 10.2.3), to seconds; None if
+    invalid."""
     value = headers.get("Retry-After", "").strip()
     if value.isascii() and value.isdecimal():
         return float(value)

@@ -1,7 +1,7 @@
 """The types of requests and responses, as in the server's OpenAPI document.
 
-Responses are the server's JSON, unchanged: fields added by newer servers are kept, and nothing
-is copied. That is why these are TypedDicts and neither dataclasses nor pydantic models.
+Responses are the server's unchanged JSON, which may hold fields of newer servers. Therefore these
+are TypedDicts, not dataclasses or pydantic models.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ Mode: TypeAlias = Literal["hybrid", "dense", "sparse"]
 
 
 class TextDocument(TypedDict, total=False):
-    """A document of a batch: ``text``, or ``pages``, and what is known about it."""
+    """A document of a batch: ``text`` or ``pages``, and optional fields."""
 
     text: str
     pages: list[str]
@@ -49,13 +49,13 @@ class Artifact(TypedDict):
     url: str
     media_type: str
     encoding: str
-    sha256: str  # of the content as it was given
+    sha256: str  # of the original content
     metadata: dict[str, Any]
     revision: int  # a search with it as min_revision shows this write
     status: Literal["received", "parsing", "indexing", "ready", "failed"]
     error: Problem | None
     warnings: list[Problem]
-    pages: int  # how many
+    pages: int  # number of pages
     nodes: ArtifactNodes
     created_at: str  # RFC 3339
     updated_at: str
@@ -72,7 +72,7 @@ class LineError(TypedDict):
 class BatchVerdict(TypedDict):
     """The result for one document of a batch."""
 
-    line: int  # its place among those given, counted from 1
+    line: int  # its position in the batch, counted from 1
     verdict: Literal["added", "unchanged", "revised", "rejected"]
     id: NotRequired[str]
     revision: NotRequired[int]
@@ -83,7 +83,7 @@ class Removal(TypedDict):
     id: str
     deleted: bool
     revision: int
-    points: int | None  # left in the vector store; null where it did not answer
+    points: int | None  # points left in the vector store; None if it did not respond
     collections: dict[str, int]
     detail: NotRequired[str]
 
@@ -117,7 +117,7 @@ class Index(TypedDict):
 
 
 class SearchOptions(TypedDict, total=False):
-    """What any search takes; what is None is left to the server."""
+    """Options of any search; the server chooses defaults for None."""
 
     mode: Mode | None
     limit: int | None  # 1 to 100
@@ -165,10 +165,10 @@ class _AnyHit(TypedDict):
     node_id: str
     kind: str
     text: str
-    verdict: Literal["exact", "stale"] | None  # None where verify is false
+    verdict: Literal["exact", "stale"] | None  # None if verify is false
     artifact: HitArtifact
     metadata: dict[str, Any]
-    index: NotRequired[str]  # where several were searched
+    index: NotRequired[str]  # if several indexes were searched
 
 
 class _SearchHit(_AnyHit):
@@ -188,7 +188,7 @@ class Hit(_SearchHit, _ChunkFields):
 
 
 class AnswerHit(_AnyHit, _ChunkFields):
-    """A chunk that an answer may cite. Where the index holds questions and no chunks, it has the
+    """A chunk that an answer may cite. If the index holds questions and no chunks, it has the
     fields of a ``QuestionHit`` instead."""
 
     score_kind: str  # of the component that ranked it last
@@ -214,18 +214,18 @@ class SummaryHit(_SearchHit):
 
 
 class QuestionHit(_SearchHit):
-    """A chunk, by the best of the questions it answers. The index's declared fields stand
-    beside these."""
+    """A chunk with the best of the questions it answers. The index's declared fields are
+    additional keys."""
 
     start_offset: int  # in the passage's text
     end_offset: int
     page: HitPage
     passage: HitSource
     source: str  # file name
-    id: str  # the question's
+    id: str  # of the question
     chunk_id: str
     question: str
-    summary: str  # of the chunk, in a line
+    summary: str  # of the chunk, in one line
 
 
 class DroppedPoints(TypedDict):
@@ -284,7 +284,7 @@ class HierarchicalAnswer(_AnySearchAnswer):
 
 
 class Citation(TypedDict):
-    """Which sentence of an answer rests on which words of which source."""
+    """A sentence of an answer and the words of a source that support it."""
 
     number: int  # of the hit, counted from 1
     answer_start: int
@@ -297,14 +297,14 @@ class Citation(TypedDict):
 
 
 class Refusal(TypedDict):
-    """Why a question that does not concern the index is not answered."""
+    """The reason why an irrelevant question is not answered."""
 
     detail: str
     fix: str | None
 
 
 class AnswerMetadata(TypedDict):
-    """What was found, before anything is written."""
+    """What was found, before an answer is written."""
 
     index: str
     build: int | None
@@ -325,15 +325,15 @@ class AnswerMetadata(TypedDict):
 
 
 class AnswerEnd(TypedDict):
-    """What the answer rests on."""
+    """The citations of an answer and its author."""
 
     citations: list[Citation]
     unknown_marks: int  # citation marks of the answer that name no hit
-    model_name: str | None  # ``extractive`` where the sentences are the documents' own
+    model_name: str | None  # ``extractive`` if the sentences are quoted from documents
 
 
 class Answer(AnswerMetadata, AnswerEnd):
-    """An answer in one piece."""
+    """A complete answer."""
 
     answer: str | None
 
@@ -357,10 +357,10 @@ class EvidenceItem(TypedDict):
 class EvidenceVerdict(TypedDict):
     url: str
     verdict: Literal["added", "duplicate", "updated"]
-    artifact_id: str  # what holds the finding: a duplicate's twin
+    artifact_id: str  # the artifact of the finding; for a duplicate, of the stored one
     revision: int
     duplicate_of: NotRequired[str]
-    similarity: NotRequired[float]  # to that one
+    similarity: NotRequired[float]  # to ``duplicate_of``
 
 
 class EvidenceHit(Hit):

@@ -71,10 +71,10 @@ class AsyncConnection:
     ) -> httpx.Response:
         """Send a request, with retries where allowed, and return the successful response.
 
-        The caller closes one that is streamed; any other has been read.
+        The caller closes a streamed response; any other is read already.
 
         Raises:
-            StrataError: the server says so, or the last try did not reach it.
+            StrataError: the server returned an error, or the last attempt got no response.
         """
         tries = 0
         while True:

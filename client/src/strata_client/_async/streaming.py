@@ -12,21 +12,21 @@ from strata_client.answers import AnswerEvent, Chunk, Done, EventParser, Metadat
 from strata_client.exceptions import Unavailable
 from strata_client.retrying import compute_backoff
 
-MAX_RESUMPTIONS = 3  # of one answer
-MAX_SILENCE_SECONDS = 30.0  # the server says something each 10
+MAX_RESUMPTIONS = 3  # per answer
+MAX_SILENCE_SECONDS = 30.0  # the server sends a heartbeat every 10 seconds
 
 
 class AsyncAnswerStream:
     """The events of one answer, each once: ``metadata``, pieces, ``done``.
 
-    Leaving it closes the connection, and the server stops its language model: at the end of a
-    ``with`` block, by closing it, or once nothing refers to it any more. Where the connection
-    breaks it goes on by itself, up to three times. Too late for that, or when other passages
-    are found by then, the server begins anew: a second ``Metadata``, whose ``is_restart``
-    is true, then voids the pieces before it; ``text`` leaves them out.
+    The end of a ``with`` block, closing the stream, or deleting the last reference to it closes
+    the connection, and the server stops its language model. After a broken connection the stream
+    resumes by itself, up to three times. If too much time has passed or the search finds other
+    passages by then, the server restarts the answer: a second ``Metadata``, whose ``is_restart``
+    is true, invalidates the pieces before it, and ``text`` leaves them out.
 
-    Iterating raises StrataError: what the server's ``error`` event says, that the question
-    was refused, or ``Unavailable`` with code ``answer_cut`` where it could not go on.
+    Iterating raises StrataError: the error of an ``error`` event, the refusal of the question, or
+    ``Unavailable`` with code ``answer_cut`` if the stream could not resume.
     """
 
     def __init__(self, events: AsyncGenerator[AnswerEvent, None]) -> None:
@@ -69,7 +69,7 @@ async def stream_answer(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the events of an answer, reconnecting with ``Last-Event-ID`` after a broken connection.
 
-    Holds no reference to its reader, so that a stream abandoned half read is closed."""
+    Holds no reference to the stream object, so that an abandoned stream is closed."""
     last_id: str | None = None
     resumptions = 0
     while True:

@@ -50,7 +50,7 @@ from strata_client.types import (
     TextDocument,
 )
 
-FIRST_POLL_SECONDS = 0.1  # between looks at an artifact that is waited for, then longer
+FIRST_POLL_SECONDS = 0.1  # first pause between polls of an artifact; later ones are longer
 MAX_POLL_SECONDS = 2.0
 
 
@@ -61,18 +61,19 @@ class Strata:
         base_url: by default ``STRATA_URL`` of the environment, then ``http://127.0.0.1:8000``.
         key: by default ``STRATA_KEY`` of the environment; ``manage.py key create NAME`` makes one.
         timeout: seconds for each of connecting, sending and waiting for an answer.
-        retries: how often at most one request is sent again.
-        transport: httpx's, for proxies or certificates of your own, and for tests.
+        retries: the maximum number of retries of one request.
+        transport: an httpx transport, for proxies, certificates or tests.
 
-    Every method raises ``StrataError``. Sent again by itself, after a growing, random pause:
+    Every method raises ``StrataError``. The client retries, after a growing, random pause:
 
-    - any request that the server answers with 429 or 503 and ``Retry-After`` (of 60 s at most),
-      after that time, and any that found nothing listening;
-    - reads, searches and questions, and adding documents, also after a cut connection, 502, 503
-      and 504. The same document given twice is one: the server knows it by its ``external_id``,
-      without one a file by its bytes and a text by its pages, title and url.
+    - any request that the server answers with 429 or 503 and ``Retry-After`` (at most 60 s), after
+      that time, and any request that could not connect;
+    - reads, searches, questions and adding documents also after a broken connection, 502, 503 and
+      504. Adding a document twice is safe: the server recognises it by its ``external_id``; without
+      one, a file by its bytes and a text by its pages, title and url.
 
-    Never sent again: a request that timed out, and beyond the above a deletion or evidence.
+    It never retries a request that timed out, and retries deletions and evidence only as in the
+    first case.
     """
 
     def __init__(
@@ -104,13 +105,13 @@ class Strata:
         self.close()
 
     def close(self) -> None:
-        """Close the connections; nothing can be asked after that."""
+        """Close the connections; no request can be sent after that."""
         self._connection.close()
 
     # --- Indexes -----------------------------------------------------------------------------
 
     def indexes(self) -> list[Index]:
-        """Return the indexes that the key may see."""
+        """Return the indexes that the key may read."""
         answer: dict[str, list[Index]] = self._connection.read("indexes/")
         return answer["results"]
 
@@ -134,8 +135,8 @@ class Strata:
     ) -> Artifact:
         """Add a text, pages or a file. It can be searched once its status is ``ready``.
 
-        Give an ``external_id`` to what changes: other content under it is a new revision.
-        A file's bytes are held in memory.
+        Give documents that change an ``external_id``: new content with the same id is a new
+        revision. A file is read into memory.
         """
         require_one_content(text=text, pages=pages, file=file)
         path = f"indexes/{quote(index, safe='')}/artifacts/"
@@ -155,11 +156,11 @@ class Strata:
         return artifact
 
     def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
-        """Add many texts; return a verdict for each, in order. An invalid one is ``rejected``
+        """Add many texts; return a verdict for each, in order. An invalid text is ``rejected``
         and does not stop the others.
 
-        They go in requests of about 1 MiB. After a broken connection such a part is sent again;
-        what it had stored by then is told as ``unchanged``.
+        The texts are sent in requests of about 1 MiB. After a broken connection a request is sent
+        again; texts that it had already stored get the verdict ``unchanged``.
         """
         path = f"indexes/{quote(index, safe='')}/artifacts/batch"
         headers = {"Content-Type": "application/x-ndjson"}
@@ -198,11 +199,11 @@ class Strata:
     def wait_until_ready(
         self, artifact_ids: str | list[str] | tuple[str, ...], *, timeout: float = 300.0
     ) -> Artifact | list[Artifact]:
-        """Wait until all of the artifact, or artifacts, can be searched, and return it or them.
+        """Wait until one or several artifacts can be searched completely; return it or them.
 
         Raises:
-            ArtifactFailed: one could not be read or indexed.
-            NotReady: ``timeout`` seconds were too few for them all; indexing goes on.
+            ArtifactFailed: an artifact could not be read or indexed.
+            NotReady: not all were ready after ``timeout`` seconds; indexing continues.
         """
         deadline = monotonic() + timeout
         if isinstance(artifact_ids, str):
@@ -226,8 +227,8 @@ class Strata:
             pause = min(pause * 1.5, MAX_POLL_SECONDS)
 
     def delete(self, artifact_id: str) -> Removal:
-        """Remove it, its pages and its points. No search returns it after that, also where
-        ``points`` says that some are left: they go by themselves."""
+        """Remove an artifact, its pages and its points. No search returns it after that, even if
+        ``points`` counts points that are left; the server deletes them later."""
         response = self._connection.send(
             "DELETE", f"artifacts/{quote(artifact_id, safe='')}/", is_idempotent=False
         )
@@ -274,11 +275,11 @@ class Strata:
         kind: SearchKind = "pages",
         **options: Any,
     ) -> PageSearchAnswer | SummarySearchAnswer | QuestionSearchAnswer:
-        """The best hits in one index, or in several that share an embedding model: chunks,
+        """Return the best hits in one index, or in several that share an embedding model: chunks,
         summaries, or chunks by the questions they answer.
 
-        ``min_revision``, of an artifact just added, has the search wait up to 5 s for it, and
-        raise ``Conflict`` where that was too short.
+        With the ``min_revision`` of an artifact just added, the search waits up to 5 s for it and
+        raises ``Conflict`` if it is not searchable by then.
         """
         if kind not in get_args(SearchKind):
             raise InvalidRequest(
@@ -296,7 +297,7 @@ class Strata:
         query: str,
         **options: Unpack[HierarchicalSearchOptions],
     ) -> HierarchicalAnswer:
-        """The best artifacts, with their pages and the chunks that support them."""
+        """Return the best artifacts, with their best pages and chunks."""
         answer: HierarchicalAnswer = self._search("hierarchical", index, query, options)
         return answer
 
@@ -319,10 +320,10 @@ class Strata:
         explain: bool | None = None,
         why_not: str | None = None,
     ) -> AnswerStream:
-        """The answer as it is written. Nothing is sent before the first event is asked for.
+        """Return the answer as a stream. The request is sent when the first event is read.
 
-        ``filter`` holds beside what the question itself says; ``limit`` counts hits;
-        ``why_not``, the id of a node or an artifact, has the pipeline say where it lost that.
+        ``filter`` applies in addition to filters in the question; ``limit`` counts hits;
+        ``why_not``: id of a node or an artifact; the pipeline reports where it was lost.
         """
         question = {
             "index": index, "query": query, "filter": filter, "pipeline": pipeline,
@@ -341,8 +342,8 @@ class Strata:
         explain: bool | None = None,
         why_not: str | None = None,
     ) -> Answer:
-        """The answer in one piece. It comes as a stream underneath, so that ``timeout`` bounds
-        the server's silence and not the writing."""
+        """Return the complete answer. Internally it is streamed, so that ``timeout`` limits the
+        pauses between events, not the total time."""
         metadata: AnswerMetadata | None = None
         end: AnswerEnd | None = None
         with self.ask(

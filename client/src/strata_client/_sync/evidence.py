@@ -10,7 +10,7 @@ from strata_client.types import EvidenceAnswer, EvidenceHit, EvidenceItem, Evide
 
 
 class Evidence:
-    """The evidence of any index whose spec provides for it."""
+    """The evidence of any index whose spec enables it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -24,13 +24,13 @@ class Evidence:
     ) -> list[EvidenceVerdict]:
         """Add findings; return a verdict for each, in order. They are also compared to each other.
 
-        From a similarity of ``threshold`` on (0 to 1; by default the index's own) an item says
-        what is stored already: it is a ``duplicate``, and not stored again. Known by its url, an
-        item whose content is new is ``updated``.
+        An item whose similarity to a stored one is at least ``threshold`` (0 to 1; by default the
+        index's own) is a ``duplicate`` and not stored. An item with a known url and new content is
+        ``updated``.
 
-        They go in requests of 100; each is stored whole, or where it raises not at all. One is
-        sent again only where the server said when, or was not reached: a second time, what the
-        first has stored would be told as a duplicate.
+        The items are sent in requests of 100. Each request is stored completely, or raises and
+        stores nothing. A request is retried only if the server asks for it or was not reached:
+        otherwise items stored by the first attempt would be reported as duplicates.
         """
         verdicts: list[EvidenceVerdict] = []
         for batch in split_evidence(items):
@@ -53,8 +53,8 @@ class Evidence:
     ) -> list[EvidenceHit]:
         """Return the stored evidence nearest to a text, nearest first; empty if there is none.
 
-        ``min_revision``, of a verdict, has it wait up to 5 s for that, and raise ``Conflict``
-        where this was too short.
+        With the ``min_revision`` of a verdict, the search waits up to 5 s for it and raises
+        ``Conflict`` if it is not searchable by then.
         """
         answer: EvidenceAnswer = self._connection.read(
             f"indexes/{quote(index, safe='')}/evidence/similar",
