@@ -1,8 +1,8 @@
 """Writes the binary files of the demo's library: ``python -m demo.make_library [FOLDER]``.
 
-They are committed, so that a start needs none of the libraries used here; written twice, they
-are the same bytes. The library's HTML and Markdown are written by hand. All six tell of one
-invented station, and some facts stand in one place only: a slide's notes, a table's cell, a page.
+The files are committed, so that the demo does not need the libraries used here; each run writes the
+same bytes. The library's HTML and Markdown are written by hand. All six describe one invented
+station. Some facts occur in one place only: a slide's notes, a table cell or a page.
 """
 
 import datetime
@@ -27,7 +27,7 @@ _TIMES = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*(<)")
 
 
 def write_library(folder: Path) -> None:
-    """Write every file into ``folder``, over what is there."""
+    """Write every file into ``folder``, overwriting existing files."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, write in WRITERS.items():
         write(folder / name)
@@ -36,7 +36,7 @@ def write_library(folder: Path) -> None:
 
 
 def _fix_times(path: Path) -> None:
-    """Office files are archives that note when they were made; let it be the same each time."""
+    """Set fixed times in an Office file, an archive that stores when it was made."""
     with zipfile.ZipFile(path) as archive:
         members = [(info.filename, archive.read(info)) for info in archive.infolist()]
     written_at = f"{_WRITTEN_AT.isoformat()}Z".encode()

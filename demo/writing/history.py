@@ -1,4 +1,4 @@
-"""The station's history: a PDF in book form, a chapter a page, with bookmarks and a chart."""
+"""The station's history: a PDF book, one chapter per page, with bookmarks and a chart."""
 
 from pathlib import Path
 from typing import Any
@@ -223,7 +223,7 @@ def write(path: Path) -> None:
 
 
 class _Bookmark(Flowable):
-    """An entry in the reader's outline; takes no room."""
+    """An entry in the PDF outline; takes no space on the page."""
 
     def __init__(self, title: str) -> None:
         super().__init__()

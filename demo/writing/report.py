@@ -129,7 +129,7 @@ def _style(document: Any) -> None:
         style.font.size, style.font.color.rgb = Pt(size), SEA
         fonts = style.element.get_or_add_rPr().get_or_add_rFonts()
         for attribute in list(fonts.attrib):
-            del fonts.attrib[attribute]  # the theme's font would win
+            del fonts.attrib[attribute]  # otherwise the theme's font takes precedence
         fonts.set(qn("w:ascii"), "Georgia")
         fonts.set(qn("w:hAnsi"), "Georgia")
     document.styles["Heading 1"].paragraph_format.space_before = Pt(18)

@@ -1,4 +1,4 @@
-"""A talk about tides: slides with speaker notes that say what the slides leave out."""
+"""A talk about tides: slides, with speaker notes that contain further facts."""
 
 from pathlib import Path
 from typing import Any
@@ -134,7 +134,7 @@ def _cover(presentation: Any) -> None:
 
 
 def _blank(presentation: Any, title: str, notes: str) -> Any:
-    slide = presentation.slides.add_slide(presentation.slide_layouts[5])  # a title and room
+    slide = presentation.slides.add_slide(presentation.slide_layouts[5])  # title only
     slide.background.fill.solid()
     slide.background.fill.fore_color.rgb = PAPER
     slide.notes_slide.notes_text_frame.text = notes

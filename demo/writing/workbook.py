@@ -1,4 +1,4 @@
-"""The year 2019 in figures: an XLSX of three sheets."""
+"""The year 2019 in figures: an XLSX workbook of three sheets."""
 
 import datetime
 from collections.abc import Sequence
