@@ -83,7 +83,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
-        # The raw loops run in this process, on a folder of their own.
+        # The raw loops run in this process, with their own data folder.
         os.environ["STRATA_MODELS_DIR"] = str(Path("var/models").resolve())
         os.environ["STRATA_DATA_DIR"] = folder
         import django
@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def measure_search(chunk_count: int, query_count: int) -> None:
-    """Hybrid search over HTTP against embedding and querying a copy of the same shard."""
+    """Compare hybrid search over HTTP with embedding and querying a copy of the same shard."""
     from benchmarks.service import add_texts, load_texts, measured_service, wait_until_ready
     from indexing.stores.embedded import EmbeddedStore
 
@@ -173,9 +173,9 @@ def measure_search(chunk_count: int, query_count: int) -> None:
 
 
 def measure_hierarchical(page_count: int, query_count: int) -> None:
-    """Hierarchical search over HTTP against embedding once and querying copies of both shards.
+    """Compare hierarchical search over HTTP with embedding once and querying copies of both shards.
 
-    The service writes the summaries itself, by rules: no language model is asked.
+    The service writes the summaries by rules; no language model is called.
     """
     from benchmarks.service import add_texts, load_pages, measured_service, wait_until_ready
     from indexing.stores.embedded import EmbeddedStore
@@ -217,11 +217,11 @@ def measure_alternately(
     parameters: dict[str, Any],
     query_count: int,
 ) -> dict[str, list[float]]:
-    """Seconds each query took: raw, searched over HTTP, and a request for nothing.
+    """Return the seconds of each query: raw, searched over HTTP, and of an empty request.
 
-    They alternate in short blocks, so that whatever else the machine does meets all, with a
-    pause between: the model's threads spin on for a moment, and would take the cores from the
-    other process.
+    They alternate in short blocks, so that other load on the machine affects all alike. A pause
+    separates the blocks, because the model's threads keep spinning for a moment and would take
+    processor cores from the other process.
     """
     from benchmarks.service import Connection
 

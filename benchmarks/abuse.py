@@ -1,5 +1,5 @@
-"""Clients that could stop the service, one kind after the other: what the others notice, how much
-memory it takes, and whether anything is written."""
+"""Attack the service with abusive clients, one kind after the other, and measure the latency of
+other clients, the memory of the service, and the bytes it writes."""
 
 import itertools
 import os
@@ -21,9 +21,9 @@ from tests.serving import KEY, serving
 from tests.summaries.test_llm import Endpoint, Handler, delta, streams
 
 TICK_SECONDS = 0.25
-LIVE_SECONDS = 1.0  # within which /health/live has to answer
+LIVE_SECONDS = 1.0  # time limit for /health/live
 UPLOAD_BYTES = 300 * 2**20
-PIECE = "word " * 1_600  # of an answer
+PIECE = "word " * 1_600  # one piece of an answer
 QUESTION = b'{"index": "plain", "query": "When do boats leave the harbour?"}'
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
 HEAD = "Host: localhost\r\nX-Forwarded-Proto: https\r\nContent-Type: application/json\r\n"
@@ -41,7 +41,7 @@ class Target:
         return sum(int(each.partition("VmRSS:")[2].split()[0]) for each in status) / 2**10
 
     def written_bytes(self) -> int:
-        """Of the folder of uploads, and of files without a name that the processes hold."""
+        """Bytes in the upload folder, and in deleted files that the processes still hold open."""
         count = sum(file.stat().st_size for file in (self.data_dir / "uploads").glob("*"))
         for pid in self.pids:
             for descriptor in Path(f"/proc/{pid}/fd").iterdir():
@@ -78,7 +78,7 @@ def measure_abuse(seconds: float, *, is_production: bool) -> None:
         tempfile.TemporaryDirectory(prefix="strata-bench-") as folder,
         form(Path(folder), environment) as target,
     ):
-        _ask_once(target)  # what the first question imports and loads is no attack
+        _ask_once(target)  # warm up: the first question imports and loads much
         print(f"{form.__name__[1:]} form, each attack for {seconds:g} s:")
         for attack in _list_attacks(target.key):
             _measure(target, attack.name, seconds, partial(_hold, target, attack))
@@ -141,7 +141,7 @@ def _measure(
 
 
 def _time_live(port: int) -> float:
-    """Infinite where it is not answered in ten times as long as it may take."""
+    """Return the seconds of the request; infinity if it fails or takes ten times the limit."""
     started = time.perf_counter()
     try:
         with closing(socket.create_connection(("127.0.0.1", port), 10 * LIVE_SECONDS)) as client:
@@ -157,7 +157,7 @@ def _time_live(port: int) -> float:
 
 
 def _hold(target: Target, attack: Attack, stop: threading.Event) -> int:
-    """Keep so many connections; return how many were made."""
+    """Keep ``attack.count`` connections open; return how many were opened in total."""
     clients: dict[int, socket.socket] = {}
     poll, made, dripped_at = select.poll(), 0, time.monotonic()
     while not stop.wait(TICK_SECONDS):
@@ -208,7 +208,7 @@ def _send(client: socket.socket, data: bytes) -> bool:
 
 
 def _send_large(target: Target, stop: threading.Event) -> int:
-    """One upload after the other, to its end whatever is answered."""
+    """Send one upload after the other, each completely, whatever the response."""
     made, block = 0, b"x" * 2**16
     paths = itertools.cycle(["indexes/plain/artifacts/batch", "ask", "indexes/plain/artifacts/"])
     for path, is_chunked in zip(paths, itertools.cycle([True, False]), strict=False):
@@ -227,7 +227,7 @@ def _send_large(target: Target, stop: threading.Event) -> int:
 
 
 def _write_for_minutes(handler: Handler) -> None:
-    """An answer of 32 KB a second."""
+    """Write an answer of 32 KB per second for a minute."""
     handler.send(200, "", Content_Type="text/event-stream")
     for _ in range(240):
         handler.send_event(delta(PIECE))
@@ -235,7 +235,7 @@ def _write_for_minutes(handler: Handler) -> None:
     handler.send_event("[DONE]")
 
 
-# --- The two forms ---------------------------------------------------------------------------
+# --- Embedded and production form ------------------------------------------------------------
 
 
 @contextmanager
@@ -248,7 +248,7 @@ def _embedded(folder: Path, environment: dict[str, str]) -> Iterator[Target]:
 
 @contextmanager
 def _production(folder: Path, environment: dict[str, str]) -> Iterator[Target]:
-    """With a database of its own on the PostgreSQL of the tests, and their Redis."""
+    """Start the production form with a new database on the tests' PostgreSQL, and their Redis."""
     import psycopg
 
     from tests.qdrant_loopback.process import qdrant_loopback

@@ -31,7 +31,7 @@ QUESTIONS = [
 
 
 def measure_asking(count: int, questions: int) -> None:
-    """Measure the same documents under the plain pipeline and under that of papers."""
+    """Measure the plain pipeline and the pipeline of papers on the same documents."""
     for index, pipeline in PIPELINES.items():
         _measure_index(index, pipeline, load_abstracts(count), questions)
 
@@ -66,7 +66,7 @@ def _measure_index(index: str, pipeline: str, texts: Sequence[SampleText], quest
 def _measure_alternately(
     raw: Callable[[str], float], ask: Callable[[str], tuple[float, float]], count: int
 ) -> tuple[float, float, float]:
-    """Medians in seconds, in short blocks by turns, after one block that does not count."""
+    """Return medians in seconds. Both alternate in short blocks; the first block does not count."""
     baselines: list[float] = []
     answers: list[tuple[float, float]] = []
     for block in range(-1, count // QUESTIONS_PER_BLOCK):
@@ -86,7 +86,7 @@ def _measure_alternately(
 
 
 def _time_answer(port: int, index: str, question: str) -> tuple[float, float]:
-    """Seconds until the first event has come whole, and until the last."""
+    """Return the seconds until the first event is complete, and until the last."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     started = time.perf_counter()
@@ -96,7 +96,7 @@ def _time_answer(port: int, index: str, question: str) -> tuple[float, float]:
     response = connection.getresponse()
     assert response.status == 200, response.read()
     while response.readline().strip():
-        pass  # the lines of one event
+        pass  # read all lines of the first event
     first = time.perf_counter() - started
     rest = response.read()
     whole = time.perf_counter() - started

@@ -1,7 +1,6 @@
-"""A made-up screening deck of 300 slides, for finding the one slide with the exact names.
-
-Every other slide is about the same kind of thing: the same enzymes, compounds whose numbers
-differ in a digit, other laboratories.
+"""An invented screening deck of 300 slides, to test whether a search finds the one slide with the
+exact names. All other slides are similar: the same enzymes, compounds whose numbers differ in one
+digit, other laboratories.
 """
 
 import random
@@ -38,7 +37,7 @@ class Slide:
 
 
 def generate_slides() -> Iterator[Slide]:
-    """The same slides each time; only one names target, compound and laboratory together."""
+    """Generate the same slides each time. Only one slide names target, compound and laboratory."""
     chance = random.Random(111)
     for number in range(SLIDE_COUNT):
         target, laboratory = chance.choice(TARGETS), chance.choice(LABORATORIES)
@@ -47,7 +46,7 @@ def generate_slides() -> Iterator[Slide]:
         findings = chance.sample(FINDINGS, 2)
         if number == ANSWER_SLIDE:
             target, compound, laboratory = "NadD", "SACC-111", "TAMU"
-        elif number % 10 == 3:  # as near to it as can be
+        elif number % 10 == 3:  # almost the same as the answer
             target, laboratory = "NadD", "TAMU"
             compound = chance.choice(["SACC-112", "SACC-110", "SACC-101", "SACC-121"])
         elif compound == "SACC-111":

@@ -1,8 +1,8 @@
-"""``manage.py update_emergent_pairs`` of concepts that were never compared, in its own process.
+"""Measure ``manage.py update_emergent_pairs`` on new concepts, in its own process.
 
 ``python -m benchmarks.emergent_pairs CONCEPTS`` fills the index ``knowledge`` of
-``STRATA_DATA_DIR``: rows and points are written at once and their vectors drawn, half of them
-alone, the others in groups of four that lie near each other."""
+``STRATA_DATA_DIR`` with rows and points. Half of their random vectors are independent; the others
+form groups of four similar ones."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 INDEX = "knowledge"
 CONCEPTS_PER_WRITE = 1_000
 GROUP_SIZE = 4
-SPREAD = 0.3  # of a vector around its group's: their cosine is about 0.92
+SPREAD = 0.3  # of a vector around its group's centre; cosines are about 0.92
 
 
 def measure_emergent_pairs(concept_count: int) -> None:

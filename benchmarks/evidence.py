@@ -1,7 +1,7 @@
 """Precision and recall of duplicate detection, on generated findings and their rewordings.
 
-Asserts nothing on a clock: the same findings give the same figures on any machine, but for the
-rounding of its arithmetic.
+It measures no time: the same findings give the same figures on any machine, except for rounding
+of floating-point numbers.
 """
 
 import itertools
@@ -59,8 +59,7 @@ Finding = tuple[str, str, str, str]  # treatment, effect, outcome, people
 
 
 def measure_evidence(count: int) -> None:
-    """Add ``count`` findings that differ in treatment or outcome, then each once more in other
-    words."""
+    """Add ``count`` findings that differ in treatment or outcome, then a rewording of each."""
     chance = random.Random(SEED)
     pairs = list(itertools.product(TREATMENTS, OUTCOMES))
     findings = [
@@ -104,7 +103,7 @@ def phrase_finding(finding: Finding) -> str:
 
 
 def reword_finding(finding: Finding, chance: random.Random) -> str:
-    """By two or three of: a lead, the people first, a synonym for the effect or the people."""
+    """Apply two or three of: a lead-in, the people first, a synonym for effect or people."""
     treatment, effect, outcome, people = finding
     ways = set(chance.sample(["lead", "people first", "effect", "people"], chance.choice([2, 3])))
     if "effect" in ways:

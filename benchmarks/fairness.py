@@ -1,4 +1,4 @@
-"""How long a small document waits until it can be searched while a huge one is being indexed."""
+"""Measure how long a small document waits while a huge one is being indexed."""
 
 import statistics
 import time
@@ -11,17 +11,17 @@ from tests.serving import Service
 SMALL_CHARS = {"two pages": 16_000, "a paragraph": 600}
 REPEATS = 5
 POLL_SECONDS = 0.05
-PATIENCE_SECONDS = 60  # what is not ready by then counts as ready then
-RUN_SECONDS = 150  # beside the huge text
+PATIENCE_SECONDS = 60  # longer waits count as this long
+RUN_SECONDS = 150  # of measurement while the huge text is indexed
 WANTED_RATIO = 3
-# What the service does with the huge text; it embeds once many nodes are planned.
+# Phases of the huge text. The service is embedding once PLANNED_NODES nodes are planned.
 PLANNING, EMBEDDING = "reads and plans", "embeds"
 PLANNED_NODES = 500
 
 
 def measure_fairness(huge_bytes: int) -> None:
-    """Add small documents by turns, first alone and then while the huge one is being indexed."""
-    # Each has a text of its own: vectors of equal texts are copied.
+    """Add small documents of each size in turn, first alone, then while a huge one is indexed."""
+    # Texts must differ, because the service copies the vectors of equal texts.
     texts = {size: load_pages(4 * REPEATS, chars) for size, chars in SMALL_CHARS.items()}
     alone: dict[str, list[float]] = defaultdict(list)  # by size, seconds from add to ready
     beside: dict[tuple[str, str], list[float]] = defaultdict(list)  # by size and phase
@@ -61,7 +61,8 @@ def measure_fairness(huge_bytes: int) -> None:
 
 
 def make_huge_text(size: int) -> str:
-    """About so many characters. No paragraph is there twice: vectors of equal texts are copied."""
+    """Make a text of about ``size`` characters. No paragraph repeats, because the service copies
+    the vectors of equal texts."""
     paragraphs: list[str] = []
     missing, texts = size, load_texts(5_000)
     while missing > 0:

@@ -1,8 +1,8 @@
 """Fill an index fast: documents, ledger and points by the service's code, with random vectors.
 
-``python -m benchmarks.filling NODES`` fills the index ``plain`` of ``STRATA_DATA_DIR``, in a
-process of its own: what it needs of memory must not count as that of whoever is measured.
-``--open`` in the place of the number only opens it.
+``python -m benchmarks.filling NODES`` fills the index ``plain`` of ``STRATA_DATA_DIR`` in its own
+process, so that its memory is not counted for the measured process. ``--open`` in place of the
+number only opens the index.
 """
 
 import os
@@ -63,7 +63,7 @@ def fill_index(node_count: int, index: str = "plain") -> int:
 
 
 def generate_text(random_source: random.Random) -> str:
-    """About ``CHUNKS_PER_ARTIFACT`` chunks of words that mean nothing."""
+    """Generate about ``CHUNKS_PER_ARTIFACT`` chunks of meaningless words."""
     sentences = [
         " ".join(
             f"w{random_source.randrange(VOCABULARY)}" for _ in range(SENTENCE_WORDS)
@@ -74,7 +74,7 @@ def generate_text(random_source: random.Random) -> str:
 
 
 def _open_collections() -> None:
-    """Open every collection without reading a point, to measure what that alone takes."""
+    """Open every collection without reading a point, to measure the cost of opening."""
     from indexing.models import IndexBuild
     from indexing.stores import get_store
 

@@ -1,4 +1,4 @@
-"""Search over HTTP as two checkouts serve it, by turns, against a raw loop in the same run."""
+"""Compare search over HTTP in two checkouts, alternating, with a raw loop in the same run."""
 
 import shutil
 import statistics
@@ -14,14 +14,14 @@ from benchmarks.service import Connection, add_texts, load_texts, wait_until_rea
 from tests.serving import ROOT, Service, serving
 
 TEXTS = 300
-CLIENTS = {1: 120, 8: 30, 32: 10}  # at once -> searches of each
+CLIENTS = {1: 120, 8: 30, 32: 10}  # concurrent clients -> searches of each client
 PAUSE_SECONDS = 0.2
 
 Times = dict[int, list[tuple[float, float]]]  # clients -> (p50, p99) of each run, in ms
 
 
 def measure_http(other: Path, pairs: int, queries: list[str]) -> None:
-    """``other`` is a checkout with an environment of its own in ``.venv``."""
+    """``other`` is a checkout with its own environment in ``.venv``."""
     from indexing.stores.embedded import EmbeddedStore
 
     with ExitStack() as stack:

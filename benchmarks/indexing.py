@@ -1,4 +1,4 @@
-"""Indexing over HTTP against the raw loop on the same chunks, and how long the model is idle."""
+"""Compare indexing over HTTP with the raw loop on the same chunks; measure the idle model time."""
 
 import statistics
 import time
@@ -25,7 +25,7 @@ class Measured:
 
     @property
     def idle_share(self) -> float:
-        """Of the time, the share in which no worker embedded."""
+        """The share of the time in which no worker embedded."""
         return 1 - self.embedding_seconds / self.seconds
 
 
@@ -33,7 +33,7 @@ def measure_indexing(counts: Sequence[int], rounds: int) -> None:
     for count in counts:
         texts = load_texts(count)
         chunks = raw.chunk_texts(texts)
-        raw.time_raw_indexing(chunks[:200])  # warm
+        raw.time_raw_indexing(chunks[:200])  # warm up
         pairs = [(_measure_raw(chunks), _measure_service(texts)) for _ in range(rounds)]
         speed = statistics.median(theirs.seconds / ours.seconds for theirs, ours in pairs)
         print(f"indexing {count} texts, {len(chunks)} chunks, median of {rounds}:")

@@ -1,7 +1,7 @@
-"""The production form, started as ``docs/how-to/run-on-servers.md`` starts it by hand.
+"""Measure the production form, started as in ``docs/how-to/run-on-servers.md``.
 
-PostgreSQL and Redis are started for the run, to count their processor time as well; Qdrant is the
-tests' stand-in. Needs ``make production``.
+The run starts PostgreSQL and Redis, to count their processor time as well; Qdrant is the tests'
+stand-in. Needs ``make production``.
 """
 
 import re
@@ -20,21 +20,21 @@ from tests.qdrant_loopback.process import qdrant_loopback
 from tests.servers.production import Production
 
 DATABASE, BROKER = "PostgreSQL", "Redis"
-WARM_COUNT = 20  # documents before the run: every child of a worker has loaded its model
+WARM_COUNT = 20  # documents added first, so that every worker child has loaded its model
 WANTED_SHARE = 0.7
 RUN_TASK = re.compile(r"Task (\S+)\[\S+\] succeeded")
 
 
 def measure_production(count: int) -> None:
-    """Add abstracts at once; count what runs until all are ready, and what it costs."""
+    """Add abstracts in one request; count tasks and processor time until all are ready."""
     texts = load_abstracts(WARM_COUNT + count)
     warm, texts = texts[:WARM_COUNT], texts[WARM_COUNT:]
     chunks = chunk_texts(texts)
-    _measure_model(chunks[:200])  # warm
+    _measure_model(chunks[:200])  # warm up
     model_seconds = _measure_model(chunks)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-bench-")))
-        folder.chmod(0o755)  # the user of PostgreSQL enters it
+        folder.chmod(0o755)  # PostgreSQL's user needs access
         (folder / "postgresql").mkdir()
         postgresql = PostgreSQL(folder / "postgresql")
         stack.callback(postgresql.stop)
@@ -82,7 +82,7 @@ def measure_production(count: int) -> None:
 
 
 def _measure_model(chunks: Sequence[str]) -> float:
-    """Processor seconds in which this process embeds the chunks."""
+    """Return the processor seconds in which this process embeds the chunks."""
     embed = load_raw_model()
     started = time.process_time()
     for _ in embed(chunks):
@@ -91,5 +91,5 @@ def _measure_model(chunks: Sequence[str]) -> float:
 
 
 def _count_tasks(production: Production) -> Counter[str]:
-    """Tasks run so far, as the workers log them."""
+    """Count the tasks run so far in the workers' logs."""
     return Counter(RUN_TASK.findall(production.said()))

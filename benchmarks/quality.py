@@ -1,6 +1,6 @@
-"""nDCG@10 of every way of searching on judged collections: the table behind the defaults.
+"""Measure nDCG@10 of every way of searching on judged collections, the basis of the defaults.
 
-Asserts nothing on a clock: the same data give the same figures on any machine.
+It measures no time: the same data give the same figures on any machine.
 """
 
 import json
@@ -15,22 +15,21 @@ import yaml
 from tests.serving import ROOT
 
 BEIR = ROOT.parent / "shared" / "data" / "beir"
-SPEC_BY_COLLECTION = {  # folder of judged queries -> the recipe its corpus is indexed by
+SPEC_BY_COLLECTION = {  # folder of judged queries -> the spec that indexes its corpus
     "scifact": "plain",
     "pubmedqa-pqal": "plain",
     "acl-title2abs-10k": "papers",
 }
 SEARCH_MODES = ["dense", "sparse", "hybrid", "multi-query", "papers"]
 MEASURE = "nDCG@10"
-HYBRID_TOLERANCE = 0.005  # hybrid may lie half a point below the better of its two halves
+HYBRID_TOLERANCE = 0.005  # hybrid may be this much worse than the better of dense and sparse
 
-# Of the preset's pipeline: its wordings and its fusion, while nothing is read out of the question
-# and nothing is refused.
+# Components taken from the preset's pipeline, without reading filters and without refusals.
 MULTI_QUERY_COMPONENTS = ["queries", "retriever", "fusion", "context"]
 
 
 def measure_quality() -> None:
-    """Index each collection once, in a folder that is thrown away, and ask it in every way."""
+    """Index each collection once, in a temporary folder, and search it in every way."""
     print(f"{MEASURE}, each collection indexed anew:")
     print(f"  {'':20}{''.join(f'{name:>13}' for name in SEARCH_MODES)}")
     for name, spec in SPEC_BY_COLLECTION.items():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from indexing.stores import Query
 
-TEXTS_PER_BATCH = 16  # texts per call of the model: the fastest of 8, 16 and 32 where it was tried
+TEXTS_PER_BATCH = 16  # texts per call of the model; the fastest of 8, 16 and 32 when measured
 POINTS_PER_UPSERT = 500
 
 
@@ -75,7 +75,7 @@ def time_raw_indexing(chunks: Sequence[str]) -> float:
 
 
 def load_raw_model() -> "Callable[[Sequence[str]], Iterable[tuple[str, NDArray[np.float32]]]]":
-    """The service's converted model, with nothing between it and its runtime."""
+    """Load the service's converted model directly into its runtime."""
     import numpy as np
     import onnxruntime
     from django.conf import settings
@@ -94,7 +94,7 @@ def load_raw_model() -> "Callable[[Sequence[str]], Iterable[tuple[str, NDArray[n
     tokenizer.no_padding()
 
     def embed(texts: Sequence[str]) -> "Iterator[tuple[str, NDArray[np.float32]]]":
-        """Each text with its unit vector, the shortest first."""
+        """Yield each text with its unit vector, the shortest text first."""
         encoded = zip(texts, tokenizer.encode_batch_fast(texts), strict=True)
         by_length = sorted(encoded, key=lambda pair: len(pair[1].ids))
         for start in range(0, len(by_length), TEXTS_PER_BATCH):
@@ -112,7 +112,7 @@ def load_raw_model() -> "Callable[[Sequence[str]], Iterable[tuple[str, NDArray[n
 
 
 def build_raw_query(query: str, limit: int) -> "Query":
-    """Embedded and encoded as the service does, under the default settings."""
+    """Embed and encode a query as the service does with default settings."""
     import numpy as np
 
     from indexing.embedding import get_embedder

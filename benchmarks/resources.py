@@ -17,23 +17,21 @@ class ResourceUsage:
     exit_status: int
     seconds: float
     cpu_seconds: float
-    peak_mib: float  # resident, files it mapped included
+    peak_mib: float  # resident memory, including mapped files
     anonymous_mib: float  # anonymous memory, as sampled
-    mapped_file_mib: (
-        float  # pages of files, as sampled; the system takes them back when it needs to
-    )
+    mapped_file_mib: float  # mapped file pages, as sampled; the system can reclaim them
 
 
 def read_processor_seconds(pid: int) -> float:
-    """Processor time used by a process and its descendants until now, ended ones included."""
+    """Processor time of a process and its descendants until now, including ended ones."""
     ticks: dict[int, int] = {}
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name of the program, in brackets, may hold anything: what counts comes after it.
+            # The program's name, in brackets, may contain any character: read what follows it.
             fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended; its parent has its time
+            continue  # it has ended; its time is counted for its parent
         ticks[int(stat.parent.name)] = sum(map(int, fields[11:15]))
         children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
     tree = [pid]
@@ -49,8 +47,8 @@ def measure_command(command: Sequence[str], environment: Mapping[str, str]) -> R
     has_ended = threading.Event()
     sampler = threading.Thread(target=_sample_memory, args=[process.pid, peaks, has_ended])
     sampler.start()
-    # Its own figures, not those of all children: one that filled the index held more. What a
-    # child shares with this process until it starts its program counts for it; that is little.
+    # wait4 returns the figures of this child only; the child that filled the index used more
+    # memory. They include the memory shared with this process before exec, which is little.
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
     has_ended.set()

@@ -1,4 +1,4 @@
-"""Processor seconds of every kind of search as two checkouts serve it, by turns."""
+"""Compare the processor seconds of every kind of search in two checkouts, alternating."""
 
 import statistics
 import tempfile
@@ -10,7 +10,7 @@ from benchmarks.resources import read_processor_seconds
 from benchmarks.service import Connection, add_texts, load_pages, wait_until_ready
 from tests.serving import ROOT, Service
 
-PAGES = 100  # 3,200 nodes: filling both takes some minutes
+PAGES = 100  # 3,200 nodes: filling both checkouts takes some minutes
 PAGE_CHARS = 2_300  # five chunks
 CONCEPTS = 100
 SEARCHES_PER_RUN = 100  # of each kind
@@ -34,7 +34,7 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def measure_searches(other: Path, pairs: int, queries: list[str]) -> None:
-    """``other`` is a checkout with an environment of its own in ``.venv``; each fills its own."""
+    """``other`` is a checkout with its own environment in ``.venv``; each fills its own index."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-bench-")))
         specs = folder / "specs"

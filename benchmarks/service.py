@@ -1,4 +1,4 @@
-"""Start the service to be measured, a real ``serve`` on loopback, and load texts for it."""
+"""Start the measured service, a real ``serve`` on loopback, and load texts for it."""
 
 import gzip
 import itertools
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.servers.production import Production
 
 ABSTRACTS = ROOT.parent / "shared" / "data" / "acl" / "acl_abstracts_10k.jsonl.gz"
-POLL_SECONDS = 0.25  # each look costs the service some milliseconds
+POLL_SECONDS = 0.25  # each poll costs the service some milliseconds
 RECEIVE_BUFFER_BYTES = 2**18  # at once
 
 
@@ -30,10 +30,10 @@ class SampleText:
 
 
 class Connection:
-    """A client that costs next to nothing, on a connection that is kept open.
+    """A cheap client with a persistent connection.
 
-    What ``http.client`` does for an answer by itself takes half as long as a bare request, and
-    would be counted as the service's.
+    The overhead of ``http.client`` is half the time of a bare request, and would be counted for the
+    service.
     """
 
     def __init__(self, port: int) -> None:
@@ -83,7 +83,7 @@ class Connection:
 
 @contextmanager
 def measured_service(**environment: str) -> Iterator[Service]:
-    """A fresh service; stopped, and its folder removed, at the end of the block."""
+    """Start a new service; stop it and remove its folder at the end of the block."""
     with (
         tempfile.TemporaryDirectory(prefix="strata-bench-") as folder,
         serving(Path(folder), **environment) as service,
@@ -106,7 +106,7 @@ def add_texts(
 
 
 def wait_until_ready(service: "Service | Production", count: int, index: str = "plain") -> None:
-    """Return once ``count`` artifacts can be searched whole."""
+    """Return once ``count`` artifacts are ready."""
     parameters: dict[str, Any] = {"status": "ready", "limit": 1}
     address = f"indexes/{index}/artifacts/"
     while service.api.get(address, params=parameters).json()["count"] < count:
@@ -114,10 +114,10 @@ def wait_until_ready(service: "Service | Production", count: int, index: str = "
 
 
 def read_embedding_seconds(service: "Service | Production") -> float:
-    """Seconds in which a worker has embedded, as the service keeps them for its estimates.
+    """Read the seconds in which a worker embedded, which the service stores for its estimates.
 
-    It halves them from 600 on (``indexing/throughput.py``). What else the worker waited for while
-    it embedded, such as the interpreter, is part of them.
+    The service halves them from 600 on (``indexing/throughput.py``). They include other waiting
+    during embedding, such as for the interpreter lock.
     """
     command = (
         "from indexing.models import Throughput; "
@@ -130,8 +130,8 @@ def read_embedding_seconds(service: "Service | Production") -> float:
 
 
 def load_texts(count: int) -> list[SampleText]:
-    """``count`` abstracts of scifact where the shared data is at hand, else paragraphs of the
-    running Python's own reference, over and over under different titles."""
+    """Load ``count`` abstracts of scifact if the shared data exists, else repeated paragraphs of
+    the running Python's reference with different titles."""
     corpus = ROOT.parent / "shared" / "data" / "beir" / "scifact" / "corpus.jsonl"
     if corpus.exists():
         with corpus.open(encoding="utf-8") as lines:
@@ -152,7 +152,7 @@ def load_texts(count: int) -> list[SampleText]:
 
 
 def load_abstracts(count: int) -> list[SampleText]:
-    """``count`` abstracts where the shared data is at hand, else any texts."""
+    """Load ``count`` abstracts if the shared data exists, else the texts of ``load_texts``."""
     if not ABSTRACTS.exists():
         return load_texts(count)
     with gzip.open(ABSTRACTS, "rt", encoding="utf-8") as lines:
@@ -161,8 +161,8 @@ def load_abstracts(count: int) -> list[SampleText]:
 
 
 def load_pages(count: int, chars: int) -> list[SampleText]:
-    """``count`` texts of about so many characters: those of ``load_texts``, one after the other
-    and cut between words."""
+    """Make ``count`` texts of about ``chars`` characters: the joined texts of ``load_texts``, cut
+    between words."""
     pages: list[SampleText] = []
     pending_text, title = "", ""
     for text in load_texts(count * chars // 400):

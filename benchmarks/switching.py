@@ -1,8 +1,7 @@
 """Switch the embedding model under query load, roll it back, and measure what later edits cost.
 
-Every answer names the build that gave it. It is mixed unless it is, hit for hit and score for
-score, what that build alone answers: a query embedded by one model and asked of the other's
-vectors would score otherwise.
+Every answer names its build. An answer is mixed if its hits or scores differ from what that build
+returns alone: a query embedded by one model would get other scores from the other model's vectors.
 """
 
 import tempfile
@@ -29,7 +28,7 @@ ScoredIds = tuple[tuple[str, float], ...]
 
 @dataclass(slots=True)
 class QueryLoad:
-    """Sends one query after the other until it is stopped, and remembers each answer."""
+    """Sends one query after the other until it is stopped, and stores each answer."""
 
     url: str
     queries: list[str]
@@ -121,7 +120,7 @@ def _parse_answer(answer: dict[str, Any]) -> tuple[int, ScoredIds]:
 
 
 def _get_reference_rankings(service: Service, queries: list[str]) -> dict[str, ScoredIds]:
-    """Return what the live build answers to each query while nothing changes."""
+    """Return the live build's answer to each query while nothing changes."""
     return {
         query: _parse_answer(service.api.post("search/pages", json=_build_search(query)).json())[1]
         for query in queries
@@ -142,7 +141,7 @@ def _apply_spec(service: Service) -> dict[str, Any]:
 
 
 def _count_embedded_nodes(service: Service) -> int:
-    """Nodes embedded for the live build so far."""
+    """Count the nodes embedded for the live build so far."""
     builds = service.api.get(f"indexes/{INDEX}/builds/").json()["results"]
     return sum(build["embedded"] for build in builds if build["state"] == "live")
 

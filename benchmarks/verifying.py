@@ -9,7 +9,7 @@ from benchmarks.resources import measure_command
 
 
 def measure_verify(node_count: int) -> None:
-    """Print seconds and peak memory, which includes files mapped by the engine and the database."""
+    """Print seconds and peak memory, including files mapped by the engine and the database."""
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as folder:
         environment = {**os.environ, "STRATA_DATA_DIR": folder}
         filling = [sys.executable, "-m", "benchmarks.filling", str(node_count)]

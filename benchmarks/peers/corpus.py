@@ -1,4 +1,4 @@
-"""The documents, each of one chunk, and the facts that a point tells about its document."""
+"""The documents, each of one chunk, and the facts that a point contains about its document."""
 
 import json
 import re
@@ -47,7 +47,7 @@ class Differences:
     """Counts of how the points differ from the documents."""
 
     lost: int  # documents without a current point
-    orphaned: int  # points of documents that are gone
+    orphaned: int  # points of deleted documents
     doubled: int  # points beyond the first of a document and revision
     stale: int  # points of an earlier revision or model
 

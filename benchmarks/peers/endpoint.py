@@ -15,17 +15,17 @@ DIMENSION = 16
 
 
 class EmbeddingEndpoint:
-    """OpenAI's ``POST /embeddings``. The first component of a vector tells the model."""
+    """OpenAI's ``POST /embeddings``. The first component of a vector identifies the model."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.embedded: Counter[tuple[str, str]] = Counter()  # (model, text) -> how often
+        self.embedded: Counter[tuple[str, str]] = Counter()  # (model, text) -> count
         self._lock = threading.Lock()
         self._scheduled_event: tuple[int, Callable[[list[str]], bool]] | None = None
 
     def schedule_event(self, text_count: int, event: Callable[[list[str]], bool]) -> None:
-        """Call ``event`` with the texts of the request that holds the n-th text from now.
-        Its result says whether that request is answered."""
+        """Call ``event`` with the texts of the request that contains the n-th text from now. If it
+        returns False, that request fails."""
         self._scheduled_event = (self.embedded.total() + text_count, event)
 
     @property
@@ -35,11 +35,11 @@ class EmbeddingEndpoint:
 
     @property
     def repeated_count(self) -> int:
-        """Embeddings of texts that the same model had embedded before."""
+        """Number of embeddings of texts that the same model had already embedded."""
         return self.embedded.total() - len(self.embedded)
 
     def embed_texts(self, model: str, texts: list[str]) -> dict[str, Any] | None:
-        """None where it fails, as an overloaded server would."""
+        """Return the response, or None to fail like an overloaded server."""
         with self._lock:
             documents = [text for text in texts if SIGNATURE.search(text)]
             if (
@@ -61,7 +61,7 @@ def _vector(model: str, text: str) -> list[float]:
 
 @contextmanager
 def serve_endpoint() -> Iterator[EmbeddingEndpoint]:
-    """On a free port of loopback, until the block ends."""
+    """Serve the endpoint on a free loopback port until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -77,7 +77,7 @@ def serve_endpoint() -> Iterator[EmbeddingEndpoint]:
                 self.end_headers()
                 self.wfile.write(body)
             except ConnectionError:
-                self.close_connection = True  # whoever asked was killed
+                self.close_connection = True  # the client was killed
 
         def log_message(self, *args: Any) -> None:
             pass

@@ -15,7 +15,7 @@ KILL_AFTER_TEXTS = 160  # texts embedded
 
 @dataclass(frozen=True, slots=True)
 class FaultOutcome:
-    """The differences after the fault and after running the same again, and what that cost."""
+    """The differences after the fault and after the rerun, and the cost of the rerun."""
 
     after_fault: Differences
     after_rerun: Differences

@@ -1,7 +1,7 @@
 """A Haystack indexing pipeline: an embedder, then a ``DocumentWriter`` that overwrites.
 
-As docs.haystack.deepset.ai has it under "DocumentWriter". The documents bring ids of their own,
-without which an edited one would be another document.
+It follows "DocumentWriter" at docs.haystack.deepset.ai. The documents have their own ids; otherwise
+an edited document would be a new one.
 """
 
 import argparse

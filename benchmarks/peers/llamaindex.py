@@ -1,7 +1,7 @@
 """LlamaIndex's ``IngestionPipeline`` with a docstore and Qdrant, one run over all documents.
 
-As docs.llamaindex.ai has it under "Ingestion Pipeline + Document Management": the pipeline is
-loaded from its folder where there is one, run, and persisted.
+It follows "Ingestion Pipeline + Document Management" at docs.llamaindex.ai: the pipeline is loaded
+from its folder if there is one, run, and persisted.
 """
 
 import argparse

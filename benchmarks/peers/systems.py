@@ -40,21 +40,21 @@ class System(Protocol):
         """Start indexing these documents and return at once."""
 
     def wait_until_idle(self) -> None:
-        """Wait until the system does nothing more by itself."""
+        """Wait until the system has no work left."""
 
     def kill(self) -> None:
-        """kill -9."""
+        """Kill the system with SIGKILL."""
 
     def remove_document(self, document: Document) -> None: ...
 
     def has_points(self) -> bool: ...
 
     def read_points(self) -> list[PointFacts]:
-        """Read the points that answer searches now."""
+        """Read the points that searches currently use."""
 
 
 class Peer:
-    """A pipeline in a process of its own, which ends when its run does; Qdrant outlives it."""
+    """A pipeline in a separate process, which ends with its run; Qdrant keeps running."""
 
     def __init__(self, name: str, module: str, qdrant: str, endpoint: str, folder: Path) -> None:
         self.name = name
@@ -96,13 +96,13 @@ class Peer:
         with (self._folder / "log").open("ab") as log:
             return subprocess.Popen(
                 command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT,
-                # Else a run without the internet waits for it to be reached.
+                # Without this, a run without internet access waits for a timeout.
                 env={**os.environ, "HAYSTACK_TELEMETRY_ENABLED": "False"},
             )  # fmt: skip
 
 
 class StrataSystem:
-    """The embedded form, in a process that goes on by itself."""
+    """The embedded form, in a process that keeps running."""
 
     name = "StrataSystem"
 
