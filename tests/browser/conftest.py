@@ -1,4 +1,4 @@
-"""The service in a process of its own, and a real browser to look at it with."""
+"""The service in a separate process, and a real browser."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def _missing(what: str) -> None:
-    """Continuous integration must not pass without looking; elsewhere a browser is optional."""
+    """Fail in continuous integration; elsewhere skip, because a browser is optional."""
     if os.environ.get("CI"):
         pytest.fail(what)
     pytest.skip(what)
@@ -48,7 +48,7 @@ def browser() -> "Iterator[Browser]":
 
 @pytest.fixture
 def page(browser: "Browser", service: Service) -> "Iterator[Page]":
-    """A fresh tab; what its scripts throw, or its content policy forbids, fails the test."""
+    """A new tab; script errors and violations of the content policy fail the test."""
     context = browser.new_context(base_url=service.url, viewport={"width": 1000, "height": 900})
     context.set_default_timeout(20_000)  # milliseconds
     page = context.new_page()

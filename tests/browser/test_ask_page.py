@@ -1,4 +1,4 @@
-"""Answers on the search page, as they are written."""
+"""Streamed answers on the search page."""
 
 from typing import TYPE_CHECKING
 

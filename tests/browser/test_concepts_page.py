@@ -24,7 +24,7 @@ def make(service: Service, path: str, **content: object) -> str:
 
 @pytest.fixture(scope="module")
 def graph(service: Service) -> None:
-    # Before the document: what is found in it then completes them.
+    # Before the document, so that extraction adds to these concepts.
     heron = make(service, "concepts", label="Heron", description="A bird that waits for fish")
     fish = make(service, "concepts", label="Fish", description="What herons catch")
     eats = make(service, "relationship-types", name="EATS", category="structural")
@@ -46,7 +46,7 @@ def drawn(page: "Page", graph: None) -> "Page":
         page.wait_for_selector("#said:not(:empty)")
         if page.locator(".edge").count():
             break
-        page.wait_for_timeout(1_000)  # they are embedded meanwhile
+        page.wait_for_timeout(1_000)  # until they are embedded
     return page
 
 

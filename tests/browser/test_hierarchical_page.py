@@ -1,4 +1,4 @@
-"""What the search page offers of an index beyond its passages, in a real browser."""
+"""The other searches of the search page, in a real browser."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 TITLE = "Keeping <b>samples</b> cold"
-# Astral characters before the hit: what counts UTF-16 units would mark the wrong place.
+# Astral characters before the hit: code that counts UTF-16 units would mark the wrong text.
 DECK = [
     "🧊🧊🧪 𝔗𝔥𝔢 𝔭𝔩𝔞𝔫. "
     + "Tubes are labelled in the ward and carried down by the porter twice a day. " * 8
@@ -37,7 +37,7 @@ def _documents(service: Service) -> None:
 
 @pytest.fixture
 def admitted(page: "Page") -> "Iterator[Page]":
-    """With the key; whatever the console calls an error fails the test."""
+    """The page with a key; console errors fail the test."""
     errors: list[str] = []
     page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
     page.goto(f"/#key={KEY}")
@@ -56,7 +56,7 @@ def sync(page: "Page", query: str) -> None:
 
 
 def find(page: "Page", query: str, index: str, search: str | None = None) -> None:
-    """Search as a person would, and wait for what is found."""
+    """Search as a person would, and wait for the hits."""
     page.check(f"input[name=index][value={index}]", force=True)
     page.fill("#q", query)
     if search is not None:

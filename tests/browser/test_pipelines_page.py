@@ -25,7 +25,7 @@ def _staff(service: Service) -> None:
 
 @pytest.fixture
 def signed_in(page: "Page") -> "Page":
-    """As someone of the staff."""
+    """The page, logged in as a staff user."""
     page.goto("/admin/login/?next=/pipelines/")
     page.fill("#id_username", "ada")
     page.fill("#id_password", "difference")

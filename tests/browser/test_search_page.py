@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 TITLE = "Notes <b>from</b> the harbour"
-# Astral characters before the hit: what counts UTF-16 units would mark the wrong place.
+# Astral characters before the hit: code that counts UTF-16 units would mark the wrong text.
 HOSTILE = (
     "🌊🌊🦭 𝔗𝔥𝔢 𝔩𝔬𝔤 👩‍🚀 begins here. "
     + "The crew painted the railings and mended two nets in the afternoon sun. " * 9
@@ -131,7 +131,7 @@ class TestIndexes:
         bar.wait_for()
         assert (bar.get_attribute("value"), bar.get_attribute("max")) == ("30", "120")
         page.unroute_all()
-        bar.wait_for(state="hidden")  # it looks again by itself
+        bar.wait_for(state="hidden")  # the page retries by itself
 
     def test_suggest_what_to_ask_where_nothing_is_asked(self, admitted: "Page") -> None:
         admitted.check("input[name=index][value=plain]", force=True)
@@ -139,7 +139,7 @@ class TestIndexes:
 
         admitted.check("input[name=index][value=library]", force=True)
 
-        admitted.wait_for_selector("#empty >> text=manage.py add")  # nothing was added here
+        admitted.wait_for_selector("#empty >> text=manage.py add")  # the index is empty
 
 
 class TestSearch:

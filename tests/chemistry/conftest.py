@@ -13,7 +13,7 @@ from tests.written import make_build
 HAS_RDKIT = importlib.util.find_spec("rdkit") is not None
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
-# Of the salts one is of the same atoms in ions, one twice in one, one beside a larger molecule.
+# The salts: aspirin as an ion, twice in one salt, and beside a larger molecule.
 MOLECULES = {
     "Aspirin": ASPIRIN,
     "Aspirin sodium": "CC(=O)Oc1ccccc1C(=O)[O-].[Na+]",
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def pharmacy(db, store, embedder, monkeypatch):
-    """The live build of an index that holds these molecules, one in each document."""
+    """The live build of an index with these molecules, one per document."""
     monkeypatch.setattr(
         embedding,
         "get_embedder",

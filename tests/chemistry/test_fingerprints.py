@@ -30,7 +30,7 @@ class TestFingerprint:
         )
 
     def test_agrees_with_the_formula(self):
-        """Environments in common, over the root of the product of how many each has."""
+        """The number of shared environments, divided by the geometric mean of both numbers."""
         from rdkit import Chem, DataStructs
         from rdkit.Chem import rdFingerprintGenerator
 
@@ -67,4 +67,4 @@ class TestCheckStructure:
 
         assert refusal.value.field == "structure"
         assert "SMILES" in refusal.value.fix
-        assert capfd.readouterr() == ("", "")  # RDKit says it for itself otherwise
+        assert capfd.readouterr() == ("", "")  # RDKit would print the error itself

@@ -1,4 +1,4 @@
-"""Searching by structure over HTTP, as a client sees it."""
+"""Searching by structure over HTTP."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How the client's types differ from what the server declares of itself."""
+"""Finds differences between the client's types and the server's OpenAPI document."""
 
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
@@ -8,7 +8,7 @@ PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def declared(schema: dict[str, Any], schemas: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """A schema without its references, and whether null is one of its values."""
+    """Resolve the references of a schema; return it and whether it is nullable."""
     may_be_null = schema.get("nullable", False)
     while "$ref" in schema or len(schema.get("allOf", [])) == 1:
         schema = schema["allOf"][0] if "allOf" in schema else schema

@@ -1,4 +1,4 @@
-"""A server that answers as it is told, and remembers what it was asked."""
+"""A scripted server that records its requests."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -10,7 +10,7 @@ URL = "http://strata.test"
 
 
 class Pieces(httpx.AsyncByteStream, httpx.SyncByteStream):
-    """A body that comes piece by piece; an exception among them is raised there."""
+    """A body that arrives in pieces; an exception among them is raised at its position."""
 
     def __init__(self, *pieces: bytes | Exception) -> None:
         self.pieces = pieces
@@ -34,7 +34,7 @@ class Pieces(httpx.AsyncByteStream, httpx.SyncByteStream):
 
 
 class Script(httpx.MockTransport):
-    """Gives one answer after another; the last one again and again."""
+    """Returns one answer after another, and then repeats the last one."""
 
     def __init__(self, *answers: httpx.Response | Exception) -> None:
         super().__init__(self._answer)
@@ -81,7 +81,7 @@ def streams_from(body: Pieces) -> httpx.Response:
 
 
 def event(kind: str, data: dict[str, Any], id: str = "") -> bytes:
-    """As the server writes it."""
+    """Encode an event as the server does."""
     lines = [f"id: {id}"] if id else []
     lines += [f"event: {kind}", f"data: {json.dumps(data, ensure_ascii=False)}", "", ""]
     return "\n".join(lines).encode()

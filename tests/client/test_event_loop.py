@@ -1,4 +1,4 @@
-"""What only the asynchronous form can get wrong: tasks that are cancelled, a loop that waits."""
+"""Tests of the asynchronous client only: cancelled tasks and a blocked event loop."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 0.05
 
 
 class Unending(Pieces):
-    """Says something, and then nothing for ever."""
+    """Sends one piece, and then nothing."""
 
     async def __aiter__(self):
         for piece in self:
@@ -52,7 +52,7 @@ async def listen(strata, seen, in_a_block) -> None:
 class TestTheLoop:
     async def test_goes_on_while_a_file_is_read(self, tmp_path):
         slow = tmp_path / "slow.txt"
-        os.mkfifo(slow)  # a read waits for whoever writes
+        os.mkfifo(slow)  # reading blocks until something is written
         script = Script(answers(202, {"id": "a1"}))
         async with AsyncStrata(URL, transport=script) as strata:
             adding = asyncio.create_task(strata.add("plain", file=slow))

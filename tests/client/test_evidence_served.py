@@ -1,4 +1,4 @@
-"""Evidence, asked of a real server with the preset of that name."""
+"""The evidence methods against a real server with the preset ``evidence``."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""The synchronous form is what `make client` makes of the asynchronous one."""
+"""The synchronous client is up to date with `make client`."""
 
 import inspect
 import shutil

@@ -1,4 +1,4 @@
-"""The client's types are those of the OpenAPI document, which is made of the server's code."""
+"""The client's types agree with the OpenAPI document, which the server generates."""
 
 import pytest
 

@@ -14,7 +14,7 @@ INDEX = "knowledge"
 
 @pytest.fixture
 def knowledge(db, store, embedder) -> IndexBuild:
-    """The live build of the index, empty."""
+    """The empty live build of the index."""
     load_specs()
     return IndexBuild.objects.live().get(index=INDEX)
 
@@ -26,7 +26,7 @@ def client(db) -> APIClient:
 
 @pytest.fixture
 def wakes(monkeypatch):
-    """The documents whose quotes are asked to be looked for."""
+    """The documents whose quotes were requested to be relocated."""
     asked: list[str] = []
     monkeypatch.setattr(
         concept_tasks.relocate_instances, "delay", lambda artifact_id: asked.append(artifact_id)

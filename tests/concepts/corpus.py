@@ -1,9 +1,9 @@
-"""A corpus made by rule, of 223 sources and a known graph of 74 concepts.
+"""A generated corpus of 223 sources with a known graph of 74 concepts.
 
-Concept ``k`` has four words of its own and a document of three pages: one before it, one that
-says its words, one that says its label once more. Chains of ten run through the concepts, by
-types that take turns. Beside them stand one emergent pair with the source between its concepts,
-one near miss, and one pair as near as the first that is related already.
+Concept ``k`` has four words of its own and a document of three pages: an unrelated one, one with
+its words, and one that repeats its label. Relationships of alternating types connect the concepts
+in chains of ten. In addition there are three pairs: an emergent pair with a bridge, a pair just
+below the threshold, and a similar pair that has a relationship already.
 """
 
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ TYPES = {
     "ENABLES": ("structural", "allows permits"),
 }
 
-# Of thirteen words each: twelve shared are a similarity of 0.92, eleven one of 0.846.
+# Texts have thirteen words: twelve shared words give a similarity of 0.92, eleven give 0.846.
 SHARED = [f"shared{n}" for n in range(13)]
-MISSED = [f"failed{n}" for n in range(13)]  # none of them hashed like another
+MISSED = [f"failed{n}" for n in range(13)]  # all have different hashes
 RELATED = [f"related{n}" for n in range(13)]
 PLANTED = {
     "near one": SHARED,
@@ -41,7 +41,7 @@ PLANTED = {
 
 
 def word(number: int) -> str:
-    """A word that no other number has."""
+    """Make a unique word for each number."""
     parts = []
     for _ in range(4):
         number, rest = divmod(number, len(SYLLABLES))
@@ -67,7 +67,7 @@ def pages_of(k: int) -> tuple[str, str, str]:
 
 
 def type_of(k: int) -> str | None:
-    """Of the relationship from concept ``k`` to the next; None at the end of a chain."""
+    """The type of the relationship from concept ``k`` to the next; None at the end of a chain."""
     if k % CHAIN == CHAIN - 1 or k + 1 >= CHAINED:
         return None
     return list(TYPES)[k // 2 % len(TYPES)]
@@ -88,7 +88,7 @@ class Corpus:
 
 def make_corpus(build: IndexBuild) -> Corpus:
     documents = [_send_documents(pages_of(k)) for k in range(CHAINED)]
-    # What lies between the two that are near, and documents that say little of any.
+    # The bridge of the emergent pair, and documents that are similar to no concept.
     between = _send_documents((" ".join([*SHARED, "othershared"]),))
     beside = [
         _send_documents(

@@ -1,4 +1,4 @@
-"""Concepts in a second build of their index, and by the real model."""
+"""Concepts in a second build of their index, and with the real model."""
 
 import pytest
 

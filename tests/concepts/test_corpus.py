@@ -1,4 +1,4 @@
-"""The six kinds of query, on a corpus whose graph is known."""
+"""The six kinds of query, on a corpus with a known graph."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -48,7 +48,7 @@ def labels(hits: list[dict[str, Any]]) -> list[str]:
     return [hit["label"] for hit in hits]
 
 
-# --- What is asked, how the answer is read, and what is to come of it ------------------------
+# --- Queries with actual and expected results ------------------------------------------------
 
 
 def route(corpus: Corpus, ask: Any) -> Iterator[tuple[Any, Any]]:
@@ -164,7 +164,7 @@ class TestCorpus:
         Source.objects.filter(pk=flipped.pk).update(text=flip(flipped.text))
 
         before = self._verdicts(corpus, ask)
-        plan_nodes(flipped.artifact_id, corpus.build)  # takes the source's hash anew
+        plan_nodes(flipped.artifact_id, corpus.build)  # updates the source's hash
         relocate_instances(flipped.artifact_id)
         while sync_nodes(corpus.build):
             pass
@@ -177,7 +177,7 @@ class TestCorpus:
         assert after == {"exact": before["exact"] | {str(flipped.pk)}}
 
     def _verdicts(self, corpus, ask) -> dict[str, set[str]]:
-        """Verdict -> the sources it is given to, over all passages and all quotes."""
+        """Verdict -> the sources that have it, over all passages and quotes."""
         found: dict[str, set[str]] = {}
         for query in ("closing mentions once more beside harvest", "opening tells how study begun"):
             answer = ask("search/sources", query=query, limit=100, include_concepts=True)
@@ -191,7 +191,7 @@ class TestCorpus:
 
 
 def proofs(answer: Any) -> Iterator[tuple[str, int, int, str, str]]:
-    """Whatever says that a source says something somewhere, however deep in an answer."""
+    """Yield every text with offsets in a source, at any depth of an answer."""
     if isinstance(answer, list):
         for each in answer:
             yield from proofs(each)
@@ -207,6 +207,6 @@ def proofs(answer: Any) -> Iterator[tuple[str, int, int, str, str]]:
 
 
 def flip(text: str) -> str:
-    """One character changed, and with it the hash; nothing that is quoted."""
+    """Change one character outside quotes, and with it the hash."""
     assert text.endswith("30.")
     return f"{text[:-1]}!"

@@ -13,7 +13,7 @@ from tests.concepts.conftest import INDEX
 from tests.factories import give, sync
 
 EMERGENT = "/api/v1/emergent/"
-# By words shared, of eight: a twin shares seven (0.875), a cousin six (0.75).
+# Labels of eight words: a twin shares seven (similarity 0.875), a cousin six (0.75).
 LABELS = {
     "one": "alpha beta gamma delta epsilon zeta eta theta",
     "twin": "alpha beta gamma delta epsilon zeta eta iota",
@@ -42,7 +42,7 @@ def concepts(knowledge):
 
 @pytest.fixture
 def near(concepts, knowledge):
-    """The one pair that is nearer than 0.85."""
+    """The only pair with a similarity above 0.85."""
     survey(knowledge)
     return EmergentPair.objects.select_related("first", "second").get()
 

@@ -41,13 +41,13 @@ TEXT = (
 
 
 class ObedientModel:
-    """Says of a passage what it was told to."""
+    """Answers about a passage what the test has scripted."""
 
     name = "obedient"
 
     def __init__(self):
         self.asked = []
-        self.told = {}  # marker in a passage -> what to say of it
+        self.told = {}  # marker in a passage -> the answer about it
         self.error = None
 
     def complete(self, system, user, schema, **options):
@@ -72,7 +72,7 @@ def extract(build):
 
 
 def passage(model, concepts, relationships=()):
-    """A text of which the model says this, the same for the same."""
+    """Make a text for which the model returns these; equal arguments give an equal text."""
     said = {"concepts": concepts, "relationships": relationships}
     marker = f"Note {hash_text(json.dumps(said))[:8]}."
     model.told[marker] = said

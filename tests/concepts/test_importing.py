@@ -30,7 +30,7 @@ def bring(knowledge, tmp_path, capsys, wakes):
     give("The heron stands in the shallows.", index=INDEX, external_id="doc-1")
 
     def bring(*lines, path=None):
-        """The command's exit status, and what it said."""
+        """Run the command; return its exit status and output."""
         if path is None:
             path = tmp_path / "graph.jsonl"
             path.write_text("\n".join(json.dumps(line) for line in lines))

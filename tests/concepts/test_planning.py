@@ -22,7 +22,7 @@ from tests.factories import give, sync
 
 @pytest.fixture
 def second(knowledge) -> IndexBuild:
-    """A build beside the live one, which asks for other chunks."""
+    """A build beside the live one, with other chunk settings."""
     return IndexBuild.objects.create(
         index=knowledge.index,
         number=2,

@@ -1,4 +1,4 @@
-"""The searches over HTTP: their shapes, their proofs, and what they refuse."""
+"""Knowledge searches over HTTP: fields of the answers, verdicts, and refused parameters."""
 
 import uuid
 

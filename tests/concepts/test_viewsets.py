@@ -196,7 +196,7 @@ class TestRelationships:
 
 
 class TestDocuments:
-    """A concept is no document, wherever documents are read, counted or written."""
+    """Endpoints that read, count or write documents ignore concepts."""
 
     def test_do_not_show_concepts(self, client, knowledge, heron, document):
         sync(knowledge, document)

@@ -1,4 +1,4 @@
-"""Others who read Qdrant can read what we write: the stores of LlamaIndex and Haystack."""
+"""The Qdrant stores of LlamaIndex and Haystack can read the points that Strata writes."""
 
 import uuid
 
@@ -93,7 +93,7 @@ class TestLlamaIndex:
 class TestHaystack:
     @pytest.fixture
     def document_store(self, client, monkeypatch):
-        """Haystack's names for the vectors are constants: whoever reads ours sets them first."""
+        """Haystack's vector names are constants, which a reader of Strata's points must change."""
         from haystack_integrations.document_stores.qdrant import (
             QdrantDocumentStore,
             converters,

@@ -1,4 +1,4 @@
-"""Promises every retriever keeps. A new retriever joins by one line in RETRIEVERS."""
+"""The contract of all retrievers. A new retriever needs one line in RETRIEVERS."""
 
 import asyncio
 import threading
@@ -25,7 +25,7 @@ from tests.written import ALL_KINDS, WRITER, make_build, write_all
 class Joined(NamedTuple):
     make: Callable[..., Any]
     gives: str = "chunks"
-    is_ranked: bool = True  # as a whole: by falling score
+    is_ranked: bool = True  # whether all its nodes are ordered by descending score
 
 
 RETRIEVERS = {
@@ -48,7 +48,7 @@ GRANITE = "\n\n".join(f"Part {n}. {' '.join(PARAGRAPHS[1:])}" for n in range(5))
 
 @pytest.fixture
 def build(db, store, embedder) -> IndexBuild:
-    """An index of every kind of node."""
+    """An index that holds every kind of node."""
     return make_build("full", **ALL_KINDS)
 
 
@@ -147,7 +147,7 @@ class TestEveryRetriever:
 @pytest.mark.parametrize("make", OF_CHUNKS, indirect=True)
 class TestRetrieverOfChunks:
     def chunks(self, artifact, build):
-        """As they are cut, by their ids."""
+        """The chunks of the artifact, by id."""
         artifact = type(artifact).objects.with_sources().get(pk=artifact.pk)
         drafts = draft_chunks(artifact, artifact.sources.all(), build)
         return {str(chunk.id): chunk for chunk in drafts}

@@ -1,4 +1,4 @@
-"""Promises every vector store keeps. A new store joins by one line in STORES."""
+"""The contract of all vector stores. A new store needs one line in STORES."""
 
 import os
 import uuid
@@ -56,7 +56,7 @@ def memory(folder):
 
 @contextmanager
 def loopback(folder):
-    """The client's own requests, over HTTP; what answers them is its local mode again."""
+    """A store over HTTP, with real requests; the Qdrant client's local mode answers them."""
     from indexing.stores.qdrant import QdrantStore
 
     with qdrant_loopback() as server:
@@ -86,7 +86,7 @@ def store(request, tmp_path_factory):
 
 @pytest.fixture
 def collection(store):
-    """An empty collection of all the fields; the same one each time, for making one is slow."""
+    """An empty collection with all fields; shared by the tests, because creating one is slow."""
     store.ensure_collection(NAME, SCHEMA)
     yield NAME
     store.delete(NAME, [point.id for batch in store.scroll(NAME) for point in batch])
@@ -94,7 +94,7 @@ def collection(store):
 
 @pytest.fixture
 def absent(store):
-    """The name of a collection that does not exist, and may for the length of a test."""
+    """The name of a collection that does not exist; a test may create it."""
     name = f"{NAME}-absent"
     yield name
     store.drop_collection(name)
@@ -182,7 +182,7 @@ class TestCollections:
 class TestAliases:
     @pytest.fixture
     def alias(self, store):
-        """A name that is no alias yet, and none afterwards."""
+        """A name that is not an alias, before and after the test."""
         alias = f"{NAME}-alias"
         yield alias
         store.switch_aliases({alias: None})
@@ -733,7 +733,7 @@ class TestHybridSearch:
             assert hits[0].score == pytest.approx(1 / 61)
 
     def test_answers_the_same_every_time(self, store, collection):
-        # Each point ranks once by its dense and once by its sparse vector: pairs of equal scores.
+        # Each point has a dense and a sparse rank, so that pairs of points have equal scores.
         store.upsert(
             collection,
             [make_point(n, (1, n, 0, 0), {2: 1.0 + n}) for n in range(10, 50)],

@@ -6,7 +6,7 @@ from tests.factories import PARAGRAPHS, give, sync
 
 @pytest.fixture(autouse=True)
 def golden_dir(settings, tmp_path):
-    """Where golden queries lie: nowhere near the project's own."""
+    """A temporary folder of golden queries, instead of the project's."""
     settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
     return settings.STRATA_GOLDEN_DIR
 
@@ -24,7 +24,7 @@ def filled(build):
 
 @pytest.fixture
 def judged():
-    """Two queries; no document answers the second well."""
+    """Two judged queries; the second has no good hit."""
     return JudgedQueries(
         {"q1": "heron waits for fish", "q2": "granite cools slowly"},
         {"q1": {"d0": 1}, "q2": {"d3": 1}},

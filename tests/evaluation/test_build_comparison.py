@@ -21,14 +21,14 @@ from tests.written import make_build, question, write_all
 
 @pytest.fixture
 def golden(settings, tmp_path):
-    """Where the plain index has its golden queries, once they are written."""
+    """The folder for the golden queries of the plain index."""
     settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
     return settings.STRATA_GOLDEN_DIR / "plain"
 
 
 @pytest.fixture
 def live(build, golden, monkeypatch):
-    """The live build with documents in it; every build is embedded by its own recipe."""
+    """The live build, with documents. The embedder follows each build's own recipe."""
     monkeypatch.setattr(embedding, "get_embedder", HashingEmbedder)
     fill(build)
     return build
@@ -38,11 +38,11 @@ class TestBootstrapInterval:
     @pytest.mark.parametrize(
         ("differences", "interval"),
         [
-            # The mean of a sample is -k/4 with k of Binomial(4, 1/4): P(k = 4) = 0.004,
-            # P(k >= 3) = 0.051 and P(k = 0) = 0.316, so that 2.5 % lie beyond 3 and 0.
+            # The mean of a sample is -k/4, where k has the distribution Binomial(4, 1/4):
+            # P(k = 4) = 0.004, P(k >= 3) = 0.051, P(k = 0) = 0.316. So the 2.5 % tails end at 3, 0.
             ([-1, 0, 0, 0], (-3 / 4, 0)),
-            # -k/8 with k of Binomial(8, 1/2): P(k = 8) = P(k = 0) = 0.004, and with k = 7 and
-            # k = 1 either tail holds 0.035.
+            # -k/8, where k has the distribution Binomial(8, 1/2): P(k = 8) = P(k = 0) = 0.004;
+            # P(k >= 7) = P(k <= 1) = 0.035.
             ([-1, -1, -1, -1, 0, 0, 0, 0], (-7 / 8, -1 / 8)),
             ([0.25, 0.25, 0.25], (0.25, 0.25)),
         ],
@@ -79,7 +79,7 @@ class TestMeasureDifference:
         ("new", "is_loss"),
         [
             ([0, 0, 0, 0, 1, 1, 1, 1], True),
-            ([0, 1, 1, 1, 1, 1, 1, 1], False),  # chance may leave the one out
+            ([0, 1, 1, 1, 1, 1, 1, 1], False),  # a sample may not contain the one difference
             ([1, 1, 1, 1, 1, 1, 1, 1], False),
         ],
     )
@@ -198,7 +198,7 @@ class TestCompareBuilds:
 class TestHypotheticalQuestions:
     @pytest.fixture
     def asked(self, live):
-        """The live build with questions written about some of its chunks, and embedded nowhere."""
+        """The live build, with questions about some of its chunks that are not embedded."""
         for artifact in Artifact.objects.all()[:3]:
             question(live, artifact)
         return live

@@ -1,4 +1,4 @@
-"""Measuring beside a running server: its own worker does it, the command follows."""
+"""Measuring beside a running server: the server's worker measures, the command waits."""
 
 import json
 

@@ -249,7 +249,7 @@ class TestCommandsBesideAServer:
         running = RunningServer(url=live_server.url, key=secret, pid=0)
         for module in (search_client, run_evaluation):
             monkeypatch.setattr(module, "find_server", lambda: running)
-        # Whoever does not own the vectors must not reach for them.
+        # Beside a server, commands must not open the vector store.
         monkeypatch.setattr(search_client, "run_search", None)
 
     def test_search_through_it(self, capsys):

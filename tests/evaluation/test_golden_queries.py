@@ -27,7 +27,7 @@ def keep(artifact, *, is_good: bool = True, query: str = QUERY, by: str = "someo
 
 @pytest.fixture
 def book(build):
-    """A document of two pages, of a node each."""
+    """A document of two pages with one node each."""
     book, _ = add_artifact("plain", TextContent(tuple(PARAGRAPHS[:2])), external_id="book")
     sync(build, book)
     return book

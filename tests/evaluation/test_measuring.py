@@ -13,7 +13,7 @@ from evaluation.systems import HitLocation, find_answerable_modes, make_system
 
 
 class Scripted:
-    """Returns what it was told to for each query."""
+    """Returns scripted results for each query."""
 
     def __init__(self, name: str, answers: dict[str, list[str]]) -> None:
         self.name = name
@@ -98,7 +98,7 @@ class TestCompare:
 
         assert difference.difference == pytest.approx(0.25)
         assert difference.baseline == pytest.approx(0.75)
-        # -k/8 halves of Binomial(8, 1/2), as for the interval itself
+        # k/16 with k from Binomial(8, 1/2), as in the test of the interval
         assert (difference.low, difference.high) == pytest.approx((1 / 16, 7 / 16))
         assert difference.is_significant
 

@@ -22,14 +22,14 @@ Promotion = IndexBuild.Promotion
 
 @pytest.fixture
 def golden(settings, tmp_path):
-    """Where the plain index has its golden queries, once they are written."""
+    """The folder for the golden queries of the plain index."""
     settings.STRATA_GOLDEN_DIR = tmp_path / "golden"
     return settings.STRATA_GOLDEN_DIR / "plain"
 
 
 @pytest.fixture
 def live(build, golden, monkeypatch):
-    """The live build with documents in it; every build is embedded by its own recipe."""
+    """The live build, with documents. The embedder follows each build's own recipe."""
     monkeypatch.setattr(embedding, "get_embedder", HashingEmbedder)
     fill(build)
     return build
@@ -50,7 +50,7 @@ def verdict(build: IndexBuild) -> str:
 
 
 class Measuring:
-    """``compare_builds`` as if both builds found the same, with something going on meanwhile."""
+    """Fake ``compare_builds`` that finds no difference and runs an action meanwhile."""
 
     def __init__(self, monkeypatch, meanwhile=lambda: None) -> None:
         self.meanwhile = meanwhile

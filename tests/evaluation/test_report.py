@@ -20,7 +20,7 @@ HOSTILE = "<script>alert(1)</script> heron"
 
 @pytest.fixture
 def run(filled, build):
-    """Two systems over three queries, and a title that is no markup."""
+    """A run of two systems over three queries; a title contains characters of markup."""
     sync(build, give("A heron again.", title=HOSTILE, external_id="d9"))
     judged = JudgedQueries(
         {"q1": "heron waits for fish", "q2": "granite cools slowly", "q3": HOSTILE},

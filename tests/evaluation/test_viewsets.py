@@ -23,7 +23,7 @@ def client(filled):
 
 @pytest.fixture
 def measured(django_capture_on_commit_callbacks):
-    """Have what was asked for measured, as a worker does after the commit."""
+    """Measure the requested runs, as a worker does after the commit."""
     return lambda: django_capture_on_commit_callbacks(execute=True)
 
 

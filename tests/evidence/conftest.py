@@ -5,5 +5,5 @@ from indexing.models import IndexBuild
 
 @pytest.fixture
 def findings(build) -> IndexBuild:
-    """The live build of the index that takes evidence, empty."""
+    """The empty live build of the index that accepts evidence."""
     return IndexBuild.objects.live().get(index="evidence")

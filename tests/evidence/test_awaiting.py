@@ -1,4 +1,4 @@
-"""What embeds leaves an event loop free, whoever awaits it."""
+"""Awaited functions that embed do not block the event loop."""
 
 import asyncio
 import statistics
@@ -18,7 +18,7 @@ TICK_SECONDS = 0.005
 
 
 async def measure_lags(work: Awaitable[object]) -> list[float]:
-    """How much later than asked each short sleep ended meanwhile, in seconds."""
+    """Measure how much longer than requested short sleeps took during ``work``, in seconds."""
     lags = []
     task = asyncio.ensure_future(work)
     while not task.done():
@@ -44,7 +44,7 @@ def test_embedding_leaves_the_loop_free():
         f"{len(lags)} ticks while 256 texts were embedded, milliseconds late: "
         f"median {statistics.median(lags) * 1_000:.1f}, most {max(lags) * 1_000:.1f}"
     )
-    assert len(lags) > 10  # were the loop blocked, there would be a tick or two
+    assert len(lags) > 10  # a blocked loop would give one or two
 
 
 @pytest.mark.django_db(transaction=True)

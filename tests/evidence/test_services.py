@@ -1,5 +1,5 @@
-"""Words are hashed into vectors here: of two texts of n words that share all but one, the cosine is
-near 1 - 1/n."""
+"""The test embedder hashes words into vectors: two texts of n words that share all but one word
+have a cosine near 1 - 1/n."""
 
 import pytest
 
@@ -31,12 +31,12 @@ def verdicts(*items: EvidenceInput, **options) -> list[EvidenceVerdict]:
 
 @pytest.fixture(params=["just given", "synced"])
 def known(request, findings) -> Artifact:
-    """One finding, before and after the vector store has it."""
+    """One finding, before or after its sync to the vector store."""
     [decision] = add(EvidenceInput("https://one.example/a", WORDS))
     artifact = Artifact.objects.get(pk=decision.artifact_id)
     if request.param == "synced":
         sync(findings, artifact)
-        add(EvidenceInput("https://one.example/a", WORDS))  # whoever adds, tidies up
+        add(EvidenceInput("https://one.example/a", WORDS))  # removes findings already in the store
         assert not RecentEvidence.objects.exists()
     return artifact
 
@@ -99,7 +99,7 @@ class TestAddEvidence:
 
         assert decision.verdict == EvidenceVerdict.UPDATED
         assert decision.artifact_id == known.pk
-        # What it said before is said no more; what it says now is known.
+        # The previous content is no duplicate any more; the new content is.
         assert verdicts(
             EvidenceInput("https://other.example/b", WORDS),
             EvidenceInput("https://third.example/c", APART),

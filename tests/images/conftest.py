@@ -1,4 +1,4 @@
-"""Pictures, and a small pair of models that sees their colours, loaded by fastembed itself."""
+"""Pictures, and a small pair of models that embeds their colours, loaded by fastembed."""
 
 import fastembed
 import pytest
@@ -21,7 +21,7 @@ def pair(tmp_path_factory):
 
 @pytest.fixture
 def clip(pair, monkeypatch):
-    """fastembed's own classes, which load the small pair in place of the one they would fetch."""
+    """Make fastembed's classes load the small pair of models instead of a downloaded one."""
     vision, text = map(str, pair)
 
     class Vision(fastembed.ImageEmbedding):
@@ -40,7 +40,7 @@ def clip(pair, monkeypatch):
 
 @pytest.fixture
 def gallery(db, store, embedder, clip, monkeypatch):
-    """The live build of an index that takes pictures, empty."""
+    """The empty live build of an index that accepts pictures."""
     monkeypatch.setattr(
         embedding,
         "get_embedder",
@@ -55,7 +55,7 @@ def gallery(db, store, embedder, clip, monkeypatch):
 
 @pytest.fixture
 def hang(gallery):
-    """Give a file to the gallery, and have it parsed and synced."""
+    """Add a file to the gallery, parse it and sync it."""
 
     def hang(content, name="picture.png", *, index="gallery", **given):
         artifact, _ = add_artifact(index, save_incoming_file(name, [content]), **given)

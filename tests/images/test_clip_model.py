@@ -17,7 +17,7 @@ SPEC = ImageSpec(dimension=DIMENSION).embedding
 
 @pytest.fixture
 def hung(settings, tmp_path):
-    """Writes originals, and gives their names."""
+    """Write original files and return their names."""
     settings.STRATA_FILES_DIR = tmp_path
 
     def hang(*contents):
@@ -42,7 +42,7 @@ def read(tmp_path):
 class TestEmbedding:
     def test_of_pictures_and_words_share_a_space(self, clip, hung):
         colours = ("red", "green", "blue")
-        # "green" is half as bright as "lime", and points the same way.
+        # "green" is half as bright as "lime", but its vector has the same direction.
         pictures = get_embedder(SPEC).embed_documents(hung(*map(draw, colours)))
 
         words = np.stack([get_embedder(SPEC).embed_query(colour) for colour in colours])
@@ -127,7 +127,7 @@ class TestReadPicture:
 
     def test_turns_a_photograph_upright(self, read):
         photograph, exif = io.BytesIO(), Image.Exif()
-        exif[0x0112] = 6  # lies on its side
+        exif[0x0112] = 6  # rotated by 90 degrees
         Image.new("RGB", (6, 4)).save(photograph, "JPEG", exif=exif)
 
         assert read(photograph.getvalue()).size == (4, 6)

@@ -1,4 +1,4 @@
-"""Searching pictures over HTTP and by command, as a client sees it."""
+"""Searching pictures over HTTP and by command."""
 
 import json
 

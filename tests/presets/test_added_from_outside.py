@@ -37,7 +37,7 @@ FILES = {
 
 @pytest.fixture
 def manage(tmp_path):
-    """Runs a command where the distribution is installed and its spec was put."""
+    """Run a command in an environment with the distribution and its spec."""
     for name, content in FILES.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)

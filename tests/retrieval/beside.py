@@ -1,4 +1,4 @@
-"""Two builds of one index: the live one, and one beside it that is as good or far worse."""
+"""Two builds of one index: the live one, and a new one that is as good or much worse."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from indexing.services import store_search_settings
 from indexing.spec import IndexSpec, dump_recipe
 from tests.factories import give, sync
 
-# Two numbers a text, of a model that knows nothing, and no exact words: what it finds is chance.
+# Vectors of two dimensions from a useless model, and no sparse ranking: hits are random.
 BLIND: Mapping[str, Any] = {
     "embedding": {"model": "blind", "dimension": 2},
     "search": {"sparse_weight": 0},
@@ -20,7 +20,7 @@ COUNT = 24
 
 
 def fill(build: IndexBuild, count: int = COUNT) -> list[Artifact]:
-    """Documents of which each has words of its own, in the live build; ``n``'s external id is
+    """Add documents with different words to the live build; the external id of the n-th is
     ``d<n>``."""
     artifacts = [
         give(
@@ -36,7 +36,7 @@ def fill(build: IndexBuild, count: int = COUNT) -> list[Artifact]:
 
 
 def begin(live: IndexBuild, *, is_synced: bool = True, **changes: Any) -> IndexBuild:
-    """A build beside the live one, by its spec with these changes, to be promoted once whole."""
+    """Start a new build with these changes to the spec, to be promoted once it is complete."""
     spec = IndexSpec.model_validate({**live.spec.model_dump(mode="json"), **changes})
     store_search_settings(live.index, spec)
     build = IndexBuild.objects.create(
@@ -52,7 +52,7 @@ def begin(live: IndexBuild, *, is_synced: bool = True, **changes: Any) -> IndexB
 
 
 def check(folder: Path, count: int = COUNT, **documents: str) -> None:
-    """Write golden queries: one for each document of ``fill``, or these, query -> document."""
+    """Write golden queries: one for each document of ``fill``, or the given query -> document."""
     answers = documents or {f"kel{n} tam{n}": f"d{n}" for n in range(count)}
     (folder / "qrels").mkdir(parents=True)
     queries = [{"_id": f"q{n}", "text": text} for n, text in enumerate(answers)]

@@ -5,7 +5,7 @@ from retrieval.views import searches
 
 @pytest.fixture
 def planned(monkeypatch):
-    """The artifacts the views have asked to be planned anew."""
+    """The artifacts whose planning the views have enqueued."""
     asked = []
     monkeypatch.setattr(
         searches, "make_due_and_enqueue", lambda artifact_id, index: asked.append(artifact_id)

@@ -24,7 +24,7 @@ def make_found(*numbers):
 
 
 class Pipeline:
-    """In place of the real one; says what it is told to, and what was asked of it."""
+    """Fake pipeline that yields scripted results and records its questions."""
 
     def __init__(self):
         self.asked = []
@@ -61,7 +61,7 @@ def render(question, found):
 
 
 def ask(question=QUESTION, *, holder="someone", since=None, most=None):
-    """The events; left after the first ``most``."""
+    """Return the events, at most the first ``most``; then close the stream."""
 
     async def collect():
         events = answer_stream.stream_answer(

@@ -55,7 +55,7 @@ class TestCrossEncoder:
         [score] = encoder.score("heron", ["heron " * 100])
 
         assert encoder.window == WINDOW
-        assert score == WINDOW - 2  # the query and what parts it from the text
+        assert score == WINDOW - 2  # minus the query and the separator
 
     def test_cuts_at_a_smaller_window_where_asked_to(self, folder):
         encoder = get_cross_encoder(str(folder), 6)

@@ -1,4 +1,4 @@
-"""The code in docs/how-to/use-from-python.md runs as it stands there."""
+"""The code in docs/how-to/use-from-python.md runs unchanged."""
 
 import re
 from pathlib import Path

@@ -26,7 +26,7 @@ def measured(ranking):
 
 
 def fuse_with_numpy(found, k, weights):
-    """The same formula over a matrix of ranks: rankings by ids, infinite where one is missing."""
+    """The same formula on a matrix of ranks (rankings by ids), infinite for missing ids."""
     names = sorted({id for ranking in found for id in ranking})
     ranks = np.full((len(found), len(names)), np.inf)
     for row, ranking in enumerate(found):
@@ -174,8 +174,8 @@ class TestSimilarityAndRankFusion:
 class TestOnScifact:
     @pytest.fixture
     def runs(self):
-        """For twenty of its queries, three rankings: by the words shared with the title, with the
-        text, and by their share of the text."""
+        """Three rankings for each of twenty queries: by the number of words shared with the title,
+        with the text, and by that number relative to the text."""
         corpus = {line["_id"]: line for line in read_lines(SCIFACT / "corpus.jsonl")}
         titles = {id: set(line["title"].lower().split()) for id, line in corpus.items()}
         texts = {id: set(line["text"].lower().split()) for id, line in corpus.items()}

@@ -1,4 +1,4 @@
-"""The presets as a user meets them: files given to a running service, answers over HTTP."""
+"""The presets as users see them: files added to a running service, answers over HTTP."""
 
 import time
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ MUSCLE_GROUPS = {
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("presets")
-    # The rules write, whatever model the machine of the tests is set up for.
+    # No language model, even if the environment configures one: rules write the texts.
     rules = dict.fromkeys(["STRATA_LLM_BASE_URL", "STRATA_LLM_MODEL", "STRATA_LLM_API_KEY"], "")
     with serving(folder, **rules) as service:
         deck = save_deck(folder / "screening.pptx")

@@ -1,4 +1,4 @@
-"""``manage.py search`` for what is not chunks alone."""
+"""``manage.py search`` for other kinds than chunks."""
 
 import json
 
@@ -84,7 +84,7 @@ class TestSearchCommand:
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
         monkeypatch.setattr(search_client, "find_server", lambda: running)
-        # Whoever does not own the vectors must not reach for them.
+        # Beside a server, the command must not open the vector store.
         monkeypatch.setattr(search_client, "run_search", None)
 
         assert "1. Notes  0.0" in self.search(capsys, "hierarchical")

@@ -1,4 +1,4 @@
-"""The table of searches and everything that is written beside it."""
+"""The table of searches, and the parameters and arguments that must agree with it."""
 
 import inspect
 
@@ -34,7 +34,7 @@ class TestTheTable:
 
         fields = SEARCHES[name].parameters().fields.values()
 
-        # The query is for its search; q, collection and structure are other names.
+        # ``query`` goes to the search method; q, collection and structure have other names there.
         given = {field.source for field in fields} - {"query", "q", "collection", "structure"}
         assert given <= taken
 

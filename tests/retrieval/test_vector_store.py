@@ -14,7 +14,7 @@ GRANITE = "Granite cools slowly under the ground."
 
 @pytest.fixture
 def in_qdrant(settings, store):
-    """The store is one of the Qdrant client."""
+    """Use the store of the Qdrant client."""
     if not isinstance(store, QdrantStore):
         close_store()
         settings.STRATA_VECTOR_STORE = "memory"

@@ -1,4 +1,4 @@
-"""A spec with everything on, and a writer that counts what it is asked."""
+"""A spec with all features enabled, and a writer that counts its calls."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -33,8 +33,8 @@ metadata:
 
 
 class CountingWriter:
-    """Writes the first words of what it is given. Texts named in ``refused`` are refused, and
-    while ``outage`` is set nothing is written."""
+    """Writes the first words of each text. It refuses the texts in ``refused``, and writes nothing
+    while ``outage`` is set."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
@@ -86,7 +86,7 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> CountingWriter:
 
 @pytest.fixture
 def wide(db, store, embedder, settings, tmp_path: Path) -> Iterator[IndexBuild]:
-    """The live build of an index that has every kind of node, empty."""
+    """The empty live build of an index with every kind of node."""
     folder = tmp_path / "specs"
     folder.mkdir()
     (folder / "wide.yaml").write_text(SPEC)
@@ -98,7 +98,7 @@ def wide(db, store, embedder, settings, tmp_path: Path) -> Iterator[IndexBuild]:
 
 
 def write_all(build: IndexBuild, *artifacts: Any) -> None:
-    """Plan these artifacts, write what is due, plan what was written, and sync it all."""
+    """Plan these artifacts, write the due texts, plan their nodes, and sync everything."""
     for artifact in artifacts:
         services.plan_written_texts(artifact.pk, build)
         plan_nodes(artifact.pk, build)

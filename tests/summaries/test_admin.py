@@ -29,7 +29,7 @@ PAGES = (
 
 @pytest.fixture
 def artifact(wide, writer) -> Artifact:
-    """Two pages, written about, and synced so far as the rows say: no list asks the store."""
+    """Two pages with written texts, synced according to the rows; no admin list reads the store."""
     artifact = add_artifact("wide", TextContent(PAGES), title="Field notes")[0]
     plan_written_texts(artifact.pk, wide)
     written = WriteBatchResult(row_count=1)
@@ -58,7 +58,7 @@ def save(client, row, **values):
     url = reverse(f"admin:summaries_{row._meta.model_name}_change", args=[row.pk])
     form = client.get(url).context["adminform"].form
     sent = {name: form[name].value() for name in form.fields} | values
-    # Browsers end lines with two characters.
+    # Browsers send CRLF line ends.
     return client.post(url, {name: value.replace("\n", "\r\n") for name, value in sent.items()})
 
 
@@ -277,7 +277,7 @@ class TestSummariseAgain:
             said = act(admin_client, model, action)
 
         assert said == "2000 summaries queued."
-        assert all(len(query["sql"]) < 5_000 for query in queries)  # no id by id
+        assert all(len(query["sql"]) < 5_000 for query in queries)  # no list of ids
 
 
 class TestAskAgain:
@@ -322,7 +322,7 @@ class TestAskAgain:
             said = act(admin_client, model, action)
 
         assert said == "2000 chunks queued."
-        assert all(len(query["sql"]) < 5_000 for query in queries)  # no id by id
+        assert all(len(query["sql"]) < 5_000 for query in queries)  # no list of ids
 
 
 class TestRetryFailed:

@@ -12,7 +12,7 @@ from tests.summaries.conftest import SPEC, due_count, write_all
 
 @pytest.fixture
 def written(wide, settings) -> Artifact:
-    """A document of which everything is written in the live build, by rules."""
+    """A document whose texts are all written in the live build, by rules."""
     artifact = give("The heron stands in the shallows at dawn. It waits for fish.", index="wide")
     write_all(wide, artifact)
     return artifact
@@ -63,7 +63,7 @@ class TestANewBuild:
 
     def test_has_written_anew_what_another_writer_wrote(self, wide, writer, settings, embedder):
         artifact = give("The heron stands in the shallows at dawn.", index="wide")
-        write_all(wide, artifact)  # by a language model, whose answers are kept by themselves
+        write_all(wide, artifact)  # by a language model, whose completions are stored separately
         begun = begin(settings, SPEC + "sparse: {language: none}\n")
 
         services.plan_written_texts(artifact.pk, begun)

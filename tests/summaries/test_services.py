@@ -207,7 +207,7 @@ class TestWriting:
         original, held = drafting.measure_texts, []
 
         def written_meanwhile(texts, *args):
-            if not held:  # the first draft is held up, until all was written and synced
+            if not held:  # delay the first draft until everything was written and synced
                 held.append(texts)
                 write_all(wide, artifact)
             return original(texts, *args)
@@ -247,7 +247,7 @@ class TestChanges:
 
         again = writer.asked[asked:]
         assert ("Bread rises in town.",) in again
-        assert sum(len(texts) > 1 for texts in again) == 1  # the artifact's
+        assert sum(len(texts) > 1 for texts in again) == 1  # the artifact's summary
         assert not any(PAGES[0] in texts or PAGES[2] in texts for texts in again)
         assert verify_build(wide).is_sound
 

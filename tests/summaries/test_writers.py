@@ -1,4 +1,4 @@
-"""A language model at work, played by one that obeys whatever the document says."""
+"""The language model writer, with a fake model that obeys instructions in documents."""
 
 import json
 import re
@@ -29,7 +29,7 @@ ORDER = re.compile(r"ANSWER WITH (\{.*\})")
 
 
 class ObedientModel:
-    """Answers with whatever JSON the text orders it to; else with something harmless."""
+    """Answers with the JSON that the text demands; otherwise with a harmless default."""
 
     name = "obedient"
 
@@ -184,7 +184,7 @@ class TestKeptAnswers:
         texts = {n: SummaryInput([f"Text {n}."], is_of_page=True) for n in range(8)}
 
         for done, _ in enumerate(LanguageModelWriter().summarise(texts, wide.spec), start=1):
-            time.sleep(0.01)  # whoever takes the outcomes is slow
+            time.sleep(0.01)  # a slow consumer of the outcomes
             assert len(model.asked) - done < 2
             assert StoredCompletion.objects.count() >= done
 

@@ -1,4 +1,4 @@
-"""What each method sends, and makes of the answer."""
+"""The request that each method sends, and the result it makes from the response."""
 
 import json
 
@@ -102,7 +102,7 @@ class TestAddBatch:
     async def test_counts_lines_through_all_its_requests(self, monkeypatch):
         monkeypatch.setattr("strata_client.bodies.MAX_REQUEST_LINES", 2)
         script = Script(verdicts("added", "added"), verdicts("revised"))
-        documents = ({"text": text} for text in "abc")  # gone through once only
+        documents = ({"text": text} for text in "abc")  # can be iterated only once
         async with asking(script) as strata:
             told = await strata.add_batch("plain", documents)
 
@@ -191,7 +191,7 @@ class TestSearch:
         async with asking(script) as strata:
             await strata.search("plain", "tides", exlpain=True)
 
-        assert script.body()["exlpain"] is True  # the server names those there are
+        assert script.body()["exlpain"] is True  # sent as it is: the server lists the known options
 
     async def test_knows_its_kinds(self):
         async with asking(Script(FOUND)) as strata:

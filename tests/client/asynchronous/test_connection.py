@@ -1,4 +1,4 @@
-"""Errors, and what is sent again."""
+"""Errors and retries."""
 
 import httpx
 import pytest
@@ -31,7 +31,7 @@ def asking(script: Script, **options) -> AsyncStrata:
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch):
-    """The seconds that were slept, without sleeping them."""
+    """Record the seconds of sleep instead of sleeping."""
     slept: list[float] = []
 
     async def sleep(seconds):

@@ -1,4 +1,4 @@
-"""What evidence sends, and makes of the answer."""
+"""The requests of the evidence methods, and the results they make from responses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Against a real server."""
+"""The client against a real server."""
 
 import httpx
 import pytest
@@ -28,7 +28,7 @@ def asking(service, key: str = KEY) -> AsyncStrata:
 
 
 async def gave(strata: AsyncStrata) -> list[str]:
-    """Gives the documents of this module, as often as it is called, and waits for them."""
+    """Add the documents of this module and wait until they are ready."""
     ferry = await strata.add("plain", text=FERRY, title="Ferries", external_id="ferry")
     [verdict] = await strata.add_batch("plain", [{"text": BOILER, "external_id": "boiler"}])
     ids = [ferry["id"], verdict["id"]]

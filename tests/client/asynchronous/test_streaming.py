@@ -1,4 +1,4 @@
-"""An answer as it is written: whole, cut, and left."""
+"""Answer streams: complete, interrupted, and abandoned."""
 
 import asyncio
 import contextlib

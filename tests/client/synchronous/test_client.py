@@ -1,5 +1,5 @@
 # Made of tests/client/asynchronous/test_client.py by `make client`: edit that.
-"""What each method sends, and makes of the answer."""
+"""The request that each method sends, and the result it makes from the response."""
 
 import json
 
@@ -103,7 +103,7 @@ class TestAddBatch:
     def test_counts_lines_through_all_its_requests(self, monkeypatch):
         monkeypatch.setattr("strata_client.bodies.MAX_REQUEST_LINES", 2)
         script = Script(verdicts("added", "added"), verdicts("revised"))
-        documents = ({"text": text} for text in "abc")  # gone through once only
+        documents = ({"text": text} for text in "abc")  # can be iterated only once
         with asking(script) as strata:
             told = strata.add_batch("plain", documents)
 
@@ -192,7 +192,7 @@ class TestSearch:
         with asking(script) as strata:
             strata.search("plain", "tides", exlpain=True)
 
-        assert script.body()["exlpain"] is True  # the server names those there are
+        assert script.body()["exlpain"] is True  # sent as it is: the server lists the known options
 
     def test_knows_its_kinds(self):
         with asking(Script(FOUND)) as strata:

@@ -1,5 +1,5 @@
 # Made of tests/client/asynchronous/test_connection.py by `make client`: edit that.
-"""Errors, and what is sent again."""
+"""Errors and retries."""
 
 import httpx
 import pytest
@@ -32,7 +32,7 @@ def asking(script: Script, **options) -> Strata:
 
 @pytest.fixture(autouse=True)
 def waits(monkeypatch):
-    """The seconds that were slept, without sleeping them."""
+    """Record the seconds of sleep instead of sleeping."""
     slept: list[float] = []
 
     def sleep(seconds):

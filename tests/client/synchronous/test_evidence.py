@@ -1,5 +1,5 @@
 # Made of tests/client/asynchronous/test_evidence.py by `make client`: edit that.
-"""What evidence sends, and makes of the answer."""
+"""The requests of the evidence methods, and the results they make from responses."""
 
 import pytest
 

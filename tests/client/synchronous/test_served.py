@@ -1,5 +1,5 @@
 # Made of tests/client/asynchronous/test_served.py by `make client`: edit that.
-"""Against a real server."""
+"""The client against a real server."""
 
 import httpx
 import pytest
@@ -29,7 +29,7 @@ def asking(service, key: str = KEY) -> Strata:
 
 
 def gave(strata: Strata) -> list[str]:
-    """Gives the documents of this module, as often as it is called, and waits for them."""
+    """Add the documents of this module and wait until they are ready."""
     ferry = strata.add("plain", text=FERRY, title="Ferries", external_id="ferry")
     [verdict] = strata.add_batch("plain", [{"text": BOILER, "external_id": "boiler"}])
     ids = [ferry["id"], verdict["id"]]

@@ -1,5 +1,5 @@
 # Made of tests/client/asynchronous/test_streaming.py by `make client`: edit that.
-"""An answer as it is written: whole, cut, and left."""
+"""Answer streams: complete, interrupted, and abandoned."""
 
 import contextlib
 import time

@@ -1,4 +1,4 @@
-"""Papers imported as people do it: by the command, in a process of its own, and killed in it."""
+"""Import papers by the command in a separate process, which is killed during the import."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def lines(tmp_path: Path) -> Path:
 
 
 def count_artifacts(service: Service) -> int:
-    """What a process at work has committed; none before its tables are there."""
+    """Count the artifacts that a running process has committed; 0 before its tables exist."""
     path = service.data_dir / "strata.sqlite3"
     if not path.exists():
         return 0

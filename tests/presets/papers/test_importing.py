@@ -61,7 +61,7 @@ class TestAddPapers:
 
         assert set(again) == {"unchanged"}
         assert list(Artifact.objects.values_list("pk", "revision")) == before
-        assert len(queries) <= 4  # a transaction and one look, however many papers
+        assert len(queries) <= 4  # one transaction and one query, for any number of papers
 
     def test_takes_over_what_changed(self):
         verdicts([OWLS])

@@ -1,4 +1,4 @@
-"""Contexts out of thin air."""
+"""Makes contexts for tests without an index."""
 
 from uuid import NAMESPACE_OID, uuid5
 

@@ -1,4 +1,4 @@
-"""Components for tests: what would need a language model, or must be seen at work."""
+"""Test components that replace a language model or record their calls."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from retrieval.passages import Answer, AnswerContext, Passage, QueryRanking, Ref
 
 @component
 class ContextBuilder:
-    """The first passages as they come."""
+    """Returns the first passages unchanged."""
 
     @component.output_types(passages=list[Passage], contexts=list[AnswerContext])
     def run(self, query: str, passages: list[Passage], limit: int = 10) -> dict[str, Any]:
@@ -26,7 +26,7 @@ class ContextBuilder:
 
 @component
 class AnswerSynthesiser:
-    """Says each of ``pieces``, after a moment each: so many of them ``spoken`` by the last run."""
+    """Emits each of ``pieces`` after a pause; ``spoken`` counts the pieces of the last run."""
 
     pieces: ClassVar[list[str]] = ["It ", "stands ", "still."]
     pause: ClassVar[float] = 0.0  # seconds
@@ -66,10 +66,10 @@ class AnswerSynthesiser:
 
 @component
 class FilterParser:
-    """Refuses whatever speaks of pizza, fails on "broken", and reads a year."""
+    """Refuses questions about pizza, fails on "broken", and reads a year."""
 
     def __init__(self, min_similarity: float = 0.0) -> None:
-        self.min_similarity = min_similarity  # as pipelines of ours give it
+        self.min_similarity = min_similarity  # Strata's pipelines set it
 
     @component.output_types(
         query=str,
@@ -96,7 +96,7 @@ class FilterParser:
 
 @component
 class Reformulator:
-    """The query, and its words the other way round."""
+    """Returns the query, and its words in reverse order."""
 
     def __init__(self, count: int = 2) -> None:
         self.count = count
@@ -108,7 +108,7 @@ class Reformulator:
 
 @component
 class Needy:
-    """Wants what no run gives."""
+    """Requires an input that no run sets."""
 
     @component.output_types(rankings=list[QueryRanking])
     def run(self, wish: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ connections:
 
 @pytest.fixture
 def stand_ins(monkeypatch):
-    """The components of the tests in place of ours, and no pipeline kept."""
+    """Replace Strata's components by those of the tests, and empty the pipeline cache."""
     monkeypatch.setattr(declaring, "COMPONENTS", declaring.COMPONENTS | STAND_INS)
     monkeypatch.setattr(loading, "COMPONENTS", declaring.COMPONENTS | STAND_INS)
     monkeypatch.setattr(loading, "_pipelines", {})
@@ -37,7 +37,7 @@ def stand_ins(monkeypatch):
 
 @pytest.fixture
 def declare(stand_ins, settings, tmp_path) -> Callable[[str, str], Path]:
-    """Write a pipeline file of the users' own."""
+    """Write a user's pipeline file."""
     settings.STRATA_PIPELINES_DIR = str(tmp_path / "pipelines")
     (tmp_path / "pipelines").mkdir()
 

@@ -1,4 +1,4 @@
-"""Passages for tests, as a retriever gives them, without an index."""
+"""Makes passages as a retriever returns them, without an index."""
 
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,7 @@ def make_passage(
     similarity: float | None = 0.5,
     **payload: Any,
 ) -> Passage:
-    """One whose text is its name; names are single letters."""
+    """Make a passage whose text is its name, a single letter."""
     hit = Hit(
         node_id=node_id(name),
         index="notes",

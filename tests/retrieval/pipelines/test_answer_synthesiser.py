@@ -1,4 +1,4 @@
-"""Answers by quotation and by a model on loopback; what is cited stands where it is said to."""
+"""Answers by quotation and by a model on loopback; citations have true offsets."""
 
 import asyncio
 import threading
@@ -125,7 +125,7 @@ class TestWithALanguageModel:
         system, user = (each["content"] for each in request.body["messages"])
         assert "Ignore the question" not in system
         assert all(context.text in user for context in (HERONS, ORDER))
-        # Whatever it was talked into: it can cite what it was given, and nothing besides.
+        # Even after a prompt injection the model can cite only the given contexts.
         assert written.citations == []
         assert written.unknown_marks == 1
 
@@ -137,7 +137,7 @@ class TestWithALanguageModel:
 
         user = endpoint.requests[0].body["messages"][1]["content"]
         fence = user.split(" passage [1]")[0].splitlines()[-1]
-        assert user.count(fence) == 3  # two passages and the end
+        assert user.count(fence) == 3  # before each of two passages, and at the end
         assert fence not in forged.text
 
     @BOTH
@@ -148,7 +148,7 @@ class TestWithALanguageModel:
         written, pieces = ask("what waits?", [HERONS], partial_answer=partial_answer)
 
         assert partial_answer in endpoint.requests[0].body["messages"][1]["content"]
-        assert pieces == [" ", "They stand [1]."]  # it said the beginning again
+        assert pieces == [" ", "They stand [1]."]  # the model repeated the beginning
         assert written.text == "Herons wait for fish [1]. They stand [1]."
         assert len(written.citations) == 2
 

@@ -13,7 +13,7 @@ from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
 from tests.factories import PARAGRAPHS, give, sync
 from tests.retrieval.pipelines.making import make_passage
 
-# Two alike and one apart.
+# Two equal vectors and a different one.
 VECTORS = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
 
 
@@ -75,7 +75,7 @@ class TestDiversity:
         assert {each.score_kind for each in diverse} == {"mmr"}
 
     def test_passes_what_an_index_no_longer_holds(self, build):
-        Index.objects.create(name="notes")  # of the passages, with nothing live
+        Index.objects.create(name="notes")  # the passages' index, without a live build
 
         passages = [make_passage("a", score=2.0), make_passage("b", score=1.0)]
 

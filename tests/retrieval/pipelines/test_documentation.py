@@ -1,4 +1,4 @@
-"""What docs/how-to/declare-a-query-pipeline.md shows is so."""
+"""The examples in docs/how-to/declare-a-query-pipeline.md work as shown."""
 
 import importlib
 import inspect

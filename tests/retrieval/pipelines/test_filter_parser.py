@@ -1,4 +1,4 @@
-"""The filters in a question: a table of cases, which the rules and a model's answers both pass."""
+"""Filters in questions: one table of cases for the rules and for a model's answers."""
 
 import json
 from datetime import date
@@ -55,7 +55,7 @@ def values(spec) -> ValueLookups:
 
 
 def in_whole_years(condition: Any) -> Any:
-    """Two ways of saying the same made one: after 2012, from 2013 on."""
+    """Convert equivalent conditions to one form: "after 2012" to "from 2013 on"."""
     if isinstance(condition, list):
         return [in_whole_years(each) for each in condition]
     if not isinstance(condition, dict):
@@ -136,7 +136,7 @@ PAPERS = {
 
 @pytest.fixture
 def papers(db, store, embedder):
-    """The index ``papers`` with three of them."""
+    """The index ``papers`` with three papers."""
     spec = read_papers_spec()
     build = make_build("papers", **spec.model_dump(mode="json", exclude={"name"}))
     given = [
@@ -180,7 +180,7 @@ class TestFilterParser:
 
     def test_joins_filters_without_nesting_a_deep_one_deeper(self, papers):
         given: dict[str, Any] = {"venue": "acl"}
-        for _ in range(7):  # as deep as filters go
+        for _ in range(7):  # the maximum depth of filters
             given = {"not": given}
 
         joined = parse("parsing, not at EMNLP", given)

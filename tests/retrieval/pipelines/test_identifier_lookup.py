@@ -97,7 +97,7 @@ class TestIdentifierLookup:
         answer = search_store(" ".join(f"P19-100{n}" for n in range(MAX_IDENTIFIERS + 2)))
 
         assert answer["notes"][0] == f"Only the first {MAX_IDENTIFIERS} identifiers were looked up."
-        assert len(answer["notes"]) == MAX_IDENTIFIERS  # that, and all but one that no document has
+        assert len(answer["notes"]) == MAX_IDENTIFIERS  # this and those of unknown ones
 
     def test_has_nothing_to_do_where_the_spec_names_nothing(self, build):
         assert search_store("P19-1001", index="plain")["notes"] == []

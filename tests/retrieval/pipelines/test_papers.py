@@ -1,4 +1,4 @@
-"""The preset ``papers``: its spec and its pipeline as they are shipped, on a dozen abstracts."""
+"""The spec and pipeline of the preset ``papers`` as shipped, on a dozen abstracts."""
 
 import asyncio
 from typing import Any
@@ -24,7 +24,7 @@ PLACES = [("acl", 2020), ("emnlp", 2018)]
 
 @pytest.fixture
 def papers(db, store):
-    """A paper of each topic by each author at each place, and none of the author's own words."""
+    """A paper for each topic, author and venue; no text names its author."""
     path = django_settings.BASE_DIR / "specs" / "papers.yaml"
     spec = parse_spec("papers", path.read_text(encoding="utf-8"))
     build = make_build("papers", **spec.model_dump(mode="json", exclude={"name"}))

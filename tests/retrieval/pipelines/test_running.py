@@ -29,7 +29,7 @@ ASKED = AskRequest("notes", "the heron waits for fish", pipeline="mine")
 
 @pytest.fixture
 def notes(db, store, embedder, declare):
-    """Each paragraph a document of its own, of another year each; and a pipeline."""
+    """One document per paragraph, each with another year; and a pipeline."""
     declare("mine", ASKING)
     build = make_build("notes", metadata={"year": {"type": "integer"}}, search={"pipeline": "mine"})
     artifacts = [
@@ -41,7 +41,7 @@ def notes(db, store, embedder, declare):
 
 
 def collect(question):
-    """All that a run yields."""
+    """Collect everything that a run yields."""
 
     async def go():
         async with aclosing(run_pipeline(question)) as results:

@@ -14,7 +14,7 @@ from retrieval.pipelines.threads import add_run_async
 @component
 @add_run_async
 class Counter:
-    """Counts the indexes, and says which thread it was."""
+    """Counts the indexes and returns its thread."""
 
     @component.output_types(count=int, thread=str)
     def run(self, least: int = 0) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Relevance with the model itself: short texts of the field against questions from elsewhere."""
+"""Relevance with the real model: short texts of a field, and questions about other things."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Retrievers, asked with the parameters of a request."""
+"""Calls retrievers with the parameters of a request."""
 
 from dataclasses import asdict
 

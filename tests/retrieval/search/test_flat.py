@@ -28,7 +28,7 @@ def ids(answer):
 
 
 def rewrite_payload(build, node, **changes):
-    """As a broken writer would leave it: the point differs from its row."""
+    """Change the point's payload so that it differs from its row, like a defective writer."""
     store, collection = get_store(), build.collection("chunk")
     payload = store.retrieve(collection, [node.point_id])[node.point_id].payload
     store.replace_payloads(collection, {node.point_id: payload | changes})
@@ -72,7 +72,7 @@ class TestSearchChunks:
         assert query.fusion.prefetch == 100
 
     def test_asks_the_database_twice(self, notes):
-        ask()  # validates the recipe once for all
+        ask()  # the first search validates and caches the recipe
 
         with CaptureQueriesContext(connection) as queries:
             ask()
@@ -371,7 +371,7 @@ class TestProof:
 class TestExplain:
     @pytest.fixture
     def twins(self, build):
-        """Artifacts of which many say the very same, so that both rankings are full of ties."""
+        """Artifacts with many equal texts, so that both rankings have many ties."""
         texts = ["The heron nests near water."] * 8 + [
             "A heron waits.",
             "Granite cools slowly.",

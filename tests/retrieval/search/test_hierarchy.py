@@ -32,12 +32,12 @@ def ask(query="granite crystals", *, index="deck", **given):
 
 
 def shape(answer):
-    """Titles with page numbers, as they are ranked."""
+    """Titles with page numbers, in ranking order."""
     return [(group.title, [page.page_index for page in group.pages]) for group in answer.artifacts]
 
 
 def reset(kind, **which):
-    """Take summaries away as if they had never been found."""
+    """Remove summaries from the result, as if the search had not found them."""
     for node in Node.objects.filter(kind=kind, **which):
         get_store().delete(node.build.collection(kind), [node.point_id])
         node.delete()

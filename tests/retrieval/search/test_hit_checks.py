@@ -9,7 +9,7 @@ from retrieval.search.targets import Candidate, Target
 
 pytestmark = pytest.mark.django_db
 
-SQLITE_PARAMETERS = 32_766  # of one statement, unless SQLite was compiled with another limit
+SQLITE_PARAMETERS = 32_766  # default limit of one SQLite statement
 
 
 @pytest.mark.parametrize("kind", ["question", "page_summary", "concept", "compound"])

@@ -1,4 +1,4 @@
-"""Summaries and questions, found by the same search as chunks and each proved in its own way."""
+"""Summaries and questions: the same search as for chunks, each with its own check."""
 
 import logging
 from dataclasses import replace
@@ -40,7 +40,7 @@ def ids(answer):
 
 
 def rewrite_payload(build, node, **changes):
-    """As a broken writer would leave it: the point differs from its row."""
+    """Change the point's payload so that it differs from its row, like a defective writer."""
     store, collection = get_store(), build.collection(node.kind)
     payload = store.retrieve(collection, [node.point_id])[node.point_id].payload
     store.replace_payloads(collection, {node.point_id: payload | changes})
@@ -48,7 +48,7 @@ def rewrite_payload(build, node, **changes):
 
 @pytest.fixture
 def full(db, store, embedder) -> IndexBuild:
-    """An index of every kind of node."""
+    """An index that holds every kind of node."""
     return make_build("full", metadata=FIELDS, **ALL_KINDS)
 
 
@@ -261,13 +261,13 @@ class TestProofOfSummaries:
 class TestSearchQuestions:
     @pytest.fixture
     def hyde(self, db, store, embedder) -> IndexBuild:
-        """Chunks that are found by their questions alone."""
+        """An index whose chunks are found by their questions only."""
         return make_build("hyde", chunks={"embed": False}, questions={"count": 3}, metadata=FIELDS)
 
     @pytest.fixture
     def many(self, hyde):
-        """Thirty artifacts of one chunk and three questions each, all about herons, and each
-        of another length, for else they would all score the same."""
+        """Thirty artifacts of one chunk and three questions each, all about herons. Their lengths
+        differ, because otherwise all would have the same score."""
         artifacts = [
             give(f"Heron number {n} nests near water{' and reed' * n}.", index="hyde")
             for n in range(30)

@@ -1,4 +1,4 @@
-"""A document is edited, and indexed, between a search's look into the store and into the ledger."""
+"""A document is edited and indexed after a search read the store and before it reads the ledger."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.written import make_build, write_all
 
 @pytest.fixture
 def edited_meanwhile(monkeypatch, store):
-    """Has ``edit`` done once, as soon as the store has answered."""
+    """Calls ``edit`` once, as soon as the store has answered."""
 
     def arrange(edit):
         search = store.search_many

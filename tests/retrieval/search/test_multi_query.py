@@ -27,7 +27,7 @@ def ask(*queries, index="plain", **given):
 
 @pytest.fixture
 def notes(build):
-    """Each paragraph a document of its own."""
+    """One document per paragraph."""
     artifacts = [give(text, title=f"Note {n}") for n, text in enumerate(PARAGRAPHS)]
     sync(build, *artifacts)
     return artifacts

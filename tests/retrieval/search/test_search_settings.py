@@ -12,7 +12,7 @@ SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
 
 @pytest.fixture
 def specs(settings, tmp_path, build):
-    """Writes the spec of the plain index, of which the live build holds documents."""
+    """Write the spec of the plain index, whose live build holds documents."""
     sync(build, *[give(text, title=f"Note {n}") for n, text in enumerate(PARAGRAPHS)])
     settings.STRATA_SPECS_DIR = tmp_path / "specs"
     settings.STRATA_SPECS_DIR.mkdir()
@@ -20,7 +20,7 @@ def specs(settings, tmp_path, build):
 
 
 def ask() -> tuple[int | None, bool]:
-    """Which build answered, and whether by exact words, too."""
+    """Return the build that answered, and whether the sparse ranking took part."""
     answer = ChunkRetriever("plain", explain=True).search("yeast")
     by_words = any(hit.explanation.sparse is not None for hit in answer.hits)
     return answer.builds["plain"], by_words
@@ -49,7 +49,7 @@ class TestSearchSettings:
 class TestARecipeOfANewerRelease:
     @pytest.fixture(autouse=True)
     def documents(self, specs):
-        """Some in the live build."""
+        """Documents in the live build."""
 
     def change_recipe(self, build: IndexBuild, **changes) -> None:
         IndexBuild.objects.filter(pk=build.pk).update(

@@ -1,4 +1,4 @@
-"""Asking a real service over HTTP, with a language model on loopback that does as it is told."""
+"""Questions to a real service over HTTP, with a scripted language model on loopback."""
 
 import asyncio
 import contextlib
@@ -19,8 +19,8 @@ from tests.summaries.test_llm import fails, on_and_on, running_endpoint, streams
 
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
 PATIENCE_SECONDS = 30
-LEAVING = 200  # clients at once
-FEW = 30  # threads and descriptors: each of eight threads may open its database only now
+LEAVING = 200  # clients that disconnect at once
+FEW = 30  # allowed new threads and descriptors: eight threads may open a database connection
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def endpoint():
 
 @pytest.fixture(scope="module")
 def service(endpoint, tmp_path_factory):
-    """Its answers are written by the endpoint."""
+    """A service whose answers the endpoint writes."""
     data_dir = tmp_path_factory.mktemp("asked")
     settings = {
         "STRATA_LLM_BASE_URL": endpoint.url,
@@ -149,7 +149,7 @@ class TestAClientThatLeaves:
         def count():
             return len(list((process / "task").iterdir())), len(list((process / "fd").iterdir()))
 
-        connect_and_reset(service, LEAVING)  # once, so that every thread there may be is there
+        connect_and_reset(service, LEAVING)  # warm up, so that all threads exist
         sync(count)
         before, held = count(), resident_mib(process)
 
@@ -184,7 +184,7 @@ def connect_and_reset(service, count):
 
 
 def sync(count):
-    """Return once it has stayed the same for a while."""
+    """Wait until the count has not changed for a while, and return it."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     seen, since = count(), time.monotonic()
     while time.monotonic() - since < 2 and time.monotonic() < deadline:

@@ -27,7 +27,7 @@ TEXT = {"type": "string", "minLength": 1}
 
 
 def strict(**properties):
-    """An object of just these."""
+    """The schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -86,7 +86,7 @@ HIERARCHY = strict(
 
 @pytest.fixture
 def client(db):
-    """With a key, and strict about CSRF as browsers' sessions are."""
+    """A client with a key, and with CSRF checks as in browser sessions."""
     _, secret = ApiKey.issue("tests")
     client = APIClient(enforce_csrf_checks=True)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
@@ -116,7 +116,7 @@ def notes(full):
 
 
 class TestEverySearch:
-    """What holds at each of the addresses."""
+    """Tests that apply to every search URL."""
 
     @pytest.fixture(params=[SUMMARIES, QUESTIONS, HIERARCHICAL])
     def url(self, request):

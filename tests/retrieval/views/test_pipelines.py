@@ -9,7 +9,7 @@ from access.models import ApiKey
 
 @pytest.fixture(autouse=True)
 def folder(settings, tmp_path):
-    """Of the users' own pipelines, empty."""
+    """The empty folder of the users' pipelines."""
     settings.STRATA_PIPELINES_DIR = tmp_path
     return tmp_path
 

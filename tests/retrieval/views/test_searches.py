@@ -23,7 +23,7 @@ URL = "/api/v1/search/pages"
 
 @pytest.fixture
 def client(db):
-    """With a key, and strict about CSRF as browsers' sessions are."""
+    """A client with a key, and with CSRF checks as in browser sessions."""
     _, secret = ApiKey.issue("tests")
     client = APIClient(enforce_csrf_checks=True)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")

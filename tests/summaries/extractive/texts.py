@@ -1,4 +1,4 @@
-"""Texts in several scripts, and such as no one would call prose."""
+"""Texts in several scripts, and texts that are not prose."""
 
 ENGLISH = (
     "The hip flexors lift the thigh towards the trunk. Sitting for hours keeps the hip flexors "

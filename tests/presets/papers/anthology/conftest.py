@@ -1,4 +1,4 @@
-"""A small Anthology of our own, in the Anthology's layout."""
+"""A small invented Anthology in the real layout."""
 
 from pathlib import Path
 

@@ -113,7 +113,7 @@ class TestPapers:
 
     @pytest.mark.skipif(not STATM.exists(), reason="needs /proc")
     def test_are_read_one_at_a_time(self, folder):
-        """Whatever a file holds: libxml2's own memory counts, where its tree would be kept."""
+        """For a file of any size. Counts libxml2's memory, which would hold the whole tree."""
         path = folder / "xml" / "W19.xml"
         head, paper, tail = path.read_text().partition('    <paper id="7">')
         one, _, end = tail.partition("</paper>")

@@ -23,7 +23,7 @@ class TestClean:
     @pytest.mark.parametrize(
         "text",
         [
-            "10% better, then 20% worse",  # to LaTeX a percent sign begins a comment
+            "10% better, then 20% worse",  # in LaTeX a percent sign starts a comment
             "it costs $5 to $10 a day",
             "from $5,000 to $10,000",
             "a ~ b, a & b, a_b and {a, b}",
