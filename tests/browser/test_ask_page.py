@@ -33,7 +33,7 @@ def asked(page: "Page") -> "Page":
 
 
 class TestAnAnswer:
-    def test_stands_above_its_hits_and_says_whose_words_it_is_in(self, asked):
+    def test_is_shown_above_its_hits_and_named_as_quoted(self, asked):
         said = asked.inner_text(".answer .text")
 
         assert "Boats leave before dawn" in said

@@ -207,7 +207,7 @@ class TestDocuments:
         admitted.keyboard.press("Enter")
         assert not admitted.locator("#closed .hit").first.is_visible()
 
-    def test_run_nothing_that_they_hold(self, admitted: "Page") -> None:
+    def test_do_not_run_scripts_in_their_text(self, admitted: "Page") -> None:
         for search in ("hierarchical", "summaries"):
             find(admitted, "label bar code written img", "biomedical", search)
             assert "<img src=x onerror=" in (admitted.locator("#results").text_content() or "")

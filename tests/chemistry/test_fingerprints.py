@@ -61,7 +61,7 @@ class TestCheckStructure:
             "é", "\ud800", "(" * 1_000, "C" * 2_001,
         ],
     )  # fmt: skip
-    def test_refuses_what_stands_for_none(self, smiles, capfd):
+    def test_refuses_invalid_smiles(self, smiles, capfd):
         with pytest.raises(InvalidInput, match="is not a chemical structure") as refusal:
             parse_smiles(smiles)
 

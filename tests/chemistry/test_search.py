@@ -78,7 +78,7 @@ class TestByStructure:
         assert (first["artifact"]["title"], first["structure"]["verdict"]) == ("Aspirin", "stale")
         assert ASPIRIN not in {hit["structure"]["smiles"] for hit in search().json()["hits"]}
 
-    def test_everything_is_sound(self, pharmacy):
+    def test_the_index_passes_verification(self, pharmacy):
         report = verify_build(pharmacy)
 
         assert report.is_sound

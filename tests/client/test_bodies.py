@@ -10,7 +10,7 @@ def texts_of(lines: bytes) -> list[str]:
 
 
 class TestSplitBatch:
-    def test_loses_none_and_keeps_their_order(self):
+    def test_keeps_every_document_in_order(self):
         texts = [f"{number}" * 1_000 for number in range(3_000)]
 
         parts = list(split_batch({"text": text} for text in texts))

@@ -81,7 +81,7 @@ class TestAdd:
 
 
 class TestSimilarAndRelated:
-    async def test_give_what_is_near_and_related_not_what_is_at_hand(self, service):
+    async def test_return_the_nearest_evidence_and_related_leaves_out_urls(self, service):
         owl = found("owl", "Owls fly without a sound thanks to the comb on their feathers.")
         bat = found("bat", "Bats hunt moths at night by listening to their own echoes.")
         async with asking(service) as strata:

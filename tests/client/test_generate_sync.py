@@ -57,7 +57,7 @@ class TestCheck:
 
         assert f"{SYNC}/client.py" in check(copied).stderr
 
-    def test_finds_what_is_made_of_nothing(self, copied):
+    def test_finds_a_file_without_a_source(self, copied):
         (copied / SYNC / "left.py").touch()
 
         assert f"{SYNC}/left.py" in check(copied).stderr

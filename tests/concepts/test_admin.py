@@ -43,7 +43,7 @@ class TestConceptAdmin:
         assert b"50 search terms at most" in many.content
         assert Concept.objects.get() == heron
 
-    def test_lists_what_no_passage_bears_for_review(self, admin_client, heron, wakes):
+    def test_filters_concepts_by_evidence(self, admin_client, heron, wakes):
         create_concept(INDEX, "Crane")
         document = give("The heron stands.", index=INDEX)
         add_instance(heron.pk, "heron", artifact_id=document.pk)

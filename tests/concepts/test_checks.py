@@ -10,5 +10,5 @@ class TestCheckEmergence:
 
         assert [error.id for error in check_emergent_similarity()] == ["concepts.E001"]
 
-    def test_takes_what_is(self):
+    def test_accepts_the_default_similarity(self):
         assert check_emergent_similarity() == []

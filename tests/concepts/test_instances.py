@@ -41,7 +41,7 @@ class TestAddInstance:
         assert instance.source.text[place] == instance.quote
         assert verdict(instance) == "exact"
 
-    def test_takes_the_same_once(self, heron, document, instance):
+    def test_adds_the_same_quote_once(self, heron, document, instance):
         again, is_new = add_instance(
             heron.pk, "in the shallows", source_id=document.sources.get().pk
         )

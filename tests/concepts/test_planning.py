@@ -130,7 +130,7 @@ class TestPromotion:
         assert lifecycle.count_missing(second) == 0
         assert lifecycle.promote_build(second) == knowledge
 
-    def test_waits_for_none_that_came_since(self, knowledge, second, heron):
+    def test_does_not_wait_for_newer_concepts(self, knowledge, second, heron):
         assert lifecycle.count_missing(second) == 0
 
     def test_is_refused_where_a_concept_failed_in_it_alone(self, knowledge, second, heron):

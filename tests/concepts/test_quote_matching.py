@@ -6,7 +6,7 @@ TEXT = "The “grey heron” stands\n  in the shal­lows – at dawn. Cafe\u0301
 
 
 class TestFindQuote:
-    def test_finds_what_stands_there_to_the_letter(self):
+    def test_finds_an_exact_match(self):
         start, end = find_quote(TEXT, "at dawn")
 
         assert TEXT[start:end] == "at dawn"

@@ -229,7 +229,7 @@ class TestSubgraph:
         assert labels(part["concepts"]) == ["Fish"]
         assert part["relationships"] == part["evidence"] == []
 
-    def test_takes_seven_tenths_for_the_threshold(self, search):
+    def test_uses_a_default_threshold_of_0_7(self, search):
         answer = search("subgraph", "Fish swims in water")
 
         assert labels(answer["concepts"]) == ["Fish"]

@@ -271,7 +271,7 @@ class TestUpsert:
         assert store.count(collection) == 2
         assert store.search(collection, Query(sparse=SparseVector([1], [1.0]))) == []
 
-    def test_takes_nothing(self, store, collection):
+    def test_accepts_an_empty_list(self, store, collection):
         store.upsert(collection, [])
 
         assert store.count(collection) == 0

@@ -47,7 +47,7 @@ class TestBootstrapInterval:
             ([0.25, 0.25, 0.25], (0.25, 0.25)),
         ],
     )
-    def test_is_what_it_is_by_hand(self, differences, interval):
+    def test_agrees_with_intervals_computed_by_hand(self, differences, interval):
         assert bootstrap_confidence_interval(differences) == pytest.approx(interval)
 
     def test_nears_that_of_the_normal_distribution_with_many_queries(self):
@@ -119,7 +119,7 @@ class TestCompareBuilds:
             assert (measured.low, measured.difference, measured.high) == (0, 0, 0)
         assert not compared.is_loss
 
-    def test_finds_the_loss_of_a_build_that_understands_nothing(self, live, golden):
+    def test_finds_the_loss_of_a_useless_model(self, live, golden):
         check(golden)
 
         compared = compare_builds(live, begin(live, **BLIND))
@@ -210,7 +210,7 @@ class TestHypotheticalQuestions:
         assert compared["query_count"] == 3
         assert compared["measures"]["nDCG@10"]["live"] == 1
 
-    def test_tell_a_build_that_understands_nothing(self, live):
+    def test_show_the_loss_of_a_useless_model(self, live):
         for artifact in Artifact.objects.all():
             question(live, artifact)
 

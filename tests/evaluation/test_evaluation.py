@@ -167,7 +167,7 @@ class TestEvaluateCommand:
         assert later.build_number == 1
 
     @pytest.mark.parametrize(("least", "is_short"), [("1.0", False), ("1.01", True)])
-    def test_fails_where_less_is_found_than_was_asked_for(
+    def test_fails_if_a_measure_is_below_its_threshold(
         self, filled, folder, capsys, least, is_short
     ):
         given = [str(folder), "--index=plain", "--modes=hybrid", f"--fail-below=nDCG@10={least}"]

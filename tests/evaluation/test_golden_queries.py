@@ -77,7 +77,7 @@ class TestJudge:
             ({"index": "papers"}, UnknownArtifact),
         ],
     )
-    def test_refuses_what_names_nothing(self, filled, given, condition):
+    def test_refuses_unknown_or_missing_objects(self, filled, given, condition):
         asked = {"index": "plain", "query": QUERY, "artifact_id": filled[0].pk, **given}
 
         with pytest.raises(condition):

@@ -168,7 +168,7 @@ class TestPromoteAsked:
 
 
 class TestAForcedPromotion:
-    def test_goes_through_whatever_is_lost(self, live, golden):
+    def test_promotes_a_build_that_is_worse(self, live, golden):
         check(golden)
         beside = begin(live, **BLIND)
         decide_promotion(beside)

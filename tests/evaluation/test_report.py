@@ -65,7 +65,7 @@ class TestSayMeasure:
     @pytest.mark.parametrize(
         ("name", "said"), [("R@100", "recall@100"), ("RR", "MRR"), ("nDCG@10", "nDCG@10")]
     )
-    def test_says_it_as_people_do(self, name, said):
+    def test_returns_the_common_name(self, name, said):
         assert format_measure_name(name) == said
 
 

@@ -36,7 +36,7 @@ class TestPromoteBuilds:
         assert now_live() == beside
         assert store.aliases()[live.spec.collection_alias("chunk")] == beside.collection("chunk")
 
-    def test_costs_one_query_where_nothing_is_asked_for(self, live, django_assert_num_queries):
+    def test_needs_one_query_without_requested_promotions(self, live, django_assert_num_queries):
         with django_assert_num_queries(1):
             promote_builds()
 

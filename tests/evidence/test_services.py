@@ -75,7 +75,7 @@ class TestAddEvidence:
         assert first == WORDS
         assert second.startswith("On aspirin")
 
-    def test_names_the_twin_of_what_says_the_same(self, known):
+    def test_returns_the_stored_finding_of_a_duplicate(self, known):
         [decision] = add(EvidenceInput("https://other.example/b", NEAR))
 
         assert decision.verdict == EvidenceVerdict.DUPLICATE
@@ -83,7 +83,7 @@ class TestAddEvidence:
         assert decision.similarity == pytest.approx(15 / 16, abs=1e-2)
         assert Artifact.objects.count() == 1
 
-    def test_takes_the_letter_for_the_same(self, known):
+    def test_finds_an_equal_text_at_threshold_one(self, known):
         [decision] = add(EvidenceInput("https://other.example/b", WORDS), threshold=1.0)
 
         assert (decision.verdict, decision.similarity) == (EvidenceVerdict.DUPLICATE, 1.0)
@@ -137,7 +137,7 @@ class TestAddEvidence:
 
         assert verdicts(EvidenceInput("https://other.example/b", NEAR)) == [EvidenceVerdict.ADDED]
 
-    def test_adds_what_lost_its_twin_while_it_was_compared(self, known, monkeypatch):
+    def test_adds_a_finding_whose_duplicate_was_deleted_meanwhile(self, known, monkeypatch):
         find_near_duplicate = DuplicateFinder.find_near_duplicate
 
         def delete_meanwhile(self, position, vectors):

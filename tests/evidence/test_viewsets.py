@@ -130,14 +130,14 @@ class TestSimilar:
 
 
 class TestRelated:
-    def test_gives_what_is_not_at_hand(self, client, filled):
+    def test_leaves_out_the_given_urls(self, client, filled):
         asked = {"query": WORDS, "urls": ["https://one.example/", "https://elsewhere.example/"]}
 
         answer = client.post(f"{URL}related", asked, format="json")
 
         assert [hit["url"] for hit in answer.json()["hits"]] == ["https://two.example/"]
 
-    def test_gives_all_that_is_near_where_nothing_is_at_hand(self, client, filled):
+    def test_returns_all_near_evidence_without_urls(self, client, filled):
         answer = client.post(f"{URL}related", {"query": WORDS}, format="json")
 
         assert len(answer.json()["hits"]) == 2

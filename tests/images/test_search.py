@@ -51,7 +51,7 @@ class TestByPicture:
         assert found[0] == title
         assert set(found) == set(COLOURS)
 
-    def test_takes_other_words_along(self, search):
+    def test_ignores_case_and_further_words(self, search):
         assert titles(search("a Red and blue picture", with_text=False))[0] == "Dusk"
 
     def test_each_hit_says_what_was_found_and_proves_it(self, search):
@@ -108,7 +108,7 @@ class TestByPicture:
         assert answer["hits"] == []
         assert answer["dropped"]["integrity_errors"] == len(COLOURS)
 
-    def test_everything_is_sound(self, pictures):
+    def test_the_index_passes_verification(self, pictures):
         report = verify_build(pictures)
 
         assert report.is_sound
@@ -165,7 +165,7 @@ class TestRefusals:
         assert answer["detail"] == "The index plain holds no images."
         assert answer["allowed"] == ["gallery"]
 
-    def test_models_that_are_not_at_hand_are_named(self, search, monkeypatch):
+    def test_an_unavailable_model_is_named(self, search, monkeypatch):
         from indexing import embedding
         from indexing.exceptions import ModelUnavailable
 

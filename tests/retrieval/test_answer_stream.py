@@ -142,7 +142,7 @@ class TestABrokenAnswer:
 
         assert [event.data["text"] for event in rest[:-1]] == ["One. Two. ", "Three."]
 
-    def test_is_only_said_again_once_it_is_whole(self, pipeline):
+    def test_is_only_repeated_if_it_is_complete(self, pipeline):
         first = ask()
 
         again = ask(since=first[1].id)
@@ -170,7 +170,7 @@ class TestABrokenAnswer:
     @pytest.mark.parametrize(
         "changed", [{"holder": "another"}, {"question": replace(QUESTION, query="Why?")}]
     )
-    def test_is_nobody_elses_and_of_no_other_question(self, pipeline, changed):
+    def test_is_not_resumed_for_another_caller_or_question(self, pipeline, changed):
         first = ask(most=2)
 
         events = ask(since=first[-1].id, **changed)

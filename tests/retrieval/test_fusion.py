@@ -166,7 +166,7 @@ class TestSimilarityAndRankFusion:
         assert scores == sorted(scores, reverse=True)
         assert all(0 <= score <= 1 + 1e-12 for score in scores)
 
-    def test_finds_nothing_in_nothing(self):
+    def test_returns_nothing_for_empty_rankings(self):
         assert similarity_and_rank_fusion([[], []], w=0.5) == []
 
 

@@ -291,7 +291,7 @@ class TestComplete:
             },
         }
 
-    def test_sends_no_other_key_of_the_machine_where_none_is_set(
+    def test_does_not_send_the_key_of_the_environment_if_none_is_set(
         self, endpoint, settings, monkeypatch
     ):
         settings.STRATA_LLM_API_KEY = ""
@@ -353,7 +353,7 @@ class TestComplete:
     @pytest.mark.parametrize(
         "answer", [says(None, refusal="I will not."), says(None, "content_filter")]
     )
-    def test_takes_the_models_no_for_one(self, endpoint, model, answer):
+    def test_raises_a_refusal_of_the_model(self, endpoint, model, answer):
         endpoint.scripts = [answer]
 
         with pytest.raises(LanguageModelRefused) as caught:
@@ -419,7 +419,7 @@ class TestComplete:
         assert waits[2] >= 0.4
 
     @pytest.mark.parametrize("status", [400, 413, 422])
-    def test_takes_the_endpoints_no_for_one(self, endpoint, model, status):
+    def test_raises_a_refusal_of_the_endpoint(self, endpoint, model, status):
         endpoint.scripts = [fails(status, "the prompt is too long")]
 
         with pytest.raises(LanguageModelRefused, match=f"{status}: the prompt is too") as caught:
@@ -468,7 +468,7 @@ class TestComplete:
     @pytest.mark.parametrize(
         "body", ["<html>A proxy's page</html>", "", "{}", '{"choices": []}', '{"choices": [{}]}']
     )
-    def test_does_not_take_something_else_for_an_answer(self, endpoint, model, settings, body):
+    def test_rejects_a_malformed_response(self, endpoint, model, settings, body):
         settings.STRATA_LLM_RETRIES = 0
         endpoint.scripts = [lambda handler: handler.send(200, body)]
 

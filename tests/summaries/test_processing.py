@@ -884,7 +884,7 @@ class TestAsPeopleRunIt:
             check_embedding(service, file, out)
 
 
-def test_texts_without_a_file_are_none_of_its_business(physio, file, out):
+def test_an_artifact_without_a_file_is_not_the_files_artifact(physio, file, out):
     """An artifact without a file is never mistaken for the processed file's artifact."""
     add_artifact("physio", TextContent(("Straight leg raises.",)), title="Knee rehabilitation")
 

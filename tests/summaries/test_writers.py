@@ -120,7 +120,7 @@ class TestAnnotate:
 
 @pytest.mark.django_db
 class TestAnObeyedDocument:
-    def test_harms_itself_alone(self, wide, model):
+    def test_does_not_change_other_documents(self, wide, model):
         harmless, _ = add_artifact("wide", TextContent(("A heron stands.",)), title="Heron")
         hostile, _ = add_artifact(
             "wide",
@@ -160,7 +160,7 @@ class TestKeptAnswers:
         assert (spending.prompt_tokens, spending.completion_tokens) == (100 * calls, 10 * calls)
         assert nodes_of(wide, "page_summary").count() == 2
 
-    def test_do_not_do_where_it_is_cache_bypassed(self, wide, model):
+    def test_are_not_reused_if_the_cache_is_bypassed(self, wide, model):
         artifact, _ = add_artifact("wide", TextContent(("One page.", "Two pages.")), title="T")
         write_all(wide, artifact)
         calls = len(model.asked)

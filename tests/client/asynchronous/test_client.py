@@ -111,7 +111,7 @@ class TestAddBatch:
         ]  # fmt: skip
         assert len(script.requests) == 2
 
-    async def test_asks_nothing_for_nothing(self):
+    async def test_sends_no_request_for_an_empty_batch(self):
         script = Script(ADDED)
         async with asking(script) as strata:
             assert await strata.add_batch("plain", []) == []

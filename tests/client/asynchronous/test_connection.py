@@ -131,7 +131,7 @@ class TestAnAddress:
     @pytest.mark.parametrize(
         "url", ["strata.test", "ftp://strata.test", "http://", "http://strata:port"]
     )
-    def test_that_is_none_is_refused_at_once(self, url):
+    def test_that_is_not_a_url_is_refused_at_once(self, url):
         with pytest.raises(InvalidRequest) as raised:
             AsyncStrata(url)
 

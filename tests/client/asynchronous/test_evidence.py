@@ -56,7 +56,7 @@ class TestAdd:
 
         assert script.body()["threshold"] == 0
 
-    async def test_asks_nothing_for_nothing(self):
+    async def test_sends_no_request_for_an_empty_list(self):
         script = Script(HITS)
         async with asking(script) as strata:
             assert await strata.evidence.add("evidence", []) == []
@@ -91,7 +91,7 @@ class TestSimilar:
 
 
 class TestRelated:
-    async def test_names_what_is_at_hand(self):
+    async def test_sends_the_urls_to_leave_out(self):
         script = Script(HITS)
         async with asking(script) as strata:
             [hit] = await strata.evidence.related(

@@ -112,7 +112,7 @@ class TestAddBatch:
         ]  # fmt: skip
         assert len(script.requests) == 2
 
-    def test_asks_nothing_for_nothing(self):
+    def test_sends_no_request_for_an_empty_batch(self):
         script = Script(ADDED)
         with asking(script) as strata:
             assert strata.add_batch("plain", []) == []

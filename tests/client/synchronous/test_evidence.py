@@ -57,7 +57,7 @@ class TestAdd:
 
         assert script.body()["threshold"] == 0
 
-    def test_asks_nothing_for_nothing(self):
+    def test_sends_no_request_for_an_empty_list(self):
         script = Script(HITS)
         with asking(script) as strata:
             assert strata.evidence.add("evidence", []) == []
@@ -92,7 +92,7 @@ class TestSimilar:
 
 
 class TestRelated:
-    def test_names_what_is_at_hand(self):
+    def test_sends_the_urls_to_leave_out(self):
         script = Script(HITS)
         with asking(script) as strata:
             [hit] = strata.evidence.related(

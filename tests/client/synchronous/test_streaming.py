@@ -145,7 +145,7 @@ class TestACutAnswer:
         assert kinds == [Metadata, Chunk, Chunk, Done]
         assert ids_sent(script) == [None, None]
 
-    def test_keeps_its_place_through_a_resumption_that_brings_nothing(self):
+    def test_keeps_its_position_if_a_resumption_brings_no_piece(self):
         nothing = event("thought", {"about": "boats"})
         script = Script(streams(FOUND, BOATS, CUT), streams(nothing, CUT), streams(LEAVE, END))
         with asking(script) as strata:
@@ -228,7 +228,7 @@ class TestAnswer:
             "citations": [{"number": 1}], "model_name": "a-model",
         }  # fmt: skip
 
-    def test_holds_nothing_of_what_was_begun_anew(self):
+    def test_leaves_out_pieces_from_before_a_restart(self):
         again = event("metadata", {"hits": [], "restarted": True}, id="y.0")
         script = Script(streams(FOUND, BOATS, CUT), streams(again, LEAVE, END))
         with asking(script) as strata:
@@ -245,7 +245,7 @@ class TestAnswer:
         assert answer["answer"] is None
         assert answer["relevant"] is False
 
-    def test_without_what_was_found_is_no_answer(self):
+    def test_without_a_metadata_event_raises(self):
         with asking(Script(streams(END))) as strata:
             with pytest.raises(StrataError) as raised:
                 strata.answer("plain", "When?")

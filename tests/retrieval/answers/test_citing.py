@@ -72,5 +72,5 @@ class TestASentence:
 
 
 @pytest.mark.parametrize("answer", ["", "[1]", "  ", "[1][2]"])
-def test_says_nothing_of_an_answer_without_words(contexts, answer):
+def test_accepts_an_answer_without_words(contexts, answer):
     assert all(c.answer_end <= len(answer) for c in find_citations(answer, contexts).citations)

@@ -15,13 +15,13 @@ class TestContinuation:
     def test_goes_on_after_what_was_there(self):
         assert go_on(BEGUN, " and ", "wait.") == ([" and ", "wait."], f"{BEGUN} and wait.")
 
-    def test_does_not_hear_what_is_said_again(self):
+    def test_removes_a_repetition_of_the_partial_answer(self):
         new, text = go_on(BEGUN, "Herons stand ", "in the shallows ", "at dawn and", " wait.")
 
         assert new == ["", "", " and", " wait."]
         assert text == f"{BEGUN} and wait."
 
-    def test_hears_what_only_began_alike(self):
+    def test_keeps_text_that_only_begins_like_a_repetition(self):
         new, text = go_on(BEGUN, "Herons ", "also wait.")
 
         assert new == ["", "Herons also wait."]

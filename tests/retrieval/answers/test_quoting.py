@@ -46,7 +46,7 @@ class TestQuote:
 
         assert [quotation.context.number for quotation in found] == [1, 2]
 
-    def test_knows_where_each_stands(self, embed):
+    def test_returns_the_offsets_of_each_sentence(self, embed):
         contexts = [make_context(1, f"  \n{HARBOUR}")]
 
         for quotation in select_quotations(
@@ -55,7 +55,7 @@ class TestQuote:
             sentence = quotation.sentence
             assert contexts[0].text[sentence.start : sentence.end] == sentence.text
 
-    def test_says_nothing_twice(self, embed):
+    def test_quotes_no_sentence_twice(self, embed):
         contexts = [make_context(1, HARBOUR), make_context(2, f"{HARBOUR} ")]
 
         found = texts_of(

@@ -86,13 +86,13 @@ class TestWithoutALanguageModel:
             assert again == whole
 
     @BOTH
-    def test_has_nothing_to_say_where_nothing_was_found(self, embedder, ask):
+    def test_writes_an_empty_answer_without_contexts(self, embedder, ask):
         written, pieces = ask("herons", [])
 
         assert (written.text, written.citations, pieces) == ("", [], [])
 
     @BOTH
-    def test_says_nothing_where_nobody_listens(self, embedder, ask):
+    def test_writes_nothing_if_no_answer_is_wanted(self, embedder, ask):
         with pytest.raises(KeyError, match="answer"):
             ask("herons", [HERONS], wants_answer=False)
 

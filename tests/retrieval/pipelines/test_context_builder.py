@@ -41,7 +41,7 @@ class TestContextBuilder:
 
         assert [each.number for each in build(given, max_chars=500)[1]] == [1]
 
-    def test_says_nothing_twice(self):
+    def test_leaves_out_a_text_contained_in_another(self):
         whole = make_passage(1, SENTENCE * 3)
         part = make_passage(2, SENTENCE.strip())
         other = make_passage(3, "Granite cools slowly.")
@@ -51,7 +51,7 @@ class TestContextBuilder:
         assert len(passages) == 3
         assert [each.number for each in contexts] == [1, 3]
 
-    def test_rests_nothing_on_a_document_that_has_changed(self):
+    def test_makes_no_context_of_a_stale_hit(self):
         old, new = make_passage(1, "It was so."), make_passage(2, "It is so.")
         stale = replace(old, hit=replace(old.hit, verdict=Verdict.STALE))
 
@@ -65,7 +65,7 @@ class TestContextBuilder:
 
         assert build([asked])[1][0].text == "The chunk."
 
-    def test_makes_nothing_of_nothing(self):
+    def test_makes_no_contexts_without_passages(self):
         assert build([]) == ([], [])
 
     def test_refuses_too_little_room(self):

@@ -20,7 +20,7 @@ def refusal(text):
 
 
 class TestParseDeclaration:
-    def test_orders_components_by_what_they_hear_from(self):
+    def test_orders_components_after_their_senders(self):
         assert parse_declaration("mine", SOUND).execution_order == ["fusion", "context"]
 
     def test_takes_the_full_name_of_a_component_of_ours(self):

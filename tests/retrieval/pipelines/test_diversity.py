@@ -37,12 +37,12 @@ class TestScaleScores:
     def test_stretches_any_scale_from_zero_to_one(self):
         assert min_max_scale([-2, 0, 6]) == [0, 0.25, 1]
 
-    def test_counts_equals_as_best(self):
+    def test_scales_equal_scores_to_one(self):
         assert min_max_scale([3, 3]) == [1, 1]
 
 
 class TestStackVectors:
-    def test_takes_what_is_missing_for_like_nothing(self):
+    def test_makes_a_missing_vector_a_zero_row(self):
         stacked = stack_unit_vectors([np.array([3, 4], dtype=np.float32), None])
 
         np.testing.assert_allclose(stacked, [[0.6, 0.8], [0, 0]])
@@ -54,7 +54,7 @@ class TestDiversity:
 
         assert Diversity().run(passages=passages, limit=1)["passages"] == passages
 
-    def test_puts_a_twin_behind_what_says_something_else(self, build):
+    def test_ranks_a_duplicate_below_another_text(self, build):
         first, twin, other = (
             give(text, title=title)
             for text, title in [

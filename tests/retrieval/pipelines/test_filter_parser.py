@@ -342,7 +342,7 @@ class TestWithALanguageModel:
 
         assert parsed["filter"] == {"year": {"gte": 2019}, "venue": "acl"}
 
-    def test_cannot_refuse_what_the_question_does_not(self, papers, endpoint: Endpoint):
+    def test_cannot_exclude_a_value_that_the_question_does_not(self, papers, endpoint: Endpoint):
         said = {"field": "venue", "words": "ACL", "values": ["acl"], "is_excluded": True}
         endpoint.scripts = [answers(said)]
 
@@ -351,7 +351,7 @@ class TestWithALanguageModel:
         assert parsed["filter"] is None
         assert "refuses nothing" in parsed["notes"][0]
 
-    def test_has_a_name_that_nobody_has_said(self, papers, endpoint: Endpoint):
+    def test_adds_a_note_for_an_unknown_name(self, papers, endpoint: Endpoint):
         said = {"field": "authors", "words": "von Zyx Qwerty", "values": ["Zyx Qwerty"]}
         endpoint.scripts = [answers(said)]
 

@@ -85,7 +85,7 @@ class TestFusion:
         assert fusion.details["ranks"] == {"q": 1, "r": 1}
         assert sum(fusion.details["contributions"].values()) == pytest.approx(fused.score)
 
-    def test_finds_nothing_in_nothing(self):
+    def test_returns_nothing_for_an_empty_ranking(self):
         assert fuse(make_ranking("q")) == []
 
     @pytest.mark.parametrize("given", [{"w": 2}, {"rrf_k": 0}, {"multiplier": 0}])

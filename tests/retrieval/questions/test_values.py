@@ -123,7 +123,7 @@ class TestReadValues:
 
         assert self.find("lovelace", max_age_seconds=0) == ["Ada Lovelace"]
 
-    def test_goes_by_what_was_known_while_another_looks(self, collection, store):
+    def test_uses_cached_values_while_another_thread_refreshes(self, collection, store):
         self.find("lovelace")
         self.write(store, 2, "Grace Hopper")
 

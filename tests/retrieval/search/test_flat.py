@@ -237,7 +237,7 @@ class TestSearchOfSeveralIndexes:
         return IndexBuild.objects.get(pk=second.pk)
 
     @pytest.mark.parametrize("mode", Mode)
-    def test_meets_cosines_of_different_models_by_rank(self, build, second_of_another_model, mode):
+    def test_replaces_cosines_of_different_models(self, build, second_of_another_model, mode):
         sync(build, *[give(text) for text in SENTENCES[:4]])
         sync(second_of_another_model, *[give(text, index="second") for text in SENTENCES[4:8]])
         request = SearchRequest(
@@ -260,7 +260,7 @@ class TestProof:
         sync(build, give("Granite cools slowly under the ground."))
         return Node.objects.get()
 
-    def test_flags_a_hit_whose_source_changed_behind_our_back(self, node):
+    def test_flags_a_hit_whose_source_changed_without_a_signal(self, node):
         Source.objects.update(text="Basalt cools fast. Granite cools slowly under the ground.")
 
         answer = ask("granite")
@@ -339,7 +339,7 @@ class TestProof:
         assert answer.dropped.integrity_errors == 1
         assert str(node.point_id) in caplog.text
 
-    def test_takes_a_null_hash_for_neither_proof_nor_fault(self, build, node):
+    def test_ignores_a_null_hash(self, build, node):
         rewrite_payload(build, node, text_hash=None, source_hash=None)
 
         assert [hit.verdict for hit in ask("granite").hits] == [Verdict.EXACT]

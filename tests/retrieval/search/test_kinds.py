@@ -147,7 +147,7 @@ class TestProofOfSummaries:
             (hit.payload["kind"], hit.payload["page_index"]): hit.verdict for hit in answer.hits
         }
 
-    def test_flags_pages_edited_behind_our_back(self, notes):
+    def test_flags_pages_edited_without_a_signal(self, notes):
         notes.pages.filter(index=1).update(text="Basalt cools fast.")
 
         answer = search_summaries(request())
@@ -238,7 +238,7 @@ class TestProofOfSummaries:
         assert answer.dropped.integrity_errors == 1
         assert str(node.point_id) in caplog.text
 
-    def test_takes_a_null_hash_for_neither_proof_nor_fault(self, notes, full):
+    def test_ignores_a_null_hash(self, notes, full):
         node = Node.objects.get(kind="page_summary", page__index=1)
         rewrite_payload(full, node, text_hash=None, source_hash=None)
 
@@ -403,7 +403,7 @@ class TestProofOfQuestions:
     def ask(self):
         return search_questions(request("why is it so that granite cools slowly"))
 
-    def test_flags_a_chunk_whose_source_changed_behind_our_back(self, notes, node):
+    def test_flags_a_chunk_whose_source_changed_without_a_signal(self, notes, node):
         Source.objects.filter(pk=node.source_id).update(text="Basalt cools fast.")
 
         answer = self.ask()

@@ -273,7 +273,7 @@ class TestTheWire:
             'id: x.5\nevent: chunk\ndata: {"text": "a\\nb ü"}\n\n'.encode()
         ]
 
-    def test_shows_signs_of_life_while_nothing_comes(self, monkeypatch):
+    def test_sends_heartbeats_while_there_is_no_event(self, monkeypatch):
         monkeypatch.setattr(ask_views, "HEARTBEAT_SECONDS", 0.05)
 
         async def events():

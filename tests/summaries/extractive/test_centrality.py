@@ -19,7 +19,7 @@ class TestChooseCentral:
 
         assert sorted(choose_by_centroid(vectors, 2)) == [0, 2]
 
-    def test_takes_the_same_only_once(self):
+    def test_chooses_one_of_two_duplicates(self):
         vectors = unit([1, 0], [1, 0.01], [0, 1])
 
         assert sorted(choose_by_centroid(vectors, 3)) in ([0, 2], [1, 2])
@@ -27,8 +27,8 @@ class TestChooseCentral:
     def test_takes_the_earlier_of_equals(self):
         assert choose_by_centroid(unit([1, 0], [0, 1]), 1) == [0]
 
-    def test_bears_vectors_that_cancel_out(self):
+    def test_accepts_vectors_that_cancel_out(self):
         assert sorted(choose_by_centroid(unit([1, 0], [-1, 0]), 2)) == [0, 1]
 
-    def test_takes_nothing_from_nothing(self):
+    def test_chooses_nothing_without_vectors(self):
         assert choose_by_centroid(np.empty((0, 3), np.float32), 2) == []

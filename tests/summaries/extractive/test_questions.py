@@ -45,7 +45,7 @@ class TestProposeQuestions:
         assert any("in “Hip mobility guide”?" in question for question in questions)
 
     @pytest.mark.parametrize("title", ["", "12", "scan0001.pdf", "  ", "---"])
-    def test_does_not_name_what_names_nothing(self, title):
+    def test_does_not_name_a_title_without_words(self, title):
         assert not any("“" in question for question in ask(ENGLISH, title=title))
 
     def test_puts_questions_in_several_ways(self):
@@ -99,11 +99,11 @@ class TestProposeQuestions:
         assert any(question.endswith(", stimmt das?") for question in questions)
         assert any("in „Handbuch“" in question for question in questions)
 
-    def test_asks_in_the_given_language_where_the_words_do_not_tell(self):
+    def test_asks_in_the_given_language_if_the_words_show_none(self):
         assert ask("Vastus medialis", language="fr")[-1].startswith("Que sait-on sur Vastus")
 
     @pytest.mark.parametrize("language", ["lt", "english", ""])
-    def test_bears_a_language_it_does_not_know(self, language, capsys):
+    def test_accepts_an_unknown_language(self, language, capsys):
         assert ask("Vastus medialis", language=language)
         assert capsys.readouterr().out == ""
 

@@ -104,7 +104,7 @@ class TestMatchValues:
 
         assert match_field_values(text, {"topic": TOPIC}) == {"topic": "assessment"}
 
-    def test_takes_of_equals_the_first(self):
+    def test_takes_the_first_value_of_a_tie(self):
         assert match_field_values("A rehab protocol, then anatomy.", {"topic": TOPIC}) == {
             "topic": "rehab_protocol"
         }
@@ -124,7 +124,7 @@ class TestMatchValues:
         assert match_field_values("The year 2020 is free.", fields) == {}
 
     @given(st.text())
-    def test_bears_any_text_and_any_declaration(self, text):
+    def test_accepts_any_text_and_any_declaration(self, text):
         field = FieldSpec(type="keyword", many=True, values=[text, "hip"])
 
         found = match_field_values(text, {"f": field}).get("f", [])

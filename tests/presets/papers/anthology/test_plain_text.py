@@ -17,7 +17,7 @@ class TestClean:
             ("AT&amp;T and R&#38;D", "AT&T and R&D"),
         ],
     )
-    def test_keeps_what_is_said_and_drops_how(self, given, cleaned):
+    def test_keeps_the_text_and_drops_the_markup(self, given, cleaned):
         assert to_plain_text(given) == cleaned
 
     @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class TestFindYears:
             ("before May 2019", {"lte": 2019}),
         ],
     )
-    def test_reads_what_is_said(self, said, meant):
+    def test_reads_phrases_about_years(self, said, meant):
         assert read(f"parsing {said}") == [{"year": meant}]
 
     @pytest.mark.parametrize("said", ["not since 2019", "but not after 2019", "excluding 2019"])
