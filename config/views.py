@@ -7,6 +7,8 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from core.exceptions import StrataError
+from indexing.exceptions import PointsLost
+from indexing.models import IndexBuild
 from indexing.stores import get_store
 
 LIVE = {"status": "live"}
@@ -34,7 +36,8 @@ def live(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """Readiness check: 200 if the database and the vector store answer, else 503."""
+    """Readiness check: 200 if the database and the vector store answer, else 503. With ``?index=``
+    it asks in addition whether that index has all its points."""
     checks = {"database": "ok", "vectors": "ok"}
     try:
         with connection.cursor() as cursor:
@@ -45,6 +48,15 @@ def ready(request: HttpRequest) -> HttpResponse:
         get_store().ping()
     except StrataError as error:
         checks["vectors"] = error.with_fix()
+    if "index" in request.GET and checks["database"] == "ok":
+        checks["index"] = _check_index(request.GET["index"])
     is_ready = set(checks.values()) == {"ok"}
     body = {"status": "ready" if is_ready else "unavailable", "checks": checks}
     return JsonResponse(body, status=200 if is_ready else 503)
+
+
+def _check_index(name: str) -> str:
+    build = IndexBuild.objects.live().filter(index=name).first()
+    if build is None:
+        return "There is no such index, or no build of it is live."
+    return str(PointsLost()) if build.lost_at else "ok"

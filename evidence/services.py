@@ -22,6 +22,7 @@ from documents.models import Artifact
 from documents.services import TextContent, add_artifact, find_by_external_ids
 from evidence.duplicates import DuplicateFinder, embed_contents, hash_vector_space
 from evidence.models import RecentEvidence, Vectors
+from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
 from retrieval.event_loop import run_in_thread
 
@@ -72,6 +73,7 @@ def find_evidence_build(index: str) -> IndexBuild:
     Raises:
         UnknownIndex: with the names there are.
         InvalidInput: it takes none; with those that do.
+        PointsLost: the store has lost points of it.
     """
     names = get_catalog().index_names()
     if index not in names:
@@ -88,6 +90,8 @@ def find_evidence_build(index: str) -> IndexBuild:
             ],
             fix="Write evidence: true into its spec.",
         )
+    if build.lost_at is not None:  # duplicates of what was lost would not be found
+        raise make_loss_error(index)
     return build
 
 

@@ -85,6 +85,14 @@ class StoreRejected(StrataError):
     code = "store_rejected"
 
 
+class PointsLost(StrataError):
+    """The vector store has lost points of this index; searches wait until they are restored."""
+
+    code = "points_lost"
+    is_retryable = True
+    retry_after = 60.0  # seconds: a reconciliation
+
+
 class StoreLocked(StrataError):
     """Another process owns the embedded vector store."""
 

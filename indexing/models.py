@@ -13,7 +13,7 @@ from django.utils.functional import cached_property
 
 from core.leases import FRESH, LeasedQuerySet, LeasedRow
 from documents.models import Artifact, Page, Source
-from indexing.exceptions import UnreadableRecipe
+from indexing.exceptions import PointsLost, UnreadableRecipe
 from indexing.spec import IndexSpec, read_stored_spec
 from indexing.text_nodes import make_text_node
 
@@ -122,6 +122,14 @@ class IndexBuild(models.Model):
     source_audit_cursor = models.UUIDField(
         null=True, editable=False, help_text="Source up to which it came."
     )
+    point_audit_cursor = models.UUIDField(
+        null=True, editable=False, help_text="Point up to which the store was audited."
+    )
+    lost_at = models.DateTimeField(
+        null=True, editable=False,
+        help_text="When points were found missing from the store. Until they are written again, "
+        "this build answers no search.",
+    )  # fmt: skip
     promotion = models.CharField(max_length=13, choices=Promotion, default=Promotion.MANUAL)
     comparison = models.JSONField(
         null=True, editable=False, help_text="What was measured against the live build, and when."
@@ -178,6 +186,12 @@ class IndexBuild(models.Model):
             return str(error)
         return None
 
+    @property
+    def first_problem(self) -> str:
+        """What holds it up, the most serious first; empty if nothing does."""
+        loss = str(PointsLost()) if self.lost_at else ""
+        return loss or self.reading_problem or self.problem or self.writing_problem
+
     def is_made_by(self, spec: IndexSpec) -> bool:
         """Whether its recipe is the spec's, as this release understands both: not by the stored
         fingerprint, because a setting added since has its default in both."""
@@ -214,6 +228,10 @@ NOT_SYNCED = ~Q(state="synced")
 
 # The artifact that a node is made from, or the row of a standalone one.
 MADE_FROM_ID = Coalesce("artifact_id", "point_id")
+
+
+# The turn of nodes whose points were lost: they are written again after all others.
+LOST_TURN = 2**30
 
 
 class NodeQuerySet(LeasedQuerySet["Node"]):

@@ -124,5 +124,5 @@ def _make_progress(
         oldest_pending_seconds=(
             None if oldest is None else round((timezone.now() - oldest).total_seconds(), 1)
         ),
-        problem=build.reading_problem or build.problem or build.writing_problem,
+        problem=build.first_problem,
     )

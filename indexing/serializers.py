@@ -315,7 +315,7 @@ def render_builds(builds: Sequence[IndexBuild]) -> list[dict[str, Any]]:
             "deadline_at": build.deadline_at,
             "paused_at": build.paused_at,
             "pause_reason": build.pause_reason or None,
-            "problem": build.reading_problem or build.problem or build.writing_problem or None,
+            "problem": build.first_problem or None,
             "created_at": build.created_at,
             "promoted_at": build.promoted_at,
         }

@@ -15,7 +15,7 @@ from django.dispatch import Signal
 from core.enqueueing import enqueue_once
 from core.exceptions import StrataError
 from core.workers import Worker
-from indexing import lifecycle, removal, revisions, services, verification
+from indexing import lifecycle, losses, removal, revisions, services, verification
 from indexing.models import IndexBuild, IndexedDocument, Node, Regeneration
 from indexing.regeneration import (
     DueWork,
@@ -84,6 +84,8 @@ def _sync_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
         revisions.complete_visible_revisions(
             limit=revisions.REVISION_BATCH_SIZE
         )  # the reconciliation looks at all
+        if build.lost_at is not None:  # it may be whole again
+            enqueue_once(reconcile_store)
     return count
 
 
@@ -145,8 +147,8 @@ def reconcile_indexes() -> None:
 
 @shared_task
 def reconcile_store() -> None:
-    """Remove the data of retired builds and orphan points, check unconfirmed writes, and publish
-    the aliases of live builds.
+    """Remove the data of retired builds and orphan points, check unconfirmed writes, restore lost
+    points, and publish the aliases of live builds.
 
     Where the store is open to every worker; the embedded one is the process's own.
     """
@@ -159,6 +161,8 @@ def reconcile_store() -> None:
                 logger.warning("%d points of %s had no row in the ledger; removed", count, build)
             if count := verification.resolve_unconfirmed_writes(build):
                 logger.warning("%d points of %s came or went too late; mended", count, build)
+                enqueue_once(sync_nodes, build_id=build.pk)
+            if losses.find_and_restore_lost_points(build):
                 enqueue_once(sync_nodes, build_id=build.pk)
     except StrataError as error:
         logger.warning("Tidying the vector store waits: %s", error)

@@ -33,6 +33,7 @@ class LiveBuild:
     index: str
     id: int
     number: int
+    has_lost_points: bool
     recipe: StoredSpec
 
 
@@ -91,14 +92,16 @@ def read_live_builds(names: Collection[str]) -> dict[str, LiveBuild | None]:
     """Map index names to their live builds, None where an index has none; unknown names are left
     out."""
     rows = _run_query(
-        "SELECT i.name, b.id, b.number, b.recipe, s.content FROM {index} i "
+        "SELECT i.name, b.id, b.number, b.lost_at IS NOT NULL, b.recipe, s.content FROM {index} i "
         "LEFT JOIN {build} b ON b.id = i.live_build_id "
         "LEFT JOIN {search_settings} s ON s.id = i.search_settings_id WHERE i.name IN ({names})",
         names=list(names),
     )
     return {
-        name: None if build_id is None else LiveBuild(name, build_id, number, StoredSpec(*stored))
-        for name, build_id, number, *stored in rows
+        name: None
+        if build_id is None
+        else LiveBuild(name, build_id, number, bool(is_lost), StoredSpec(*stored))
+        for name, build_id, number, is_lost, *stored in rows
     }
 
 

@@ -128,6 +128,9 @@ STRATA_MIN_REVISION_SECONDS = 5.0  # a search waits for a write it is to show; t
 # a build given up is removed then: longer than any search reads it
 STRATA_RETIRED_BUILD_GRACE_SECONDS = 60
 STRATA_AUDIT_SOURCES = 500  # sources whose text each reconciliation hashes again
+STRATA_AUDIT_POINTS = 500  # points of a build that each reconciliation looks for in the store
+# 0: a loss is only reported, and left to verify --repair.
+STRATA_RESTORE_LOST_POINTS = bool(int(os.environ.get("STRATA_RESTORE_LOST_POINTS", 1)))
 
 # What follows an index's name in those of its collections, unless its spec names them. Points
 # stay where they are: change it before the first document.

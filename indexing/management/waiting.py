@@ -138,7 +138,7 @@ def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBu
             if now_done > done:
                 advance(now_done - done)
                 done, progressed_at = now_done, time.monotonic()
-            problem = build.problem or build.writing_problem
+            problem = build.first_problem
             if _is_lasting(problem) and time.monotonic() - progressed_at > BUILD_STALL_SECONDS:
                 raise CommandError(f"{build} waits: {problem}")
             if done >= total and build.promotion == IndexBuild.Promotion.MANUAL:

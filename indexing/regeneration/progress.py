@@ -111,8 +111,8 @@ def get_regeneration_progress(regeneration: Regeneration) -> RegenerationProgres
 
 
 def _first_problem(builds: Iterable[IndexBuild]) -> str:
-    said = (build.problem or build.writing_problem for build in builds)
-    return next((problem for problem in said if problem), "")
+    problems = (build.first_problem for build in builds)
+    return next(filter(None, problems), "")
 
 
 def _make_processed_filter(regeneration: Regeneration) -> Callable[[str], Q]:

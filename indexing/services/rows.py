@@ -12,7 +12,7 @@ from core.text import hash_text
 from documents.models import Artifact
 from indexing.chunking import prepend_context
 from indexing.drafting import get_drafters, get_standalone_drafters, hash_payload, make_payload
-from indexing.models import IndexBuild, Node
+from indexing.models import LOST_TURN, IndexBuild, Node
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def _make_rows(
 
 def find_current_turn(build: IndexBuild) -> int:
     """The turn of the nodes that are synced next; new ones join them."""
-    return Node.objects.unsynced(build).aggregate(first=Min("turn"))["first"] or 0
+    nodes = Node.objects.unsynced(build).filter(turn__lt=LOST_TURN)
+    return nodes.aggregate(first=Min("turn"))["first"] or 0
 
 
 def write_rows(build: IndexBuild, drafts: Sequence[Node], *, known_ids: Collection[UUID]) -> None:

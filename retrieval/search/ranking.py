@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from indexing.losses import has_lost_collection, make_loss_error
 from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint, get_store
 from retrieval.explanation import Explanation, explain_fused_hit, explain_single_hit
 from retrieval.fusion import RRF_K, hybrid_fusion
@@ -23,6 +24,7 @@ def fetch_points(
 
     Raises:
         StoreUnavailable: retry helps.
+        PointsLost: nothing was found because the store has lost the collection.
     """
     by_store: list[Target] = []
     fused_here: list[Target] = []
@@ -32,6 +34,9 @@ def fetch_points(
             (by_store if mode != Mode.HYBRID or is_default else fused_here).append(target)
     _search(by_store, [each for each in fused_here if each.ranking is None], mode, count, min_score)
     _read_ranked_points(fused_here, count, min_score)
+    for target in (*by_store, *fused_here):
+        if not target.points and has_lost_collection(target.build_id, target.collection):
+            raise make_loss_error(target.index)
 
 
 def _search(

@@ -10,6 +10,7 @@ from access.grants import Grant
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing import embedding, revisions
 from indexing.kinds import KINDS
+from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
 from indexing.spec import EmbeddingSpec, IndexSpec, read_stored_spec
 from indexing.stores import (
@@ -119,6 +120,7 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
 
     Raises:
         UnknownIndex: lists the known names.
+        PointsLost: the store has lost points of one of them.
     """
     names = {index for index in indexes if isinstance(index, str)}
     visible = {name for name in names if grant.includes(name)}
@@ -136,6 +138,9 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
             builds.setdefault(given, live[given])
         else:
             builds.setdefault(given.index_id, _to_live_build(given))
+    for build in builds.values():
+        if build is not None and build.has_lost_points:
+            raise make_loss_error(build.index)
     return builds
 
 
@@ -219,7 +224,7 @@ def _to_live_build(build: IndexBuild) -> LiveBuild:
     stored = StoredSpec(
         json.dumps(build.recipe), None if settings is None else json.dumps(settings.content)
     )
-    return LiveBuild(build.index_id, build.pk, build.number, stored)
+    return LiveBuild(build.index_id, build.pk, build.number, build.lost_at is not None, stored)
 
 
 def require_same_model(targets: Sequence[Target]) -> None:

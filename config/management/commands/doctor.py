@@ -139,11 +139,11 @@ def _check_database() -> DiagnosticResult:
 def _check_builds() -> Iterator[DiagnosticResult]:
     """What keeps builds from going on, such as a model that cannot be loaded."""
     try:
-        builds = [build for build in IndexBuild.objects.not_retired() if build.problem]
+        builds = [build for build in IndexBuild.objects.not_retired() if build.first_problem]
     except DatabaseError:  # before the first start, or told above
         return
     for build in builds:
-        yield DiagnosticResult("index", False, f"{build} waits: {build.problem}")
+        yield DiagnosticResult("index", False, f"{build} waits: {build.first_problem}")
 
 
 def _check_store() -> DiagnosticResult:
