@@ -4,10 +4,10 @@ On disk, a folder per collection::
 
     .lock                       held by the owning process
     aliases.json                alias -> collection
-    .new-…, .dropped-…, .view-… left by a kill; removed by the next owner
+    .new-…, .dropped-…, .view-… left by a killed process; removed by the next owner
     library.page_embeddings.1/
-        collection.json         the schema, as far as it is known to hold
-        closed                  how many points, while nothing is only in the engine's log
+        collection.json         the schema, with the payload indexes that exist
+        closed                  number of points; exists while the engine's log is empty
         shard/                  the engine's own files
 """
 

@@ -1,9 +1,9 @@
 """Read the ids and payloads of a closed collection without loading its vectors.
 
-The engine opens a collection whole: it reads every vector and builds the index of the terms anew,
-some kilobytes for each point, before it gives the first payload. A view is a collection of its
-own over the same segments, which are described to it as having no terms and no indexes, and
-vectors that stay on disk until they are asked for, which nobody does.
+To open a collection, the engine reads every vector and rebuilds the index of terms, which takes
+some kilobytes for each point, before it returns the first payload. A view is a separate collection
+over the same segments. Its configuration describes them as segments without terms and indexes,
+whose vectors stay on disk; nothing reads these.
 """
 
 import ctypes
@@ -26,28 +26,26 @@ SKIPPED_FOLDER_PREFIXES = (
     FIELD_INDEX_FOLDER,
     "vector_index",
     "vector_storage-sparse",
-)  # what folders begin with
+)  # of folder names
 LINKED_FILE_PATTERNS = ("page_*.dat", "chunk_*.mmap", "matrix.dat")  # the large files
-FINISHED_SEGMENT_IDS_FILE = (
-    "id_tracker.mappings"  # of a segment that is written no more; else another file
-)
+FINISHED_SEGMENT_IDS_FILE = "id_tracker.mappings"  # in a segment that is no longer written
 
-# Points: by their ids they are read from all over a file, and each reading maps 64 KiB around it.
+# Points. In the order of ids they are spread over a file, and each read maps 64 KiB around one.
 MAX_SCROLL_POINTS = 250
 
-# How vectors are kept -> the same files, read when they are asked for. By this the engine also
-# tells a segment that is written no more, whose ids it then looks for in another place.
+# Storage type of vectors -> the type that reads the same files on demand. By this type the engine
+# also recognises a segment that is no longer written, and looks for its ids in another file.
 ON_DISK_STORAGE_TYPES = {"InRamChunkedMmap": "ChunkedMmap", "InRamMmap": "Mmap"}
 FINISHED_STORAGE_TYPE = "Mmap"
 
 
 class PayloadView:
     """A view of the closed collection in ``shard``, made of links and copies in ``folder``, which
-    ``close`` deletes. Nothing the engine does to a view reaches the collection.
+    ``close`` deletes. Changes that the engine makes to a view do not affect the collection.
 
     Raises:
-        OSError: the file system knows no hard links.
-        ValueError: a segment is laid out in a way that is not known here.
+        OSError: the file system does not support hard links.
+        ValueError: a segment has an unknown layout.
     """
 
     def __init__(self, shard: Path, folder: Path) -> None:
