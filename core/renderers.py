@@ -24,6 +24,5 @@ class JSONRenderer(renderers.JSONRenderer):
             body = to_json(data, inf_nan_mode="constants", fallback=_ENCODER.default)
             if b"NaN" not in body and b"Infinity" not in body:
                 return body
-            # NaN is a word of a text, or a number that JSON lacks; DRF raises an error for the
-            # number.
+            # NaN is a word of a text, or a number, for which DRF raises an error.
         return bytes(super().render(data, accepted_media_type, renderer_context))

@@ -105,8 +105,7 @@ def continue_removals(*, timeout_seconds: float = WAIT_SECONDS) -> None:
         unfinished_builds = index.builds.filter(removed_at=None) | index.builds.filter(
             removed_at__gt=late_write_limit
         )
-        # Until then its builds' numbers must not be reused: a late write may create a collection
-        # again.
+        # Until then build numbers must not be reused: a late write may create a collection again.
         if not unfinished_builds.exists() and not Artifact.objects.filter(index=index.pk).exists():
             index.delete()
 

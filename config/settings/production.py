@@ -122,8 +122,7 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = False
 # claim; the second kills the process, and the claim expires.
 CELERY_TASK_SOFT_TIME_LIMIT = 1_800  # seconds
 CELERY_TASK_TIME_LIMIT = 2_100  # seconds
-# A process does not return the memory of a large document; with the model, a child uses half of
-# this.
+# A process keeps the memory of a large document; with the model, a child uses half of this.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = (
     int(os.environ.get("STRATA_WORKER_MEMORY_BYTES", 1_500_000_000)) // 1024
 )  # KiB; checked between tasks
@@ -133,8 +132,7 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # every task runs each minute: 
 
 # --- Logging ---------------------------------------------------------------------------------
 
-# Only to stderr: the process supervisor collects it, and the output of commands on stdout stays
-# clean.
+# Only to stderr: the supervisor collects it, and the output of commands on stdout stays clean.
 LOGGING = {
     **LOGGING,
     "root": {"handlers": ["stderr"], "level": os.environ.get("STRATA_LOG_LEVEL", "INFO")},

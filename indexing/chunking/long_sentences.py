@@ -16,8 +16,7 @@ _LINE_END = regex.compile(r"(?r)[\n\r\v\f\x85\u2028\u2029]")
 _CLAUSE_END = regex.compile(r"""(?r)[,;:.!?…)\]”»](?=\s)|[–—、，；：،؛；](?=[\s\S])""")
 _WORD_GAP = regex.compile(r"(?r)[\s\x1c-\x1f]")
 _GRAPHEME = regex.compile(r"\X")
-# A grapheme always ends between two such characters (UAX 29, GB999), which saves a search for its
-# end.
+# A grapheme always ends between two such characters (UAX 29, GB999), which saves a search.
 _PLAIN_PAIR = regex.compile(r"\p{GCB=Other}(?!\s)\p{GCB=Other}")
 
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from indexing.chunking.long_sentences import split_long_sentences
 from indexing.chunking.sentences import Sentence
 
-# Shares of the limit (max_chars, or the tokens left of the window), chosen by reasoning: see
-# split_into_sections.
+# Shares of the limit (max_chars, or tokens of the window); split_into_sections gives the reasons.
 MIN_SECTION_SHARE = 0.5  # a section at least this long ends at the next paragraph break
 MIN_CHUNK_SHARE = 0.25  # a chunk this long ends at a paragraph break if it can
 MIN_TAIL_SHARE = 0.2  # a shorter last chunk is balanced with the one before

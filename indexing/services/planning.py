@@ -36,8 +36,7 @@ DOCUMENTS_PER_CLAIM = 64
 LARGE_BYTES = 2**20  # only one document of this size is planned at a time, beside the others
 DRAFTS_PER_PART = 500  # nodes of one document between two turns of the others
 # Nodes of one document that are embedded before the next document's turn. This size costs a large
-# document about a fifth of its speed; with 32, a paragraph beside it takes four times as long as
-# alone.
+# document a fifth of its speed; with 32, a paragraph beside it takes four times as long as alone.
 NODES_PER_TURN = 16
 
 _DOCUMENT_FIELDS = [
@@ -199,8 +198,7 @@ class DocumentPlanner:
             try:
                 plan.draft_part()
             except UnchunkableText as error:
-                # A retry would fail again, so the artifact is marked as failed for its owner to
-                # see.
+                # A retry would fail again, so the artifact is marked as failed.
                 assert plan.artifact is not None
                 self._plans.remove(plan)
                 mark_artifact_failed(plan.artifact, Unparsable(error.code, error.detail))

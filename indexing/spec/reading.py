@@ -71,8 +71,7 @@ def read_specs(folder: Path) -> dict[str, IndexSpec]:
 
 def describe_first_error(error: ValidationError) -> str:
     """Describe the first mistake in one sentence: its location and what is allowed there."""
-    # Unknown settings first: a misspelt name also causes an error for the setting that is then
-    # missing.
+    # Unknown settings first: a misspelt name also causes an error for the missing setting.
     mistakes: list[Any] = error.errors(include_url=False)
     first = min(mistakes, key=lambda mistake: mistake["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in first["loc"])

@@ -288,8 +288,7 @@ class FieldSpec(FrozenModel):
 
     type: Literal["keyword", "integer", "float", "bool", "datetime", "text"]
     many: bool = False
-    # A list of values, or a mapping that describes them. Stored as a list, because databases sort
-    # mappings.
+    # A list of values, or a mapping that describes them. Stored as a list: databases sort mappings.
     values: tuple[ValueSpec, ...] | None = None
     closed: bool = True  # no other values are allowed; no effect without ``values``
     lowercase: bool = False

@@ -172,8 +172,8 @@ class EmbeddedStore(VectorStore):
         with _translate_engine_errors():
             if collection.schema.has_sparse:
                 # Until the next start, a deleted point would still count in the document
-                # frequencies of its terms and distort their weights; a point without terms does
-                # not.
+                # frequencies of its terms and distort their weights. A point without terms has no
+                # effect.
                 emptied = [edge.Point(each, {SPARSE: edge.SparseVector([], [])}) for each in ids]
                 collection.shard.update(
                     edge.UpdateOperation.upsert_points(
