@@ -51,12 +51,12 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 
 def get_grant(request: Request) -> Grant:
-    """Everything: each key and each person who may log in is an administrator."""
+    """Grant everything: each key and each person who may log in is an administrator."""
     return EVERYTHING
 
 
 class ApiKeyAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the OpenAPI document describes it; registers itself by being defined."""
+    """How the OpenAPI document describes API keys; defining the class registers it."""
 
     target_class = ApiKeyAuthentication
     name = "key"

@@ -1,13 +1,13 @@
-"""What a request may see. Made once for each request; searches and look-ups by id take it."""
+"""What a request may see. Made once for each request and passed to searches and look-ups by id."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """``indexes``: the names of those that may be seen; None for all.
+    """``indexes``: the names of the visible indexes; None for all.
 
-    What a grant leaves out is answered as what is not there.
+    The API answers as if everything else did not exist.
     """
 
     indexes: frozenset[str] | None = None

@@ -7,7 +7,7 @@ from django.db import connection, models
 from django.db.models.functions import Now
 
 SECRET_BYTES = 32  # 256 random bits
-PREFIX_CHARS = 12  # of a secret we made: enough to tell keys apart, useless to guess the rest
+PREFIX_CHARS = 12  # of a generated secret: enough to tell keys apart, useless to guess the rest
 
 
 def hash_secret(secret: str) -> str:
@@ -49,8 +49,8 @@ class ApiKey(models.Model):
     def find_name_by_secret(cls, secret: str) -> str | None:
         """Return the name of the active key with this secret, or None.
 
-        Every request asks: in plain SQL, since the ORM takes longer to write the query and to
-        make a key of the row than the database to answer.
+        Plain SQL, because every request calls it, and the ORM takes longer to build the query and
+        the object than the database to answer.
         """
         with connection.cursor() as cursor:
             cursor.execute(
@@ -62,16 +62,16 @@ class ApiKey(models.Model):
 
     @classmethod
     def issue(cls, name: str, *, secret: str | None = None) -> tuple["ApiKey", str]:
-        """Make a key; the secret is returned here and cannot be had again.
+        """Make a key; its secret is returned only here and is not stored.
 
         Args:
             name: what it is called in lists.
-            secret: the owner's own instead of a random one; its length is the owner's affair.
+            secret: used instead of a random one; its length is not checked.
         """
         if secret is None:
             secret = f"strata_{secrets.token_urlsafe(SECRET_BYTES)}"
             prefix = secret[:PREFIX_CHARS]
         else:
-            # One that may be short or guessable: show nothing of it, only of its hash.
+            # A given secret may be short or guessable: show part of its hash only.
             prefix = f"given_{hash_secret(secret)[:8]}"
         return cls.objects.create(name=name, prefix=prefix, digest=hash_secret(secret)), secret

@@ -16,7 +16,7 @@ class ConfigConfig(AppConfig):
 
 
 def _local_workers() -> AbstractContextManager[None]:
-    # Imported where it is used: the web server and the workers come along.
+    # Imported on first use, because it imports Celery and all workers.
     from config.embedded import run_local_workers
 
     return run_local_workers()

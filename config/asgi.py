@@ -1,4 +1,4 @@
-"""The ASGI application of both forms, for whatever server runs it."""
+"""The ASGI application of the embedded and the production form."""
 
 import os
 

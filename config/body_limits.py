@@ -1,7 +1,7 @@
-"""Says, before a large body is read, whether a view takes it from this caller.
+"""Decide, before a large body is read, whether the view accepts it from this caller.
 
-``config.asgi`` sends a request whose body is larger than ``STRATA_MAX_REQUEST_BYTES`` through
-Django twice: first without the body, and where the answer is ``BodyWanted`` once more with it.
+``config.request_handling`` sends a request with a body larger than ``STRATA_MAX_REQUEST_BYTES``
+through Django twice: first without the body, and then, if the answer is ``BodyWanted``, with it.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ BODY_IS_PENDING: Final = "strata.body_is_pending"  # a key of the environ
 
 
 class BodyWanted(HttpResponse):
-    """The view takes the body, of ``max_bytes`` at most."""
+    """The view accepts a body of at most ``max_bytes``."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__()
@@ -25,8 +25,8 @@ class BodyWanted(HttpResponse):
 
 
 class BodyLimitMiddleware:
-    """A view that takes more than ``STRATA_MAX_REQUEST_BYTES`` has a class with a method
-    ``max_body_bytes(content_type)``."""
+    """A view that accepts more than ``STRATA_MAX_REQUEST_BYTES`` defines
+    ``max_body_bytes(content_type)`` on its class."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 class FaultTolerantRedisCache(RedisCache):
     """A Redis cache that behaves as empty while Redis does not answer.
 
-    What it holds may be lost at any time. A search or an answer does without.
+    Its contents may be lost at any time; searches and answers work without them.
     """
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
@@ -30,7 +30,7 @@ class FaultTolerantRedisCache(RedisCache):
             logger.warning("The cache did not answer: %s", error)
 
     def add(self, key: str, value: Any, timeout: Any = ..., version: int | None = None) -> bool:
-        """True where it did not answer: whoever asks is the first, as far as can be known."""
+        """Return True if Redis does not answer: as far as is known, the caller is the first."""
         given = {} if timeout is ... else {"timeout": timeout}
         try:
             return bool(super().add(key, value, version=version, **given))

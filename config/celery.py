@@ -9,7 +9,7 @@ import config.worker_process  # noqa: F401 - its receivers
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
-# By alias, not as Celery's broker_transport: Flower and the log know brokers by their scheme.
+# An alias, not Celery's broker_transport: Flower and the log identify brokers by URL scheme.
 TRANSPORT_ALIASES |= dict.fromkeys(("redis", "rediss"), "config.redis_transport:Transport")
 
 app = Celery("strata")
@@ -28,21 +28,21 @@ app.conf.task_routes = {
     "concepts.tasks.extract_concepts": {"queue": "llm"},
     "webhooks.tasks.send_due_deliveries": {"queue": "webhooks"},
     "concepts.tasks.update_emergent_pairs": {"queue": "indexing"},
-    # They search: the model is there.
+    # These search, so they run where the embedding model is loaded.
     "evaluation.tasks.promote_builds": {"queue": "indexing"},
     "evaluation.tasks.measure_run": {"queue": "indexing"},
 }
-PERIODIC_TASKS = {  # seconds between two
+PERIODIC_TASKS = {  # seconds between two runs
     "documents.tasks.reconcile_documents": 60.0,
     "indexing.tasks.reconcile_indexes": 60.0,
     "summaries.tasks.reconcile_written_texts": 60.0,
     "concepts.tasks.reconcile_concepts": 60.0,
     "webhooks.tasks.reconcile_deliveries": 60.0,
-    "evaluation.tasks.promote_builds": 10.0,  # where nothing is asked for it costs one query
+    "evaluation.tasks.promote_builds": 10.0,  # costs one query if no promotion is requested
     "evaluation.tasks.reconcile_runs": 60.0,
 }
 app.conf.beat_schedule = {
-    # Without an end to them they would pile up while no worker takes them.
+    # Messages expire; otherwise they would pile up while no worker runs.
     task: {"task": task, "schedule": seconds, "options": {"expires": 600}}
     for task, seconds in PERIODIC_TASKS.items()
 }

@@ -1,4 +1,4 @@
-"""The folder that holds all this service writes, and the secret kept in it."""
+"""The folder for everything that the service writes, and the secret key in it."""
 
 import secrets
 from pathlib import Path

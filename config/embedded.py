@@ -1,6 +1,6 @@
 """Embedded mode: run the background workers in this process, which owns the vector engine.
 
-``serve`` runs it beside the web server; commands run it by themselves when no server does.
+``serve`` runs them beside the web server; commands run them when no server is running.
 """
 
 import ctypes
@@ -23,18 +23,18 @@ from indexing.tasks import enqueue_reconciliation
 
 logger = logging.getLogger(__name__)
 
-# One syncs, one writes, one delivers, two look for concepts and what is near them; the others
-# read files and plan.
+# One syncs, one writes texts, one delivers webhooks, two extract concepts and compare them; the
+# others read files and plan.
 WORKER_THREADS = 7
-MEMORY_TRIM_SECONDS = 3.0  # one round takes some milliseconds
-DRAIN_SECONDS = 3.0  # what is under way may finish; what does not is taken up at the next start
+MEMORY_TRIM_SECONDS = 3.0  # one call takes some milliseconds
+DRAIN_SECONDS = 3.0  # current work may finish; the rest continues at the next start
 
 
 class InProcessCelery:
     """Celery's worker and beat in threads of this process."""
 
     def __init__(self) -> None:
-        # Not app.Worker: that one is a program, with signal handlers and a banner of its own.
+        # Not app.Worker: that is a whole program, with signal handlers and a banner.
         self._worker = app.WorkController(
             pool="threads",
             concurrency=WORKER_THREADS,
@@ -54,8 +54,8 @@ class InProcessCelery:
 
     def stop(self) -> None:
         self._beat.stop()
-        worker_state.should_stop = 0  # the exit status Celery's loop leaves with
-        # It looks up every two seconds at the latest; what its tasks leave, the rows still say.
+        worker_state.should_stop = 0  # Celery's loop exits with this status
+        # Its loop checks every two seconds. Unfinished work is not lost: the rows keep it.
         self._thread.join(timeout=0.2)
 
 
@@ -63,7 +63,7 @@ class InProcessCelery:
 def run_local_workers() -> Iterator[None]:
     """Run the background workers in threads until the block ends. This process must own the
     store."""
-    # Whoever held a lease is dead: the engine's owner does all the work there is.
+    # All lease holders are dead: only the process that owns the engine works.
     release_all_leases()
     for work in BACKGROUND_WORKERS:
         work.stop_requested.clear()
@@ -81,21 +81,21 @@ def run_local_workers() -> Iterator[None]:
         for work in BACKGROUND_WORKERS:
             work.stop_requested.set()
         deadline = time.monotonic() + DRAIN_SECONDS
-        close_child_processes()  # a parser at work gives its file back at the next start
+        close_child_processes()  # a file being parsed is claimed again at the next start
         workers.stop()
         for work in BACKGROUND_WORKERS:
             work.wait_idle(max(0.0, deadline - time.monotonic()))
 
 
 def _resume_work(**kwargs: Any) -> None:
-    """What waits for a model goes on, or learns why it cannot."""
+    """Enqueue the work that waits for a model."""
     enqueue_reconciliation()
 
 
 def _return_freed_memory(stop_event: threading.Event) -> None:
-    """Have glibc give freed memory back now and then; without effect on other C libraries.
+    """Make glibc return freed memory to the system regularly; no effect on other C libraries.
 
-    By itself it keeps what large documents needed for a moment, in a heap for each thread: a
+    Otherwise glibc keeps memory that large documents needed briefly, in one heap per thread: a
     gigabyte after a few dozen files.
     """
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -75,9 +75,9 @@ from summaries.exceptions import (
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_SECONDS = 5  # what a caller is told to wait where the error does not say
+RETRY_AFTER_SECONDS = 5  # sent to callers if the error does not give a time
 
-# The nearest class counts: what stands here for a class holds for those derived from it.
+# A subclass that is not listed has the status of its nearest listed base class.
 HTTP_STATUS: dict[type[StrataError], int] = {
     InvalidInput: 400,
     TooLarge: 413,
@@ -127,7 +127,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     InvalidPipeline: 500,
 }
 
-# Where DRF's own code says less than the status.
+# DRF's codes that say less than the status.
 DRF_CODE_OVERRIDES = {"parse_error": "malformed"}
 
 
@@ -139,7 +139,7 @@ def http_status(error: StrataError) -> int:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's hook. None passes a defect on to Django: logged there, answered by ``handler500``."""
+    """DRF's hook. None for an unexpected exception: Django logs it and calls ``handler500``."""
     response = _translate_error(error)
     if response is not None:
         set_rollback()
@@ -206,7 +206,7 @@ def _error_response(status: int, code: str, detail: str) -> Response:
     return Response({"code": code, "detail": detail}, status=status)
 
 
-# --- Errors that meet no view ----------------------------------------------------------------
+# --- Errors outside the API's views ----------------------------------------------------------
 
 
 def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -13,13 +13,13 @@ from gunicorn.workers.base import Worker
 wsgi_app = "config.asgi:application"
 bind = os.environ.get("STRATA_LISTEN", "127.0.0.1:8000")
 backlog = 2_048  # connections that wait in the kernel
-graceful_timeout = 25  # seconds; requests under way may end, as a stop leaves 30
-timeout = 120  # seconds without a sign of life, after which a process is replaced
-max_requests = 20_000  # then a process is replaced: large answers leave memory behind
-max_requests_jitter = 2_000  # not all of them at once
-# A sign of life is a file that is touched; on a disk that can take longer than the time above.
+graceful_timeout = 25  # seconds for requests under way; less than the 30 s before a kill
+timeout = 120  # seconds without a heartbeat, after which a process is replaced
+max_requests = 20_000  # then a process is replaced: large answers make it grow
+max_requests_jitter = 2_000  # so that processes are not all replaced at once
+# A heartbeat touches a file; on a disk that can take longer than ``timeout``.
 worker_tmp_dir = str(memory) if (memory := Path("/dev/shm")).is_dir() else None  # noqa: S108
-control_socket_disable = True  # nothing asks it
+control_socket_disable = True  # nothing uses it
 
 
 class worker_class(Worker):
@@ -42,7 +42,7 @@ class worker_class(Worker):
 
 
 def post_worker_init(worker: Any) -> None:
-    """Load what the first request of a process would wait for, before it takes any."""
+    """Load models, store and pipelines before the process accepts requests."""
     from config.preloading import preload_all
 
     preload_all()

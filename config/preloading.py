@@ -16,25 +16,25 @@ from indexing.stores import get_store
 
 logger = logging.getLogger(__name__)
 
-# From disk a model is loaded by then. One that is downloaded, or cannot be, goes on in the
-# background: a process that is replaced must not keep requests waiting for it.
+# Enough to load a model from disk. A download continues in the background: when a process is
+# replaced, requests must not wait for it.
 PRELOAD_SECONDS = 20.0
 
 
 def preload_models_and_store() -> None:
-    """The embedding models of all specs and the vector store. Without them the process serves
-    all the same, and says so."""
+    """Load the embedding models of all specs and connect to the vector store. If that fails, the
+    process logs it and serves without them."""
     try:
         specs = get_specs().values()
         _preload_models({model for spec in specs for model in spec.embedding_specs})
         get_store().ping()
-    except StrataError as error:  # whoever searches is told, and the rest works meanwhile
+    except StrataError as error:  # searches report it; the rest works
         logger.warning("This process serves without having loaded all it needs: %s", error)
 
 
 def preload_models_in_use() -> None:
-    """The embedding models of the indexes that hold documents. The others may never be needed, and
-    some would be downloaded."""
+    """Load the embedding models of indexes that hold documents. The others may never be needed, and
+    some would have to be downloaded."""
     try:
         _preload_models(
             {
@@ -46,12 +46,12 @@ def preload_models_in_use() -> None:
             }
         )
     finally:
-        connection.close()  # a thread that ends has no other who does
+        connection.close()  # nothing else closes the connection of this thread
 
 
 def preload_pipelines() -> None:
-    """The query pipelines that the specs name, and with the first of them Haystack and
-    LlamaIndex, which take seconds to import."""
+    """Load the query pipelines that the specs name. The first one imports Haystack and LlamaIndex,
+    which takes seconds."""
     from retrieval.pipelines.loading import get_pipeline
 
     for name in {spec.search.pipeline for spec in get_specs().values()}:
@@ -68,7 +68,7 @@ def preload_all() -> None:
 
 
 def freeze_loaded_objects() -> None:
-    """Have the garbage collector pass over what is loaded by now and stays.
+    """Exclude everything loaded so far from garbage collection.
 
     A full collection stops the process while it goes through all objects: 120 ms with a model and
     the pipelines (260,000 objects), and less than 1 ms once those are frozen. Freezing takes one

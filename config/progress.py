@@ -12,7 +12,7 @@ from core.progress_bars import make_bars
 from indexing.progress import IndexProgress, get_index_progress
 
 POLL_SECONDS = 1.0
-LOG_LINE_SECONDS = 10.0  # between two lines where there is no terminal
+LOG_LINE_SECONDS = 10.0  # between two lines without a terminal
 
 
 def show_indexing_progress(stop_event: threading.Event) -> None:
@@ -77,6 +77,6 @@ def _write_lines(stop_event: threading.Event) -> None:
 def _unfinished_indexes() -> list[IndexProgress]:
     try:
         every = get_index_progress()
-    except DatabaseError:  # busy for a moment: look again at the next tick
+    except DatabaseError:  # busy: try again at the next poll
         return []
     return [progress for progress in every if progress.pending or progress.waiting_count]

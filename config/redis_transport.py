@@ -7,12 +7,12 @@ from redis.exceptions import ConnectionError
 
 
 class HandOverChannel(redis.Channel):
-    """Kombu's Redis channel, which also accepts a late ``ack`` or ``reject`` on a closed
-    connection.
+    """Kombu's Redis channel, but an ``ack`` or ``reject`` on a closed connection raises
+    ``ConnectionError``.
 
-    Where Redis goes away, Celery 5.7 takes the broken connection apart while messages are still
-    held by its channel. Whatever brings one back then would meet an ``AttributeError``, which
-    ends the worker; a connection that is lost is what Celery expects there.
+    When Redis goes away, Celery 5.7 tears down the connection while its channel still holds
+    messages. Returning one of them would then raise ``AttributeError``, which ends the worker;
+    Celery handles ``ConnectionError``.
     """
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Reads a request's body, then has Django answer.
+"""Read a request's body, then call Django.
 
-body    -> in memory, up to STRATA_MAX_REQUEST_BYTES. A larger one goes to a file, once Django
-           has said without it that the view takes it from this caller (config.body_limits)
-answer  -> Django's WSGI handler in a thread, which waits neither for the client to send nor
-           for it to read; for `ask`, which waits for a language model, its ASGI handler
+body    -> in memory, up to STRATA_MAX_REQUEST_BYTES; a larger one goes to a file, after Django
+           has said that the view accepts it from this caller (config.body_limits)
+answer  -> Django's WSGI handler in a thread, which never waits for the client; for `ask`, which
+           waits for a language model, Django's ASGI handler
 """
 
 import asyncio
@@ -34,8 +34,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STREAM_PATH: Final = "/api/v1/ask"
-SPOOL_BLOCK_BYTES: Final = 2**20  # written to the file at once
-SEND_BLOCK_BYTES: Final = 2**18  # has STRATA_WRITE_SECONDS to be read in
+SPOOL_BLOCK_BYTES: Final = 2**20  # written to the file in one call
+SEND_BLOCK_BYTES: Final = 2**18  # a client has STRATA_WRITE_SECONDS to read it
 
 _wsgi_handler = get_wsgi_application()
 _asgi_handler = get_asgi_application()
@@ -44,7 +44,7 @@ _stream_count = 0
 
 
 class _ClientLeft(Exception):
-    """Nobody waits for an answer any more."""
+    """The client has closed the connection."""
 
 
 async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -56,7 +56,7 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
         if not body.is_small:
             preview = await _run_in_thread(_call_django, {**environ, BODY_IS_PENDING: True})
             if not isinstance(preview.response, BodyWanted):
-                if preview.content is None:  # a static file, say: with such a body, none is sent
+                if preview.content is None:  # such as a static file, which needs no body
                     preview.response.close()
                     raise _make_too_large(settings.STRATA_MAX_REQUEST_BYTES)
                 await _send_answer(preview, receive, send)
@@ -85,7 +85,7 @@ async def _run_in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kw
 
 
 class _RequestBody:
-    """A request's body as it comes: in memory at first, then in a file."""
+    """A request's body while it is received: in memory at first, then in a file."""
 
     def __init__(self, receive: Any, declared_bytes: int) -> None:
         self.file: IO[bytes] = BytesIO()
@@ -99,8 +99,8 @@ class _RequestBody:
         return self._is_whole and self.byte_count <= settings.STRATA_MAX_REQUEST_BYTES
 
     async def receive_small(self) -> None:
-        """Receive no more than a small body; of one declared to be large nothing, for then its
-        client is not told to send it."""
+        """Receive at most a small body. If a large one is declared, receive nothing: reading would
+        tell a client that waits for ``100 Continue`` to send it."""
         limit = settings.STRATA_MAX_REQUEST_BYTES
         if self._declared_bytes > limit:
             return
@@ -113,8 +113,8 @@ class _RequestBody:
 
         Raises:
             TooLarge: it has more than ``limit`` bytes.
-            DiskFull: writing it would leave less than the reserve.
-            BodyTimeout: nothing more came.
+            DiskFull: writing it would leave less than ``STRATA_MIN_FREE_BYTES``.
+            BodyTimeout: nothing came for ``STRATA_BODY_SECONDS``.
         """
         _check_body_size(self._declared_bytes, limit)
         folder = Path(settings.FILE_UPLOAD_TEMP_DIR)
@@ -207,8 +207,8 @@ async def _send_answer(answer: _Answer, receive: Any, send: Any) -> None:
 
 
 async def _send_parts(response: Any, receive: Any, send: Any) -> None:
-    """Take one part after the other from the response, each in a thread, while someone reads."""
-    left = asyncio.ensure_future(receive())  # the body has come: all that follows is a farewell
+    """Take the response's parts one by one, each in a thread, until the client disconnects."""
+    left = asyncio.ensure_future(receive())  # after the body, only a disconnect follows
     parts = iter(response)
     try:
         while not left.done() and (part := await _run_in_thread(next, parts, None)) is not None:
@@ -264,7 +264,7 @@ def _describe_error(error: StrataError) -> _Answer:
 
 
 def _make_environ(scope: dict[str, Any]) -> dict[str, Any]:
-    """PEP 3333's dictionary for an HTTP scope of ASGI, with an empty body."""
+    """The WSGI environ (PEP 3333) of an ASGI HTTP scope, with an empty body."""
     server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
     environ: dict[str, Any] = {
         "REQUEST_METHOD": scope["method"],
@@ -285,7 +285,7 @@ def _make_environ(scope: dict[str, Any]) -> dict[str, Any]:
         "wsgi.run_once": False,
     }
     for header, value in scope["headers"]:
-        if b"_" in header:  # it would pass for the one with a hyphen
+        if b"_" in header:  # it could pose as the header with a hyphen
             continue
         name, text = header.decode("latin-1").upper().replace("-", "_"), value.decode("latin-1")
         if name not in {"CONTENT_TYPE", "CONTENT_LENGTH"}:
@@ -297,4 +297,4 @@ def _make_environ(scope: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wrap_file(file: IO[bytes], block_bytes: int) -> FileWrapper:
-    return FileWrapper(file, SEND_BLOCK_BYTES)  # each takes a turn of a thread
+    return FileWrapper(file, SEND_BLOCK_BYTES)  # one call of a thread for each block

@@ -24,7 +24,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 @ensure_csrf_cookie
 def concepts_page(request: HttpRequest) -> HttpResponse:
-    """Draws the concepts near a query; as the search page, it holds no data."""
+    """Draws the concepts near a query; like the search page, it holds no data."""
     return render(request, "concepts.html")
 
 

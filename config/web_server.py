@@ -25,16 +25,16 @@ from config.asgi import application
 
 logger = logging.getLogger(__name__)
 
-MAX_PIPELINED = 8  # requests sent before the first is answered, of one connection
-BACKLOG = 2_048  # connections that wait in the kernel; Linux takes 4,096 at most unless told
-ACCEPT_RETRY_SECONDS = 1.0  # after a failure, say without a free file descriptor
-# Kept by the kernel of what a client has not read: some megabytes of each, if it were let.
+MAX_PIPELINED = 8  # requests on one connection, sent before the first is answered
+BACKLOG = 2_048  # connections that wait in the kernel; Linux limits it to 4,096 by default
+ACCEPT_RETRY_SECONDS = 1.0  # after a failure, such as no free file descriptor
+# Unread answers that the kernel keeps for one client; by default some megabytes.
 SEND_BUFFER_BYTES = 2**18
 STREAM_THREADS = 8  # for what would block the loop; each keeps its database connection
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's HTTP on one connection, which ends where a client is slower than it may be."""
+    """uvicorn's HTTP on one connection, which is cut off if the client is too slow."""
 
     def __init__(self, on_lost: Callable[[], None], **given: Any) -> None:
         super().__init__(**given)
@@ -45,7 +45,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        # Whatever is not read yet then counts as paused writing, also after the last answer.
+        # With this limit, unread data pauses writing, also after the last answer.
         transport.set_write_buffer_limits(high=0)
         self.set_read_deadline(settings.STRATA_HEADER_SECONDS)
 
@@ -81,7 +81,7 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.cycle.response_complete:  # and no other request is under way
-            is_refused = self.cycle.more_body  # the rest of its body is read and forgotten
+            is_refused = self.cycle.more_body  # the rest of its body is discarded
             self.set_read_deadline(
                 settings.STRATA_BODY_SECONDS if is_refused else settings.STRATA_IDLE_SECONDS
             )
@@ -96,7 +96,7 @@ class Connection(HttpToolsProtocol):
             self.write_deadline.cancel()
 
     def set_read_deadline(self, seconds: float | None) -> None:
-        """Cut the connection off then, unless a header has come; None: whenever it comes."""
+        """Cut the connection off after ``seconds`` without a header; None: no deadline."""
         if self.read_deadline is not None:
             self.read_deadline.cancel()
         self.read_deadline = (
@@ -104,7 +104,7 @@ class Connection(HttpToolsProtocol):
         )
 
     def cut_off(self) -> None:
-        """Close the connection at once; what was not read is dropped in the kernel, too."""
+        """Close the connection at once; the kernel drops unread data, too."""
         linger = struct.pack("ii", 1, 0)
         self.transport.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, linger
@@ -113,8 +113,7 @@ class Connection(HttpToolsProtocol):
 
 
 class WebServer(uvicorn.Server):
-    """uvicorn's server; where as many connections are open as may be, new ones wait in the
-    kernel."""
+    """uvicorn's server with a bound on open connections; further ones wait in the kernel."""
 
     def __init__(self, application: Any, **given: Any) -> None:
         super().__init__(
@@ -174,7 +173,7 @@ class WebServer(uvicorn.Server):
 
 @contextmanager
 def run_web_server(host: str, port: int) -> Iterator[None]:
-    """The web server, in threads of this process, until the block ends.
+    """Run the web server in a thread of this process until the block ends.
 
     Raises:
         OSError: it cannot listen there.

@@ -12,8 +12,8 @@ from django.conf import settings
 
 logger = logging.getLogger(__name__)
 
-# One byte that a worker shares with the children it forks. Plain memory: a lock in it would
-# stay held by a child that was killed.
+# One byte that a worker shares with the children it forks. It has no lock, because a killed child
+# would keep a lock held.
 _stop_flag = mmap.mmap(-1, 1)
 
 
@@ -32,8 +32,8 @@ def set_stop_flag(**kwargs: Any) -> None:
 
 @signals.celeryd_after_setup.connect
 def import_libraries_before_forking(**kwargs: Any) -> None:
-    """In the worker itself: each child would import them again, for 3 s of processor time, and
-    hold them in memory of its own."""
+    """In the worker itself: otherwise each child would import them, which takes 3 s of CPU time,
+    and hold its own copy in memory."""
     from indexing.embedding import import_libraries
 
     import_libraries()
@@ -50,7 +50,7 @@ def use_shared_stop_event(**kwargs: Any) -> None:
 
 @signals.worker_process_init.connect
 def resume_work_after_loading(**kwargs: Any) -> None:
-    """In each child: what waits for a model goes on as soon as the child has loaded it."""
+    """In each child: resume work that waits for a model as soon as the child has loaded it."""
     from indexing.model_loading import model_tried
 
     model_tried.connect(_reconcile_indexes)
@@ -65,7 +65,7 @@ def _reconcile_indexes(**kwargs: Any) -> None:
 @signals.heartbeat_sent.connect  # by a worker, each two seconds
 @signals.after_task_publish.connect  # by beat, each time it wakes the reconciliations
 def touch_heartbeat_file(**kwargs: Any) -> None:
-    """Touch a file, for a health check that has nothing else to ask."""
+    """Touch a file for the health check: these processes serve no HTTP."""
     if settings.STRATA_HEARTBEAT_FILE:
         Path(settings.STRATA_HEARTBEAT_FILE).touch()
 

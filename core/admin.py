@@ -1,4 +1,4 @@
-"""Bases of the admin's lists, which open fast however many rows there are."""
+"""Base classes of admin lists that open equally fast with any number of rows."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-MAX_COUNTED_ROWS = 10_000  # rows: a hundred pages, more than anyone turns
+MAX_COUNTED_ROWS = 10_000  # rows: a hundred pages of the list
 
 M = TypeVar("M", bound=Model)
 
@@ -23,8 +23,7 @@ class LowerBound(int):
 
 
 class CappedPaginator(Paginator):
-    """Counts no further than ``MAX_COUNTED_ROWS``: a list of a million rows opens as a short
-    one."""
+    """Stops counting at ``MAX_COUNTED_ROWS``, so that a long list opens as fast as a short one."""
 
     @cached_property
     def count(self) -> int:
@@ -34,13 +33,14 @@ class CappedPaginator(Paginator):
 
 
 class ServiceRowAdmin(admin.ModelAdmin):
-    """Base for rows that the service adds and removes; a list costs the same however long it is."""
+    """Base for rows that the service adds and removes; the cost of a list does not depend on its
+    length."""
 
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each would count the whole table
-    long_fields: Sequence[str] = ()  # left in the database until a row is opened
-    id_fields: Sequence[str] = ()  # what an id in the search box may be
+    long_fields: Sequence[str] = ()  # loaded only when a row is opened
+    id_fields: Sequence[str] = ()  # fields that an id in the search box is compared with
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer(*self.long_fields)
@@ -55,7 +55,7 @@ class ServiceRowAdmin(admin.ModelAdmin):
         return queryset.filter(self.id_condition(wanted)), False
 
     def id_condition(self, wanted: UUID) -> Q:
-        """Compared as ids, not as text: so an index finds them."""
+        """Compare the columns as ids, not as text, so that the database uses their indexes."""
         condition = Q(pk__in=[])
         for name in self.id_fields:
             condition |= Q(**{name: wanted})
@@ -65,7 +65,8 @@ class ServiceRowAdmin(admin.ModelAdmin):
         return False
 
     def has_queue_permission(self, request: HttpRequest) -> bool:
-        """Who may change rows may have their work done again, even where no one edits them."""
+        """Allow queueing actions to users with the change permission, even if rows are
+        read-only."""
         return super().has_change_permission(request)
 
 
@@ -77,14 +78,14 @@ class ReadOnlyAdmin(ServiceRowAdmin):
 
 
 def offer_actions(model: type[Model], *actions: Any) -> None:
-    """Add actions to the list of a model that an app further down shows."""
+    """Add actions to the admin list of a model that a lower app registers."""
     model_admin = admin.site.get_model_admin(model)
     model_admin.actions = [*(model_admin.actions or []), *actions]
 
 
 def select_rows(queryset: QuerySet[M]) -> QuerySet[M]:
-    """The rows an action is for, without the list's ordering, joins and annotations.
+    """The selected rows, without the list's ordering, joins and annotations.
 
-    They are named by a subquery: all of a long list may be meant, and ids would be too many.
+    A subquery selects them: a user may select a whole long list, and its ids would be too many.
     """
     return queryset.model._default_manager.filter(pk__in=queryset.order_by().values("pk"))

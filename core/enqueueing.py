@@ -1,4 +1,4 @@
-"""Send tasks. A message may be lost: the reconciliation makes up for it."""
+"""Send tasks. A message may be lost; the reconciliation then enqueues the work."""
 
 import json
 import logging
@@ -12,14 +12,14 @@ from kombu.exceptions import OperationalError
 
 logger = logging.getLogger(__name__)
 
-# After which a message that no worker took up is taken for lost, and sent again when asked for.
+# After this time a message that no worker has taken counts as lost and may be sent again.
 LOST_MESSAGE_SECONDS = 30
 
 
 def enqueue_on_commit(task: Task, **ids: Any) -> None:
-    """Send a task once what the transaction wrote is there; whatever fails then, it stays there."""
+    """Send a task after the transaction commits. If sending fails, the committed rows stay."""
 
-    # A function and no partial: Django asks what fails for a name, to log it.
+    # Not a partial: Django logs the name of a callback that fails, and a partial has none.
     def send() -> None:
         enqueue_once(task, **ids)
 
@@ -27,7 +27,8 @@ def enqueue_on_commit(task: Task, **ids: Any) -> None:
 
 
 def enqueue_once(task: Task, **ids: Any) -> None:
-    """Send a task, unless the same message still waits for a worker: it will see the same rows."""
+    """Send a task, unless the same message still waits: the worker that takes it sees the same
+    rows."""
     key = _make_key(task, ids)
     if not cache.add(key, True, LOST_MESSAGE_SECONDS):
         return
@@ -40,7 +41,7 @@ def enqueue_once(task: Task, **ids: Any) -> None:
 
 @task_prerun.connect
 def forget_message(task: Task, kwargs: dict[str, Any], **rest: Any) -> None:
-    """A worker takes the message up, and reads the rows from here on."""
+    """Forget a message when a worker starts it: later changes to rows need a new message."""
     cache.delete(_make_key(task, kwargs))
 
 

@@ -1,8 +1,8 @@
-"""Leases: rows that wait for work, and claims by which one worker holds some of them for a while.
+"""Rows that wait for work, and claims by which one worker holds some of them for a limited time.
 
 A claim counts an attempt before the work starts, and lasts until a time on the database's clock.
-It is renewed while the work goes on. Every update that ends the work names the claim's token, so
-a worker that lost its claim changes nothing.
+It is renewed while the work goes on. Every update that ends the work filters by the claim's token,
+so a worker that lost its claim changes nothing.
 """
 
 import logging
@@ -24,11 +24,11 @@ from core.exceptions import StrataError
 
 logger = logging.getLogger(__name__)
 
-# From here on a row is claimed alone, so that it cannot fail its neighbours.
+# A row with this many attempts is claimed alone, so that other rows do not fail with it.
 ATTEMPTS_BEFORE_ISOLATION = 2
 WORKER_DIED = "Its worker died at each attempt."
 NO_LEASE: dict[str, Any] = {"lease_token": None, "leased_until": None}
-FRESH: dict[str, Any] = {"attempts": 0, "last_error": "", **NO_LEASE}  # of a row that is due anew
+FRESH: dict[str, Any] = {"attempts": 0, "last_error": "", **NO_LEASE}  # of a row that is due again
 
 
 class LeasedRow(models.Model):
@@ -64,7 +64,7 @@ class Claim(Generic[Row]):
 
     model: type[Row]
     token: uuid.UUID
-    seconds: float  # that a lease lasts unless it is renewed
+    seconds: float  # a lease lasts this long unless it is renewed
 
     @property
     def rows(self) -> "LeasedQuerySet[Row]":
@@ -73,13 +73,14 @@ class Claim(Generic[Row]):
         return cast("LeasedQuerySet[Row]", rows)
 
     def give_back(self, error: str = "") -> None:
-        """Let go of the rows still held as if they had not been tried."""
+        """Release the rows still held, without counting the attempt."""
         self.rows.filter(attempts__gt=0).update(attempts=F("attempts") - 1)
         self.rows.update(last_error=error, **NO_LEASE)
 
     def charge(self, error: Exception, **only: Any) -> None:
-        """Let go of the rows still held, or ``only`` some, keep the error, and give up those that
-        have no attempts left. Unexpected errors end here: they must not stop other work."""
+        """Release the rows still held, or those of them that match ``only``; save the error on them
+        and give up those that have no attempts left. The error is not raised again: it must not
+        stop other work."""
         logger.warning("Work on %s failed", self.model._meta.verbose_name_plural, exc_info=error)
         rows = self.rows.filter(**only)
         rows.filter(attempts__gte=self.model.max_attempts()).update(state=self.model.given_up_state)
@@ -98,7 +99,7 @@ class Claim(Generic[Row]):
                     except DatabaseError as error:
                         logger.warning("A lease could not be renewed: %s", error)
             finally:
-                connection.close()  # the thread's own, which it opens only if the work is slow
+                connection.close()  # the thread's own connection, opened by its first update
 
         thread = threading.Thread(target=renew, name="lease", daemon=True)
         thread.start()
@@ -110,10 +111,10 @@ class Claim(Generic[Row]):
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Renew the claim until the block ends, then let go of the rows that the block left.
+        """Renew the claim until the block ends, then release the rows still held.
 
-        An expected error gives the attempts back and is raised. Any other costs the attempts, is
-        kept on the rows and logged: it must not stop other work.
+        An expected error restores the attempts and is raised. Any other costs an attempt, is saved
+        on the rows and logged, but not raised: it must not stop other work.
         """
         try:
             with self.renewed():
@@ -137,10 +138,11 @@ class LeasedQuerySet(models.QuerySet[Row]):
     def claim(
         self, limit: int | None = None, *, seconds: float | None = None, **values: Any
     ) -> Claim[Row] | None:
-        """Claim the rows of this query that no worker holds; None where there are none.
+        """Claim the rows of this query that no worker holds; None if there are none.
 
-        With a limit, the first so many, in the order of the query, that no transaction has locked;
-        without one, all of them. Counts an attempt for each, and sets ``values``.
+        With a limit, claims the first ``limit`` rows of the query and skips those that another
+        transaction has locked; without one, claims all. Counts an attempt for each, and sets
+        ``values``.
         """
         seconds = seconds or settings.STRATA_LEASE_SECONDS
         claim: Claim[Row] = Claim(self.model, uuid.uuid4(), seconds)
@@ -160,7 +162,7 @@ class LeasedQuerySet(models.QuerySet[Row]):
         return claim
 
     def claim_batch(self, limit: int, *, seconds: float | None = None) -> Claim[Row] | None:
-        """Claim up to ``limit`` rows; those that failed repeatedly only after all others, one at a
+        """Claim up to ``limit`` rows. Rows that failed repeatedly are claimed last, one at a
         time."""
         fresh = self.filter(attempts__lt=ATTEMPTS_BEFORE_ISOLATION)
         suspect = self.filter(attempts__lt=self.model.max_attempts())

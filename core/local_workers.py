@@ -1,6 +1,6 @@
-"""Doing the service's work in this process, for commands that run while no server does.
+"""Run background workers in this process, for commands that run without a server.
 
-The workers serve every app, and no app imports those above it: ``config`` registers them here.
+The workers belong to apps that ``core`` may not import, so ``config`` registers them here.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,8 @@ def register_local_workers(run_workers: RunWorkers) -> None:
 
 
 def local_workers() -> AbstractContextManager[None]:
-    """Workers in threads of this process until the block ends. The process must own the store."""
+    """Run workers in threads of this process until the block ends. The process must own the
+    store."""
     if _run_workers is None:
         raise RuntimeError("No local workers are registered.")
     return _run_workers()

@@ -11,7 +11,8 @@ ANYTHING: Final = "*/*"
 
 
 class ContentNegotiation(DefaultContentNegotiation):
-    """DRF's own, which nearly every client asks for whatever there is: the first renderer then."""
+    """DRF's negotiation, skipped for requests that accept any format: they get the first
+    renderer."""
 
     def select_renderer(
         self,
@@ -23,7 +24,7 @@ class ContentNegotiation(DefaultContentNegotiation):
         is_open = (
             headers.get("HTTP_ACCEPT", ANYTHING) == ANYTHING
             and not format_suffix
-            and not headers.get("QUERY_STRING")  # where ``format`` may stand
+            and not headers.get("QUERY_STRING")  # may contain ``format``
         )
         if is_open:
             first = next(iter(renderers))

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 SUCCESS_CODES = (200, 201, 202)
 
-# What each status says, and an answer of that status.
+# What each status means, and an example of its body.
 ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
     400: (
         "A value or a name is not allowed.",
@@ -76,7 +76,7 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
 
 
 def with_example(value: Any, *media_types: str) -> Callable[[type[T]], type[T]]:
-    """Show ``value`` wherever the serializer is a body, or the answer of a success."""
+    """Show ``value`` as the serializer's example, in request bodies and successful responses."""
     return extend_schema_serializer(
         examples=[
             OpenApiExample("Example", value, media_type=media_type, status_codes=SUCCESS_CODES)
@@ -90,13 +90,13 @@ def make_list_example(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def list_classes_without_description() -> list[type]:
-    """Classes whose docstrings describe none of those derived from them."""
+    """Classes whose docstrings must not become the descriptions of their subclasses."""
     return [*get_lib_doc_excludes(), StrictSerializer]  # type: ignore[no-untyped-call]
 
 
 class OperationSchema(AutoSchema):
-    """An operation's summary is the first paragraph of its docstring where none is given. The
-    errors that follow from what an operation takes need not be declared."""
+    """Takes an operation's summary from the first paragraph of its docstring, unless one is given,
+    and adds the error responses that its parameters and body imply."""
 
     def get_summary(self) -> str | None:
         return self._split_docstring()[0].removesuffix(".") or None

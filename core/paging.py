@@ -10,7 +10,7 @@ from rest_framework.utils.urls import remove_query_param, replace_query_param
 def paginate(
     request: Request, rows: QuerySet[Any], given: dict[str, Any]
 ) -> tuple[QuerySet[Any], dict[str, Any]]:
-    """The rows of one page, and what a list's answer says beside them."""
+    """The rows of one page, and the fields ``count``, ``next`` and ``previous`` of the answer."""
     limit, offset = given["limit"], given["offset"]
     count = rows.count()
     url = request.build_absolute_uri()

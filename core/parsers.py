@@ -20,14 +20,14 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a stream, without its end; ``content`` is None where it was too long to keep."""
+    """A line of a stream, without its line break; ``content`` is None if it was too long."""
 
     number: int  # counted from 1, blank lines included
     content: bytes | None
 
 
 class JSONParser(BaseParser):
-    """JSON as RFC 8259 has it, up to ``STRATA_MAX_JSON_BYTES``, however deeply it is nested."""
+    """Parses JSON (RFC 8259) of at most ``STRATA_MAX_JSON_BYTES``."""
 
     media_type = "application/json"
 
@@ -45,15 +45,15 @@ class JSONParser(BaseParser):
 
 
 def max_json_bytes(content_type: str) -> int:
-    """As ``max_body_bytes`` of a view that takes long JSON."""
+    """The ``max_body_bytes`` (``config.body_limits``) of views that accept long JSON."""
     return int(settings.STRATA_MAX_JSON_BYTES)
 
 
 def load_json(text: bytes | str) -> Any:
-    """The value a JSON text stands for; every number in it is finite.
+    """Parse JSON; every number in the result is finite.
 
     Raises:
-        Malformed: it is not JSON.
+        Malformed: it is not UTF-8 or not valid JSON, or it is nested too deeply.
     """
     try:
         if isinstance(text, bytes):
@@ -71,9 +71,9 @@ def load_json(text: bytes | str) -> Any:
 
 
 def iter_lines(stream: Readable, *, limit: int) -> Iterator[Line]:
-    """The lines of a stream that are not blank, holding no more than ``limit`` bytes of one.
+    """Yield the lines of a stream that are not blank; lines over ``limit`` bytes are not kept.
 
-    Only ``read`` is asked of the stream: not every server's ``readline`` minds its size.
+    Calls only ``read``: the ``readline`` of some servers ignores its size argument.
     """
     number, buffered, is_skipping = 1, bytearray(), False
     while data := stream.read(READ_BYTES):

@@ -17,7 +17,7 @@ from rich.progress import (
 
 @contextmanager
 def progress_bar(description: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar that the function yielded moves on by so many."""
+    """Show a bar; the yielded function advances it by a count."""
     with make_bars(Console(file=sys.stderr)) as bars:
         task = bars.add_task(description, total=total)
         yield lambda count: bars.advance(task, count)

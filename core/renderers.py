@@ -11,7 +11,7 @@ _ENCODER = JSONEncoder()
 
 
 class JSONRenderer(renderers.JSONRenderer):
-    """DRF's own in less than half the time; what only DRF knows how to write, it is asked for."""
+    """Takes less than half of DRF's time; DRF encodes only what ``to_json`` does not know."""
 
     def render(
         self,
@@ -19,10 +19,10 @@ class JSONRenderer(renderers.JSONRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        is_indented = ";" in (accepted_media_type or "")  # the one thing a client may add
+        is_indented = ";" in (accepted_media_type or "")  # a client may ask for ``indent``
         if data is not None and not is_indented:
             body = to_json(data, inf_nan_mode="constants", fallback=_ENCODER.default)
             if b"NaN" not in body and b"Infinity" not in body:
                 return body
-            # A word of a text, or a number that JSON does not have: DRF refuses the latter.
+            # NaN is a word of a text, or a number, for which DRF raises an error.
         return bytes(super().render(data, accepted_media_type, renderer_context))

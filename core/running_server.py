@@ -1,8 +1,8 @@
 """Finds the server that runs on this data folder, and sends requests to it.
 
-The server holds a lock for as long as it lives, which the kernel lets go of however it dies;
-the file beside the lock says where it listens. So a file left behind by a killed server is
-told from a true one, even where its process number has been dealt out again.
+The server holds a file lock while it runs; the kernel releases it when the process ends, however it
+ends. The file beside the lock says where the server listens. It is valid only while the lock is
+held, so a file that a killed server left behind is ignored.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ import httpx
 from django.conf import settings
 
 FIND_TIMEOUT_SECONDS = 5.0  # a server that has just started, or is busy, gets this long
-LOCK_TIMEOUT_SECONDS = 1.0  # whoever only looks whether the lock is held, holds it for a moment
+LOCK_TIMEOUT_SECONDS = 1.0  # a check whether it is held takes it for a moment
 POLL_SECONDS = 0.1
 
 
@@ -41,7 +41,7 @@ class RunningServer:
     def request(
         self, method: str, path: str, *, json: Any = None, timeout: float = 30
     ) -> httpx.Response:
-        """Ask it.
+        """Send a request to the server.
 
         Args:
             method: the HTTP method.
@@ -50,10 +50,10 @@ class RunningServer:
             timeout: seconds.
 
         Raises:
-            ServerUnreachable: there was no answer; whether it did what was asked is not known.
+            ServerUnreachable: there was no answer; the server may have carried out the request.
         """
         try:
-            # Proxies named in the environment have no business between us and ourselves.
+            # Ignore proxies of the environment: the server runs on this machine.
             with httpx.Client(base_url=self.url, timeout=timeout, trust_env=False) as client:
                 headers = {"Authorization": f"Bearer {self.key}"}
                 return client.request(method, path, json=json, headers=headers)
@@ -67,10 +67,10 @@ class RunningServer:
             ) from error
 
     def reconcile(self) -> None:
-        """Have it look now, and not within a minute, for work that is due.
+        """Start the server's reconciliation now; it would otherwise run within a minute.
 
         Raises:
-            ServerGone: as ``request``.
+            ServerUnreachable: as ``request``.
         """
         self.request("POST", "/api/v1/reconcile/")
 
@@ -83,7 +83,7 @@ def register_server(url: str) -> str:
     """Register this process so that commands find it, and return the key that they use.
 
     Raises:
-        BlockingIOError: another server has announced itself in this data folder.
+        BlockingIOError: another server is registered in this data folder.
     """
     global _own_key, _lock
     folder = Path(settings.STRATA_DATA_DIR)
@@ -120,12 +120,12 @@ def registered_server(url: str) -> Iterator[str]:
 
 
 def is_key_of_this_process(secret: str) -> bool:
-    """Whether this is the key this very process announced."""
+    """Whether this is the key that this process registered."""
     return _own_key is not None and hmac.compare_digest(secret.encode(), _own_key.encode())
 
 
 def find_server() -> RunningServer | None:
-    """The server of this data folder, once it answers; None where none runs."""
+    """The server of this data folder, once it answers; None if none answers in time."""
     deadline = time.monotonic() + FIND_TIMEOUT_SECONDS
     while _is_lock_held():
         server = _read_server_file()
@@ -175,7 +175,7 @@ def _read_server_file() -> RunningServer | None:
         said = json.loads(_server_file_path().read_text(encoding="utf-8"))
         return RunningServer(url=said["url"], key=said["key"], pid=said["pid"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # being withdrawn, or not written yet
+        return None  # being removed, or not written yet
 
 
 def _server_file_path() -> Path:

@@ -1,7 +1,7 @@
-"""Bases of every request and answer shape.
+"""Base classes of the serializers of requests and answers.
 
-``StrictSerializer`` is the base of every request shape. Answers are rendered as plain dicts; the
-serializers of answers describe them in the OpenAPI document.
+``StrictSerializer`` is the base for requests. Answers are rendered from plain dicts; their
+serializers only describe them in the OpenAPI document.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from rest_framework.exceptions import ErrorDetail
 from core.exceptions import InvalidInput, StrataError
 from core.text import clean_text
 
-MAX_NAME_CHARS = 100  # of a name that is quoted back
+MAX_NAME_CHARS = 100  # of an unknown name that an error quotes
 
 MAX_PAGE_SIZE = 100
 
@@ -23,9 +23,9 @@ MAX_OFFSET = 2**31 - 1
 
 
 class StrictSerializer(serializers.Serializer):
-    """Refuses what it does not know: a misspelt name is an error and never ignored.
+    """Rejects unknown fields, so that a misspelt name is an error.
 
-    Takes a JSON object, or a query string or form, where a name may stand only once.
+    Takes a JSON object, or a query string or form, in which a name may be given only once.
     ``is_valid(raise_exception=True)`` raises ``InvalidInput`` for the first wrong field.
     """
 
@@ -52,7 +52,7 @@ class StrictSerializer(serializers.Serializer):
 def to_invalid_input(
     errors: Any, fields: Mapping[str, serializers.Field] | None = None
 ) -> InvalidInput:
-    """The first of DRF's validation errors as one of ours, named by its place in the body."""
+    """Convert the first of DRF's validation errors; ``field`` is its dotted path in the body."""
     path, error = _first_error(errors)
     field = (fields or {}).get(path[0]) if path else None
     allowed = None
@@ -62,7 +62,8 @@ def to_invalid_input(
 
 
 def describe_error(error: StrataError) -> dict[str, Any]:
-    """The public form of an error: what it quotes of the caller may be no UTF-8."""
+    """The JSON form of an error, cleaned: text it quotes from the request may not be valid
+    UTF-8."""
     return {
         name: clean_text(value) if isinstance(value, str) else value
         for name, value in error.as_json().items()
@@ -77,7 +78,7 @@ def _first_error(errors: Any) -> tuple[list[str], ErrorDetail]:
             if name != "non_field_errors":
                 path.append(str(name))
         else:
-            # In a list of forms the right ones have an empty entry.
+            # In a list of objects, the valid ones have an empty entry.
             position, errors = next((i, error) for i, error in enumerate(errors) if error)
             if not isinstance(errors, str):
                 path.append(str(position))
@@ -85,7 +86,7 @@ def _first_error(errors: Any) -> tuple[list[str], ErrorDetail]:
 
 
 def _to_plain_dict(data: QueryDict) -> dict[str, Any]:
-    # As a plain dict an absent boolean takes its default; in a form DRF calls it false.
+    # In a plain dict an absent boolean takes its default; in a form DRF reads it as false.
     plain: dict[str, Any] = {}
     for name, values in data.lists():
         if len(values) > 1:
@@ -96,7 +97,7 @@ def _to_plain_dict(data: QueryDict) -> dict[str, Any]:
 
 
 class StringField(serializers.CharField):
-    """A string and nothing that could be read as one; kept to the character."""
+    """Accepts only strings, no numbers, and keeps whitespace around them."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(trim_whitespace=False, **kwargs)
@@ -108,14 +109,14 @@ class StringField(serializers.CharField):
 
 
 class TitleField(StringField):
-    """A string as it is shown: what cannot be stored replaced, no space around it."""
+    """A string stripped of whitespace; characters that cannot be stored are replaced."""
 
     def to_internal_value(self, data: Any) -> str:
         return clean_text(super().to_internal_value(data)).strip()
 
 
 class FlagField(serializers.BooleanField):
-    """True or false; in a query string as a word. No number is one."""
+    """True or false, in a query string as a word. Numbers are rejected."""
 
     def to_internal_value(self, data: Any) -> bool:
         if isinstance(data, (int, float)) and not isinstance(data, bool):
@@ -134,14 +135,14 @@ class ProblemSerializer(serializers.Serializer):
 
 
 class ErrorSerializer(ProblemSerializer):
-    """Every error of the API."""
+    """The body of every error."""
 
     field = serializers.CharField(required=False, help_text="What of the request is wrong.")
     allowed = serializers.ListField(child=serializers.CharField(), required=False)
     fix = serializers.CharField(required=False, help_text="What to do about it.")
 
 
-@extend_schema_serializer(many=False)  # itself the answer of a list, and not a row of it
+@extend_schema_serializer(many=False)  # it is the whole answer, not a row
 class ListSerializer(serializers.Serializer):
     count = serializers.IntegerField()
     next = serializers.URLField(allow_null=True)

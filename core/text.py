@@ -16,15 +16,15 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """The text in NFC, with what cannot be stored shown as U+FFFD.
+    """The text in NFC, with characters that cannot be stored replaced by U+FFFD.
 
-    PostgreSQL refuses NUL and UTF-8 has no lone surrogates; nothing else changes.
+    PostgreSQL rejects NUL, and UTF-8 cannot encode lone surrogates; nothing else changes.
     """
     return unicodedata.normalize("NFC", _UNSTORABLE.sub(REPLACEMENT, text))
 
 
 def is_text(text: str) -> bool:
-    """Whether UTF-8 can write it: it holds no half of a surrogate pair."""
+    """Whether UTF-8 can encode it: it holds no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -13,8 +13,8 @@ Key = TypeVar("Key")
 
 
 class Worker:
-    """Work for one thread of the process at a time: a second would only fight the first for the
-    same cores. Whoever sets ``stop_requested`` ends it at the next step."""
+    """Work that one thread of the process does at a time: a second would compete for the same
+    cores. Set ``stop_requested`` to end it at the next step."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -22,7 +22,8 @@ class Worker:
 
     @contextmanager
     def _try_acquire(self) -> Iterator[bool]:
-        """Whether the work is ours until the block ends; otherwise another thread is at it."""
+        """Yield True if this thread has the work until the block ends, False if another one has
+        it."""
         is_ours = self._lock.acquire(blocking=False)
         try:
             yield is_ours
@@ -31,7 +32,7 @@ class Worker:
                 self._lock.release()
 
     def wait_idle(self, timeout: float) -> bool:
-        """Whether the step under way was finished, or given back, within ``timeout`` seconds."""
+        """Wait up to ``timeout`` seconds for the current step to end; return whether it did."""
         if not self._lock.acquire(timeout=timeout):
             return False
         self._lock.release()
@@ -39,7 +40,7 @@ class Worker:
 
 
 class BatchWorker(Worker, ABC, Generic[Key]):
-    """Works in batches on whatever keys are queued, in turns.
+    """Works on the queued keys in turns, one batch at a time.
 
     If another thread is working, ``run`` queues its key and returns. A stop request ends the work
     between two batches or parts of one; so does ``STRATA_WORKER_RUN_SECONDS``, so that other
@@ -55,7 +56,7 @@ class BatchWorker(Worker, ABC, Generic[Key]):
         """Work on this key; return the unfinished keys, which must be enqueued again."""
         self._enqueue(key)
         unfinished: list[Key] = []
-        # Looked at again after letting go: a key that joined in between is not left behind.
+        # Checked again after releasing the lock: another thread may have queued a key meanwhile.
         while self._queue and not self.stop_requested.is_set():
             with self._try_acquire() as is_ours:
                 if not is_ours:
@@ -65,14 +66,14 @@ class BatchWorker(Worker, ABC, Generic[Key]):
 
     @abstractmethod
     def run_batch(self, key: Key) -> bool:
-        """Work on one batch; whether more of this key may be left."""
+        """Work on one batch; return whether work may be left for this key."""
 
     def choose_next(self, keys: list[Key]) -> Key:
-        """Whose turn it is, of the keys in the order in which they were queued."""
+        """Choose the next key; ``keys`` are in the order in which they were queued."""
         return keys[0]
 
     def may_pause(self) -> bool:
-        """Whether another process could go on just as well."""
+        """Whether another process could continue the work at no extra cost."""
         return True
 
     def _run_batches(self) -> list[Key]:

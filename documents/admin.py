@@ -60,7 +60,7 @@ class ArtifactAdmin(ReadOnlyAdmin):
 
 
 class ArtifactPartAdmin(ReadOnlyAdmin):
-    """Pages and sources, which come and go with their artifact."""
+    """Pages and sources, which are added and deleted with their artifact."""
 
     list_filter = [ArtifactIndexFilter]
     list_select_related = ["artifact"]
@@ -76,7 +76,7 @@ class PageAdmin(ArtifactPartAdmin):
     list_display = ["artifact", "index", "label"]
     search_fields = ["artifact__title", "label"]
     search_help_text = "Title, label, or the id of the page or its artifact."
-    ordering = ["artifact_id", "index"]  # by the titles, all pages would have to be sorted
+    ordering = ["artifact_id", "index"]  # ordering by title would sort all pages
 
 
 @admin.register(Source)

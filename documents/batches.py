@@ -1,4 +1,4 @@
-"""Add many artifacts in one request: JSON Lines in, one result line for each."""
+"""Add many artifacts in one request: reads JSON Lines and returns one result line for each."""
 
 import json
 import logging
@@ -21,12 +21,12 @@ logger = logging.getLogger(__name__)
 GROUP_LINES = 25  # lines that share a transaction: a commit waits for the disk
 GROUP_BYTES = 4 * 2**20
 GROUP_ATTEMPTS = 3
-# Between two groups. Who waits for SQLite's lock looks again each 25 to 100 ms: without a pause a
-# long batch keeps planning from beginning, and the model idle, until its last line.
+# Between two groups. A writer that waits for SQLite's lock tries again every 25 to 100 ms: without
+# a pause a long batch would keep planning from starting, and the model idle, until its last line.
 PAUSE_SECONDS = 0.05
-# Few clients read before they have written all, and one that does not would wait for us for
-# ever while we wait for it. So much fits every socket's buffers; the rest is held back until
-# the request has been read to its end.
+# Most clients read nothing before they have sent everything; server and client would then wait for
+# each other forever. This much fits in any socket's buffers; the rest is kept until the whole
+# request has been read.
 EARLY_RESPONSE_BYTES = 32 * 2**10
 RESPONSE_MEMORY_BYTES = 2**20
 
@@ -34,8 +34,8 @@ RESPONSE_MEMORY_BYTES = 2**20
 def add_batch(index: str, stream: Readable) -> Iterator[bytes]:
     """Add each line of a stream to an index; yield one JSON result line for each, in order.
 
-    A verdict leaves only after what it reports is committed, so a connection that breaks
-    loses nothing that was acknowledged; given again, what was taken is ``unchanged``.
+    A verdict is sent only after its artifact is committed, so a broken connection loses nothing
+    that was acknowledged. Lines sent again are ``unchanged``.
     """
     early_byte_count = 0
     with SpooledTemporaryFile(max_size=RESPONSE_MEMORY_BYTES) as delayed_response:
@@ -74,7 +74,7 @@ def _add_group(index: str, group: list[Line]) -> list[dict[str, Any]]:
         try:
             with transaction.atomic():
                 return [_add_line(index, line) for line in group]
-        except OperationalError:  # a lock not had in time, a deadlock: another go may do
+        except OperationalError:  # a lock timeout or a deadlock: try again
             logger.warning("A group of a batch could not be stored", exc_info=not tries_left)
     error = {
         "code": "database_unavailable",
@@ -89,7 +89,7 @@ def _add_line(index: str, line: Line) -> dict[str, Any]:
             limit = settings.STRATA_MAX_JSON_BYTES
             raise TooLarge(f"A line may have at most {limit:,} bytes.")
         given = validate_text_artifact(load_json(line.content))
-        # A savepoint of its own: a line the database refuses takes no other with it.
+        # A savepoint: if the database refuses a line, the others of the group stay.
         with transaction.atomic():
             artifact, verdict = add_artifact(index, **given)
     except StrataError as error:
@@ -97,7 +97,7 @@ def _add_line(index: str, line: Line) -> dict[str, Any]:
     except OperationalError:
         raise
     except (DatabaseError, ValueError, TypeError):
-        # A defect of ours, but the lines after it are not to blame.
+        # A defect of the server; the lines after this one are still added.
         logger.exception("Line %d of a batch could not be stored", line.number)
         return _rejected(
             line, {"code": "server_error", "detail": "The server could not store this line."}

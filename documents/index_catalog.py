@@ -1,7 +1,6 @@
-"""The protocol through which documents query the indexing app.
+"""The protocol through which the documents app queries the indexing app.
 
-Documents stand below indexes and never import them: the indexing app registers its
-catalog here when it starts.
+The documents app may not import the indexing app, which registers its catalog here when it starts.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,12 +15,12 @@ from documents.models import Artifact
 
 @dataclass(frozen=True, slots=True)
 class IndexingProgress:
-    """How far an artifact's nodes have come in the live build of its index."""
+    """Counts of an artifact's nodes in the live build of its index, by state."""
 
     pending: int = 0
     synced: int = 0
     failed: int = 0
-    error: dict[str, str] | None = None  # what keeps some from it: ``code`` and ``detail``
+    error: dict[str, str] | None = None  # why some are not synced: ``code`` and ``detail``
 
 
 class IndexCatalog(Protocol):
@@ -29,13 +28,13 @@ class IndexCatalog(Protocol):
         """Names of all indexes."""
 
     def accepts_images(self, index: str) -> bool:
-        """Whether pictures given to it are read, too."""
+        """Whether the index accepts image files."""
 
     def clean_metadata(self, index: str, metadata: dict[str, Any]) -> dict[str, Any]:
         """The metadata as it is stored.
 
         Raises:
-            InvalidInput: a declared field holds a value it may not hold.
+            InvalidInput: a declared field has a value that is not allowed.
         """
 
     def with_status(
@@ -44,8 +43,8 @@ class IndexCatalog(Protocol):
         """Annotate ``status``: received, parsing, indexing, ready or failed.
 
         Args:
-            index: the one they are all of, if they are: what other indexes hold need not be
-                asked then, which is most of the query.
+            index: the index of all these artifacts, if they have one in common; it makes the query
+                much cheaper.
         """
 
     def get_indexing_progress(
@@ -56,7 +55,7 @@ class IndexCatalog(Protocol):
         """Remove the points of a deleted artifact and count those left, by collection.
 
         Raises:
-            StoreUnavailable: the points go later, by themselves.
+            StoreUnavailable: the reconciliation removes the points later.
         """
 
 

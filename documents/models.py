@@ -18,13 +18,13 @@ class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
         return self.free().filter(state__in=[Artifact.State.RECEIVED, Artifact.State.PARSING])
 
     def with_sources(self) -> "ArtifactQuerySet":
-        """With their sources in order, each with its page but for the page's text."""
+        """Prefetch the sources in order, each with its page but without the page's text."""
         sources = Source.objects.select_related("page").defer("page__text").order_by("ordinal")
         return self.prefetch_related(models.Prefetch("sources", queryset=sources))
 
 
 class RevisedRow(models.Model):
-    """Base of what people write to an index and can wait for in a search."""
+    """Base of rows that people write to an index; a search can wait for their revision."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     index = models.CharField(max_length=63, help_text="Name of the index it belongs to.")
@@ -73,7 +73,7 @@ class Artifact(LeasedRow, RevisedRow):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
-    given_up_state = State.RECEIVED  # the next claim fails it, with an error for its owner
+    given_up_state = State.RECEIVED  # the next claim marks it failed, with an error message
 
     objects = ArtifactQuerySet.as_manager()
 
@@ -110,7 +110,7 @@ class Artifact(LeasedRow, RevisedRow):
 
     @property
     def file_path(self) -> Path:
-        """Where the original of the current revision lies."""
+        """Path of the original file of the current revision."""
         name = f"{self.pk}-{self.sha256[:16]}"
         return Path(settings.STRATA_FILES_DIR) / name[:2] / name
 
@@ -145,7 +145,7 @@ class Page(models.Model):
 
 
 class Source(models.Model):
-    """A canonical passage of a page, about 500 to 1,500 words: what chunks are cut from."""
+    """A passage of a page, about 500 to 1,500 words, from which chunks are cut."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="sources")
@@ -179,7 +179,7 @@ class Source(models.Model):
 class PendingRevision(models.Model):
     """A revision that the live build may not show yet; its id is the number.
 
-    Gone once the change, or the deletion, has reached the live build, or has failed to.
+    Deleted once the change or deletion has reached the live build or has failed.
     """
 
     id = models.BigAutoField(primary_key=True)

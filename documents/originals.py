@@ -1,7 +1,7 @@
 """Store original files unchanged on disk, one for each artifact that was given as a file.
 
-A file is written under a name of its own first, and linked to its artifact's name inside the
-transaction that takes it in; so no artifact's file is ever another's to delete.
+A file is first written under a temporary name, and linked to its artifact's name inside the
+transaction that adds the artifact, so two uploads never delete each other's file.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from core.exceptions import DiskFull, TooLarge
 from core.text import clean_text
 from documents.models import Artifact
 
-ABANDONED_SECONDS = 86_400  # a file that long on its way in was left there by a kill
+ABANDONED_SECONDS = 86_400  # an incoming file this old was left by a killed process
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class FileContent:
     path: Path
 
     def discard(self) -> None:
-        """Forget the copy on its way in; whoever adopted it has a link of their own."""
+        """Delete the incoming copy; an artifact that uses the file has its own link."""
         self.path.unlink(missing_ok=True)
 
 
@@ -40,7 +40,7 @@ def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
     """Write a file to the data folder; on return it survives a power cut.
 
     Raises:
-        DiskFull: writing it would leave less than the reserve.
+        DiskFull: writing it would leave less than ``STRATA_MIN_FREE_BYTES``.
         TooLarge: it is larger than an upload may be.
     """
     folder = Path(settings.STRATA_FILES_DIR)
@@ -71,14 +71,14 @@ def save_incoming_file(file_name: str, chunks: Iterable[bytes]) -> FileContent:
 
 
 def link_original(content: FileContent, artifact: Artifact) -> None:
-    """Make the file the artifact's original; on return that survives a power cut too."""
+    """Make the file the artifact's original; on return the link survives a power cut."""
     path = artifact.file_path
     path.parent.mkdir(exist_ok=True)
-    path.unlink(missing_ok=True)  # of an attempt that was rolled back
+    path.unlink(missing_ok=True)  # left by an attempt that was rolled back
     os.link(content.path, path)
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(descriptor)  # the name is the folder's, and must reach the disk as well
+        os.fsync(descriptor)  # the file's name is stored in the folder
     finally:
         os.close(descriptor)
 
@@ -97,7 +97,7 @@ def delete_abandoned_files() -> int:
 
 
 def require_free_disk(folder: Path, byte_count: int) -> None:
-    """Raise ``DiskFull`` where ``byte_count`` more would leave less than the reserve."""
+    """Raise ``DiskFull`` if ``byte_count`` more would leave less than ``STRATA_MIN_FREE_BYTES``."""
     free = shutil.disk_usage(folder if folder.exists() else folder.parent).free
     if free - byte_count < settings.STRATA_MIN_FREE_BYTES:
         raise DiskFull(

@@ -1,5 +1,5 @@
 """Serializers of the documents API: request bodies, strictly validated, and responses. Answers are
-rendered as plain dicts; the serializers of answers describe them in the OpenAPI document."""
+rendered from plain dicts; their serializers only describe them in the OpenAPI document."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,8 +34,8 @@ MAX_TITLE_CHARS = 1_000
 MAX_EXTERNAL_ID_CHARS = 255
 MAX_URL_CHARS = 2_000
 MAX_METADATA_DEPTH = 10
-MAX_METADATA_CHARS = 100_000  # every list of 100 artifacts carries that of each
-# Schemes a browser may be handed as a link: `javascript:` is a URL too.
+MAX_METADATA_CHARS = 100_000  # a list has up to 100 artifacts with theirs
+# Schemes that are safe as a link in a browser: `javascript:` is a URL, too.
 URL_SCHEMES = ("file", "ftp", "gs", "http", "https", "s3")
 STATUSES = ("received", "parsing", "indexing", "ready", "failed")
 ORDERINGS = ("created_at", "updated_at", "title")
@@ -73,7 +73,7 @@ class URLField(StringField):
 
 @extend_schema_field({"type": "string"})
 class TextField(serializers.Field):
-    """Text of any length; what cannot be stored in it is replaced later, not refused."""
+    """Text of any length; characters that cannot be stored are replaced later, not refused."""
 
     default_error_messages = {"invalid": "Not a valid string."}
 
@@ -88,7 +88,7 @@ class TextField(serializers.Field):
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class MetadataField(serializers.Field):
-    """A JSON object; what an index declares of it is checked when it is stored."""
+    """A JSON object; the fields that an index declares are checked when it is stored."""
 
     default_error_messages = {
         "invalid": "Enter a JSON object.",
@@ -123,9 +123,9 @@ class MetadataField(serializers.Field):
         if isinstance(value, list):
             return [self._clean(each, depth - 1) for each in value]
         if isinstance(value, float) and value.is_integer():
-            # As PostgreSQL gives them back: 1e16 with all its digits, no zero below zero.
+            # As PostgreSQL returns them: 1e16 with all digits, and no negative zero.
             value = int(value) if abs(value) >= 1e16 else value + 0.0
-        # Point payloads hold whole numbers in 64 bits, and so do many readers of JSON.
+        # Payloads of points hold integers of 64 bits, and so do many JSON parsers.
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             self.fail("number")
         return value
@@ -203,10 +203,10 @@ class TextArtifactSerializer(TextContentSerializer):
 def validate_text_artifact(data: Any) -> dict[str, Any]:
     """Validate a JSON document and return it as arguments of ``services.add_artifact``.
 
-    An empty title or URL is one that was not given.
+    An empty title or URL counts as not given.
 
     Raises:
-        InvalidInput: the first thing wrong with it.
+        InvalidInput: names the first wrong field.
     """
     serializer = TextArtifactSerializer(data=data)
     serializer.is_valid(raise_exception=True)
@@ -224,7 +224,7 @@ def validate_text_artifact(data: Any) -> dict[str, Any]:
 class FileContentSerializer(StrictSerializer):
     """A file to be parsed."""
 
-    # An empty file is no error here: parsing warns of it, wherever it came from.
+    # Parsing warns of an empty file, so it is accepted here.
     file = serializers.FileField(allow_empty_file=True)
 
 
@@ -242,7 +242,7 @@ class FileArtifactSerializer(FileContentSerializer):
 
 @with_example({"title": "Keeper's handbook, 2nd edition", "metadata": {"year": 1912}})
 class ArtifactUpdateSerializer(StrictSerializer):
-    """What can change without giving the content again; metadata is replaced as a whole."""
+    """The fields that can change without new content; metadata is replaced as a whole."""
 
     title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
     url = URLField(required=False, allow_blank=True, max_length=MAX_URL_CHARS)

@@ -42,7 +42,8 @@ class AddOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextContent:
-    """Texts that need no parsing: one a page. Cleaned first, so that a hash is of what is kept."""
+    """Texts that need no parsing, one for each page. They are cleaned first, so that the hash is
+    that of the stored text."""
 
     pages: tuple[str, ...]
 
@@ -70,24 +71,23 @@ def add_artifact(
     external_id: str | None = None,
     url: str | None = None,
 ) -> tuple[Artifact, AddOutcome]:
-    """Add a document to an index; adding the same one again does not duplicate it.
+    """Add a document to an index; adding the same one again creates no duplicate.
 
-    A document is the same again if its ``external_id`` is, or, without one, if its bytes and
-    the ending of its name are (a text without an ``external_id``: its pages, title and URL).
-    Same content: nothing is redone, but a title, URL or metadata that was given and differs is
-    taken over, and a failed artifact is tried again. Other content under the same
-    ``external_id``: a new revision.
+    Two documents are the same if they have the same ``external_id``; without one, if files have the
+    same bytes and suffix, or texts the same pages, title and URL. With the same content, only a
+    different title, URL or metadata is saved, and a failed artifact is parsed again. Other content
+    with the same ``external_id`` is a new revision.
 
     Raises:
-        InvalidInput: the metadata breaks the index's declaration.
-        DiskFull: there is too little room left.
+        InvalidInput: the metadata does not match the index's declaration.
+        DiskFull: too little disk space is free.
     """
     with _check_space_then_discard(content):
         label = _clean_attributes(index, title=title, metadata=metadata, url=url)
         try:
             return _add_or_update(index, content, label, external_id)
         except IntegrityError:
-            # Someone else added the same document between our look and our write: look again.
+            # Another process added the same document meanwhile: the second call finds it.
             return _add_or_update(index, content, label, external_id)
 
 
@@ -102,7 +102,7 @@ def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact,
     """Give an artifact other content; its identity, title and metadata stay.
 
     Raises:
-        ContentConflict: another artifact of the index is known by this very content.
+        ContentConflict: another artifact of the index is identified by this content.
     """
     try:
         with _check_space_then_discard(content), transaction.atomic():
@@ -132,7 +132,7 @@ def update_artifact(
     """Change title, URL or metadata; what is not given stays.
 
     Raises:
-        InvalidInput: the metadata breaks the index's declaration.
+        InvalidInput: the metadata does not match the index's declaration.
     """
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
@@ -158,15 +158,15 @@ def remove_artifact(artifact_id: uuid.UUID) -> int:
 def assign_next_revision(row: RevisedRow) -> None:
     """Assign the next revision to a row that the caller's transaction is about to save or delete.
 
-    Searches can wait for it, and once they show an artifact's that is announced.
+    Searches can wait for it. An event is sent once they show an artifact's revision.
     """
     change = PendingRevision.objects.create(index=row.index, changed_id=row.pk)
     row.revision = change.pk
 
 
 def _add_pending_revisions(artifacts: QuerySet[Artifact]) -> None:
-    """A change for each of these, in one statement however many, which then stay as they are
-    until the caller's transaction ends. The caller gives them their new revisions."""
+    """Add a pending revision for each artifact in one statement, and lock the artifacts until the
+    caller's transaction ends. The caller assigns the revisions."""
     rows = artifacts.select_for_update().order_by().annotate(noted_at=Now())
     select, parameters = rows.values_list("index", "pk", "noted_at").query.sql_with_params()
     columns = ", ".join(
@@ -182,8 +182,9 @@ def _add_pending_revisions(artifacts: QuerySet[Artifact]) -> None:
 def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     """Read an artifact's file into pages and sources.
 
-    The attempt is counted before the work starts, so a file that kills its worker is given up
-    after a few. None where there is nothing to do: parsed already, gone, or someone's at it.
+    The attempt is counted before the work starts, so a file that kills its worker is given up after
+    a few attempts. None if there is nothing to do: the artifact is parsed, deleted, or being parsed
+    by another worker.
     """
     unparsed = Artifact.objects.unparsed().filter(pk=artifact_id)
     claim = unparsed.claim(state=Artifact.State.PARSING)
@@ -219,7 +220,7 @@ def _parse_claimed(artifact: Artifact) -> ParsedDocument:
 def _save_parsed(claim: Claim[Artifact], parsed: ParsedDocument) -> Artifact | None:
     with transaction.atomic():
         current = claim.rows.select_for_update().first()
-        if current is None:  # gone, revised or claimed anew
+        if current is None:  # deleted, revised or claimed again
             return None
         replace_pages(current, parsed.pages)
         current.media_type = parsed.media_type[:150]
@@ -244,7 +245,7 @@ def mark_artifact_failed(artifact: Artifact, error: Unparsable) -> None:
 def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
     """Reset failed file artifacts so that they are parsed again; return how many.
 
-    Each gets its next revision: what comes of it is announced as any other write is.
+    Each gets a new revision, so that an event reports the result as for any other write.
     """
     failed = artifacts.filter(state=Artifact.State.FAILED, has_file=True)
     newest = PendingRevision.objects.filter(changed_id=OuterRef("pk")).order_by("-pk")
@@ -258,10 +259,10 @@ def retry_parsing(artifacts: QuerySet[Artifact]) -> int:
 
 
 def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
-    """Make an artifact's pages and sources those of ``pages``, inside the caller's transaction.
+    """Replace an artifact's pages and sources, inside the caller's transaction.
 
-    A page keeps its id by its index, a source by its text, so that whatever hangs on an
-    unchanged one stays.
+    A page's id depends on its index, a source's on its text, so rows that refer to an unchanged one
+    stay.
     """
     page_rows: list[Page] = []
     source_rows: list[Source] = []
@@ -301,7 +302,7 @@ def replace_pages(artifact: Artifact, pages: Sequence[ParsedPage]) -> None:
                     if pk not in kept_sources]  # fmt: skip
         Source.objects.filter(pk__in=vanished).delete()
         artifact.pages.filter(index__gte=len(page_rows)).delete()
-        # Ordinals are unique, and about to be dealt out again: move the old ones out of the way.
+        # Ordinals are unique: move the old ones out of the way of the new ones.
         artifact.sources.update(ordinal=F("ordinal") + 1_000_000_000)
     Page.objects.bulk_create(
         page_rows,
@@ -349,7 +350,7 @@ def _add_or_update(
             return existing, AddOutcome.REVISED
         if existing.state == Artifact.State.FAILED:
             assign_next_revision(existing)
-            _set_content(existing, content)  # given again, it is tried again
+            _set_content(existing, content)  # sent again, it is parsed again
         elif is_relabelled:
             assign_next_revision(existing)
             existing.save()
@@ -362,7 +363,7 @@ def _find_existing(
     artifacts = Artifact.objects.select_for_update().filter(index=index)
     existing = artifacts.filter(identity=identity).first()
     if existing is None and external_id is None and isinstance(content, FileContent):
-        # Given before under an external id.
+        # The same file may have been given with an external id.
         existing = artifacts.filter(
             sha256=content.sha256, file_name__iendswith=Path(content.file_name).suffix
         ).first()
@@ -373,7 +374,7 @@ def _compute_identity(content: Content, label: dict[str, Any], external_id: str 
     if external_id is not None:
         return _external_identity(external_id)
     if isinstance(content, FileContent):
-        # Its ending says how it is read: the same bytes under another are another document.
+        # The suffix decides how it is read: the same bytes with another are another document.
         return f"file {content.sha256} {Path(content.file_name).suffix.lower()[:20]}"
     said = [content.sha256, label.get("title") or None, label.get("url") or None]
     return f"text {hash_text(json.dumps(said))}"
@@ -386,7 +387,7 @@ def _external_identity(external_id: str) -> str:
 def _clean_attributes(
     index: str, *, title: str | None, metadata: dict[str, Any] | None, url: str | None
 ) -> dict[str, Any]:
-    """Only what was given, as it is stored."""
+    """The attributes that were given, in the form in which they are stored."""
     label: dict[str, Any] = {}
     if title is not None:
         label["title"] = clean_text(title).strip()
@@ -421,7 +422,7 @@ def _set_content(artifact: Artifact, content: Content) -> None:
         artifact.state = Artifact.State.RECEIVED
         if not artifact.title:
             artifact.title = Path(content.file_name).stem
-        artifact.save()  # first: whoever lost a race for its identity must leave no file behind
+        artifact.save()  # first: if another process was faster, no file must be left
         link_original(content, artifact)
         return
     artifact.has_file = False
@@ -430,7 +431,7 @@ def _set_content(artifact: Artifact, content: Content) -> None:
     pages = [ParsedPage(text=page, label="") for page in content.pages]
     if not any(page.text.strip() for page in pages):
         artifact.warnings = [{"code": "no_text", "detail": "There is no text in it to search."}]
-    artifact.save()  # the pages need the row; the receivers wait for the commit anyway
+    artifact.save()  # the pages need the row; receivers wait for the commit
     replace_pages(artifact, pages)
 
 

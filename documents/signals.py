@@ -1,10 +1,10 @@
-"""Changes to documents that start work. The first half of the flow:
+"""Changes to documents that start work, up to parsing:
 
     upload / import          -> services.add_artifact     one transaction: row + file
-    Artifact saved -> commit -> tasks.parse_artifact      where its content is not read yet
-    each minute (beat)       -> tasks.reconcile_documents     whatever no signal woke
+    Artifact saved -> commit -> tasks.parse_artifact      if its content is not parsed yet
+    each minute (beat)       -> tasks.reconcile_documents     what no message announced
 
-What follows once an artifact is parsed stands in ``indexing/signals.py``.
+``indexing/signals.py`` shows what happens once an artifact is parsed.
 """
 
 from typing import Any

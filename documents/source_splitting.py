@@ -1,4 +1,4 @@
-"""Split a page into sources: canonical passages of about 500 to 1500 words."""
+"""Split a page into sources: passages of about 500 to 1500 words."""
 
 import re
 import unicodedata
@@ -43,11 +43,12 @@ class SourceSpan:
 
 
 def split_into_sources(page_text: str) -> list[SourceSpan]:
-    """The page's passages: in order, apart, together all of its text but the space between them.
+    """The page's passages in order; they do not overlap and leave out only white space between
+    them.
 
-    A page within both limits is one source. Longer ones are cut before a heading, else
-    between paragraphs, sentences, lines or words, each time leaving at least 500 words on both
-    sides where there is such a place; a longer token is cut between characters.
+    A page within both limits is one source. A longer one is cut before a heading, else between
+    paragraphs, sentences, lines or words, with at least 500 words on both sides if possible; a
+    token that is too long is cut between characters.
     """
     words = _WordCounts(page_text)
     places = _SplitPoints(page_text)
@@ -62,7 +63,7 @@ def split_into_sources(page_text: str) -> list[SourceSpan]:
 
 
 def count_words(text: str) -> int:
-    """Words as sources are measured: by spaces, or by characters in scripts without them."""
+    """Count words by spaces, or by characters in scripts without spaces."""
     return -(-_WordCounts(text).total // _QUARTERS)
 
 
@@ -85,9 +86,9 @@ def _find_split(text: str, start: int, words: "_WordCounts", places: "_SplitPoin
 
 
 def _split_between_characters(text: str, start: int, cut: int) -> int:
-    """The last place up to ``cut`` that parts no character from its combining marks.
+    """The last place up to ``cut`` that does not separate a character from its combining marks.
 
-    If marks fill the whole source, the limit counts for more.
+    If there is none, ``cut`` itself.
     """
     place = cut
     while place > start + 1 and _is_inside_character(text, place):
@@ -126,7 +127,7 @@ class _WordCounts:
             self.total += per_char * (end - start) if per_char else _QUARTERS
 
     def count_before(self, position: int) -> int:
-        """Quarters before a position; a word it stands in counts for what follows."""
+        """Quarters before a position; a word that contains the position is not counted."""
         at = bisect_left(self._starts, position) - 1
         if at < 0:
             return 0
@@ -135,7 +136,7 @@ class _WordCounts:
         return self._counts[at] + (_QUARTERS if position >= self._ends[at] else 0)
 
     def position_at(self, quarters: int) -> int:
-        """The furthest position with no more than so many quarters before it."""
+        """The last position with at most ``quarters`` before it."""
         if quarters >= self.total:
             return self._ends[-1] if self._ends else 0
         at = bisect_right(self._counts, quarters) - 1
@@ -145,16 +146,16 @@ class _WordCounts:
 
 
 class _SplitPoints:
-    """Where a page may be cut, the best kind first, and its headings."""
+    """The places where a page may be cut, best kind first, and its headings."""
 
     def __init__(self, text: str) -> None:
         found = _find_headings(text)
         self._headings = found
         self._heading_starts = [match.start("marks") for match in found]
-        # A heading stays with what it opens, be that its text or the next heading.
+        # A heading stays with what follows it, text or another heading.
         opens = [_skip_space(text, match.end()) for match in found]
         opened = set(opens)
-        # A passage that begins with several headings stands under the last of them.
+        # A passage that begins with several headings belongs to the last of them.
         self._innermost = list(range(len(found)))
         for at in range(len(found) - 2, -1, -1):
             if opens[at] == self._heading_starts[at + 1]:
@@ -178,7 +179,7 @@ class _SplitPoints:
 
 
 def _find_headings(text: str) -> list[re.Match[str]]:
-    """Heading lines that stand in no fenced code; a fence that is not closed runs to the end."""
+    """Heading lines outside fenced code; an unclosed fence runs to the end."""
     headings = []
     fence = ""
     for line in _HEADING_OR_FENCE.finditer(text):

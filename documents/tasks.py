@@ -8,12 +8,12 @@ from documents import services
 from documents.models import Artifact
 from documents.originals import delete_abandoned_files
 
-RECONCILE_LIMIT = 1_000  # artifacts a reconciliation wakes
+RECONCILE_LIMIT = 1_000  # artifacts enqueued by one reconciliation
 
 
 @shared_task
 def parse_artifact(*, artifact_id: str) -> None:
-    """Read one artifact's file; a no-op if that is done or under way."""
+    """Parse one artifact's file, unless that is done or under way."""
     services.parse_artifact(UUID(artifact_id))
 
 

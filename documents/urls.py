@@ -22,7 +22,7 @@ ROUTES: list[tuple[str, type[ArtifactViewSet], dict[str, Any]]] = [
 
 urlpatterns: list[URLPattern] = []
 for route, viewset, actions in ROUTES:
-    # With and without the slash at the end: a redirect would turn a POST into a GET.
+    # With and without a slash at the end, because a redirect would turn a POST into a GET.
     other = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     name = f"artifact-{next(reversed(actions.values())).replace('_', '-')}"
     urlpatterns += [

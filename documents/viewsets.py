@@ -54,7 +54,7 @@ from documents.services import AddOutcome, Content, TextContent
 
 logger = logging.getLogger(__name__)
 
-FORM_OVERHEAD_BYTES = 2**20  # what surrounds a file in a form: its other fields, the boundaries
+FORM_OVERHEAD_BYTES = 2**20  # the other fields and the boundaries of a form with a file
 
 ARTIFACT_ID = OpenApiParameter("artifact_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 PAGE_INDEX = OpenApiParameter(
@@ -64,7 +64,7 @@ ADD_RESPONSES = {200: ArtifactSerializer, 202: ArtifactSerializer}
 
 
 class IgnoreAcceptHeader(DefaultContentNegotiation):
-    """For answers in one form only: better one the caller did not name than none."""
+    """For answers in only one format: return it even if the caller asked for another."""
 
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None
@@ -113,15 +113,15 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses=ADD_RESPONSES,
     )
     def create(self, request: Request, index: str) -> Response:
-        """Give a file or a text to an index.
+        """Add a file or a text to an index.
 
-        202: it is new, or a new revision, and is being indexed. 200: it was there already.
+        202: it is new or a new revision, and is being indexed. 200: it was already in the index.
         """
         _check_index(index)
         if _is_form(request.content_type):
             given = _validate(FileArtifactSerializer, request.data)
             if given.get("metadata"):
-                # Refuse it before the file is written, not after.
+                # Check the metadata before the file is written.
                 get_catalog().clean_metadata(index, given["metadata"])
             artifact, verdict = services.add_artifact(
                 index,
@@ -142,10 +142,10 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses={(200, NDJSON): BatchLineSerializer},
     )
     def batch(self, request: Request, index: str) -> StreamingHttpResponse:
-        """Give many texts to an index.
+        """Add many texts to an index.
 
-        A JSON object a line, and a verdict for each, in order, sent once what it says is stored for
-        good. A line that is wrong is rejected with its number, and those after it are still taken.
+        Send one JSON object per line. Each line gets a verdict, in order, once it is stored. An
+        invalid line is rejected with its number, and the lines after it are still added.
         """
         _check_index(index)
         if _is_form(request.content_type):
@@ -154,7 +154,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             )
         verdicts = add_batch(index, request.stream or BytesIO())
         response = StreamingHttpResponse(verdicts, content_type=NDJSON)
-        response["X-Accel-Buffering"] = "no"  # proxies pass verdicts on as they come
+        response["X-Accel-Buffering"] = "no"  # proxies must not buffer the verdicts
         return response
 
     @extend_schema(
@@ -165,7 +165,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     def retrieve(self, request: Request, artifact_id: str) -> Response:
         """Read an artifact.
 
-        It says how far it is, and what went wrong with it.
+        The answer holds its status, its progress and its error, if there is one.
         """
         return Response(_load_and_render(_parse_artifact_id(artifact_id)))
 
@@ -178,7 +178,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     def partial_update(self, request: Request, artifact_id: str) -> Response:
         """Change title, URL or metadata.
 
-        What is not named stays.
+        Fields that are not given stay as they are.
         """
         pk = _parse_artifact_id(artifact_id)
         given = _validate(ArtifactUpdateSerializer, request.data)
@@ -194,7 +194,8 @@ class ArtifactViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, artifact_id: str) -> Response:
         """Delete an artifact with its pages and its points.
 
-        200: no point of it is left in the vector store. 202: some may be, and go by themselves.
+        200: no point of it is left in the vector store. 202: some may be left and are removed
+        later.
         """
         pk = _parse_artifact_id(artifact_id)
         with _raise_unknown_artifact(pk):
@@ -226,14 +227,14 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses={**ADD_RESPONSES, 409: ErrorSerializer},
     )
     def content(self, request: Request, artifact_id: str) -> Response:
-        """Give an artifact other content.
+        """Replace the content of an artifact.
 
-        Its id, title and metadata stay. 202: a new revision, being indexed. 200: the content is
-        what it was.
+        Its id, title and metadata stay. 202: a new revision is being indexed. 200: the content is
+        unchanged.
         """
         pk = _parse_artifact_id(artifact_id)
         with _raise_unknown_artifact(pk):
-            Artifact.objects.only("pk").get(pk=pk)  # before a file is written for nothing
+            Artifact.objects.only("pk").get(pk=pk)  # check before a file is written
         content: Content
         if _is_form(request.content_type):
             content = _save_upload(_validate(FileContentSerializer, request.data)["file"])
@@ -274,7 +275,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     def page(self, request: Request, artifact_id: str, page_index: str) -> Response:
         """Read a page.
 
-        Offsets of sources count in its text.
+        Offsets of sources are positions in its text.
         """
         pk = _parse_artifact_id(artifact_id)
         page = None
@@ -320,7 +321,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             filename=name or "original",
             content_type=artifact.media_type or "application/octet-stream",
         )
-        # Someone else's HTML must never run as a page of ours.
+        # HTML that users uploaded must never run as a page of this site.
         response["X-Content-Type-Options"] = "nosniff"
         response["Content-Security-Policy"] = "default-src 'none'; sandbox"
         return response

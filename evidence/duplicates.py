@@ -24,7 +24,7 @@ from indexing.reuse import keep_vectors
 from indexing.spec import IndexSpec
 from indexing.stores import Match, Query, ScoredPoint, get_store
 
-CANDIDATES_PER_CHUNK = 20  # of one chunk; each above the threshold, of which no two should be
+CANDIDATES_PER_CHUNK = 20  # near duplicates of a chunk should be few
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Duplicate:
 
 
 def hash_vector_space(spec: IndexSpec) -> str:
-    """Hash of the embedding and chunk settings; vectors compare only if it is equal."""
+    """Hash of the embedding and chunk settings; vectors are comparable only if it is equal."""
     settings = [spec.embedding.model_dump(mode="json"), spec.chunks.model_dump(mode="json")]
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
@@ -70,7 +70,7 @@ def embed_artifact(artifact: Artifact, build: IndexBuild) -> Vectors:
 
 
 def _chunk_texts(artifact: Artifact, sources: Iterable[Source], build: IndexBuild) -> list[str]:
-    """Texts to embed, of the first strategy only: other strategies cut the same text again."""
+    """Texts to embed, from the first strategy only: other strategies split the same text again."""
     strategy = build.spec.chunks.strategies[0].key
     drafts = draft_chunks(artifact, sources, build)
     return [
@@ -88,7 +88,7 @@ def _embed(drafts: Sequence[Sequence[str]], build: IndexBuild) -> list[Vectors]:
 
 
 class DuplicateFinder:
-    """Finds duplicates among all findings of an index: those in the vector store, and those added
+    """Finds duplicates among all findings of an index: those in the vector store and those added
     since. Valid only while no other process adds findings."""
 
     def __init__(self, build: IndexBuild, threshold: float) -> None:
@@ -121,7 +121,7 @@ class DuplicateFinder:
         answers = iter(get_store().search_many(requests))
         found = [[_best_by_artifact(next(answers)) for _ in vectors] for vectors in findings]
         candidates = {pk for chunks in found for scores in chunks for pk in scores}
-        # A point outlives its artifact for a moment, and what it said before an edit.
+        # A point may exist for a short time after its artifact was deleted or changed.
         current_ids = set(
             Artifact.objects.filter(index=self._build.index_id, pk__in=candidates)
             .exclude(pk__in=self._recent_vectors.artifact_ids & candidates)
@@ -139,7 +139,7 @@ class DuplicateFinder:
         return None if artifact_id is None else Duplicate(artifact_id, 1.0)
 
     def find_near_duplicate(self, position: int, vectors: Vectors) -> Duplicate | None:
-        """The finding most similar to this one, where it reaches the threshold."""
+        """The finding most similar to this one; None if all are below the threshold."""
         similarities = self._recent_vectors.compare(vectors)
         chunks = self._store_scores[position]
         for pk in set.intersection(*(set(scores) for scores in chunks)):
@@ -202,6 +202,6 @@ def _read_recent(build: IndexBuild) -> dict[UUID, Vectors]:
     for row in rows.select_related("artifact").order_by("pk"):
         if row.vector_space_hash == space:
             findings[row.pk] = row.read_vectors()
-        else:  # another build answers since
+        else:  # another build has become live
             findings[row.pk] = embed_artifact(row.artifact, build)
     return {pk: vectors for pk, vectors in findings.items() if len(vectors)}

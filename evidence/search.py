@@ -23,7 +23,7 @@ class Evidence:
     url: str
     title: str
     content: str
-    citation: dict[str, Any]  # source, date, authors, as far as they were given
+    citation: dict[str, Any]  # source, date and authors, if given
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ def find_similar_evidence(
     ``excluded_urls``: findings to leave out, such as those a keyword search returned.
 
     Raises:
-        UnknownIndex, InvalidInput: as ``add_evidence``; or naming the parameter.
+        UnknownIndex, InvalidInput: as ``add_evidence``; also for a wrong parameter.
         NotYetIndexed: ``min_revision`` was not reached in time.
         EmbeddingUnavailable, StoreUnavailable: retry helps.
     """
     find_evidence_build(index)
     excluded_ids = sorted({make_external_id(url) for url in excluded_urls})
-    from retrieval.retrievers import ChunkRetriever  # brings LlamaIndex along
+    from retrieval.retrievers import ChunkRetriever  # imports LlamaIndex
 
     retriever = ChunkRetriever(
         index,

@@ -1,4 +1,4 @@
-"""Request and response shapes of the evidence API."""
+"""Serializers of the evidence API."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ ITEMS_EXAMPLE = {"items": [FINDING_EXAMPLE], "threshold": 0.9}
 
 
 class AddEvidenceSerializer(ThresholdSerializer):
-    """Several items; or, as ``SingleEvidenceSerializer`` describes it, one."""
+    """Several items, or one as ``SingleEvidenceSerializer`` describes it."""
 
     items = serializers.ListField(
         child=EvidenceInputSerializer(), min_length=1, max_length=MAX_ITEMS
@@ -128,7 +128,7 @@ class RelatedEvidenceParametersSerializer(StrictSerializer):
 def read_evidence_inputs(data: Any) -> tuple[list[EvidenceInput], float | None]:
     """
     Raises:
-        InvalidInput: the first thing wrong with them.
+        InvalidInput: names the first wrong field.
     """
     given = read_parameters(AddEvidenceSerializer, data)
     return [_read_evidence_input(each) for each in given["items"]], given.get("threshold")
@@ -152,7 +152,7 @@ def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dic
     """A search's parameters, its query under ``query``.
 
     Raises:
-        InvalidInput: the first thing wrong with them.
+        InvalidInput: names the first wrong field.
     """
     given = dict(read_parameters(serializer, data))
     name = "q" if "q" in given else "query"

@@ -1,8 +1,8 @@
-"""Adds evidence, and recognises duplicates by URL and by meaning.
+"""Adds evidence, and detects duplicates by URL and by meaning.
 
-embed               what the index would embed of each; nothing is held meanwhile
-then, one at a time in each index, in one transaction
-  compare           with all that is known, and with the batch's own so far
+embed               the chunks of each finding, without a lock or transaction
+then, for one request at a time in each index, in one transaction
+  compare           with all stored findings, and with the earlier ones of the request
   store             as an artifact, and its vectors until the vector store holds them
 """
 
@@ -33,13 +33,13 @@ PRUNE_BATCH_SIZE = 500
 
 class EvidenceVerdict(StrEnum):
     ADDED = "added"
-    DUPLICATE = "duplicate"  # it, or one that says the same, was there already
+    DUPLICATE = "duplicate"  # it, or one with the same meaning, was already stored
     UPDATED = "updated"  # its URL was known, with other content or another citation
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceInput:
-    """A finding as the caller gives it. ``citation`` holds its source, date and authors."""
+    """A finding as the caller sends it. ``citation`` holds its source, date and authors."""
 
     url: str
     content: str
@@ -49,7 +49,7 @@ class EvidenceInput:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceDecision:
-    """``artifact_id``: what holds the finding now, for a duplicate its twin.
+    """``artifact_id``: the artifact that holds the finding, for a duplicate the stored one.
 
     ``similarity``: the cosine, for a duplicate. ``revision``: of the artifact as it is now, for
     searches that must show it.
@@ -68,7 +68,7 @@ def make_external_id(url: str) -> str:
 
 
 def find_evidence_build(index: str) -> IndexBuild:
-    """The live build of an index that takes evidence.
+    """The live build of an index that accepts evidence.
 
     Raises:
         UnknownIndex: with the names there are.
@@ -98,13 +98,14 @@ def find_evidence_build(index: str) -> IndexBuild:
 def add_evidence(
     index: str, items: Sequence[EvidenceInput], *, threshold: float | None = None
 ) -> list[EvidenceDecision]:
-    """Store the new findings and return a decision for each, in order. On an error none is stored.
+    """Store the new findings and return a decision for each, in order. After an error none is
+    stored.
 
-    ``threshold``: the cosine from which two findings say the same; the index's own by default.
+    ``threshold``: the cosine from which two findings are duplicates; by default that of the index.
 
     Raises:
         UnknownIndex: there is no such index.
-        InvalidInput: the index takes no evidence, or an item is none; nothing was stored.
+        InvalidInput: the index accepts no evidence, or an item is not valid; nothing was stored.
         EmbeddingUnavailable, StoreUnavailable, DiskFull: nothing was stored; retry helps.
     """
     contents = [(item.title or "", TextContent((item.content,))) for item in items]
@@ -117,8 +118,8 @@ def add_evidence(
                     "The evidence contains no text.", field=f"items.{position}.content"
                 )
         with transaction.atomic():
-            # One at a time: who comes second must see what the first has stored. Rows may go on
-            # to name the index meanwhile.
+            # One request at a time: the second must see what the first has stored. The lock still
+            # lets other transactions insert rows that refer to the index.
             locked = Index.objects.select_for_update(no_key=True).get(pk=index)
             if locked.live_build_id == build.pk:
                 return _add_findings(build, items, findings, threshold)
@@ -159,7 +160,7 @@ def _add_finding(
         while twin := known.find_exact_duplicate(content) or known.find_near_duplicate(
             position, vectors
         ):
-            # Locked: a twin that is deleted at this moment would take the finding with it.
+            # Locked: if the stored finding were deleted now, this one would be lost, too.
             duplicate_artifact = (
                 Artifact.objects.select_for_update().filter(pk=twin.artifact_id).first()
             )

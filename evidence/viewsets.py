@@ -56,8 +56,9 @@ class EvidenceViewSet(viewsets.ViewSet):
     def create(self, request: Request, index: str) -> Response:
         """Add findings, except duplicates of findings that are stored.
 
-        A verdict for each: added, duplicate (of what, and how similar), or updated (the URL was
-        known with other content or another citation). All are stored, or on an error none.
+        Each gets a verdict: added, duplicate (with the stored finding and the similarity), or
+        updated (the URL was known with other content or another citation). After an error none is
+        stored.
         """
         items, threshold = read_evidence_inputs(request.data)
         return Response(render_decisions(add_evidence(index, items, threshold=threshold)))

@@ -18,7 +18,7 @@ from indexing.spec import FieldSpec
 
 
 class LedgerIndexCatalog:
-    """What ``documents.index_catalog.IndexCatalog`` asks, answered from specs and ledger."""
+    """Implements ``documents.index_catalog.IndexCatalog`` with specs and ledger."""
 
     def index_names(self) -> Collection[str]:
         return set(Index.objects.not_being_removed().values_list("name", flat=True))
@@ -96,10 +96,10 @@ def _validate_structures(metadata: Mapping[str, Any], field: str) -> None:
 
 
 def clean_metadata_value(name: str, field: FieldSpec, value: Any) -> Any:
-    """The value of a declared field as it is stored.
+    """Convert the value of a declared field to the form in which it is stored.
 
     Raises:
-        InvalidInput: the field may not hold it.
+        InvalidInput: the field does not allow it.
     """
     if field.many:
         if not isinstance(value, list):
@@ -121,7 +121,7 @@ def _clean_scalar(name: str, field: FieldSpec, value: Any) -> Any:
 
 def _normalise_scalar(name: str, field: FieldSpec, value: Any) -> Any:
     if field.type == "float":
-        return float(value)  # the engine's float fields do not match whole numbers
+        return float(value)  # the engine's float fields do not match integers
     if field.type == "integer" and not -(2**63) <= value < 2**63:
         raise _invalid_value_error(name, field, "takes, within 64 bits, a value of type")
     if field.type == "datetime":

@@ -66,7 +66,7 @@ def _check_added_node_parsers(spec: IndexSpec) -> None:
 
 @register
 def check_lease_seconds(**kwargs: Any) -> list[CheckMessage]:
-    """A batch must stay small beside other work, and a lease long beside one slow statement."""
+    """A batch must be small enough for other work, and a lease longer than one slow statement."""
     if settings.STRATA_LEASE_SECONDS >= 30 and settings.STRATA_SYNC_BATCH <= 2_000:
         return []
     return [

@@ -6,20 +6,20 @@ from django.utils import timezone
 from indexing.models import IndexBuild
 from indexing.stores import get_store
 
-ROWS_PER_STATEMENT = 5_000  # removed at once: a second's work at most
-LATE_WRITE_SECONDS = 3_600  # after which no worker still holds a batch of a removed build
+ROWS_PER_STATEMENT = 5_000  # removed at once: takes at most a second
+LATE_WRITE_SECONDS = 3_600  # by then no worker still writes to a removed build
 
 
 def delete_build_data(build: IndexBuild) -> None:
     """Drop the collections of a retired build and delete its rows; safe to call again.
 
     Raises:
-        StoreUnavailable: calling again goes on where this ended.
+        StoreUnavailable: calling again continues where this ended.
     """
     store = get_store()
     for collection in build.collections():
         store.drop_collection(collection)
-    # Whatever app its rows are of; what one-to-one tells about it, such as its cost, stays.
+    # Rows of every app that refer to the build; one-to-one rows about it, such as its cost, stay.
     for relation in IndexBuild._meta.get_fields(include_hidden=True):
         if not isinstance(relation, models.ManyToOneRel) or relation.one_to_one:
             continue

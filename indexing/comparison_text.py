@@ -63,7 +63,7 @@ def _measure_rows(kept: StoredComparison) -> list[list[str]]:
 
 
 def _format_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first column and the last to the left, the figures between them to the right."""
+    """Align the first and the last column left, the figures between them right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for first, *figures, last in rows:

@@ -26,7 +26,7 @@ from indexing.throughput import (
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-# artifacts looked at, unless all are asked for; ids are random, so any are a sample
+# artifacts examined, unless all are requested; ids are random, so the first ones are a sample
 SAMPLE_SIZE = 200
 
 # Measured on the embedded engine, 10,554 chunks of 384 dimensions: 6.9 kB a point, of which
@@ -34,12 +34,13 @@ SAMPLE_SIZE = 200
 POINT_OVERHEAD_BYTES = 1_600
 BYTES_PER_PAYLOAD_BYTE = 2
 PAYLOAD_OVERHEAD_BYTES = 1_100  # beside the text
-PROBE_TEXT_COUNT = 32  # texts embedded to see how fast that is
+PROBE_TEXT_COUNT = 32  # texts embedded to measure the speed
 
 
 @dataclass(slots=True)
 class NodeEstimate:
-    """Nodes of one kind an artifact would have: drafts, and counts of texts not generated yet."""
+    """Nodes of one kind that an artifact would have: drafts, and counts of texts not written
+    yet."""
 
     nodes: list["TextNode"]
     unwritten_count: int = 0
@@ -54,7 +55,7 @@ _estimators: dict[str, NodeEstimator] = {}
 
 
 def register_node_estimator(kind: str, estimator: NodeEstimator) -> None:
-    """Register an estimator for a kind that is drafted from texts a build generates first."""
+    """Register an estimator for a kind that is drafted from texts that are written first."""
     _estimators[kind] = estimator
 
 
@@ -78,14 +79,14 @@ class KindEstimate:
 class BuildEstimate:
     index: str
     live_build: int | None
-    changes: list[str]  # of the live build's recipe
-    search_settings: int | None  # the number of those in use
-    search_changes: list[str]  # of those; they hold for the live build at once
-    is_free: bool  # the recipe stays
+    changes: list[str]  # from the live build's recipe
+    search_settings: int | None  # the number of the current settings
+    search_changes: list[str]  # from the current settings; they take effect at once
+    is_free: bool  # the recipe is unchanged
     artifact_count: int
-    sampled_count: int  # artifacts looked at; the figures are scaled up from them
+    sampled_count: int  # artifacts examined; the figures are scaled up from them
     kinds: dict[str, KindEstimate] = field(default_factory=dict)
-    embedding_minutes: float | None = None  # None: how fast is not known here yet
+    embedding_minutes: float | None = None  # None: the speed is not known yet
     writing_minutes: float | None = None  # of a language model; likewise
     disk_bytes: int = 0
 
@@ -175,7 +176,7 @@ def estimate_build(
 def _describe_search_changes(
     live: IndexBuild | None, stored: SearchSettings | None, spec: IndexSpec
 ) -> list[str]:
-    """From the stored settings as they are: the live build may lack fields that they speak of."""
+    """Compares with the stored settings: they may name fields that the live build lacks."""
     if stored is not None:
         return describe_changes(stored.content | {"version": None}, spec.search_settings)
     return [] if live is None else describe_changes(live.spec.search_settings, spec.search_settings)
@@ -248,7 +249,7 @@ def _add_to_totals(
         embedded.append(node)
     totals.rebuilt += wanted.unwritten_count
     totals.tokens += wanted.unwritten_tokens
-    # What is yet to be written takes the place of something that was.
+    # Simplification: texts not written yet do not reduce the number of removed nodes.
     totals.removed += len(rows)
     totals.calls += wanted.call_count
     totals.prompt_tokens += wanted.prompt_tokens

@@ -1,8 +1,7 @@
-"""The kinds of node: the facts of each, in one table.
+"""The kinds of node, described in one table.
 
-Everything that depends on a kind reads it here. How its nodes are made is said by the class that
-``drafter`` names, in the app it belongs to; how its hits are checked and rendered, by the table in
-``retrieval/hits.py``.
+All code that depends on a kind reads this table. The class that ``drafter`` names makes the nodes;
+the table in ``retrieval/hits.py`` says how hits are checked and rendered.
 """
 
 from collections.abc import Mapping
@@ -13,13 +12,13 @@ from dataclasses import dataclass, field
 class Kind:
     name: str
     plural: str  # for messages
-    collection: str  # kinds share one only if their scores compare
+    collection: str  # kinds share one only if their scores are comparable
     drafter: str  # dotted path of the class that makes its nodes; imported on first use
     switch: str  # the setting of a spec that asks for its nodes
-    regeneration_type: str  # the type by which people ask for its nodes to be made anew
+    regeneration_type: str  # the type that requests its regeneration
     embedding: str = "embedding"  # the setting of a spec that names its model
-    is_standalone: bool = False  # made one for each row of a table, not from artifacts
-    has_sparse: bool = True  # whether its texts have terms enough for BM25
+    is_standalone: bool = False  # one node for each row of a table, not from artifacts
+    has_sparse: bool = True  # whether its texts have enough terms for BM25
     text_field: str = "text"  # the payload field that holds the embedded text
     payload_fields: frozenset[str] = frozenset()  # beside RESERVED_FIELDS
     indexed_fields: Mapping[str, str] = field(default_factory=dict)  # beside the spec's; with types
@@ -32,7 +31,7 @@ _QUESTION_FIELDS = frozenset(
     {
         "question", "chunk_text", "chunk_id", "chunk_hash", "annotation_hash", "source",
         "summary", "model_name", "hypothetical_questions", "heading",
-        # What every hit has: a question's hit shows the declared fields beside it.
+        # Fields of every hit, because a question's hit also shows the declared fields.
         "artifact", "page", "passage", "verdict", "score_kind", "node_id", "explain", "index",
     }
 )  # fmt: skip
@@ -124,7 +123,7 @@ KINDS: dict[str, Kind] = {
     ]
 }
 
-# Names a payload already uses, and filters may name; a declared field cannot take them.
+# Fields of every payload, which filters may use; a declared field cannot have these names.
 BUILT_IN_FIELDS: dict[str, str] = {
     "artifact_id": "keyword",
     "page_id": "keyword",
@@ -143,5 +142,5 @@ RESERVED_FIELDS = frozenset(BUILT_IN_FIELDS) | {
 
 
 def list_regeneration_types() -> list[str]:
-    """What people can have made anew."""
+    """The types that people can regenerate."""
     return sorted({kind.regeneration_type for kind in KINDS.values()})

@@ -1,6 +1,6 @@
 """Starts, pauses, promotes, rolls back and removes builds.
 
-The database row decides which build is live; the store alias repeats it for other readers.
+The database row decides which build is live; the store's aliases show it to other readers.
 """
 
 import logging
@@ -88,7 +88,7 @@ def apply_spec(
 def get_index(name: str) -> Index:
     """
     Raises:
-        UnknownIndex: with the names there are.
+        UnknownIndex: there is no such index; lists the names.
     """
     index = Index.objects.filter(pk=name).first()
     if index is None:
@@ -101,7 +101,7 @@ def get_build(name: str, number: int) -> IndexBuild:
     """
     Raises:
         UnknownIndex: there is no such index.
-        UnknownBuild: it has no such build, or has given it up.
+        UnknownBuild: it has no such build, or the build is retired.
     """
     get_index(name)
     builds = IndexBuild.objects.filter(index=name)
@@ -121,7 +121,7 @@ def request_promotion(build: IndexBuild, *, is_forced: bool = False) -> None:
     with ``is_forced``, as soon as possible and regardless of the measures.
 
     Raises:
-        WrongBuildState: it is live, or was given up.
+        WrongBuildState: it is live or retired.
     """
     requested_promotion = (
         IndexBuild.Promotion.FORCED if is_forced else IndexBuild.Promotion.WHEN_COMPLETE
@@ -134,7 +134,7 @@ def pause_build(build: IndexBuild, reason: str = "") -> None:
     """Stop work on a build until ``resume_build``; its nodes and points stay.
 
     Raises:
-        WrongBuildState: it is live, and searches rest on it.
+        WrongBuildState: it is live, so searches depend on it.
     """
     paused = {"paused_at": timezone.now(), "pause_reason": reason}
     if not _filter_not_live(build).filter(paused_at=None).update(**paused):
@@ -178,8 +178,8 @@ def pause_overdue_builds() -> None:
 
 
 def count_missing(build: IndexBuild) -> int:
-    """How many artifacts, and rows of standalone kinds, the live build shows while this build lacks
-    their nodes."""
+    """How many artifacts and rows of standalone kinds the live build shows but this build does not
+    hold yet."""
     return find_incomplete_artifacts(build).count() + count_unfinished_standalone_rows(build)
 
 
@@ -193,7 +193,8 @@ def count_newly_failed_standalone_nodes(build: IndexBuild) -> int:
 
 
 def find_incomplete_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
-    """Artifacts the live build shows, even in an older version, and whose nodes this build lacks.
+    """Artifacts that the live build shows, even in an older version, and whose nodes this build
+    lacks.
 
     New artifacts that neither build holds yet do not count: otherwise a build could never be
     complete while documents keep arriving.
@@ -204,7 +205,7 @@ def find_incomplete_artifacts(build: IndexBuild) -> models.QuerySet[Artifact]:
     is_parsed = Q(state=Artifact.State.PARSED)
     if live is None or live.pk == build.pk:
         return missing.filter(is_parsed)
-    # While an edit is being read or planned, the old text answers: its rows were synced once.
+    # While an edit is parsed or planned, searches still show the old text, synced before.
     shown = IndexedDocument.objects.filter(
         build=live, artifact=OuterRef("pk"), shown_at__isnull=False
     )
@@ -230,8 +231,8 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
     The replaced build stays synced as the standby; an earlier standby is retired.
 
     Raises:
-        WrongBuildState: it was given up.
-        BuildUnfinished: it lacks what the live build shows; not where ``is_forced``.
+        WrongBuildState: it is retired.
+        BuildUnfinished: it lacks nodes that the live build shows; not if ``is_forced``.
     """
     with transaction.atomic():
         index = Index.objects.select_for_update().get(pk=build.index_id)
@@ -252,7 +253,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
             state=IndexBuild.State.LIVE,
             promotion=IndexBuild.Promotion.MANUAL,
             promoted_at=timezone.now(),
-            # Concepts are extracted once it is live: they are paid for from the same calls.
+            # Concepts are extracted once it is live, and their calls count towards the same limit.
             max_calls=current.max_calls if current.spec.extracts_concepts else None,
             deadline_at=None,
             paused_at=None,
@@ -276,7 +277,7 @@ def roll_back_index(name: str) -> IndexBuild:
     """Promote the standby build of an index, and return it.
 
     Raises:
-        WrongBuildState: none is kept.
+        WrongBuildState: there is no standby build.
     """
     kept = (
         IndexBuild.objects.not_retired().filter(index=name, state=IndexBuild.State.STANDBY).first()
@@ -293,7 +294,7 @@ def roll_back_index(name: str) -> IndexBuild:
 def publish_aliases() -> None:
     """Point the store's aliases at the collections of the live builds.
 
-    A collection without a point yet is not there, and gets its alias with the first.
+    A collection is created with its first point, and gets its alias after that.
 
     Raises:
         StoreUnavailable: the next reconciliation tries again.
@@ -308,7 +309,7 @@ def publish_aliases() -> None:
             alias, collection = build.spec.collection_alias(kind), build.collection(kind)
             if current_aliases.get(alias) == collection:
                 continue
-            if alias in current_aliases:  # it must not go on naming what is live no more
+            if alias in current_aliases:  # it must not point at an old build
                 ensure_collection(build, kind)
             if store.has_collection(collection):
                 new_aliases[alias] = collection
@@ -332,15 +333,15 @@ def prune_builds(name: str | None = None) -> list[IndexBuild]:
 
 
 def remove_retired_builds(*, grace_seconds: float | None = None) -> int:
-    """Delete the data of builds retired longer ago than any running search; return how many builds
-    were removed.
+    """Delete the data of builds that were retired before any running search began; return how many
+    builds were removed.
 
     Raises:
         StoreUnavailable: the next reconciliation tries again.
     """
     grace = settings.STRATA_RETIRED_BUILD_GRACE_SECONDS if grace_seconds is None else grace_seconds
     now = timezone.now()
-    # Looked at again for a while: a worker that froze and woke may have written once more.
+    # Checked again for a while: a worker that was suspended may have written to it later.
     is_due = Q(removed_at=None) | Q(removed_at__gt=now - timedelta(seconds=LATE_WRITE_SECONDS))
     retired = IndexBuild.objects.filter(
         is_due,
@@ -354,7 +355,8 @@ def remove_retired_builds(*, grace_seconds: float | None = None) -> int:
 
 
 def _finished_documents(build: IndexBuild) -> models.QuerySet[IndexedDocument]:
-    """Of artifacts (``OuterRef("pk")``): the build holds all their nodes that can be had."""
+    """For a subquery on artifacts (``OuterRef("pk")``): documents that the build has finished or
+    given up."""
     finished = [IndexedDocument.State.READY, IndexedDocument.State.FAILED]
     return IndexedDocument.objects.filter(build=build, artifact=OuterRef("pk"), state__in=finished)
 

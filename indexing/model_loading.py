@@ -1,4 +1,4 @@
-"""Load models in threads of their own, so that nobody waits long for one that cannot be loaded."""
+"""Load models in their own threads, so that no caller waits long for one that cannot be loaded."""
 
 import copy
 import logging
@@ -19,20 +19,20 @@ logger = logging.getLogger(__name__)
 
 Model = TypeVar("Model")
 
-# Sent by the thread that loads, once a model is there and once it has failed for the first time:
-# work that waits for it goes on, or says why it cannot.
+# Sent by the loading thread after the first attempt, and once the model is loaded: work that waits
+# for it can continue or report the problem.
 model_tried = Signal()
 
-# Between two attempts; doubled after each that fails. A connection that comes back is used within
-# half a minute, and one that stays away costs an attempt of minutes each ten.
+# Between two attempts; doubled after each failure. A connection that returns soon is used within
+# half a minute; without one, an attempt may take minutes but is made only every ten.
 FIRST_PAUSE_SECONDS = 30.0
 MAX_PAUSE_SECONDS = 600.0
 
-# For a model whose files are installed: loading takes seconds, and converting it, once, ten more.
+# For a model whose files are installed: loading takes seconds, and the first conversion ten more.
 INSTALLED_WAIT_SECONDS = 60.0
 
-# Callers that wait at the same time for models that are not loaded: half the threads of the web
-# server, so that the others answer for the models that are.
+# Callers that may wait at the same time for models: half the threads of the web server, so that the
+# others can serve requests for loaded models.
 _waiting_slots = threading.BoundedSemaphore(4)
 
 _patience: ContextVar[float | None] = ContextVar("_patience", default=None)
@@ -40,9 +40,9 @@ _patience: ContextVar[float | None] = ContextVar("_patience", default=None)
 
 @contextmanager
 def waiting_for_models(seconds: float = threading.TIMEOUT_MAX) -> Iterator[None]:
-    """Wait this long for models in the block: for commands, which delay nobody else.
+    """Wait this long for models in the block; for commands, which delay no other caller.
 
-    It does not reach threads that are started in the block.
+    It has no effect on threads that are started in the block.
     """
     token = _patience.set(min(seconds, threading.TIMEOUT_MAX))
     try:
@@ -52,24 +52,24 @@ def waiting_for_models(seconds: float = threading.TIMEOUT_MAX) -> Iterator[None]
 
 
 class ModelLoader(Generic[Model]):
-    """Loads one model in a thread of its own, which tries again for as long as it fails.
+    """Loads one model in its own thread, which retries until it succeeds.
 
-    Create one for each model and share it. Nothing is loaded before it is first asked for.
+    Create one for each model and share it. Loading starts with the first ``start`` or ``get``.
     """
 
     def __init__(self, name: str, load: Callable[[], Model], *, is_installed: bool = False) -> None:
         self._name = name
         self._load = load
-        self._is_installed = is_installed  # nothing is fetched: it loads soon, or fails at once
+        self._is_installed = is_installed  # nothing is fetched, so it is fast
         self._start_lock = threading.Lock()  # never held while loading
         self._is_started = False
         self._first_attempt_ended = threading.Event()
-        self._loaded: list[Model] = []  # one, once it is loaded
+        self._loaded: list[Model] = []  # one element once it is loaded
         self._error: StrataError | None = None  # of the last attempt
         self._next_attempt_at = 0.0  # on the monotonic clock
 
     def start(self) -> None:
-        """Begin to load, unless that was done before."""
+        """Start loading, unless it was started before."""
         with self._start_lock:
             if not self._is_started:
                 self._is_started = True
@@ -77,8 +77,8 @@ class ModelLoader(Generic[Model]):
                 threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def get(self) -> Model:
-        """Return the model, waiting ``STRATA_MODEL_WAIT_SECONDS`` at most for its first attempt;
-        longer if it is installed.
+        """Return the model. Waits at most ``STRATA_MODEL_WAIT_SECONDS`` for the first attempt,
+        longer if the model is installed.
 
         Raises:
             ModelLoading: the first attempt has not ended yet.
@@ -109,7 +109,7 @@ class ModelLoader(Generic[Model]):
                 f"{self._name} {ModelLoading.STATE}",
                 fix="Try again in a moment; the log tells if it fails.",
             )
-        # A copy: each time one exception is raised, it keeps the frames it passed through.
+        # A copy, because an exception that is raised repeatedly keeps the frames of every raise.
         error = copy.copy(self._error)
         error.retry_after = max(self._next_attempt_at - time.monotonic(), ModelLoading.retry_after)
         return error

@@ -57,8 +57,8 @@ class Index(models.Model):
 
 
 class SearchSettings(models.Model):
-    """What an index's spec says of searches and not of builds. A change is a new row, and holds for
-    whichever build is live."""
+    """The settings of an index's spec that affect searches but not builds. A change is a new row
+    and takes effect for whichever build is live."""
 
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="+")
     number = models.PositiveIntegerField(help_text="1 for the first of its index.")
@@ -95,15 +95,15 @@ class IndexBuild(models.Model):
     """One index made by one recipe, which never changes."""
 
     class State(models.TextChoices):
-        BUILDING = "building"  # beside the live one, seen by no reader
+        BUILDING = "building"  # beside the live one, not searched
         LIVE = "live"
-        STANDBY = "standby"  # was live before; kept up to date, to roll back to
-        RETIRED = "retired"  # receives nothing; its points go, then its rows
+        STANDBY = "standby"  # was live before; kept in sync for a rollback
+        RETIRED = "retired"  # not synced; its points are deleted, then its rows
 
     class Promotion(models.TextChoices):
         MANUAL = "manual"
-        WHEN_COMPLETE = "when_complete"  # if nothing is significantly lost by it
-        FORCED = "forced"  # whatever is lost by it
+        WHEN_COMPLETE = "when_complete"  # if no measure is significantly worse
+        FORCED = "forced"  # even if measures are worse
 
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="builds")
     number = models.PositiveIntegerField()
@@ -170,7 +170,7 @@ class IndexBuild(models.Model):
         """Its recipe, with the search settings of its index.
 
         Raises:
-            UnreadableRecipe: another release stored what this one does not understand.
+            UnreadableRecipe: another release stored a value that this one does not understand.
         """
         settings = self.index.search_settings
         return read_stored_spec(
@@ -179,7 +179,7 @@ class IndexBuild(models.Model):
 
     @property
     def reading_problem(self) -> str | None:
-        """Why this release cannot read the recipe. Work on all builds passes over such a one."""
+        """Why this release cannot read the recipe. Work on all builds skips such a build."""
         try:
             self.spec  # noqa: B018
         except UnreadableRecipe as error:
@@ -193,8 +193,8 @@ class IndexBuild(models.Model):
         return loss or self.reading_problem or self.problem or self.writing_problem
 
     def is_made_by(self, spec: IndexSpec) -> bool:
-        """Whether its recipe is the spec's, as this release understands both: not by the stored
-        fingerprint, because a setting added since has its default in both."""
+        """Whether its recipe equals the spec's. Compares recomputed fingerprints, not the stored
+        one: a setting that was added since then has its default in both."""
         return self.reading_problem is None and self.spec.fingerprint == spec.fingerprint
 
     def collection(self, kind: str) -> str:
@@ -221,8 +221,8 @@ class Throughput(models.Model):
         return self.work
 
 
-# Said beside the state that is asked for, or SQLite does not see that the partial index holds all
-# of them, and reads the whole build for each claim.
+# Add it to every filter by an unsynced state. Otherwise SQLite does not use the partial index and
+# reads the whole build for each claim.
 NOT_SYNCED = ~Q(state="synced")
 
 
@@ -244,7 +244,7 @@ class NodeQuerySet(LeasedQuerySet["Node"]):
         return self.filter(NOT_SYNCED, build=build, state=Node.State.PENDING)
 
     def claimable(self, build: IndexBuild) -> "NodeQuerySet":
-        """Unsynced nodes no worker holds a running lease on."""
+        """Unsynced nodes that no worker holds a running lease on."""
         return self.unsynced(build).free()
 
     def deletable(self, build: IndexBuild) -> "NodeQuerySet":
@@ -266,11 +266,11 @@ class NodeQuerySet(LeasedQuerySet["Node"]):
 
 
 class Node(LeasedRow):
-    """A ledger row: a point that must exist, or, in the state ``deleting``, must be deleted.
+    """A ledger row: a point that must exist or, in the state ``deleting``, must be deleted.
 
-    A standalone node has no artifact: it is made from the row, of another app, whose id is its
-    point's. Pages, sources and artifacts are named without database constraints: a row outlives
-    what it was made from until its point is gone.
+    A standalone node has no artifact: it is made from a row of another app, whose id is the point
+    id. Foreign keys to pages, sources and artifacts have no database constraints: a node remains
+    after these are deleted until its point is deleted.
     """
 
     class State(models.TextChoices):
@@ -356,8 +356,8 @@ class Node(LeasedRow):
     def from_text_node(
         cls, node: "TextNode", artifact: Artifact | None, build: IndexBuild
     ) -> "Node":
-        """Make the unsaved row of a drafted node of this artifact, or of a standalone one. Its page
-        and source know their place; their other fields are read when they are asked for."""
+        """Make an unsaved row for a drafted node of this artifact, or for a standalone one. Its
+        page and source hold only their place; other fields are loaded on access."""
         page, source = node.parent_node, node.source_node
         database = None if artifact is None else artifact._state.db
         assert source is not None
@@ -383,7 +383,7 @@ class Node(LeasedRow):
         )
 
     def to_text_node(self) -> "TextNode":
-        """Read its page and source with it, or each costs a query."""
+        """Select its page and source with the row, or each costs a query."""
         return make_text_node(
             kind=self.kind,
             point_id=self.point_id,
@@ -431,16 +431,16 @@ class IndexedDocumentQuerySet(LeasedQuerySet["IndexedDocument"]):
 
 
 class IndexedDocument(LeasedRow):
-    """One artifact in one build: the queue of planning, and how far its nodes have come.
+    """One artifact in one build: a row of the planning queue, with the counts of its nodes.
 
-    The artifact is named without a database constraint: the row outlives it until the last of
-    its points is gone.
+    The foreign key has no database constraint: the row remains after its artifact until the last of
+    its points is deleted.
     """
 
     class State(models.TextChoices):
         DUE = "due"  # to be planned
-        WAITING = "waiting"  # planned; a summary or question is still to be written
-        SYNCING = "syncing"  # planned; some points are still to be written or deleted
+        WAITING = "waiting"  # planned; a summary or question is not written yet
+        SYNCING = "syncing"  # planned; some points are not written or deleted yet
         READY = "ready"
         FAILED = "failed"  # its planning or one of its nodes was given up
 
@@ -526,7 +526,7 @@ class Regeneration(LeasedRow):
         RUNNING = "running"
         DONE = "done"
         CANCELLED = "cancelled"
-        FAILED = "failed"  # gone through, but for artifacts that were given up
+        FAILED = "failed"  # finished, but some artifacts were given up
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     index = models.ForeignKey(

@@ -18,16 +18,16 @@ class IndexProgress:
     description: str
     build: int
     search_settings: int | None  # their number
-    kinds: tuple[str, ...]  # of node, as the build's recipe has them
+    kinds: tuple[str, ...]  # kinds of node in the build's recipe
     artifact_count: int
-    waiting_count: int  # artifacts not read yet, or not planned
+    waiting_count: int  # artifacts not parsed or not planned yet
     failed_artifact_count: int
     pending: int
     synced: int
     failed: int
     deleting: int
     oldest_pending_seconds: float | None
-    problem: str  # what keeps it from syncing just now
+    problem: str  # what blocks syncing now
 
     def as_json(self) -> dict[str, Any]:
         return {

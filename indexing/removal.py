@@ -21,12 +21,12 @@ from indexing.spec.loaded import has_spec_file
 from indexing.stores import get_store
 from indexing.stores.base import Match
 
-# With ``index``, its name, and ``deadline``, of the monotonic clock: other apps delete what they
-# keep of it, and are asked again where that takes longer.
+# Sent with ``index``, its name, and ``deadline``, on the monotonic clock. Receivers in other apps
+# delete their rows of the index; the signal is sent again if the deadline was too short.
 index_removal = Signal()
 
-ARTIFACT_BATCH_SIZE = 100  # artifacts removed between two looks at the clock
-WAIT_SECONDS = 10  # for a worker that is writing the very nodes; it lets go after its batch
+ARTIFACT_BATCH_SIZE = 100  # artifacts removed between two checks of the deadline
+WAIT_SECONDS = 10  # for a worker that is writing these nodes; it releases them after its batch
 
 
 def remove_artifact_points(artifact_id: UUID, index: str) -> dict[str, int]:
@@ -34,12 +34,12 @@ def remove_artifact_points(artifact_id: UUID, index: str) -> dict[str, int]:
     the points left.
 
     Returns:
-        Collection -> points of it that are still there: none, or those a worker holds on to for
-        longer than we wait.
+        Collection -> number of its points that are left: 0, unless a worker holds them for longer
+        than ``WAIT_SECONDS``.
 
     Raises:
-        StoreUnavailable: the rows stay `deleting`, and their points go with the next
-        reconciliation.
+        StoreUnavailable: the rows stay `deleting`; the next reconciliation removes their
+            points.
     """
     assert not Artifact.objects.filter(pk=artifact_id).exists()
     builds = list(IndexBuild.objects.filter(index=index, removed_at=None))
@@ -65,7 +65,7 @@ class IndexRemovalReceipt:
     artifact_count: int  # still to be removed
     node_count: int
     build_count: int  # it had
-    collections: dict[str, int]  # of every build: the points it holds
+    collections: dict[str, int]  # collections of every build -> points left
     has_spec: bool
 
     @property
@@ -83,8 +83,8 @@ def remove_index(name: str, *, timeout_seconds: float = WAIT_SECONDS) -> IndexRe
     ``timeout_seconds`` is removed by later reconciliations. Calling again continues the removal.
 
     Raises:
-        UnknownIndex: there is none.
-        StoreUnavailable: it is as good as gone, and its points go with the next reconciliation.
+        UnknownIndex: there is no such index.
+        StoreUnavailable: searches no longer find it; the next reconciliation removes its points.
     """
     _begin_removal(name)
     index = Index.objects.get(pk=name)
@@ -105,7 +105,7 @@ def continue_removals(*, timeout_seconds: float = WAIT_SECONDS) -> None:
         unfinished_builds = index.builds.filter(removed_at=None) | index.builds.filter(
             removed_at__gt=late_write_limit
         )
-        # Until then its builds' numbers must not be given again: a collection may yet come back.
+        # Until then build numbers must not be reused: a late write may create a collection again.
         if not unfinished_builds.exists() and not Artifact.objects.filter(index=index.pk).exists():
             index.delete()
 

@@ -1,5 +1,5 @@
-"""Finds vectors that were made before of the same text by the same model: by another build of the
-index, or by this process to compare a text before it was indexed."""
+"""Finds vectors that the same model has already computed for the same text: in another build of the
+index, or in this process when it compared a text before indexing it."""
 
 import threading
 from collections import OrderedDict
@@ -14,7 +14,7 @@ from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import DenseVector
 
-KEPT_VECTORS = 1_000  # 1.5 MB of 384 dimensions; ten full requests of findings
+KEPT_VECTORS = 1_000  # 1.5 MB of 384 dimensions; enough for ten full requests of findings
 
 _Key = tuple[EmbeddingSpec, str]
 _kept: OrderedDict[_Key, DenseVector] = OrderedDict()  # the oldest first
@@ -22,9 +22,10 @@ _kept_lock = threading.Lock()
 
 
 def keep_vectors(spec: EmbeddingSpec, texts: Sequence[str], vectors: Sequence[DenseVector]) -> None:
-    """Keep what ``embed_documents`` made of these texts, contexts included, until they are synced.
+    """Keep the vectors of these texts (with their contexts) by ``embed_documents``, for syncing.
 
-    In memory: another process, or this one after many more texts, embeds them again.
+    They are kept in memory only: another process, or this one after many more texts, embeds the
+    texts again.
     """
     with _kept_lock:
         for text, vector in zip(texts, vectors, strict=True):
@@ -36,8 +37,8 @@ def keep_vectors(spec: EmbeddingSpec, texts: Sequence[str], vectors: Sequence[De
 def find_reusable_vectors(build: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
     """Dense vectors that exist already for these nodes, by point id.
 
-    One that this process keeps is reusable if context, text and embedding spec are equal, the
-    prefixes included; one that another build of the index holds, if point id and kind are too.
+    A vector kept by this process is reusable if context, text and embedding spec (with prefixes)
+    are equal. One of another build of the index also needs an equal point id and kind.
 
     Raises:
         StoreUnavailable: retry helps.
@@ -85,7 +86,7 @@ def _read_vectors_from(donor: IndexBuild, nodes: Sequence[Node]) -> dict[UUID, D
             donor.collection(kind), list(payload_hashes), with_vectors=True
         )
         for point_id, point in points.items():
-            # Written by someone else since we read its row, it may be of another text.
+            # The point may have been written again, for another text, after its row was read.
             if point.dense is not None and hash_payload(point.payload) == payload_hashes[point_id]:
                 copied[point_id] = point.dense
     return copied

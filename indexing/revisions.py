@@ -1,4 +1,4 @@
-"""Waits until searches show a write, and announces writes that searches now show.
+"""Waits until searches show a write, and emits events for writes that searches now show.
 
 A ``PendingRevision`` is created in the transaction of the write, and deleted once its artifact, or
 its standalone node, is ready, failed or removed in the live build. Sync workers and the
@@ -19,9 +19,9 @@ from indexing.exceptions import NotYetIndexed
 from indexing.models import NOT_SYNCED, IndexedDocument, Node
 from webhooks.services import emit_event
 
-REVISION_BATCH_SIZE = 200  # changes looked at together
+REVISION_BATCH_SIZE = 200  # revisions examined together
 POLL_SECONDS = 0.05
-MAX_WAITING_SEARCHES = 4  # searches at once: each holds a thread of the web server
+MAX_WAITING_SEARCHES = 4  # concurrent searches: each holds a thread of the web server
 
 _waiting_slots = BoundedSemaphore(MAX_WAITING_SEARCHES)
 
@@ -30,8 +30,8 @@ def wait_for_revision(index: str, build_id: int, kinds: Sequence[str], revision:
     """Return once the nodes of these kinds in a build show every write up to ``revision``.
 
     Raises:
-        NotYetIndexed: they did not within ``STRATA_MIN_REVISION_SECONDS``, or too many others
-            are waiting.
+        NotYetIndexed: they do not after ``STRATA_MIN_REVISION_SECONDS``, or too many others are
+            waiting.
     """
     if is_revision_visible(index, build_id, kinds, revision):
         return
@@ -95,7 +95,7 @@ def _complete_batch(revisions: Sequence[PendingRevision]) -> int:
     ids = {change.changed_id for change in revisions}
     artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=ids))
     artifacts_by_id = {artifact.pk: artifact for artifact in artifacts}
-    others = ids - artifacts_by_id.keys()  # of removed artifacts, and of standalone nodes
+    others = ids - artifacts_by_id.keys()  # ids of removed artifacts and standalone nodes
     documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=others)
     unfinished_ids = set(documents.values_list("artifact_id", flat=True))
     nodes = Node.objects.in_live_builds().filter(NOT_SYNCED, artifact=None, point_id__in=others)
@@ -117,7 +117,7 @@ def _complete_batch(revisions: Sequence[PendingRevision]) -> int:
 
 def _delete_and_emit_event(changed_id: UUID, artifact: Artifact | None, revision: int) -> int:
     with transaction.atomic():
-        # Not what was written since: that is not what we looked at.
+        # Only revisions that were examined: later writes must wait for their own check.
         seen = PendingRevision.objects.filter(changed_id=changed_id, pk__lte=revision)
         count, _ = seen.delete()
         if count and artifact is not None:

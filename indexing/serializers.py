@@ -20,7 +20,7 @@ from indexing.lifecycle import count_missing
 from indexing.models import IndexBuild, Node, Regeneration
 from indexing.regeneration import ALL_TYPES
 
-MAX_CALLS = 2**31 - 1  # what the column holds
+MAX_CALLS = 2**31 - 1  # the column's maximum
 MAX_MINUTES = 1_000_000  # about two years
 
 

@@ -1,11 +1,11 @@
-"""Has artifacts planned when they or their sources change. The second half of the flow:
+"""Enqueues planning when artifacts or their sources change. The flow after parsing:
 
     Artifact or Source saved -> its documents due, in the same transaction
                      -> commit -> tasks.plan_build    ledger: new rows pending, vanished deleting
     Artifact deleted -> the same                      ledger: all its rows deleting
     pending rows     -> tasks.sync_nodes              claim -> embed -> upsert -> synced;
-                                                      then deleted points go, then their rows
-    each minute (beat)        -> tasks.reconcile_indexes     whatever no signal announced
+                                                      then points to delete, then their rows
+    each minute (beat)        -> tasks.reconcile_indexes     changes that no signal announced
 
 Parsing writes pages and sources in bulk, without signals, and saves the artifact last.
 """

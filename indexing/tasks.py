@@ -26,7 +26,7 @@ from indexing.workers import BuildWorker, PlanWorker
 
 logger = logging.getLogger(__name__)
 
-documents_planned = Signal()  # with ``build``; an app above this one goes on from there
+documents_planned = Signal()  # with ``build``; other apps connect to it
 
 
 class RegenerationWorker(Worker):
@@ -36,7 +36,7 @@ class RegenerationWorker(Worker):
     def run(self, regeneration_id: UUID) -> list[UUID]:
         """Return the ids to enqueue: the same one if time ran out, the next if it is finished."""
         with self._try_acquire() as is_ours:
-            # Whoever is at one names the next, or the reconciliation does.
+            # A thread that runs one enqueues the next; otherwise the reconciliation does.
             return self._run_slices(regeneration_id) if is_ours else []
 
     def _run_slices(self, regeneration_id: UUID) -> list[UUID]:
@@ -58,7 +58,7 @@ class RegenerationWorker(Worker):
                         claim.give_back()
                         return [] if self.stop_requested.is_set() else [regeneration_id]
         except StrataError as error:
-            # It is as far as its row says; the reconciliation asks for it again.
+            # Its row keeps the progress; the reconciliation enqueues it again.
             logger.warning("%s waits: %s", regeneration, error)
             return []
         except Exception:
@@ -67,7 +67,7 @@ class RegenerationWorker(Worker):
         finally:
             _enqueue_sync_of_due_builds(due)
             if due.text_count:
-                enqueue_reconciliation()  # whoever has them written
+                enqueue_reconciliation()  # it enqueues the writing of texts
         next_ids = Regeneration.objects.claimable().values_list("pk", flat=True)[:1]
         return list(next_ids)
 
@@ -127,7 +127,8 @@ def _workable_builds() -> list[IndexBuild]:
 
 @shared_task
 def reconcile_indexes() -> None:
-    """Enqueue all work the rows show as undone: after lost messages, bulk writes, dead workers."""
+    """Enqueue all undone work that the rows show, after lost messages, bulk writes or dead
+    workers."""
     lifecycle.pause_overdue_builds()
     for build in _workable_builds():
         services.make_unannounced_due(build)
@@ -150,7 +151,7 @@ def reconcile_store() -> None:
     """Remove the data of retired builds and orphan points, check unconfirmed writes, restore lost
     points, and publish the aliases of live builds.
 
-    Where the store is open to every worker; the embedded one is the process's own.
+    Runs in a worker, because only a process with access to the store can do this.
     """
     try:
         lifecycle.remove_retired_builds()

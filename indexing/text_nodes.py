@@ -1,6 +1,6 @@
-"""How a node of Strata is laid out as a LlamaIndex ``TextNode``.
+"""Convert a node of Strata to a LlamaIndex ``TextNode``.
 
-LlamaIndex takes seconds to import: it is imported when the first node is made.
+LlamaIndex takes seconds to import, so it is imported when the first node is made.
 """
 
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ def make_text_node(
     token_count: int = 0,
     details: Mapping[str, Any] | None = None,
 ) -> "TextNode":
-    """SOURCE is the source that the offsets count in, else the artifact, else the node itself;
-    PARENT is the page.
+    """The relationship SOURCE is the source that the offsets refer to, else the artifact, else the
+    node itself; PARENT is the page.
 
-    All metadata is hidden from models: what is embedded in front of the text is ``context`` alone.
+    All metadata is hidden from models: only ``context`` is embedded in front of the text.
     """
     with import_lock:
         from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInfo, TextNode

@@ -5,7 +5,7 @@ from django.db.models import F
 from indexing.models import Throughput
 from indexing.spec import EmbeddingSpec
 
-AVERAGING_SECONDS = 600  # of work; what was measured before counts less and less
+AVERAGING_SECONDS = 600  # of work; older samples lose weight
 LANGUAGE_MODEL_CALLS = "calls of the language model"
 
 

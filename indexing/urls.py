@@ -29,7 +29,7 @@ urlpatterns = [
 ]
 
 for route, actions in REGENERATIONS:
-    # With and without the slash at the end: a redirect would turn a POST into a GET.
+    # With and without a slash at the end, because a redirect would turn a POST into a GET.
     other = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     urlpatterns += [
         path(route, RegenerationViewSet.as_view(actions)),

@@ -36,16 +36,16 @@ from indexing.stores import get_store
 from indexing.stores.base import StoredPoint
 from indexing.unconfirmed_writes import delete_points
 
-MAX_EXAMPLES_PER_FINDING = 5  # named of each sort of finding
+MAX_EXAMPLES_PER_FINDING = 5  # per type of finding
 ROW_PAGE_SIZE = 2_000
 WRITES_AT_ONCE = 1_000
-COMPARED_HASHES = ("text_hash", "input_hash", "payload_hash")  # of a row with those of its draft
+COMPARED_HASHES = ("text_hash", "input_hash", "payload_hash")  # compared between row and draft
 
 REMEDY_NONE_NEEDED = "do nothing: that comes by itself"
 REMEDY_REPLAN = "plan them again"
 REMEDY_REEMBED = "have them embedded and written again"
 
-# Sort of finding -> the invariant it breaks, what it means, and what repair does about it.
+# Finding -> the invariant it violates, its meaning, and what repair does about it.
 FINDINGS = {
     "unparsed": ("I8", "artifacts whose content has not been read yet", REMEDY_NONE_NEEDED),
     "unwritten": (
@@ -86,7 +86,7 @@ class VerificationReport:
     artifact_count: int = 0
     node_count: int = 0
     point_count: int = 0
-    failed_count: int = 0  # nodes given up, with their error: contained, and no fault
+    failed_count: int = 0  # nodes given up with their error; not a finding
     findings: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)
     repaired_count: int = 0
@@ -107,7 +107,8 @@ class VerificationReport:
 
 
 class ComparedRow(NamedTuple):
-    """The columns of a node that are compared; model instances would take most of the time."""
+    """The columns of a node that are compared; creating model instances would take most of the
+    time."""
 
     pk: int
     point_id: UUID
@@ -145,7 +146,7 @@ def remove_orphan_points(build: IndexBuild) -> int:
     """Remove points without a ledger row; return how many. A write that the store applies late
     leaves such points if its nodes were deleted meanwhile.
 
-    Nothing is read where the store holds no more points than there are rows.
+    Reads no points of a collection that has no more points than rows.
 
     Raises:
         StoreUnavailable: calling again goes on where this ended.
@@ -158,7 +159,7 @@ def remove_orphan_points(build: IndexBuild) -> int:
             continue
         for points in store.scroll(collection):
             ids = {point.id for point in points}
-            # Asked after the points were read: no point is written before its row.
+            # Read after the points: a row is always written before its point.
             held = set(rows.filter(point_id__in=ids).values_list("point_id", flat=True))
             if orphans := sorted(ids - held):
                 delete_points(build, collection, orphans)
@@ -182,7 +183,7 @@ def resolve_unconfirmed_writes(build: IndexBuild) -> int:
         ids = sorted(UUID(point_id) for point_id in write.point_ids)
         for id_batch in slices(ids, ROWS_PER_STATEMENT):
             rows = Node.objects.filter(build=build, point_id__in=id_batch).order_by("point_id")
-            # Read before the points: a row is synced after its point was written.
+            # Read before the points: a row becomes synced after its point is written.
             held = [ComparedRow(*values) for values in rows.values_list(*ComparedRow._fields)]
             points = get_store().retrieve(write.collection, id_batch)
             sorted_points = [points[point_id] for point_id in id_batch if point_id in points]
@@ -223,7 +224,7 @@ def _verify_documents(build: IndexBuild, report: VerificationReport, repair: boo
     documents = IndexedDocument.objects.filter(build=build)
     unwritten = documents.exclude(unwritten_kinds=[]).values_list("artifact_id", flat=True)
     for artifact_id in unwritten.iterator():
-        report.add_finding("unwritten", artifact_id)  # the reconciliation has it written
+        report.add_finding("unwritten", artifact_id)  # the reconciliation enqueues its writing
     for artifact_id in _find_orphaned_artifacts(build):
         report.add_finding("unplanned", artifact_id)
         if repair:
@@ -328,7 +329,7 @@ def _chunks_match_sources(
         for name in names
     ):
         return True
-    # What lies outside every chunk must be what the recipe leaves out.
+    # Text outside all chunks must be text that the recipe leaves out.
     expected_spans: dict[tuple[UUID, str], list[tuple[int, int]]] = {}
     for draft in draft_rows(artifact, build, ["chunk"]):
         assert draft.source_id is not None
@@ -342,7 +343,7 @@ def _chunks_match_sources(
 
 
 def _spans_cover_text(text: str, spans: list[tuple[int, int]]) -> bool:
-    """Whether nothing but white space lies between and around the spans."""
+    """Whether only white space lies between and around the spans."""
     end = 0
     for start, stop in sorted(spans):
         if text[end:start].strip():
@@ -361,7 +362,7 @@ def _verify_points(
     """I2, I3, I4 and I6: one point per row and one row per point, with equal content."""
     model = build.spec.embedding_spec_for(
         build.collections()[collection][0]
-    )  # one collection, one space
+    )  # all kinds of a collection share a model
     last: UUID | None = None
     for row, point in pairs:
         report.point_count += point is not None
@@ -370,7 +371,7 @@ def _verify_points(
             if point.id == last:
                 _report_doubled_point(build, collection, model, point.id, report, repair)
                 continue
-            # Read once more: its row may have come while we walked.
+            # Check again: its row may have been added during the comparison.
             if not Node.objects.filter(build=build, point_id=point.id).exists():
                 report.add_finding("orphan", point.id)
                 if repair:
@@ -401,7 +402,7 @@ def _report_doubled_point(
     report.add_finding("doubled", point_id)
     row = Node.objects.filter(build=build, point_id=point_id).first()
     if repair and row is not None:
-        # By its id every copy goes; which of them is right no one can tell.
+        # Deleting by id removes every copy; which one is correct is not known.
         delete_points(build, collection, [point_id])
         _mark_row_pending(row, build, model, has_valid_vectors=False)
         report.repaired_count += 1
@@ -449,9 +450,9 @@ def _find_mismatch(model: EmbeddingSpec, row: ComparedRow, point: StoredPoint | 
 
 
 def _iter_rows(build: IndexBuild, kinds: Sequence[str]) -> Iterator[ComparedRow]:
-    """The build's rows of these kinds in ascending order of point id, a page at a time.
+    """Yield the build's rows of these kinds by ascending point id; reads one page at a time.
 
-    No query stays open while the caller writes: SQLite's readers would not see what it wrote.
+    No query stays open while the caller writes: an open SQLite read would not see the writes.
     """
     last: UUID | None = None
     while True:

@@ -14,15 +14,14 @@ BatchFunction = Callable[[IndexBuild, Callable[[], bool]], int]
 
 
 class BuildWorker(BatchWorker[int]):
-    """Processes queued builds, by id, one batch each in turn; a live one before any that no one
-    searches yet."""
+    """Processes queued builds, by id, one batch each in turn; live builds come first."""
 
     def __init__(
         self, work: BatchFunction, set_problem: Callable[[IndexBuild, StrataError | None], None]
     ) -> None:
         super().__init__()
-        self._work = work  # one batch of a build; how much it brought further
-        self._set_problem = set_problem  # what holds a build up
+        self._work = work  # one batch of a build; returns how much it has done
+        self._set_problem = set_problem  # saves what blocks a build
 
     def run_batch(self, key: int) -> bool:
         build = IndexBuild.objects.not_paused().filter(pk=key).first()
@@ -31,12 +30,12 @@ class BuildWorker(BatchWorker[int]):
         try:
             count = self._work(build, self.stop_requested.is_set)
         except StrataError as error:
-            # The rows are as they were; the reconciliation asks for them again.
+            # The rows are unchanged; the reconciliation enqueues the work again.
             logger.warning("Work on %s waits: %s", build, error)
             self._set_problem(build, error)
             return False
         except Exception:
-            # Of a database that is away, say; it must not keep the other builds from their turn.
+            # For example of an unavailable database; it must not block the other builds.
             logger.exception("Work on %s met with a defect", build)
             return False
         if count:
@@ -51,8 +50,8 @@ class BuildWorker(BatchWorker[int]):
 
 
 class PlanWorker(BuildWorker):
-    """Plans the due documents of builds; one planner for each, which keeps what it has planned of
-    a large document."""
+    """Plans the due documents of builds. Each build has a planner, which keeps a partly planned
+    large document."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class PlanWorker(BuildWorker):
 
     def run_batch(self, key: int) -> bool:
         is_unfinished = super().run_batch(key)
-        if not is_unfinished:  # a build paused in the middle is planned anew once its leases end
+        if not is_unfinished:  # a paused build is planned again once its leases end
             self._planners.pop(key, None)
         return is_unfinished
 

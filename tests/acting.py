@@ -1,4 +1,4 @@
-"""Working the admin's lists as a browser does."""
+"""Use the admin's lists as a browser does."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from django.urls import reverse
 
 
 def act(client: Client, model: str, action: str, *rows: Any, **filters: Any) -> str:
-    """Do ``action`` to these rows, or, with none named, to all the list holds over all its pages;
-    what it says then."""
+    """Run ``action`` on these rows, or without rows on the whole list over all its pages; return
+    the messages."""
     chosen = [row.pk for row in rows]
     answer = client.post(
         reverse(f"admin:{model}_changelist", query=filters),
@@ -17,7 +17,7 @@ def act(client: Client, model: str, action: str, *rows: Any, **filters: Any) -> 
             "action": action,
             "index": "0",
             "select_across": "0" if chosen else "1",
-            "_selected_action": chosen or ["0"],  # the first page's boxes, whatever is in them
+            "_selected_action": chosen or ["0"],  # the boxes of the first page, whatever they are
         },
     )
     assert answer.status_code == 302, answer.content.decode()
@@ -26,13 +26,13 @@ def act(client: Client, model: str, action: str, *rows: Any, **filters: Any) -> 
 
 
 def offered(client: Client, model: str) -> set[str]:
-    """The actions a list offers."""
+    """The actions that a list offers."""
     form = client.get(reverse(f"admin:{model}_changelist")).context["action_form"]
     return set() if form is None else {name for name, _ in form.fields["action"].choices if name}
 
 
 def record_enqueued(monkeypatch, *tasks: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Have these tasks noted, not run."""
+    """Record calls of these tasks instead of running them."""
     wakes: list[tuple[str, dict[str, Any]]] = []
     for task in tasks:
         name = task.name.rpartition(".")[2]

@@ -1,5 +1,5 @@
-"""A pair of models with one space, small enough to be made here, as fastembed reads its own:
-a picture is its mean colour through a fixed matrix, a word that names a colour the same."""
+"""A pair of small models with one vector space, in fastembed's format. The vector of an image is
+its mean colour times a fixed matrix, and that of a word is the same for the colour it names."""
 
 import json
 from pathlib import Path
@@ -14,15 +14,15 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Whitespace
 
 DIMENSION = 3
-# Orthogonal, so that colours are as far apart as they were.
+# Orthogonal, so that distances between colours stay the same.
 SPACE = np.array([[0.8, 0.6, 0], [-0.6, 0.8, 0], [0, 0, 1]], np.float32)
-LITTLE = 0.01  # of everything, so that black has a direction as well
+LITTLE = 0.01  # added to every colour, so that black has a direction, too
 WORDS = {"[PAD]": None, "[UNK]": None, "red": 0, "green": 1, "blue": 2}
 EDGE = 4  # pixels
 
 
 def write_pair(folder: Path) -> tuple[Path, Path]:
-    """The folders of the model of pictures and of that of words."""
+    """The folders of the image model and of the text model."""
     vision, text = folder / "vision", folder / "text"
     for each in (vision, text):
         each.mkdir(parents=True)

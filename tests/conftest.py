@@ -1,4 +1,4 @@
-"""Fixtures every part of the suite shares."""
+"""Fixtures for all tests."""
 
 import os
 import shutil
@@ -23,8 +23,8 @@ from tests.serving import Service, serving
 MEMORY = Path("/dev/shm")  # where Linux keeps files in memory
 NEEDED_BYTES = 4 * 2**30
 
-# What tests write is thrown away, yet the engine waits for the disk each time it makes a
-# collection: most of the suite's time, where the folder of temporary files lies on one.
+# Temporary files in memory: the engine waits for the disk whenever it creates a collection, which
+# would take most of the suite's time.
 if (
     "TMPDIR" not in os.environ
     and os.access(MEMORY, os.W_OK)
@@ -32,7 +32,7 @@ if (
 ):
     tempfile.tempdir = str(MEMORY)
 
-# A model that a test had fail is not tried again while others run.
+# A model that a test makes fail is not tried again while other tests run.
 model_loading.FIRST_PAUSE_SECONDS = 86_400.0
 
 
@@ -56,13 +56,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def every_message_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages are sent though the same one waits: tests put theirs aside."""
+    """Send every message even if the same one waits, because tests capture messages."""
     monkeypatch.setattr(enqueueing, "LOST_MESSAGE_SECONDS", 0)
 
 
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> HashingEmbedder:
-    """The model replaced by hashing; remembers what it was asked to embed."""
+    """Replaces the model by hashing; records the embedded texts."""
     fake = HashingEmbedder(EmbeddingSpec())
     monkeypatch.setattr(reuse, "_kept", OrderedDict())
     monkeypatch.setattr(embedding, "get_embedder", lambda spec: fake)
@@ -71,7 +71,7 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> HashingEmbedder:
 
 @pytest.fixture(scope="session")
 def qdrant_url() -> Iterator[str]:
-    """A Qdrant server's; its stand-in's where none is named."""
+    """URL of a Qdrant server; of the fake server if none is configured."""
     if url := os.environ.get("QDRANT_URL"):
         yield url
         return
@@ -93,11 +93,11 @@ def store(tmp_path, settings, monkeypatch, request) -> Iterator[VectorStore]:
     for name in made:
         get_store().drop_collection(name)
     close_store()
-    shutil.rmtree(tmp_path / "vectors", ignore_errors=True)  # megabytes each; pytest keeps folders
+    shutil.rmtree(tmp_path / "vectors", ignore_errors=True)  # megabytes, and pytest keeps folders
 
 
 def _collections_made(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Grows with every collection of a server that the test makes: others are none of ours."""
+    """Collections that the test creates on a server; only these are dropped afterwards."""
     from indexing.stores.qdrant import QdrantStore
 
     made: set[str] = set()
@@ -120,7 +120,7 @@ def build(db, store, embedder) -> IndexBuild:
 
 @pytest.fixture
 def idle(tmp_path: Path) -> Service:
-    """A data folder no server runs on."""
+    """A data folder without a running server."""
     data = tmp_path / "data"
     data.mkdir()
     return Service(data)

@@ -1,4 +1,4 @@
-"""Documents for tests, made the way users make them."""
+"""Documents for tests, added as users add them."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ PARAGRAPHS = [
 
 
 def give(text: str = "\n\n".join(PARAGRAPHS), *, index: str = "plain", **given: Any) -> Artifact:
-    """Add a text of one page; a ``title`` is made up where none is given."""
+    """Add a text of one page; a ``title`` is generated if none is given."""
     given.setdefault("title", "Field notes")
     return add_artifact(index, TextContent((text,)), **given)[0]
 
 
 def sync(build: IndexBuild, *artifacts: Artifact) -> None:
-    """Plan these artifacts and sync the build to its end."""
+    """Plan these artifacts and sync the build completely."""
     for artifact in artifacts:
         plan_nodes(artifact.pk, build)
     while sync_nodes(build):

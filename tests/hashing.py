@@ -1,4 +1,4 @@
-"""A model that costs nothing, in place of a real one."""
+"""A fast fake of an embedding model."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from indexing.spec import EmbeddingSpec
 
 
 class HashingEmbedder:
-    """A bag of hashed words: deterministic, instant, and near where words are shared."""
+    """Embeds a text as a bag of hashed words: deterministic, and similar if words are shared."""
 
     def __init__(self, spec: EmbeddingSpec) -> None:
         self.spec = spec
-        self.embedded: list[str] = []  # every document text, in the order it came
+        self.embedded: list[str] = []  # every document text, in order
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.embedded += texts

@@ -1,4 +1,4 @@
-"""What the ledger of a build lacks."""
+"""Find what the ledger of a build lacks."""
 
 from documents.models import Artifact
 from indexing import services
@@ -7,14 +7,14 @@ from indexing.models import IndexBuild, IndexedDocument
 
 
 def list_unplanned(build: IndexBuild) -> list[Artifact]:
-    """Parsed artifacts that the ledger does not mirror as they are now."""
+    """Parsed artifacts whose current state the ledger does not match."""
     parsed = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED)
     ids = services.find_unplanned_artifacts(build, set(parsed.values_list("pk", flat=True)))
     return list(parsed.filter(pk__in=ids).order_by("pk"))
 
 
 def list_unwritten(build: IndexBuild) -> list[Artifact]:
-    """Parsed artifacts about which something is still to be written, or to be planned."""
+    """Parsed artifacts with texts that are not written or nodes that are not planned yet."""
     parsed = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED)
     ids = set(parsed.values_list("pk", flat=True))
     due = IndexedDocument.objects.due(build).values_list("artifact_id", flat=True)

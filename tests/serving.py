@@ -1,4 +1,4 @@
-"""A real ``manage.py serve`` in a process of its own, to be asked, killed and started again."""
+"""A real ``manage.py serve`` in a separate process, which tests can query, kill and restart."""
 
 import os
 import random
@@ -23,9 +23,9 @@ STOP_SECONDS = 15
 
 
 def free_port() -> int:
-    """A port of loopback to listen on a moment later.
+    """A free port of the loopback interface.
 
-    Below those that the system gives out itself, or another process might have it by then.
+    Below the ephemeral ports, which the system might give to another process meanwhile.
     """
     while True:
         port = random.SystemRandom().randrange(10_000, 32_768)
@@ -35,10 +35,10 @@ def free_port() -> int:
 
 
 class Service:
-    """Its folder outlives each process, as a user's would."""
+    """The service; its data folder remains when a process ends."""
 
     program: ClassVar[tuple[str, ...]] = ("manage.py",)
-    root = ROOT  # another checkout, and its interpreter, to be compared with this one
+    root = ROOT  # set to another checkout, with its interpreter, to compare both
     python = sys.executable
 
     def __init__(self, data_dir: Path, **environment: str) -> None:
@@ -88,7 +88,7 @@ class Service:
         self.process.wait()
 
     def stop(self) -> None:
-        """Ask it to stop; how it ends is its exit status."""
+        """Stop the process; return its exit status."""
         if self.process is None or self.process.poll() is not None:
             return
         self.process.terminate()
@@ -107,14 +107,14 @@ class Service:
         )  # fmt: skip
 
     def verify(self, *arguments: str) -> str:
-        """What ``verify`` prints where everything agrees; a failure shows what does not."""
+        """The output of ``verify`` if everything agrees; otherwise fails and shows the findings."""
         done = self.manage("verify", *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     @property
     def admin_password(self) -> str:
-        """As the first start prints it."""
+        """The admin password that the first start prints."""
         found = re.search(r"admin login +admin / (\S+)", self.log.read_text())
         assert found
         return found.group(1)
@@ -136,7 +136,7 @@ class Service:
 
 @contextmanager
 def serving(data_dir: Path, **environment: str) -> Iterator[Service]:
-    """Started for the block, stopped after it."""
+    """Start a service for the block, and stop it afterwards."""
     service = Service(data_dir, **environment)
     service.start()
     try:

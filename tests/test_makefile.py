@@ -1,4 +1,4 @@
-"""``make test`` with a Python that only writes down what it is asked to run."""
+"""``make test`` with a fake Python that only records its arguments."""
 
 import os
 import shutil
@@ -10,8 +10,7 @@ from tests.serving import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
-# Fails where the file of that name is there; the tests that have the machine to themselves come
-# second.
+# The fake fails if a file of that name exists; tests that must run alone come second.
 PYTHON = """#!/bin/sh
 echo "$@" >> {folder}/ran
 case "$*" in *--ignore*) test ! -e {folder}/first ;; *) test ! -e {folder}/second ;; esac
@@ -31,7 +30,7 @@ def run_make_test(tmp_path):
         for part in failing:
             (tmp_path / part).touch()
         command = ["make", "--directory", str(ROOT), "test", f"VENV={tmp_path / 'venv'}"]
-        # Without what the make that runs this test was told.
+        # Without the variables of the make that runs this test.
         environment = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "ARGS"}}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         return done.returncode, (tmp_path / "ran").read_text().splitlines()
@@ -40,13 +39,13 @@ def run_make_test(tmp_path):
 
 
 class TestMakeTest:
-    def test_succeeds_where_both_parts_do(self, run_make_test):
+    def test_succeeds_if_both_parts_succeed(self, run_make_test):
         status, ran = run_make_test()
 
         assert (status, len(ran)) == (0, 2)
 
     @pytest.mark.parametrize("failing", [["first"], ["second"], ["first", "second"]])
-    def test_runs_both_parts_and_fails_where_one_does(self, run_make_test, failing):
+    def test_runs_both_parts_and_fails_if_one_fails(self, run_make_test, failing):
         status, ran = run_make_test(*failing)
 
         assert status != 0

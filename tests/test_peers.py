@@ -1,4 +1,4 @@
-"""What the comparison with other pipelines counts."""
+"""The counts of the comparison with other pipelines."""
 
 import pytest
 
@@ -32,13 +32,13 @@ class TestCompare:
     def test_counts_how_points_differ_from_documents(self, points, expected):
         assert Differences.compare(points, DOCUMENTS, "a") == expected
 
-    def test_is_sound_only_where_nothing_differs(self):
+    def test_is_sound_only_if_nothing_differs(self):
         assert Differences.compare(CURRENT, DOCUMENTS, "a").is_sound
         assert not Differences.compare(CURRENT[:1], DOCUMENTS, "a").is_sound
 
 
 class TestRead:
-    def test_finds_a_document_wherever_its_text_stands_in_the_payload(self):
+    def test_finds_a_document_in_any_field_of_the_payload(self):
         payload = {"node": {"text": Document(12, revision=3).text}}
 
         assert PointFacts.read(payload, -0.5) == PointFacts(12, 3, "b")

@@ -1,4 +1,4 @@
-"""The stand-in for a Qdrant server: it does wrong what it is told to, and says what it is not."""
+"""The fake Qdrant server, which can be told to fail."""
 
 import httpx
 import pytest
@@ -91,7 +91,7 @@ class TestFaults:
 
 
 class TestCalls:
-    def test_that_it_does_not_have_are_named(self, server):
+    def test_that_are_not_implemented_are_named(self, server):
         answer = httpx.post(f"{server.url}/collections/papers/snapshots", json={})
 
         assert answer.status_code == 501

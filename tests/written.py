@@ -1,4 +1,4 @@
-"""Summaries and questions for tests, in place of a writer: plain rows, as a writer leaves them."""
+"""Summaries and questions for tests: rows as a writer leaves them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from tests.factories import sync
 
 WRITER = "a hand in the tests"
 
-# What makes a spec ask for nodes of every kind.
+# Settings that make a spec request nodes of every kind.
 ALL_KINDS: dict[str, Any] = {
     "page_summaries": True,
     "artifact_summaries": True,
@@ -26,7 +26,7 @@ ALL_KINDS: dict[str, Any] = {
 
 
 def make_build(name: str, **settings: Any) -> IndexBuild:
-    """The live build of a new index by this spec."""
+    """The live build of a new index with this spec."""
     spec = IndexSpec.model_validate({"name": name, **settings})
     index = Index.objects.create(name=name)
     store_search_settings(index, spec)
@@ -42,7 +42,8 @@ def make_build(name: str, **settings: Any) -> IndexBuild:
 
 
 def summarise(build: IndexBuild, artifact: Artifact, *, words: int = 12) -> None:
-    """The first words of each page; and the title with those of the first page."""
+    """Summarise each page by its first words, and the artifact by its title and those of its first
+    page."""
     firsts = []
     for page in artifact.pages.order_by("index"):
         text = f"Summary: {' '.join(page.text.split()[:words])}"
@@ -68,7 +69,7 @@ def write_summary(
 def question(
     build: IndexBuild, artifact: Artifact, *, count: int = 3, fields: dict[str, Any] | None = None
 ) -> list[Annotation]:
-    """Ask what each chunk of the artifact says, in so many ways."""
+    """Add this many questions about each chunk of the artifact."""
     artifact = Artifact.objects.with_sources().get(pk=artifact.pk)
     annotations = []
     for chunk in draft_chunks(artifact, artifact.sources.all(), build):
@@ -100,7 +101,7 @@ STARTS: Sequence[str] = ("Who says that", "Why is it so that", "Is it true that"
 
 
 def write_all(build: IndexBuild, *artifacts: Artifact, **asked: Any) -> None:
-    """Write what the build's recipe asks for of these artifacts, and sync it."""
+    """Write the texts that the build's recipe requires for these artifacts, and sync the build."""
     for artifact in artifacts:
         if build.spec.page_summaries is not None:
             summarise(build, artifact)

@@ -34,7 +34,7 @@ class DeliveryAdmin(admin.ModelAdmin):
 
     @admin.action(description="Try again", permissions=["queue"])
     def retry_deliveries(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        # Named by a subquery: all of a long list may be meant, and ids would be too many.
+        # A subquery: a user may select a whole long list, and its ids would be too many.
         chosen = Delivery.objects.filter(pk__in=queryset.order_by().values("pk"))
         count = services.retry_deliveries(chosen)
         transaction.on_commit(tasks.send_due_deliveries.delay, robust=True)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from core.leases import LeasedQuerySet, LeasedRow
 
-# Seconds after each failed attempt; with the last one, over a day has passed.
+# Seconds to wait after each failed attempt; together more than a day.
 BACKOFF_SECONDS = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600)
 
 

@@ -17,13 +17,13 @@ from django.core.serializers.json import DjangoJSONEncoder
 from webhooks.models import Delivery
 
 SECRET_PREFIX = "whsec_"  # noqa: S105
-KEY_LENGTHS = range(24, 65)  # as the specification wants it
-TIMEOUT_SECONDS = 10.0  # from the name's look-up to the last of the answer's headers
+KEY_LENGTHS = range(24, 65)  # bytes; from the specification
+TIMEOUT_SECONDS = 10.0  # from the DNS look-up to the end of the answer's headers
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResponse:
-    """How an attempt went: the ``status`` of an answer, or why there was none."""
+    """The result of an attempt: the HTTP ``status``, or the error if there was no answer."""
 
     status: int | None = None
     error: str = ""
@@ -34,13 +34,13 @@ class DeliveryResponse:
 
 
 def post_deliveries(deliveries: Sequence[Delivery], secret: str) -> list[DeliveryResponse]:
-    """Post them all at the same time; within ``TIMEOUT_SECONDS`` each has its outcome."""
+    """Post all at the same time; each outcome is known within ``TIMEOUT_SECONDS``."""
     key = decode_secret(secret)
     return asyncio.run(_post_all(deliveries, key))
 
 
 async def _post_all(deliveries: Sequence[Delivery], key: bytes) -> list[DeliveryResponse]:
-    # Redirects are not followed: what is signed for one receiver is no other's to read.
+    # Redirects are not followed: what is signed for one receiver must not reach another.
     async with httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_SECONDS) as client:
         return await asyncio.gather(*(_post(client, delivery, key) for delivery in deliveries))
 
@@ -53,7 +53,7 @@ async def _post(client: httpx.AsyncClient, delivery: Delivery, key: bytes) -> De
     headers |= {"Content-Type": "application/json", "User-Agent": "strata"}
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            # Streamed, so that an answer's body is never read: it may have no end.
+            # Streamed, because the answer's body is never read: it may be endless.
             async with client.stream(
                 "POST", delivery.url, content=body, headers=headers
             ) as response:
@@ -65,7 +65,7 @@ async def _post(client: httpx.AsyncClient, delivery: Delivery, key: bytes) -> De
 
 
 def render_body(delivery: Delivery) -> bytes:
-    """The same bytes at each attempt."""
+    """The body of the request, the same bytes at each attempt."""
     content = {
         "type": delivery.event,
         "timestamp": delivery.created_at,
@@ -77,7 +77,7 @@ def render_body(delivery: Delivery) -> bytes:
 def make_signature_headers(
     key: bytes, *, message_id: str, timestamp: int, body: bytes
 ) -> dict[str, str]:
-    """The three headers by which a receiver knows who sent ``body``, and when.
+    """The three headers by which a receiver verifies who sent ``body``, and when.
 
     Source:
         Standard Webhooks, "Signature scheme": HMAC-SHA256 of ``id.timestamp.body``.
@@ -92,10 +92,10 @@ def make_signature_headers(
 
 
 def decode_secret(secret: str) -> bytes:
-    """The key inside ``whsec_…``.
+    """The key in a secret ``whsec_…``.
 
     Raises:
-        ValueError: it is not base64 of 24 to 64 bytes behind that prefix.
+        ValueError: the prefix is missing, or no base64 of 24 to 64 bytes follows it.
     """
     if not secret.startswith(SECRET_PREFIX):
         raise ValueError(f"It does not start with {SECRET_PREFIX}.")

@@ -1,7 +1,7 @@
 """Write to the webhook outbox: add events, send deliveries, retry them, clean up.
 
-The rows are the queue: everything here can run twice, late, or beside itself on another
-machine. Nothing here enqueues.
+The rows are the queue: every function can run twice, late, or on two machines at once. Nothing here
+enqueues tasks.
 """
 
 import logging
@@ -23,15 +23,15 @@ logger = logging.getLogger(__name__)
 
 BATCH_SIZE = 8  # posted at the same time
 DELIVERED_RETENTION = timedelta(days=7)
-MAX_ERROR_CHARS = 500  # of what went wrong
-HTTP_GONE = 410  # the specification's word for: send no more of this
+MAX_ERROR_CHARS = 500  # of an error kept on a row
+HTTP_GONE = 410  # by the specification, the receiver wants no more events
 
 
 def emit_event(event: str, payload: dict[str, Any]) -> None:
     """Add one delivery for each configured receiver; sent after the surrounding transaction
     commits.
 
-    Without receivers nothing is written. What fails to be told is told again for about a day.
+    Without receivers nothing is written. A failed delivery is retried for about a day.
     """
     for url in settings.STRATA_WEBHOOK_URLS:
         Delivery.objects.create(url=url, event=event, payload=payload)
@@ -43,8 +43,8 @@ def emit_event(event: str, payload: dict[str, Any]) -> None:
 def send_due_deliveries(*, should_stop: Callable[[], bool] = lambda: False) -> int:
     """Send due deliveries in batches; return how many attempts were made.
 
-    A receiver that does not answer at all is left alone until the next call, so that those
-    which do are not kept waiting for it.
+    A receiver that does not answer at all is skipped until the next call, so that it does not delay
+    the others.
     """
     attempt_count = 0
     unresponsive_urls: set[str] = set()
@@ -66,7 +66,7 @@ def send_due_deliveries(*, should_stop: Callable[[], bool] = lambda: False) -> i
 def claim_deliveries(limit: int, *, excluded_urls: Collection[str] = ()) -> Claim[Delivery] | None:
     """Claim up to ``limit`` due deliveries.
 
-    Those tried least come first: a receiver's backlog does not hold up what is new.
+    Those with the fewest attempts come first, so that a backlog does not delay new events.
     """
     claimable = Delivery.objects.claimable().exclude(url__in=excluded_urls)
     claimable = claimable.filter(attempts__lt=Delivery.max_attempts())
@@ -100,12 +100,12 @@ def _describe_failure(outcome: DeliveryResponse) -> str:
 
 
 def find_next_attempt_at() -> datetime | None:
-    """When the next delivery that now waits falls due; None if none does."""
+    """When the next waiting delivery falls due; None if none waits."""
     due = Delivery.objects.due().filter(lease_token=None, next_attempt_at__gt=Now())
     return due.aggregate(first=Min("next_attempt_at"))["first"]
 
 
-# --- Watching over it ------------------------------------------------------------------------
+# --- Retrying and cleaning up ----------------------------------------------------------------
 
 
 def retry_deliveries(deliveries: QuerySet[Delivery]) -> int:

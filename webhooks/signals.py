@@ -1,9 +1,10 @@
 """How an event reaches its receivers. The whole flow, in one place:
 
-something happened  -> services.announce           in its transaction: a row per receiver
-Delivery saved      -> commit -> tasks.deliver     due rows -> signed POSTs -> delivered, or
-                                                   due again later, given up after a day
-each minute (beat)  -> tasks.reconcile_deliveries      whatever no signal woke
+something happened  -> services.emit_event     in its transaction: a row per receiver
+Delivery saved      -> commit -> tasks.send_due_deliveries
+                                               due rows -> signed POSTs -> delivered, or
+                                               due again later, given up after a day
+each minute (beat)  -> tasks.reconcile_deliveries     due rows that no message announced
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Celery tasks of webhooks; each calls a service and returns nothing.
 
-A message only wakes: the rows say what is due, so it may be lost, doubled or late.
+A message only wakes a worker and may be lost, doubled or late: the rows say what is due.
 """
 
 from celery import shared_task
@@ -13,7 +13,7 @@ from webhooks.models import Delivery
 
 
 class DeliveryWorker(BatchWorker[str]):
-    """Delivers what is due; a stop request ends it between two batches."""
+    """Sends due deliveries; a stop request ends it between two batches."""
 
     def run_batch(self, key: str) -> bool:
         if services.send_due_deliveries(should_stop=self.stop_requested.is_set):
@@ -22,7 +22,7 @@ class DeliveryWorker(BatchWorker[str]):
 
 
 def _enqueue_next_attempt() -> None:
-    """Come again for what falls due before the next reconciliation."""
+    """Enqueue sending of deliveries that fall due before the next reconciliation."""
     if (due_at := services.find_next_attempt_at()) is not None:
         seconds = (due_at - timezone.now()).total_seconds()
         if seconds < settings.STRATA_RECONCILE_SECONDS:
@@ -34,7 +34,7 @@ delivery_worker = DeliveryWorker()
 
 @shared_task
 def send_due_deliveries() -> None:
-    """Deliver what is due."""
+    """Send due deliveries."""
     delivery_worker.run("all")
 
 

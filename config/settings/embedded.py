@@ -17,11 +17,11 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": STRATA_DATA_DIR / "strata.sqlite3",
-        "CONN_MAX_AGE": None,  # the server's threads keep theirs: opening one costs a search
+        "CONN_MAX_AGE": None,  # threads keep theirs: opening one takes as long as a search
         "OPTIONS": {
             "timeout": 30,  # seconds a writer waits for another
-            # A deferred transaction that turns into a writer fails at once when another one
-            # has written; an immediate one waits its turn.
+            # A deferred transaction that starts to write fails at once if another one has written;
+            # an immediate one waits for the lock.
             "transaction_mode": "IMMEDIATE",
             "init_command": (
                 "PRAGMA journal_mode=WAL;"
@@ -37,6 +37,6 @@ DATABASES = {
 STRATA_VECTOR_STORE = "embedded"
 
 CELERY_BROKER_URL = "memory://localhost/"
-CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.02}  # seconds; a whole one by default
+CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.02}  # seconds; the default is 1
 CELERY_DB_REUSE_MAX = 2**31  # tasks: the workers' threads keep their connections, too
-CELERY_WORKER_PREFETCH_MULTIPLIER = 64  # else each short task waits for a poll of its own
+CELERY_WORKER_PREFETCH_MULTIPLIER = 64  # otherwise each short task waits for its own poll

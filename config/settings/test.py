@@ -1,4 +1,4 @@
-"""Settings of the test suite: the embedded form in a folder of its own, tasks run on the spot."""
+"""Settings of the test suite: the embedded form in a folder of its own, tasks run in the caller."""
 
 import atexit
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 _data_dir = f"{tempfile.gettempdir()}/strata-test-{os.getpid()}-{secrets.token_hex(4)}"
 atexit.register(shutil.rmtree, _data_dir, ignore_errors=True)
-# The converted model is kept between runs: it depends on nothing but its checked weights.
+# The converted model is kept between runs: it depends only on weights with a checked hash.
 _shared_models_dir = os.environ.get("STRATA_TEST_MODELS_DIR")
 os.environ["STRATA_DATA_DIR"] = _data_dir
 
@@ -18,7 +18,7 @@ from config.settings.embedded import BASE_DIR  # noqa: E402
 
 SECRET_KEY = "for tests only"  # noqa: S105
 STRATA_MODELS_DIR = Path(_shared_models_dir or BASE_DIR / "var" / "models")
-STRATA_MODEL_WAIT_SECONDS = 120.0  # what a test asks for it gets, however slow the machine
+STRATA_MODEL_WAIT_SECONDS = 120.0  # enough on a slow machine
 CELERY_TASK_ALWAYS_EAGER = True
 CELERY_TASK_EAGER_PROPAGATES = True
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,5 +1,5 @@
-"""Settings of the test suite on PostgreSQL and Qdrant; a database of its own each time, dropped
-at the end, and the collections the tests make, dropped after each."""
+"""Settings of the test suite on PostgreSQL and Qdrant. Each run has its own database, dropped at
+the end; collections are dropped after each test."""
 
 import os
 import secrets
@@ -20,12 +20,12 @@ DATABASES = {
         "HOST": _server.hostname or "",
         "PORT": str(_server.port or ""),
         "CONN_HEALTH_CHECKS": True,
-        # Clones that test at the same time must not meet.
+        # Test runs at the same time must not share a database.
         "TEST": {"NAME": f"test_strata_{secrets.token_hex(4)}"},
     }
 }
 
 STRATA_VECTOR_STORE = "qdrant"
-QDRANT_URL = ""  # the environment's, or a stand-in's: ``store`` in ``tests/conftest.py``
+QDRANT_URL = ""  # set by the fixture ``store`` in ``tests/conftest.py``
 QDRANT_API_KEY = os.environ.get("QDRANT_API_KEY", "")
 QDRANT_TIMEOUT_SECONDS = 30

@@ -20,8 +20,8 @@ READ_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class AddResult:
-    """The result of adding one file, one line of a JSON Lines file, or one paper. With neither a
-    verdict nor an error it was left out: a paper without an abstract."""
+    """The result of adding one file, one line of a JSON Lines file, or one paper. Without a verdict
+    and an error, it was skipped: a paper without an abstract."""
 
     name: str
     artifact_id: UUID | None = None
@@ -30,7 +30,7 @@ class AddResult:
 
 
 def iter_files(paths: list[Path]) -> Iterator[Path]:
-    """Every regular file below ``paths``, in order; hidden files and folders are passed over."""
+    """Every regular file below ``paths``, in order; hidden files and folders are skipped."""
     for path in paths:
         if not path.is_dir():
             yield path

@@ -1,8 +1,8 @@
 """Parse files into pages of clean text.
 
-Call ``parse_file``. Files may be hostile, so readers (one module a format) run in child
-processes under limits and never in the caller's. Nothing here knows a database; cutting
-pages into sources is ``documents.source_splitting``.
+Call ``parse_file``. Files may be hostile, so readers (one module for each format) run in child
+processes under limits, never in the caller's process. Nothing here uses the database;
+``documents.source_splitting`` cuts pages into sources.
 """
 
 from core.text import clean_text, is_text

@@ -20,15 +20,15 @@ ARCHIVE_ERRORS = (
 
 
 class _PrologEnded(Exception):
-    """The root element came, so no DTD can follow."""
+    """The root element was read, so no DTD can follow."""
 
 
 @contextmanager
 def open_archive(path: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
-    """The archive, once its declared sizes are within the limits.
+    """Open the archive after checking its declared sizes against the limits.
 
-    ``zipfile`` never yields more of a member than its declared size, so what is checked
-    here also holds while unpacking.
+    ``zipfile`` never returns more of a member than its declared size, so the check also holds while
+    unpacking.
 
     Raises:
         Unparsable: ``too_large``, ``encrypted_file``, ``damaged_file``.
@@ -59,8 +59,8 @@ def open_archive(path: Path, limits: Limits) -> Iterator[zipfile.ZipFile]:
 def check_office_archive(path: Path, limits: Limits) -> None:
     """Refuse an Office archive that is too large or whose XML declares a DTD.
 
-    The format forbids DTDs (ECMA-376 part 2, 8.1.4), and without one there are no entities to
-    expand: whichever XML parser a library uses, it is safe after this.
+    The format forbids DTDs (ECMA-376 part 2, 8.1.4). Without one there are no entities to expand,
+    so any library's XML parser is safe after this check.
     """
     with open_archive(path, limits) as archive:
         for member in archive.infolist():
@@ -83,4 +83,4 @@ def _refuse_doctype(stream: IO[bytes]) -> None:
         while block := stream.read(4096):
             parser.Parse(block)
     except (_PrologEnded, expat.ExpatError):
-        return  # what is not XML is for the reader to judge: it stops where expat stopped
+        return  # the reader reports invalid XML: it stops where expat stopped

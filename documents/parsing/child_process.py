@@ -1,7 +1,8 @@
-"""Main program of the child process that parses files; started only by ``children``.
+"""Main program of the child process that parses files; started only by ``process_pool``.
 
-One JSON request a line on standard input, one reply (8 bytes of length, then JSON) each on the
-first standard output. It ends by itself when its parent is gone, when idle, or when worn.
+It reads one JSON request per line from standard input and writes each reply (8 bytes of length,
+then JSON) to the original standard output. It ends when its parent is gone, when it is idle, or
+when it has used too much memory.
 """
 
 import importlib
@@ -23,21 +24,21 @@ from documents.parsing.document import DocumentDraft, Limits
 from documents.parsing.formats import detect_format
 
 IDLE_SECONDS = 60
-MAX_FILES = 500  # then leaks, if any, end with the process
-MAX_PEAK_BYTES = 400 * 2**20  # of memory that the allocators may never give back
-MAX_LOG_BYTES = 2**20  # nothing but standard error is written to a file
+MAX_FILES = 500  # then a new process is started, which ends any leaks
+MAX_PEAK_BYTES = 400 * 2**20  # a process above this peak is replaced: it may not return memory
+MAX_LOG_BYTES = 2**20  # only standard error is written to a file
 
 Reply = dict[str, Any]
 
 
 def main() -> None:
     sys.modules["numpy"] = None  # type: ignore[assignment]  # openpyxl would load it: 0.2 s, 30 MB
-    # Replies have this to themselves: what a native library prints must not mix with them.
+    # Only replies use this descriptor: what native libraries print must not mix with them.
     reply_fd = os.dup(1)
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_LOG_BYTES, MAX_LOG_BYTES))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive_requests, args=[requests], daemon=True).start()
     for count in range(1, MAX_FILES + 1):
@@ -55,11 +56,11 @@ def main() -> None:
         _send_reply(reply_fd, reply)
         if reply["is_spent"]:
             break
-    os._exit(0)  # without waiting for the thread, which waits for input
+    os._exit(0)  # does not wait for the thread that reads input
 
 
 def _receive_requests(requests: "queue.SimpleQueue[bytes]") -> None:
-    """Pass requests on; leave at once when the parent has gone, whatever is being read."""
+    """Pass requests on; exit at once when the parent is gone, even while a file is read."""
     for line in sys.stdin.buffer:
         requests.put(line)
     os._exit(0)
@@ -68,7 +69,7 @@ def _receive_requests(requests: "queue.SimpleQueue[bytes]") -> None:
 def _apply_limits(limits: Limits) -> None:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used_seconds = usage.ru_utime + usage.ru_stime
-    # The parent's clock ends this process first; this is for when there is no parent any more.
+    # Normally the parent's timeout ends this process first; this limit works without a parent.
     seconds = math.ceil(used_seconds + limits.seconds) + 2
     for kind, value in (
         (resource.RLIMIT_CPU, seconds),
@@ -80,12 +81,12 @@ def _apply_limits(limits: Limits) -> None:
 
 
 def _parse_to_reply(path: Path, file_name: str, limits: Limits, takes_images: bool) -> Reply:
-    """Read the file; whatever a library makes of a hostile one becomes a condition with a code."""
+    """Read the file; turn every exception of a library into an error with a code."""
     draft = DocumentDraft(limits)
     try:
         try:
             format_ = detect_format(path, file_name, takes_images=takes_images)
-        except OSError as error:  # the disk's fault, not the file's: the caller may try again
+        except OSError as error:  # a fault of the disk, not the file: a retry may help
             return {"os_error": [error.errno, error.strerror or str(error)], "is_spent": True}
         if path.stat().st_size:
             reader = importlib.import_module(f"documents.parsing.{format_.module}")
@@ -97,7 +98,7 @@ def _parse_to_reply(path: Path, file_name: str, limits: Limits, takes_images: bo
         return _out_of_memory_reply()
     except RecursionError:
         return _error_reply("too_deep", "The file is nested too deeply.", is_spent=True)
-    except Exception as error:  # noqa: BLE001 - readers meet hostile files: anything may come
+    except Exception as error:  # noqa: BLE001 - a hostile file may raise anything
         if "out of memory" in str(error).lower() or "memory allocation" in str(error).lower():
             return _out_of_memory_reply()
         traceback.print_exc()
@@ -137,9 +138,9 @@ def _send_reply(fd: int, reply: Reply) -> None:
 
 
 def _peak_bytes() -> int:
-    """The most memory this process has held."""
+    """The peak memory of this process."""
     try:
-        # Linux counts the parent's into the usage below, which a fat server would pass on.
+        # On Linux ``ru_maxrss`` below includes the parent's peak, and a server's may be large.
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
     except (OSError, IndexError, ValueError):

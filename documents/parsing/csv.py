@@ -12,14 +12,14 @@ _DELIMITERS = ",;\t|"
 
 def read(path: Path, draft: DocumentDraft) -> None:
     text = read_text(path, draft)
-    csv.field_size_limit(max(len(text), 1))  # the file is bounded already
+    csv.field_size_limit(max(len(text), 1))  # the file's size is limited already
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=_detect_delimiter(text))
     lines = (" | ".join(" ".join(cell.split()) for cell in row) for row in rows)
     draft.add_page("\n".join(line for line in lines if line.strip(" |")))
 
 
 def _detect_delimiter(text: str) -> str:
-    """The one found equally often in most of the first lines; a comma if none is."""
+    """The delimiter that occurs equally often in most of the first lines; a comma if none does."""
     lines = [line for line in text[:65_536].splitlines()[:50] if line.strip()][:-1] or [text[:4096]]
 
     def agreement(delimiter: str) -> tuple[int, int]:

@@ -1,7 +1,6 @@
-"""What a reader produces, and the limits it works under.
+"""The result of a reader, and the limits it works under.
 
-``DocumentDraft`` is the one place where text is cleaned and counted, so that no reader can forget
-to."""
+Only ``DocumentDraft`` cleans and counts text, so that no reader can forget to."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +8,7 @@ from core.text import clean_text
 from documents.exceptions import Unparsable
 
 MAX_LABEL_CHARS = 500
-# What programs write where the author gave no title.
+# Titles that programs write if the author gave none.
 _PLACEHOLDER_TITLES = {
     "untitled",
     "presentation",
@@ -21,7 +20,7 @@ _PLACEHOLDER_TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class ParseWarning:
-    """Something a person should know about a document that was read all the same."""
+    """A problem with a document that could still be read."""
 
     code: str
     detail: str
@@ -42,9 +41,9 @@ class ParsedPage:
 class ParsedDocument:
     """A file's pages, in order; a page's position is its index.
 
-    ``title`` is the document's own (properties, or its first heading), empty where it has none.
-    ``encoding`` is set for text formats. Without any visible text there is a ``no_text`` warning,
-    but for images.
+    ``title`` is the document's own (properties, or its first heading), empty if it has none.
+    ``encoding`` is set for text formats. A document without visible text has a ``no_text`` warning,
+    unless it is an image.
     """
 
     media_type: str
@@ -56,7 +55,7 @@ class ParsedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one file may cost. ``max_expanded_bytes`` counts all members of an archive."""
+    """Limits for one file. ``max_expanded_bytes`` counts all members of an archive."""
 
     seconds: float  # wall clock
     memory_bytes: int  # address space of the child process
@@ -66,7 +65,7 @@ class Limits:
 
     @classmethod
     def from_settings(cls) -> "Limits":
-        from django.conf import settings  # here, because child processes do without Django
+        from django.conf import settings  # here, because child processes do not load Django
 
         return cls(
             seconds=settings.STRATA_PARSE_SECONDS,
@@ -93,7 +92,7 @@ class DocumentDraft:
     char_count: int = 0
 
     def add_page(self, text: str, label: str = "") -> None:
-        """Append a page; raises ``Unparsable`` once the document is over its limits."""
+        """Append a page; raises ``Unparsable`` if the document exceeds its limits."""
         self.check_page_count(len(self.pages) + 1)
         self.check_char_count(self.char_count + len(text))
         page = ParsedPage(clean_text(text), clean_label(label))
@@ -124,7 +123,7 @@ class DocumentDraft:
             )
 
     def propose_title(self, title: str | None) -> None:
-        """Take the title, unless there is one already or it says nothing."""
+        """Use the title, unless there is one already or it is a placeholder."""
         title = clean_label(title or "")
         if not self.title and title.lower() not in _PLACEHOLDER_TITLES:
             self.title = title

@@ -1,4 +1,4 @@
-"""Word: paragraphs, lists and tables in the order they stand, a page for each top heading.
+"""Word: paragraphs, lists and tables in document order, a page for each top heading.
 
 The XML is walked directly: python-docx's own iteration leaves out content controls,
 text boxes and tracked insertions. Deleted text, headers and footers are left out here.
@@ -21,7 +21,7 @@ from documents.parsing.sections import Block, add_sections
 _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
 _OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
 _TEXT_BOX = qn("w:txbxContent")
-# Drawings are stored twice, the second time for old readers; moved text is kept where it went.
+# Drawings are stored twice, the second time for old readers; moved text is read at its new place.
 _SKIPPED_TAGS = {
     qn("w:pPr"), qn("w:rPr"), qn("w:moveFrom"), qn("w:del"), qn("w:instrText"),
     "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
@@ -45,7 +45,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
 
 
 class _BodyReader:
-    """Walks the body; keeps the styles' meaning, which python-docx would look up each time."""
+    """Walks the body. Caches what each style means; python-docx would look it up each time."""
 
     def __init__(self, document: Any) -> None:
         self.title = ""
@@ -103,7 +103,7 @@ class _BodyReader:
     def _table(self, table: Any) -> Iterator[Block]:
         for row in table.iter(qn("w:tr")):
             if next(row.iterancestors(qn("w:tbl"))) is not table:
-                continue  # of a table inside a cell: it is part of the cell's text
+                continue  # a row of a nested table, which is part of its cell's text
             cells = [
                 " ".join(" ".join(block.text for block in self.blocks(cell)).split())
                 for cell in row.iter(qn("w:tc"))

@@ -1,4 +1,4 @@
-"""E-mail: one page with subject, people, date and body; attachments are named, not read."""
+"""E-mail: one page with subject, people, date and body; attachments are listed, not read."""
 
 from email import message_from_binary_file, policy
 from email.message import EmailMessage
@@ -36,7 +36,7 @@ def _read_header(message: EmailMessage, name: str) -> str:
     try:
         return " ".join(str(message.get(name, "")).split())
     except (ValueError, IndexError, AttributeError, TypeError):
-        # The standard library's header parser trips over some malformed addresses.
+        # The standard library's header parser fails on some malformed addresses.
         raw = dict(message.raw_items()).get(name, "")
         return " ".join(str(raw).split())
 

@@ -11,13 +11,13 @@ SAMPLE_BYTES = 256 * 1024  # enough to tell languages apart; detection costs far
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, because it begins with UTF-16's mark
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Encodings found in real files. Left unrestricted, detection takes short Western texts for
-# Macintosh or UTF-16 ones.
+# Encodings found in real files. Without this restriction, detection mistakes short Western texts
+# for Macintosh or UTF-16.
 _CANDIDATES = [
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258",
     "cp866", "koi8_r", "koi8_u", "iso8859_2", "cp874",
@@ -28,20 +28,20 @@ _UTF8_SEQUENCE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
 )
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
-# Signs that cp1252 is the wrong reading: symbols inside words, capitals after small letters.
+# Signs that the text is not cp1252: symbols inside words, capitals after small letters.
 _NOT_CP1252 = re.compile(
     r"[a-z\xdf-\xff][\xc0-\xd6\xd8-\xdeŠŽŸ]|\w[¢£¤¥¦¨¬¯±´¸¿¡¹³¼½¾¶†‡‰‹›ˆ˜ƒ×÷]+[a-zA-Z]|[\x80-\x9f]"
 )
 
 
 def decode_text(data: bytes, draft: DocumentDraft, *, declared: str | None = None) -> str:
-    """Decode, and note the encoding and any doubt about it on the draft.
+    """Decode; record the encoding and any warning about it on the draft.
 
-    A byte order mark wins; then UTF-8, which other encodings hardly ever form by chance; then
-    what the document declares; then detection.
+    In this order: a byte order mark; UTF-8, which text in other encodings almost never is by
+    chance; the encoding that the document declares; detection.
 
     Raises:
-        Unparsable: ``binary_file``, if these bytes are no text.
+        Unparsable: ``binary_file``, if the bytes are not text.
     """
     for bom, encoding in _BOMS:
         if data.startswith(bom):
@@ -97,7 +97,7 @@ def _decode_declared(data: bytes, declared: str, draft: DocumentDraft) -> str | 
 
 
 def _sniff_utf16(data: bytes) -> str | None:
-    """UTF-16 without a mark, told by NULs on one side of most pairs."""
+    """Recognise UTF-16 without a mark by NULs on the same side of most byte pairs."""
     head = data[:4096]
     pair_count = len(head) // 2
     if pair_count < 2 or len(data) % 2:
@@ -127,7 +127,7 @@ def _refuse_binary(data: bytes) -> None:
 
 
 def _detection_sample(data: bytes) -> bytes:
-    """The start of the data, ending between characters: after an ASCII byte."""
+    """The start of the data, cut at a line break, so that no character is split."""
     if len(data) <= SAMPLE_BYTES:
         return data
     cut = data.rfind(b"\n", 0, SAMPLE_BYTES)
@@ -141,8 +141,8 @@ def _detect_encoding(data: bytes) -> str:
     best = matches.best()
     western = next((match for match in matches if match.encoding == "cp1252"), None)
     if _reads_as_western(data):
-        # Most Central European letters stand where Western ones do: only a language that is
-        # clearly recognised outweighs the commonest encoding.
+        # Most Central European letters share their bytes with Western ones: another encoding than
+        # cp1252 needs a clearly recognised language.
         western_coherence = western.coherence if western else 0.0
         if best is None or best.coherence <= western_coherence + 0.01:
             return "cp1252"

@@ -48,7 +48,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
 
 
 def _parse_part(archive: zipfile.ZipFile, name: str) -> etree._Element:
-    """A part's root; entities are neither expanded nor fetched."""
+    """The root element of a part; entities are neither expanded nor fetched."""
     parser = etree.XMLParser(
         resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, recover=True
     )
@@ -75,7 +75,7 @@ def _spine_names(package: etree._Element, folder: str) -> list[str]:
 
 
 def _refuse_encrypted(archive: zipfile.ZipFile, spine: list[str]) -> None:
-    """Fonts may be scrambled in any EPUB; a protected chapter cannot be read."""
+    """Refuse only encrypted chapters; encrypted fonts are common in EPUBs and do no harm."""
     if _ENCRYPTION not in archive.namelist():
         return
     references = _parse_part(archive, _ENCRYPTION).xpath("//*[local-name()='CipherReference']/@URI")
@@ -90,7 +90,7 @@ def _refuse_encrypted(archive: zipfile.ZipFile, spine: list[str]) -> None:
 def _read_toc_labels(
     archive: zipfile.ZipFile, package: etree._Element, folder: str
 ) -> dict[str, str]:
-    """What the table of contents (EPUB 3 nav, EPUB 2 NCX) first calls each part."""
+    """Each part's first label in the table of contents (EPUB 3 nav, EPUB 2 NCX)."""
     documents = package.xpath(
         "//*[local-name()='manifest']/*[local-name()='item']"
         "[contains(concat(' ', @properties, ' '), ' nav ')"
@@ -102,7 +102,7 @@ def _read_toc_labels(
         try:
             root = _parse_part(archive, name)
         except Unparsable:
-            continue  # labels are a courtesy
+            continue  # labels are optional
         base = posixpath.dirname(name)
         for link in root.xpath("//*[local-name()='nav']//*[local-name()='a'][@href]"):
             labels.setdefault(_resolve(base, link.get("href")), " ".join(link.itertext()))

@@ -14,7 +14,8 @@ HEAD_BYTES = 8192
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """``module`` is the reader's name in this package; ``container`` what its bytes must be."""
+    """``module`` is the reader's name in this package; ``container`` the required type of
+    content."""
 
     name: str
     module: str
@@ -57,7 +58,7 @@ FORMATS = (
     Format("plain text", "text", "text/plain", (".txt", ".text", ".log", "")),
 )
 
-# Read only for an index that holds pictures; for any other they say nothing.
+# Read only for an index of images; an index of texts has no use for them.
 IMAGE_FORMATS = (
     Format("PNG", "image", "image/png", (".png",), "image"),
     Format("JPEG", "image", "image/jpeg", (".jpg", ".jpeg"), "image"),
@@ -77,7 +78,7 @@ _IMAGE_MAGIC = {
     "GIF": re.compile(rb"GIF8[79]a"),
 }
 
-# First bytes of what people most often misname; only for a better sentence.
+# First bytes of files that are often misnamed; used only for a better message.
 _UNSUPPORTED_MAGIC = {
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a legacy or protected Office file",
     b"{\\rtf": "an RTF document",
@@ -96,11 +97,11 @@ _MAIN_PARTS = {
 
 
 def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> Format:
-    """The format ``path`` is read as.
+    """The format by which ``path`` is read.
 
-    A known suffix must agree with the content, but for those of images: which image it is its
-    bytes say. Under an unknown suffix only formats that identify themselves are accepted:
-    calling arbitrary bytes text would index noise.
+    A known suffix must agree with the content; for images the content alone decides. With an
+    unknown suffix only formats with a signature are accepted: arbitrary bytes read as text would
+    index noise.
 
     Raises:
         Unparsable: ``unsupported_format``, ``wrong_format``, ``encrypted_file``.
@@ -151,7 +152,7 @@ def _format_of_empty_file(
 
 
 def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
-    """The format the bytes announce, else words for what they are ("" for maybe text)."""
+    """The format that the bytes show, else a description of them ("" if they may be text)."""
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         module = _identify_zip(path)
         return (_BY_MODULE[module], "") if module else (None, "a ZIP archive")
@@ -194,7 +195,7 @@ def _describe_text(head: bytes) -> str:
 
 
 def _is_encrypted(path: Path) -> bool:
-    """Whether an OLE file is Office's wrapping of an encrypted document ([MS-OFFCRYPTO] 2.3)."""
+    """Whether an OLE file contains an encrypted Office document ([MS-OFFCRYPTO] 2.3)."""
     marker = "EncryptedPackage".encode("utf-16-le")
     with path.open("rb") as stream:
         tail = b""

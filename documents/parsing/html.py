@@ -1,6 +1,6 @@
-"""HTML: the text a reader would see, its blocks as lines, a page for each top heading.
+"""HTML: the visible text, one line or more for each block, a page for each top heading.
 
-Parsed by events, not into a tree: 100,000 nested elements are no deeper than one.
+It is parsed by events and not into a tree, so that deep nesting (100,000 elements) is safe.
 """
 
 import re
@@ -51,7 +51,7 @@ class HtmlText:
         self.title = ""
         self._parts: list[str] = []
         self._has_text = False  # among the parts
-        self._hidden_depth = 0  # of elements, inside one that is not shown
+        self._hidden_depth = 0  # depth inside a hidden element
         self._pre_depth = 0
         self._cell_depth = 0
         self._level = 0
@@ -60,7 +60,7 @@ class HtmlText:
     @classmethod
     def from_html(cls, source: str) -> "HtmlText":
         collector = cls()
-        # Text is fed as UTF-8: a declaration inside would otherwise be believed over it.
+        # The encoding is given, so that lxml ignores a declaration inside the text.
         parser = etree.HTMLParser(
             target=collector, encoding="utf-8", recover=True, huge_tree=True, no_network=True
         )
@@ -125,7 +125,7 @@ class HtmlText:
         self._flush()
 
     def _end_block(self) -> None:
-        """Inside a table's cell a block is a line of the cell, elsewhere one of its own."""
+        """End a block: inside a table cell as a line of the cell, elsewhere as a block."""
         if self._cell_depth:
             self._parts.append("\n")
         else:

@@ -1,4 +1,4 @@
-"""Images: one page without text, once all its pixels could be read."""
+"""Images: one page without text, after all pixels could be read."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ PILLOW_FORMATS = (
     "JPEG",
     "WEBP",
     "GIF",
-)  # of Pillow's some eighty, some of which run programs
+)  # of about eighty in Pillow, some of which run other programs
 MAX_PIXELS = 50_000_000  # 200 MB of memory at most
 
 
@@ -24,9 +24,9 @@ def read(path: Path, draft: DocumentDraft) -> None:
     try:
         with Image.open(path, formats=PILLOW_FORMATS) as image:
             _check_size(image)
-            image.verify()  # checksums; an image is of no use after it
+            image.verify()  # checks checksums; the image cannot be used afterwards
         with Image.open(path, formats=PILLOW_FORMATS) as image:
-            image.load()  # of an animation the first frame, which is what is embedded
+            image.load()  # of an animation the first frame, which is embedded
     except Image.DecompressionBombError:
         raise _too_many_pixels() from None
     draft.add_page("")

@@ -23,7 +23,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
 
 
 def load_with_text_numbers(text: str) -> object:
-    """Parse; numbers stay as they are written."""
+    """Parse JSON; numbers become text, as written."""
     return json.loads(text, parse_int=str, parse_float=str)
 
 
@@ -34,7 +34,7 @@ def flatten_to_lines(document: object, draft: DocumentDraft) -> str:
     for place, value in _iter_leaves(document, ""):
         lines.append(f"{place}: {value}" if place else value)
         char_count += len(lines[-1])
-        draft.check_char_count(char_count)  # while writing: long paths multiply
+        draft.check_char_count(char_count)  # inside the loop: long paths multiply the text
     return "\n".join(lines)
 
 

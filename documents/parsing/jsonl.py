@@ -1,4 +1,4 @@
-"""JSON Lines: one page, a paragraph a line."""
+"""JSON Lines: one page with a paragraph for each line."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """Markdown: the text as it is written, a page for each top heading.
 
-A CommonMark parser finds the headings, so ``#`` in a code fence is none.
+A CommonMark parser finds the headings, so ``#`` in a code fence is not one.
 """
 
 import re
@@ -40,7 +40,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
 
 
 def _find_headings(text: str, skip_chars: int) -> list[tuple[int, int, str]]:
-    """Line, level and words of each heading that stands in no quote or list."""
+    """Line, level and text of each heading outside quotes and lists."""
     parser = MarkdownIt("commonmark")
     parser.core.ruler.enableOnly(["normalize", "block"])  # inline markup costs most of the time
     front_matter = "\n" * len(_LINE.findall(text[:skip_chars])[:-1]) if skip_chars else ""

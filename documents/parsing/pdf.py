@@ -1,4 +1,4 @@
-"""PDF, through PDFium: one page of text a page, with the bookmark it stands under."""
+"""PDF, by PDFium: the text of each page, labelled with the bookmark it is under."""
 
 import re
 from pathlib import Path
@@ -49,7 +49,7 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
 
 
 def _page_text(document: pypdfium2.PdfDocument, index: int, draft: DocumentDraft) -> str:
-    """A page that cannot be read is an empty one: those after it must keep their index."""
+    """The text of a page; empty if it cannot be read, so that later pages keep their index."""
     try:
         page = document[index]
         text_page = page.get_textpage()
@@ -64,7 +64,7 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, draft: DocumentDraft
 
 
 def _bookmarks(document: pypdfium2.PdfDocument) -> dict[int, str]:
-    """The last bookmark of each page that has one; a broken outline is no outline."""
+    """The last bookmark of each page that has one; none if the outline is broken."""
     titles: dict[int, str] = {}
     try:
         for count, bookmark in enumerate(document.get_toc(max_depth=4)):

@@ -1,4 +1,4 @@
-"""PowerPoint: one page a slide, in the show's order, its speaker notes at the end."""
+"""PowerPoint: one page for each slide, in order, with its speaker notes at the end."""
 
 from collections.abc import Iterator
 from pathlib import Path

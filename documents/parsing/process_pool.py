@@ -1,6 +1,6 @@
 """A pool of child processes that parse files; a child is discarded after any failure.
 
-Fresh processes, never forks: the embedded engine of the calling process survives no ``fork``.
+Children are started as new programs, never forked: the embedded engine does not survive a ``fork``.
 """
 
 import atexit
@@ -23,8 +23,8 @@ from documents.parsing.document import Limits, ParsedDocument, ParsedPage, Parse
 
 logger = logging.getLogger(__name__)
 
-MAX_IDLE_CHILDREN = 4  # children kept warm; each is some 60 MB
-# Secrets of the service are none of a parser's business.
+MAX_IDLE_CHILDREN = 4  # idle children that are kept; each takes about 60 MB
+# Children must not see the service's secrets.
 _PASSED_ENV_VARS = (
     "PATH",
     "PYTHONPATH",
@@ -59,14 +59,14 @@ def parse_file(
 
     Args:
         path: where the bytes are.
-        file_name: what the user calls it; its suffix proposes the format, nothing else is used.
+        file_name: the user's name for it; only its suffix is used, to choose the format.
         takes_images: whether pictures are read as well, into one page without text.
         limits: the settings' by default.
 
     Raises:
-        Unparsable: the file cannot be read, for good; ``code`` says why. Among them are
+        Unparsable: the file cannot be read and a retry does not help; ``code`` says why, such as
             ``parse_timeout``, ``parse_memory`` and ``parser_crashed``.
-        OSError: the file is not there or cannot be opened; another try may succeed.
+        OSError: the file is missing or cannot be opened; a retry may help.
     """
     limits = limits or Limits.from_settings()
     request = {
@@ -98,7 +98,7 @@ def close_child_processes() -> None:
 
 
 def _clear_pool_after_fork() -> None:
-    """In a forked process the children are the parent's: their pipes must not be shared."""
+    """In a forked process: the children belong to the parent, so their pipes must not be used."""
     _idle.clear()
 
 
@@ -107,7 +107,7 @@ os.register_at_fork(after_in_child=_clear_pool_after_fork)
 
 
 def _request_reply(request: bytes, limits: Limits) -> dict[str, Any]:
-    """A child's reply, or ``Unparsable`` for the way it ended."""
+    """A child's reply; ``Unparsable`` if the child crashed or timed out."""
     while True:
         child, is_fresh = _acquire_child()
         is_reusable = False
@@ -119,7 +119,7 @@ def _request_reply(request: bytes, limits: Limits) -> dict[str, Any]:
             raise _timeout_error(limits) from None
         except _ChildExited as ended:
             if ended.return_code == 0 and not is_fresh:
-                continue  # it had retired just then
+                continue  # the idle child had just ended
             if ended.return_code == -signal.SIGXCPU:
                 raise _timeout_error(limits) from None
             raise Unparsable(
@@ -156,7 +156,7 @@ def _timeout_error(limits: Limits) -> Unparsable:
 
 class _ChildProcess:
     def __init__(self) -> None:
-        # A file, not a pipe: nobody has to read it while waiting for the answer.
+        # A file, not a pipe: it need not be read while waiting for the reply.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
         self._process = subprocess.Popen(
             [sys.executable, "-X", "utf8", "-W", "ignore", "-m", "documents.parsing.child_process"],
@@ -173,17 +173,17 @@ class _ChildProcess:
         return self._process.poll() is None
 
     def send_request(self, request: bytes, limits: Limits) -> dict[str, Any]:
-        """One request, one reply; raises ``_ChildExited`` or ``_TimedOut``, and is of no use
-        then."""
+        """Send a request and return the reply. After ``_ChildExited`` or ``_TimedOut`` the child
+        must be closed."""
         deadline = time.monotonic() + limits.seconds
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(request)  # far below what a pipe holds: never blocks
+            self._process.stdin.write(request)  # much smaller than a pipe's buffer: never blocks
         except BrokenPipeError:
             raise _ChildExited(self._process.wait()) from None
         length = int.from_bytes(self._receive(8, deadline), "big")
         if length > limits.max_text_chars * _BYTES_PER_CHAR + limits.max_pages * 4096 + 2**20:
-            raise _ChildExited(-signal.SIGABRT)  # no reply of ours is that long
+            raise _ChildExited(-signal.SIGABRT)  # a valid reply is never that long
         reply = json.loads(self._receive(length, deadline))
         if not isinstance(reply, dict):
             raise _ChildExited(-signal.SIGABRT)
@@ -192,7 +192,7 @@ class _ChildProcess:
     def _receive(self, length: int, deadline: float) -> bytes:
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
-        poll = select.poll()  # unlike select, knows no highest descriptor
+        poll = select.poll()  # unlike select, has no highest descriptor
         poll.register(fd, select.POLLIN)
         data = bytearray()
         while len(data) < length:
@@ -208,7 +208,7 @@ class _ChildProcess:
         return bytes(data)
 
     def log_stderr(self) -> None:
-        """What the child printed is for developers only."""
+        """Log what the child printed, for developers."""
         if logger.isEnabledFor(logging.DEBUG):
             self._stderr.seek(0)
             if text := self._stderr.read(16_384):

@@ -1,7 +1,7 @@
 """Join text blocks (headings, paragraphs, list elements, table rows) into pages.
 
-Headings are written as Markdown writes them, so that sources and chunks can tell
-which heading they stand under whatever the format was.
+Headings are written in Markdown, so that sources and chunks of every format can find the heading
+they are under.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,8 @@ from documents.parsing.document import DocumentDraft
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """``level`` is a heading's (1–6), 0 for others; equal ``run`` names stay close together."""
+    """``level`` is a heading's (1–6), 0 for others; blocks with the same ``run`` are joined by one
+    line break."""
 
     text: str
     level: int = 0
@@ -31,9 +32,9 @@ def join_blocks(blocks: Iterable[Block]) -> str:
 
 
 def add_sections(draft: DocumentDraft, blocks: list[Block]) -> None:
-    """Add a page for each heading of the highest level there is; text before the first is one too.
+    """Add a page for each heading of the highest level, and one for text before the first.
 
-    The first such heading is the title where the document has none.
+    The first such heading is the title if the document has none.
     """
     top = min((block.level for block in blocks if block.level), default=0)
     section: list[Block] = []

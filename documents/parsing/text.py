@@ -11,6 +11,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
 
 
 def read_text(path: Path, draft: DocumentDraft, *, declared: str | None = None) -> str:
-    """The file decoded, unless its size alone shows too much text (4 bytes a character at most)."""
+    """Decode the file; first refuse one whose size alone shows too much text (at most 4 bytes a
+    character)."""
     draft.check_char_count(path.stat().st_size // 4)
     return decode_text(path.read_bytes(), draft, declared=declared)

@@ -1,4 +1,4 @@
-"""Excel: one page a sheet, a line a row, the values as last calculated."""
+"""Excel: one page for each sheet, one line for each row, formulas by their last value."""
 
 import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from documents.parsing.document import DocumentDraft
 
 def read(path: Path, draft: DocumentDraft) -> None:
     check_office_archive(path, draft.limits)
-    # Given a path, openpyxl insists on its suffix; originals are stored without one.
+    # A stream, because openpyxl requires a suffix in a path, and originals have none.
     with path.open("rb") as stream:
         workbook = openpyxl.load_workbook(stream, read_only=True, data_only=True)
         draft.propose_title(workbook.properties.title)
@@ -22,7 +22,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
 
 
 def _sheet_text(sheet: Any, draft: DocumentDraft) -> str:
-    sheet.reset_dimensions()  # what the file declares is often wrong, and rows get lost
+    sheet.reset_dimensions()  # declared dimensions are often wrong and would hide rows
     lines: list[str] = []
     char_count = draft.char_count
     for row in sheet.iter_rows(values_only=True):

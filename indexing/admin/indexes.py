@@ -1,4 +1,5 @@
-"""The admin of indexes, builds and nodes: shows them, and has their work done again."""
+"""The admin of indexes, builds and nodes: lists them and offers actions that repeat or control
+their work."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -40,7 +41,8 @@ class UndeletableRowAdmin(ReadOnlyAdmin):
     def run_for_each(
         self, request: HttpRequest, rows: Iterable[Any], act: Callable[[Any], str]
     ) -> None:
-        """Say of each row what came of it; what one refuses keeps none of the others."""
+        """Run an action on each row and show its result; an error of one row does not stop the
+        others."""
         for row in rows:
             try:
                 message, level = act(row), messages.SUCCESS
@@ -53,9 +55,9 @@ class UndeletableRowAdmin(ReadOnlyAdmin):
         request: HttpRequest,
         action: str,
         question: str,
-        rows: Sequence[tuple[Model, str]],  # with what there is to know about each
+        rows: Sequence[tuple[Model, str]],  # with a description of each
     ) -> HttpResponse | None:
-        """A page to confirm an action on; None once that was done."""
+        """A page that asks to confirm an action; None if the user has confirmed it."""
         if request.POST.get("confirmed"):
             return None
         context = {
@@ -86,7 +88,7 @@ class KindFilter(admin.SimpleListFilter):
 
 
 def enqueue_sync_of_pending_builds() -> None:
-    """Once this is committed, have the builds synced that have something to sync."""
+    """After the commit, enqueue syncing of the builds that have pending nodes."""
     pending = Node.objects.filter(build=OuterRef("pk"), state=Node.State.PENDING)
     builds = IndexBuild.objects.not_retired().filter(Exists(pending))
     for build_id in builds.values_list("pk", flat=True):
@@ -124,7 +126,7 @@ class IndexAdmin(UndeletableRowAdmin):
 
     @admin.action(description="Reconcile now", permissions=["queue"])
     def reconcile(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
-        """Reconciliations look through every index; what they find, they queue by index."""
+        """Enqueue the reconciliation, which always covers every index."""
         tasks.enqueue_reconciliation()
         count = queryset.count()
         message = ngettext("Reconciling %d index.", "Reconciling %d indexes.", count) % count
@@ -141,7 +143,7 @@ class IndexAdmin(UndeletableRowAdmin):
     def _queue_verifying(
         self, request: HttpRequest, queryset: QuerySet[Index], *, repair: bool
     ) -> None:
-        """It takes minutes where there is much to compare: the reports come with the builds."""
+        """Enqueue the verification, which may take minutes; each build keeps its report."""
         builds = IndexBuild.objects.not_retired().filter(index__in=select_rows(queryset))
         for build in builds:
             enqueue_on_commit(tasks.verify_build, build_id=build.pk, repair=repair)
@@ -194,7 +196,7 @@ class SearchSettingsAdmin(UndeletableRowAdmin):
 
 
 def _count_nodes_query(*conditions: Q) -> Coalesce:
-    """Of a build; each by an index alone, whatever the build holds."""
+    """Count the nodes of a build in a subquery that reads only a database index."""
     nodes = Node.objects.filter(*conditions, build=OuterRef("pk")).order_by().values("build")
     return Coalesce(Subquery(nodes.annotate(count=Count("pk")).values("count")), 0)
 
@@ -223,7 +225,7 @@ class IndexBuildAdmin(UndeletableRowAdmin):
 
     @admin.display(description="verified")
     def verdict(self, build: IndexBuild) -> str:
-        """What the last report says, in a line."""
+        """The last report in one line."""
         if build.report is None:
             return "never"
         if error := build.report.get("error"):
@@ -341,7 +343,7 @@ class NodeAdmin(UndeletableRowAdmin):
     actions = ["embed_again", "retry_failed", regenerate_nodes]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Node]:
-        # Not joined: a node may outlive its artifact, and it would drop out of the list.
+        # No join, because it would leave out nodes whose artifact is already deleted.
         title = Artifact.objects.filter(pk=OuterRef("artifact_id")).values("title")
         return (
             super()
@@ -351,7 +353,7 @@ class NodeAdmin(UndeletableRowAdmin):
 
     def id_condition(self, wanted: UUID) -> Q:
         builds: Sequence[int] = [*IndexBuild.objects.values_list("pk", flat=True)]
-        points = Q(build__in=builds, point_id=wanted)  # the one index there is begins with builds
+        points = Q(build__in=builds, point_id=wanted)  # the database index begins with builds
         return points | Q(artifact=wanted) | Q(source=wanted)
 
     @admin.display(description="artifact")

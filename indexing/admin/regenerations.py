@@ -23,7 +23,7 @@ from indexing.regeneration import ALL_TYPES, begin_regeneration, cancel_regenera
 
 RegenerationRequest = tuple[
     list[str], dict[str, Any]
-]  # types, and what else begin_regeneration takes
+]  # types, and the other arguments of begin_regeneration
 
 
 def _start_regenerations(
@@ -94,7 +94,7 @@ def regenerate_missing_of_artifacts(
 def regenerate_nodes(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Node]
 ) -> None:
-    """No node alone: a document's chunks are cut together."""
+    """Whole documents, because all chunks of a document are cut together."""
     artifacts: dict[str, set[UUID]] = {}
     for kind, artifact_id in select_rows(queryset).values_list("kind", "artifact_id").distinct():
         artifacts.setdefault(KINDS[kind].regeneration_type, set()).add(artifact_id)

@@ -1,9 +1,9 @@
 """Split a source into chunks: find sentences, pack them to a size, fit them to the model's window.
 
-Pure functions over text. The caller passes the functions that count tokens and embed sentences;
-no model, store or table is known here. Offsets are code points and are carried along while
-cutting: in repeated text a search finds the wrong place. What a LlamaIndex node parser gives has
-none that are right, so ``offsets`` finds them by the order of the pieces.
+Pure functions over text, without models, stores or tables: the caller passes functions that count
+tokens and embed sentences. Offsets are code points. They are tracked while cutting, because a
+search would find the wrong place in repeated text. LlamaIndex's node parsers give wrong offsets, so
+``offsets`` finds them by the order of the pieces.
 
     split_into_chunks -> sentences -> packing, topics or node_parsers -> window -> Chunk
                                       (splitting)        (offsets)     (splitting, context)

@@ -1,4 +1,4 @@
-"""Split a source into chunks: sentences, packed as the strategy says, fitted to the window."""
+"""Split a source into chunks: find sentences, pack them by the strategy, fit them to the window."""
 
 from core.import_lock import import_lock
 from indexing.chunking.context import CountTokens
@@ -26,21 +26,21 @@ def split_into_chunks(
 ) -> list[Chunk]:
     """Split a source into chunks, none of which exceeds ``window`` tokens with its context.
 
-    Together the chunks hold every character that is not white space, in order and, unless a node
-    parser lets its nodes overlap, once each; they begin and end at such characters. They depend on
-    the arguments alone.
+    Together the chunks hold every character that is not white space, in order, and once each unless
+    a node parser's nodes overlap; no chunk begins or ends with white space. The result depends only
+    on the arguments.
 
     Args:
-        context: what is embedded in front of every chunk. Too long, it counts as
-            ``fit_context`` shortens it: embed with that.
+        context: embedded in front of every chunk. One that is too long is shortened by
+            ``fit_context``: embed with the shortened one.
         count_tokens: tokens of each text as the model would see it, special tokens and document
-            prefix included, not truncated. Called once where all chunks fit, and twice more for
-            each round of splitting.
-        embed: one vector for each text; only the semantic strategy asks, once, and node parsers
-            that compare parts of the text.
+            prefix included, not truncated. Called once if all chunks fit, and twice more for each
+            round of splitting.
+        embed: gives one vector for each text; needed only by the semantic strategy, which calls it
+            once, and by node parsers that compare parts of the text.
 
     Raises:
-        ValueError: the strategy asks for ``embed`` and there is none.
+        ValueError: the strategy needs ``embed`` and it is None.
         UnchunkableText: a single character exceeds the window, or a node parser cannot split the
             text.
         InvalidSpec: a node parser is not installed, or refuses its options.
@@ -58,7 +58,7 @@ def split_into_chunks(
         case ParagraphStrategy():
             pieces = [sentences]
         case NodeParserStrategy():
-            with import_lock:  # LlamaIndex comes with it: not when Django starts
+            with import_lock:  # it imports LlamaIndex, which must not happen when Django starts
                 from indexing.chunking.node_parsers import split_by_node_parser
             pieces = [
                 [

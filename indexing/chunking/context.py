@@ -35,8 +35,8 @@ def fit_context(context: str, window: int, count_tokens: CountTokens) -> str:
 
 def shorten_context(context: str, count: int, max_tokens: int, count_tokens: CountTokens) -> str:
     """Return a beginning of at most ``max_tokens`` tokens; the whole context has ``count``."""
-    # A ladder of lengths in one call, instead of a bisection in many. It starts above the length
-    # that the average token suggests, because the beginning may be lighter than the rest.
+    # Tries falling lengths in one call instead of a bisection in many. It starts above the length
+    # that the average token suggests, because the beginning may have longer tokens.
     length = min(len(context) - 1, len(context) * max_tokens * 3 // (count * 2) + 1)
     candidates = []
     while length:

@@ -1,7 +1,7 @@
 """Split sentences that are too long: at lines, clauses and words, else between graphemes.
 
-Limits are in code points, and every search stays inside the limit: the time taken grows with
-the text alone, whatever it repeats.
+Limits are in code points. Every search stays inside the limit, so the time is linear in the text
+even if it is repetitive.
 """
 
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ import regex  # for \X and Unicode properties, which re lacks
 
 from indexing.chunking.sentences import JOINING_MARK, NON_SPACE, Sentence
 
-# Searched backwards from the limit: the last place that will do is the first one found.
+# These search backwards from the limit, so the first match is the last suitable place.
 _LINE_END = regex.compile(r"(?r)[\n\r\v\f\x85\u2028\u2029]")
 _CLAUSE_END = regex.compile(r"""(?r)[,;:.!?…)\]”»](?=\s)|[–—、，；：،؛；](?=[\s\S])""")
 _WORD_GAP = regex.compile(r"(?r)[\s\x1c-\x1f]")
 _GRAPHEME = regex.compile(r"\X")
-# Between two such characters a grapheme always ends (UAX 29, GB999): no need to walk up to it.
+# A grapheme always ends between two such characters (UAX 29, GB999), which saves a search.
 _PLAIN_PAIR = regex.compile(r"\p{GCB=Other}(?!\s)\p{GCB=Other}")
 
 
@@ -35,7 +35,8 @@ def split_long_sentences(text: str, sentences: list[Sentence], limit: int) -> li
 
 
 def split_sentence(text: str, sentence: Sentence, limit: int) -> list[Sentence]:
-    """Split one sentence; cut a grapheme longer than ``limit`` only if it is all that is left."""
+    """Split one sentence; cut a grapheme longer than ``limit`` only if the sentence is one
+    grapheme."""
     spans = _split_span(text, sentence.start, sentence.end, limit, keep_graphemes=True)
     return [
         Sentence(start, end, sentence.is_paragraph_start and start == sentence.start)
@@ -48,12 +49,13 @@ def _split_span(
 ) -> Iterator[tuple[int, int]]:
     """Spans of at most ``limit`` characters, cut at lines, clauses, words or graphemes.
 
-    A grapheme longer than the limit is cut; with ``keep_graphemes`` only where it is all there is.
+    A grapheme longer than the limit is cut; with ``keep_graphemes`` only if the span is one
+    grapheme.
     """
     max_grapheme_chars: int | None = limit
     if keep_graphemes and _find_grapheme_end(text, start, end) < end:
         max_grapheme_chars = None
-    # Even parts, as few as will do: at the full limit the last could be a character or two.
+    # Few parts of even length: with parts at the full limit the last might be one character.
     limit = ceil_divide(end - start, ceil_divide(end - start, limit))
     while end - start > limit:
         cut = find_split_position(text, start, end, limit, max_grapheme_chars)
@@ -73,8 +75,8 @@ def find_split_position(
 ) -> int:
     """Return the best end of a piece that begins at ``start``, at most ``limit`` characters away.
 
-    Ends of lines and clauses count in the second half only, so that pieces do not become small. A
-    grapheme may exceed the limit, but not ``max_grapheme_chars``.
+    Ends of lines and clauses are used only in the second half, so that pieces do not become small.
+    A grapheme may exceed the limit, but not ``max_grapheme_chars``.
     """
     stop = start + limit
     middle = start + limit // 2
@@ -107,8 +109,8 @@ def _iter_grapheme_ends(text: str, start: int, end: int) -> Iterator[int]:
 
 
 def _find_grapheme_end(text: str, start: int, end: int) -> int:
-    # In a slice of its own, doubled until the grapheme ends inside it: in the text \X would look
-    # back at every flag to the beginning of the run of flags.
+    # Match in a slice, doubled until the grapheme ends inside it: in the whole text, \X would look
+    # back from every flag to the start of a run of flags.
     size = 32
     while True:
         length = int(_GRAPHEME.match(text[start : min(start + size, end)]).end())

@@ -1,7 +1,8 @@
-"""Cut a text as a LlamaIndex node parser does. Imports LlamaIndex: import it where it is used.
+"""Cut a text as a LlamaIndex node parser does. Imports LlamaIndex, so import this module only where
+it is used.
 
-Of what the parser gives, the texts of its nodes are taken, in their order. Its offsets are not:
-LlamaIndex searches for them, and finds an earlier place where text repeats.
+Only the texts of the parser's nodes and their order are used. Its offsets are ignored: LlamaIndex
+searches for them, and finds an earlier place if the text repeats.
 """
 
 import inspect
@@ -38,12 +39,12 @@ _PARSERS: dict[str, type[NodeParser]] = {
     "html": HTMLNodeParser,
     "json": JSONNodeParser,
 }
-# Those that rewrite what they read. What cannot be located becomes part of a neighbour.
+# Parsers that rewrite the text. A piece that cannot be located becomes part of a neighbour.
 _LOCATORS: dict[str, Callable[[str, Sequence[str]], list[Span | None]]] = {
     "html": partial(locate, is_markup=True),
     "json": locate_json_elements,
 }
-# What parsers take and a spec cannot set: functions, and what changes no node's text.
+# Options that a spec cannot set: functions, and options that do not change a node's text.
 _NOT_OPTIONS = frozenset({
     "callback_manager", "chunking_tokenizer_fn", "embed_model", "id_func", "include_metadata",
     "include_prev_next_rel", "sentence_splitter", "tokenizer",
@@ -53,10 +54,10 @@ _NOT_OPTIONS = frozenset({
 def split_by_node_parser(
     text: str, strategy: NodeParserStrategy, embed: EmbedTexts | None
 ) -> list[Span]:
-    """The spans of the parser's nodes, which together hold all of the text but white space.
+    """The spans of the parser's nodes, which together cover all of the text except white space.
 
     Raises:
-        UnchunkableText: the parser cannot read the text, or gives what is not part of it.
+        UnchunkableText: the parser cannot read the text, or returns text that is not part of it.
         InvalidSpec: the parser is not installed, or refuses its options.
     """
     parser = make_node_parser(strategy, embed)
@@ -78,7 +79,7 @@ def split_by_node_parser(
 
 
 def make_node_parser(strategy: NodeParserStrategy, embed: EmbedTexts | None) -> NodeParser:
-    """Raises as ``split_by_node_parser`` does about a spec."""
+    """Raises ``InvalidSpec`` as ``split_by_node_parser`` does."""
     parser_class = _PARSERS.get(strategy.parser) or _load_added_parser(strategy.parser)
     parameters = inspect.signature(parser_class).parameters
     options: dict[str, Any] = dict(strategy.options)
@@ -91,7 +92,7 @@ def make_node_parser(strategy: NodeParserStrategy, embed: EmbedTexts | None) -> 
         if embed is None:
             raise ValueError(f"the node parser {strategy.parser!r} needs embed")
         options["embed_model"] = _EmbedModel(embed)
-    # LlamaIndex's own splitter wants files of NLTK's, which refuses those that uv has linked.
+    # LlamaIndex's own splitter needs NLTK's files, and NLTK refuses files that uv has linked.
     for name in parameters.keys() & {"sentence_splitter", "chunking_tokenizer_fn"}:
         options[name] = _split_into_sentences
     try:
@@ -100,7 +101,7 @@ def make_node_parser(strategy: NodeParserStrategy, embed: EmbedTexts | None) -> 
         raise InvalidSpec(f"The node parser {strategy.parser!r} cannot be used: {error}") from error
 
 
-@lru_cache  # looking through all installed distributions takes some 20 ms
+@lru_cache  # searching all installed distributions takes about 20 ms
 def _load_added_parser(name: str) -> type[NodeParser]:
     entry_point = find_added_parser(name)
     try:

@@ -1,7 +1,7 @@
-"""Find where pieces of a text come from, given their order.
+"""Find the offsets of pieces of a text, given their order.
 
-The first occurrence is often not the right one: in repeated text a piece has many. Offsets are
-code points.
+In repeated text a piece has several occurrences, and the first is often not the right one. Offsets
+are code points.
 """
 
 import html
@@ -21,14 +21,14 @@ _JSON_ELEMENT = re.compile(r"[^\s,]")
 
 
 def locate(text: str, pieces: Sequence[str], *, is_markup: bool = False) -> list[Span | None]:
-    """Where each piece stands in the text, white space aside; None for one that does not.
+    """The span of each piece in the text, ignoring white space; None if it is not in the text.
 
-    Each begins and ends after the piece before it does, and all later pieces must have a place
-    too. Of several such places it is given the last one that leaves no gap after the piece before
-    it, else the next one.
+    Each piece begins and ends after the piece before it, and leaves a place for all later pieces.
+    Of several such places the last one is chosen that leaves no gap after the piece before it, else
+    the next one.
 
     Args:
-        is_markup: the text is HTML, and the pieces are what it shows, which overlap nowhere.
+        is_markup: the text is HTML, and the pieces are its visible text and do not overlap.
     """
     shown = _find_shown_characters(text, is_markup=is_markup)
     characters = shown.characters
@@ -53,7 +53,7 @@ def locate(text: str, pieces: Sequence[str], *, is_markup: bool = False) -> list
 
 
 def locate_json_elements(text: str, pieces: Sequence[str]) -> list[Span | None]:
-    """Where the elements of a list in JSON stand, of which there is one for each piece."""
+    """The spans of the elements of a JSON list; there is one element for each piece."""
     if len(pieces) < 2:
         return [None] * len(pieces)
     spans: list[Span | None] = []
@@ -68,9 +68,9 @@ def locate_json_elements(text: str, pieces: Sequence[str]) -> list[Span | None]:
 
 
 def cover(text: str, spans: Sequence[Span]) -> list[Span]:
-    """The spans, extended over what lies between them: to the end of the text, and to its start.
+    """The spans, extended to cover all text between, before and after them.
 
-    Text after a span becomes part of it; text before the first, of the first.
+    Text after a span becomes part of it; text before the first span becomes part of the first.
     """
     covered: list[Span] = []
     covered_end = 0
@@ -95,7 +95,7 @@ class _ShownCharacters(NamedTuple):
 
 
 def _find_shown_characters(text: str, *, is_markup: bool) -> _ShownCharacters:
-    """All characters but white space, and but the markup."""
+    """All characters except white space and markup."""
     characters: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -111,7 +111,7 @@ def _find_shown_characters(text: str, *, is_markup: bool) -> _ShownCharacters:
 
 
 def _find_last_starts(characters: str, sought: Sequence[str]) -> list[int | None]:
-    """The last place of each piece that leaves all later ones a place after it."""
+    """The last start of each piece that leaves a place for all later pieces."""
     last_starts: list[int | None] = []
     next_start, next_end = len(characters), len(characters) + 1
     for piece in reversed(sought):

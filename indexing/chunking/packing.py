@@ -1,6 +1,6 @@
 """Pack sentences to a size: split them into sections, then pack each section into ranges.
 
-Sizes are in characters or in tokens, as the caller's ``SentencePositions`` measure.
+Sizes are in characters or in tokens, depending on the caller's ``SentencePositions``.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from indexing.chunking.long_sentences import split_long_sentences
 from indexing.chunking.sentences import Sentence
 
-# Shares of the limit (max_chars, or what the window leaves), chosen by reasoning: see cut_sections.
+# Shares of the limit (max_chars, or tokens of the window); split_into_sections gives the reasons.
 MIN_SECTION_SHARE = 0.5  # a section at least this long ends at the next paragraph break
-MIN_CHUNK_SHARE = 0.25  # a chunk this long would rather end at a paragraph than run full
-MIN_TAIL_SHARE = 0.2  # a last chunk shorter than this is levelled with the one before
+MIN_CHUNK_SHARE = 0.25  # a chunk this long ends at a paragraph break if it can
+MIN_TAIL_SHARE = 0.2  # a shorter last chunk is balanced with the one before
 
-SentenceRange = tuple[int, int]  # sentences from the first to before the last
+SentenceRange = tuple[int, int]  # index of the first sentence, and one past the last
 
 
 class SentencePositions(NamedTuple):
@@ -55,11 +55,11 @@ def split_into_sections(
 
     A section ends before the first paragraph that starts after ``min_size``.
 
-    Packing greedily over a whole source lets one edit move every later chunk, and each moved
-    chunk is embedded again. Here every paragraph of at least ``min_size`` ends its section whatever
-    came before it, so an edit reaches no further; slides and lists, whose paragraphs are
-    shorter, still share chunks instead of making a crowd of tiny ones. Within a long paragraph
-    two greedy packings fall into step again after a few sentences.
+    If a whole source were packed greedily, one edit would move every later chunk, and each moved
+    chunk would be embedded again. Here every paragraph of at least ``min_size`` ends its section,
+    so an edit moves only chunks of its section. Shorter paragraphs, as in slides and lists, share
+    chunks instead of becoming many tiny ones. Within a long paragraph, the packings before and
+    after an edit agree again after a few sentences.
     """
     count = len(positions.starts)
     runs: list[SentenceRange] = []
@@ -82,10 +82,11 @@ def pack_section(
     *,
     prefer_paragraph_ends: bool = True,
 ) -> list[SentenceRange]:
-    """Pack a section greedily into ranges of at most ``limit``; a longer sentence stays alone."""
+    """Pack a section greedily into ranges of at most ``limit``; a longer sentence has its own
+    range."""
     first, last = section
     runs: list[SentenceRange] = []
-    opening = None  # the latest paragraph before which this run might end
+    opening = None  # the last paragraph start at which this range may end
     position = first + 1
     while position < last:
         if (

@@ -1,7 +1,7 @@
 """Find the sentences of a text, in any script.
 
-By rules over code points: what ends a sentence, and the abbreviations, numbers and wrapped lines
-that only look as if they did. Nothing here knows a size.
+Uses rules over code points: marks that end a sentence, and abbreviations, numbers and wrapped lines
+that only seem to. Sizes are not considered here.
 """
 
 import re
@@ -15,11 +15,11 @@ class Sentence(NamedTuple):
 
     start: int
     end: int
-    is_paragraph_start: bool  # the first of a paragraph; not of one that stands under a heading
+    is_paragraph_start: bool  # the first of a paragraph that does not follow a heading
 
 
-# Each alternative is decided by its first character and never backtracks, so that one pass
-# stays linear on runs of dots, spaces or newlines.
+# The first character decides each alternative, and none backtracks, so a pass is linear on runs of
+# dots, spaces or newlines.
 _CLOSERS = r"""["'”’»›)\]}」』】》〉）］｝]*+(?:\[\d{1,3}\])*+"""
 _BREAK_CANDIDATE = regex.compile(
     rf"""
@@ -30,11 +30,11 @@ _BREAK_CANDIDATE = regex.compile(
     """,
     regex.VERSION1 | regex.VERBOSE,
 )
-NON_SPACE = re.compile(r"\S")  # re, not regex: its white space is that of str.strip
+NON_SPACE = re.compile(r"\S")  # re, not regex: its white space equals that of str.strip
 JOINING_MARK = regex.compile(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
 _HEADING = regex.compile(r"#{1,6}[ \t]")
 _LIST_MARKER = regex.compile(r"(?:[-*+•‣◦–—·●▪]|\(?(?:\d{1,3}|\p{L})[.)])\s")
-# "p53", "mTOR" and "miR-21" may begin a sentence, other words in small letters do not.
+# "p53", "mTOR" and "miR-21" may begin a sentence; other lower-case words do not.
 _CONTINUATION = regex.compile(r"\p{Ll}(?!\p{Ll}{0,3}-?[\p{Lu}\p{N}])")
 _DOTTED_ABBREVIATION = regex.compile(r"\p{Lu}|(?:\p{L}{1,3}\.)+\p{L}{1,3}")  # J, U.S, Ph.D, z.B
 _WORD = regex.compile(r"\p{L}++")
@@ -50,7 +50,7 @@ _ABBREVIATIONS_BEFORE_NUMBERS = frozenset({
     "no", "nos", "p", "pp", "vol", "vols", "sec", "ch", "chap", "art", "par", "ed", "eds",
     "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
 })  # fmt: skip
-# After an initial these mean that a sentence has begun: "hepatitis C. We", not "J. Smith".
+# After a single letter these words begin a sentence: "hepatitis C. We", not "J. Smith".
 _SENTENCE_STARTERS = frozenset({
     "the", "this", "that", "these", "those", "a", "an", "we", "i", "it", "he", "she", "they",
     "in", "on", "at", "by", "for", "from", "with", "our", "here", "there", "however", "thus",
@@ -60,7 +60,7 @@ _SENTENCE_STARTERS = frozenset({
 
 
 def find_sentences(text: str) -> list[Sentence]:
-    """Sentences without the white space around them; lines of lists and headings count as one."""
+    """Sentences without surrounding white space; each list entry or heading is a sentence."""
     sentences: list[Sentence] = []
     found = NON_SPACE.search(text)
     if found is None:
@@ -79,7 +79,7 @@ def find_sentences(text: str) -> list[Sentence]:
         sentences.append(Sentence(start, end, is_opening))
         follows_heading = is_heading
         is_heading = mark.lastgroup == "line" and _HEADING.match(text, following) is not None
-        # A heading opens a paragraph and what follows it does not: it stays with its text.
+        # A heading starts a paragraph and its text does not, so that they stay together.
         is_opening = not follows_heading and (
             is_heading or _is_blank_line(text[mark.start() : following])
         )
@@ -99,14 +99,14 @@ def _is_sentence_end(
                 return True
             if _HEADING.match(text, following) or _LIST_MARKER.match(text, following):
                 return True
-            # A line that goes on in small letters was only wrapped, as lines of a PDF are.
+            # A next line in lower case continues the sentence, as wrapped lines of a PDF do.
             if _CONTINUATION.match(text, following):
                 return False
             last = start + len(text[start : mark.start()].rstrip()) - 1
             return text[last] != "." or not _is_abbreviation(text, start, last, following)
         case "stop":
             gap = text[mark.end() : following]
-            if not gap or "\n" in gap or "\r" in gap:  # the line's own turn comes next
+            if not gap or "\n" in gap or "\r" in gap:  # the line break is examined next
                 return False
             if _CONTINUATION.match(text, following):
                 return False

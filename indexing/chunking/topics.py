@@ -13,7 +13,7 @@ from indexing.spec import SemanticStrategy
 
 EmbedTexts = Callable[[Sequence[str]], NDArray[Any]]
 
-MIN_TOPIC_SHARE = 0.2  # of max_chars; a topic shorter than this is not cut off
+MIN_TOPIC_SHARE = 0.2  # of max_chars; a shorter topic is not separated
 
 
 def pack_by_topic(
@@ -23,7 +23,7 @@ def pack_by_topic(
 
     Each sentence is embedded together with the one before and the one after it; a topic ends
     where the cosine distance to the next such window is above the percentile of all distances.
-    An edit can move the percentile, and with it cuts elsewhere in the source.
+    An edit can change the percentile and so move cuts elsewhere in the source.
 
     Source:
         Kamradt, "5 Levels of Text Splitting" (2024), level 4: percentile breakpoints over
@@ -57,7 +57,7 @@ def _find_topic_breaks(
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors /= np.where(lengths > 0, lengths, 1)
     distances = 1 - np.sum(vectors[:-1] * vectors[1:], axis=1)
-    threshold = np.percentile(distances, percentile) + 1e-9  # equal but for rounding is equal
+    threshold = np.percentile(distances, percentile) + 1e-9  # tolerates rounding errors
     for index in np.flatnonzero(distances > threshold):
         topic_breaks[int(index) + 1] = True
     return topic_breaks

@@ -36,7 +36,7 @@ def fit_to_window(
     def embedded() -> list[str]:
         return [prepend_context(context, text[piece[0].start : piece[-1].end]) for piece in pieces]
 
-    # The context and the bare special tokens are weighed in the call that weighs the chunks.
+    # One call counts the tokens of the context, the special tokens and the chunks.
     special_tokens, context_tokens, *counts = count_tokens(
         ["", f"{context}\n" if context else "", *embedded()]
     )
@@ -55,7 +55,7 @@ def fit_to_window(
                 oversize.append(piece)
         if not oversize:
             break
-        # With the space that follows it each sentence is weighed for what it adds to a chunk.
+        # A sentence is counted with the space after it, which is what it adds to a chunk.
         token_counts = iter(
             count_tokens(
                 [
@@ -117,7 +117,7 @@ def _split_piece(
         ),
         key=len,
     )
-    if len(ranges) == 1:  # together they weigh more than their sum
+    if len(ranges) == 1:  # joined, they have more tokens than their sum
         middle = len(parts) // 2
         ranges = [(0, middle), (middle, len(parts))]
     return [parts[first:last] for first, last in ranges]

@@ -1,7 +1,7 @@
 """Drafting: the nodes that a document, or a row of a standalone kind, must have.
 
-``drafter.py`` says what the drafter of a kind offers; the drafters of what is written about
-documents and of concepts live in their own apps.
+``drafter.py`` defines the protocols of drafters. The drafters of summaries, questions and concepts
+are in the apps of these.
 """
 
 from indexing.drafting.drafter import (

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DraftedChunk:
-    id: UUID  # its point's
+    id: UUID  # id of its point
     source: Source
     source_hash: str
     strategy: str
-    index: int  # in its source, of this strategy
+    index: int  # in its source, among chunks of its strategy
     start: int
     end: int
     text: str
@@ -67,15 +67,15 @@ class ChunkDrafter(DrafterWithoutWrittenInput):
 def draft_chunks(
     artifact: Artifact, sources: Iterable[Source], build: IndexBuild
 ) -> Iterator[DraftedChunk]:
-    """Yield every chunk of these sources under each of the recipe's strategies; nothing need be
-    saved.
+    """Yield every chunk of these sources for each of the recipe's strategies; neither artifact nor
+    sources need be saved.
 
-    A chunk's point id comes from its text, not its place: an edit that moves a chunk leaves its
-    point where it is and only its payload is written again.
+    A chunk's point id depends on its text, not its place: if an edit only moves a chunk, only its
+    payload is written again.
 
     Raises:
         UnchunkableText: a single character exceeds the model's window.
-        EmbeddingUnavailable, ModelUnavailable: tokens could not be counted; retry.
+        EmbeddingUnavailable, ModelUnavailable: tokens could not be counted; retry helps.
     """
     spec = build.spec
     embedder = embedding.get_embedder(spec.embedding)
@@ -114,5 +114,5 @@ def make_chunk_id(artifact_id: UUID, strategy: str, text_hash: str, occurrence: 
 def _join_context(artifact: Artifact, source: Source, build: IndexBuild) -> str:
     parts = {"title": artifact.title, "heading": source.heading}
     wanted = [parts[name] for name in build.spec.chunks.context]
-    # A heading that repeats the title would only spend the window twice.
+    # Leave out a heading that repeats the title: it would waste the window.
     return "\n".join(dict.fromkeys(part for part in wanted if part))

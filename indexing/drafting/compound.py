@@ -1,4 +1,4 @@
-"""Drafts the nodes of compounds: the chemical structures a declared field of an artifact holds."""
+"""Drafts the nodes of compounds: the chemical structures in a declared field of an artifact."""
 
 import uuid
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class CompoundDrafter(DrafterWithoutWrittenInput):
 
 
 def list_structures(metadata: Mapping[str, Any], field: str) -> list[str]:
-    """What the field holds, each once; whether it is a structure is for its embedding to say."""
+    """The distinct values of the field; whether each is a valid structure is not checked here."""
     held = metadata.get(field)
     values = [] if held is None else held if isinstance(held, list) else [held]
     return list(dict.fromkeys(str(value) for value in values))

@@ -1,5 +1,5 @@
-"""What makes the nodes of one kind. The table of kinds names the class for each: a ``Drafter``, or
-for a standalone kind a ``StandaloneDrafter``."""
+"""The protocols of drafters, which make the nodes of one kind. The table of kinds names a class for
+each kind: a ``Drafter``, or a ``StandaloneDrafter`` for a standalone kind."""
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
@@ -20,49 +20,47 @@ if TYPE_CHECKING:
 
 class Drafter(Protocol):
     def draft(self, artifact: Artifact, build: IndexBuild) -> Iterable["TextNode"]:
-        """Every node of this kind the artifact must have in ``build`` now, as ``make_text_node``
-        makes them."""
+        """Every node of this kind that the artifact must have in ``build``, made by
+        ``make_text_node``."""
 
     def make_payload(self, node: Node) -> Payload:
-        """What is stored beside the vectors: enough to show a hit without the database.
+        """The payload stored with the vectors: enough to show a hit without the database.
 
-        A function of the row and its artifact, page and source alone, and of no more of page
-        and source than their place; both may be gone.
+        It may depend only on the row, its artifact, and the place of its page and source, which may
+        both be deleted.
         """
 
     def get_input_versions(
         self, artifact_ids: Collection[UUID], build: IndexBuild
     ) -> Mapping[UUID, str]:
-        """Artifact -> hash of what its nodes are made from beside the artifact and its sources.
-        Artifacts with nothing of the kind may be left out."""
+        """Artifact -> version token for this kind's extra inputs. Artifacts without extra inputs
+        may be left out."""
 
     def find_unwritten(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        """Those of these artifacts of which texts that its nodes are made from are still to be
-        written."""
+        """The artifacts for which texts that this kind needs are not written yet."""
 
     def find_unwritable(self, artifact_ids: Collection[UUID], build: IndexBuild) -> set[UUID]:
-        """Those of these artifacts of which such texts could not be written."""
+        """The artifacts for which such texts could not be written."""
 
     def rewrite_inputs(self, artifact: UUID, build: IndexBuild, *, only_failed: bool) -> int:
-        """Have what nodes of this kind are made from written anew, but for what is by hand; how
-        many texts that makes due. ``only_failed``: those alone that could not be written."""
+        """Make due the texts that nodes of this kind are made from, except texts written by hand;
+        return how many. ``only_failed``: only texts that could not be written."""
 
 
 class StandaloneDrafter(Protocol):
     def find_rows(self, index: str) -> QuerySet[Any]:
-        """The rows that must have a node each: its point's id is theirs, and their ``text_hash`` is
-        that of its text."""
+        """The rows that must have a node each. A row's id is the point id, and its ``text_hash`` is
+        that of the node's text."""
 
     def draft(self, row: Any, build: IndexBuild) -> "TextNode":
-        """The node of one of these rows, as ``make_text_node`` makes it."""
+        """The node of one of these rows, made by ``make_text_node``."""
 
     def make_payload(self, node: Node) -> Payload:
-        """What is stored beside the vectors; a function of the node alone."""
+        """The payload stored with the vectors; it depends only on the node."""
 
 
 class DrafterWithoutWrittenInput:
-    """What drafters have in common whose nodes are made of what people gave: nothing has to be
-    written before, by a language model or by rules."""
+    """Base of drafters whose nodes need no texts written first, by a language model or by rules."""
 
     def get_input_versions(
         self, artifact_ids: Collection[UUID], build: IndexBuild
@@ -95,7 +93,7 @@ def get_standalone_drafters(build: IndexBuild) -> dict[str, StandaloneDrafter]:
 
 
 def make_payload(node: Node) -> Payload:
-    """What is stored beside the vectors of a node: enough to show a hit without the database."""
+    """The payload of a node: enough to show a hit without the database."""
     payload: Payload = _load_drafter(node.kind).make_payload(node)
     return payload
 

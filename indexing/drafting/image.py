@@ -1,4 +1,4 @@
-"""Drafts the node of an image: the picture an artifact is."""
+"""Drafts the node of an artifact that is an image."""
 
 import uuid
 from typing import TYPE_CHECKING
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class ImageDrafter(DrafterWithoutWrittenInput):
-    """Its text is the name of the artifact's file among the originals, which the content's hash
-    is a part of: another revision is another text, and another title is not."""
+    """The text is the name of the original file, which contains the content's hash. So a new
+    revision changes the text, and a new title does not."""
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> list["TextNode"]:
         if not artifact.has_file or artifact.media_type not in IMAGE_TYPES:

@@ -1,4 +1,4 @@
-"""What is written about a document before its nodes are drafted."""
+"""Register functions that plan the texts to write about a document before its nodes are drafted."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -10,8 +10,8 @@ _input_planners: list[InputPlanner] = []
 
 
 def register_input_planner(planner: InputPlanner) -> None:
-    """Have ``planner`` called with each artifact before its nodes are drafted, in builds with
-    generated texts; it makes due what must be written about the artifact."""
+    """Call ``planner`` for each artifact before its nodes are drafted, in builds with generated
+    texts. The planner makes due the texts that must be written about the artifact."""
     _input_planners.append(planner)
 
 

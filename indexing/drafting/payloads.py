@@ -1,4 +1,4 @@
-"""What payloads of several kinds have in common, and the hash of a payload."""
+"""Parts of payloads that several kinds share, and the hash of a payload."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from indexing.stores.base import Payload
 
 
 def base_payload(node: Node) -> Payload:
-    """What every kind stores: the text, and what proves it."""
+    """Fields of every kind: the text, and the hashes that verify it."""
     return {
         "kind": node.kind,
         KINDS[node.kind].text_field: node.text,
@@ -19,7 +19,7 @@ def base_payload(node: Node) -> Payload:
 
 
 def document_payload(node: Node) -> Payload:
-    """Beside that, of which artifact it is, and how its owner describes it."""
+    """``base_payload`` and the artifact with its attributes."""
     artifact = node.artifact
     assert artifact is not None
     return base_payload(node) | {
@@ -32,7 +32,7 @@ def document_payload(node: Node) -> Payload:
 
 
 def page_payload(node: Node) -> Payload:
-    """Beside that, on which page it stands; none for a node of the whole document."""
+    """``document_payload`` and the page; None for a node of the whole document."""
     return document_payload(node) | {
         "page_id": str(node.page_id) if node.page_id else None,
         "page_index": node.page.index if node.page else None,
@@ -40,7 +40,7 @@ def page_payload(node: Node) -> Payload:
 
 
 def passage_payload(node: Node) -> Payload:
-    """Beside that, where in its source the passage stands."""
+    """``page_payload`` and the place of the passage in its source."""
     return page_payload(node) | {
         "source_id": str(node.source_id),
         "source_ordinal": node.source.ordinal if node.source else None,
@@ -59,7 +59,7 @@ def declared_field_payload(node: Node) -> Payload:
 
 
 def hash_payload(payload: Payload) -> str:
-    """SHA-256 of a payload's canonical JSON, but for the time of its embedding."""
+    """SHA-256 of a payload's canonical JSON, without the time of embedding."""
     lasting = {name: value for name, value in payload.items() if name != "date_embedded"}
     canonical = json.dumps(lasting, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,6 +1,6 @@
 """Embed texts: the only package that loads an embedding model.
 
-One module per provider, imported when a spec first names it: importing this package costs
+One module per provider, imported when a spec first names it, so importing this package imports
 neither LlamaIndex nor an inference runtime.
 """
 

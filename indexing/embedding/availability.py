@@ -26,7 +26,7 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
         return _describe_catalogue_model(spec)
     folder = minilm.model_folder(spec.precision)
     if not folder.exists():
-        minilm.find_weights()  # once it is converted, they may be gone
+        minilm.find_weights()  # needed only until it is converted
         return "weights at hand; converted when it is first used."
     if wrong := minilm.find_model_problems(spec.precision):
         raise ModelUnavailable(

@@ -16,8 +16,8 @@ from indexing.spec import EmbeddingSpec
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
-VISION_SUFFIX, TEXT_SUFFIX = "-vision", "-text"  # what fastembed's names of such a pair end in
-MAX_ASPECT_RATIO = 8  # of the shorter edge that the longer has: the models look at a square alone
+VISION_SUFFIX, TEXT_SUFFIX = "-vision", "-text"  # the ends of fastembed's names for such a pair
+MAX_ASPECT_RATIO = 8  # longer edge to shorter edge: the models read only a square
 
 
 class ClipModel:
@@ -28,7 +28,7 @@ class ClipModel:
         ICML 2021.
     """
 
-    batch_texts = 1  # a picture of 50 million pixels takes 350 MB until it is made smaller
+    batch_texts = 1  # a picture of 50 million pixels takes 350 MB before it is scaled down
     batch_tokens = 1
 
     def __init__(self, vision: Any, text: Any) -> None:
@@ -78,7 +78,7 @@ def load_clip(spec: EmbeddingSpec) -> ClipModel:
             ImageEmbedding(f"{spec.model}{VISION_SUFFIX}", **options),
             TextEmbedding(f"{spec.model}{TEXT_SUFFIX}", **options),
         )
-    except (OSError, ValueError) as error:  # what fastembed makes of a hub it cannot reach
+    except (OSError, ValueError) as error:  # fastembed raises these if it cannot reach the hub
         raise ModelUnavailable(
             f"{spec.model} could not be fetched: {error}",
             fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
@@ -94,7 +94,7 @@ def read_image(path: Path) -> Image.Image:
         ImageOps.exif_transpose(picture, in_place=True)
         picture.load()
     picture = _crop_strip(picture)
-    if picture.mode.startswith("I"):  # 16 bits of grey, which Pillow would cut off and not scale
+    if picture.mode.startswith("I"):  # 16 bits of grey, which Pillow would clip instead of scaling
         grey = (np.asarray(picture) >> 8).clip(0, 255)
         return Image.fromarray(grey.astype(np.uint8)).convert("RGB")
     if not picture.has_transparency_data:

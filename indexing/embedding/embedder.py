@@ -46,14 +46,14 @@ class LoadedModel(Protocol):
 
 
 class Embedder:
-    """Embeds texts as one embedding spec says. Thread-safe, so share it.
+    """Embeds texts by one embedding spec. Thread-safe: share one instance.
 
     Raises ``EmbeddingUnavailable`` if the provider does not answer (retry helps) and
-    ``ModelUnavailable`` if it cannot be used as the spec says. Errors of the runtime about a text
-    pass through unchanged.
+    ``ModelUnavailable`` if the model cannot be used as the spec requires. Errors of the runtime
+    about a text are not translated.
 
-    With ``precision: int8`` a vector depends in its third decimal on the texts it shares a
-    batch with, since the activations of a batch are scaled together.
+    With ``precision: int8`` the third decimal of a vector depends on the other texts of its batch,
+    because the activations of a batch are scaled together.
     """
 
     def __init__(self, spec: EmbeddingSpec, model: LoadedModel) -> None:
@@ -72,7 +72,7 @@ class Embedder:
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(texts, dimension), in the given order.
 
-        A batch is padded to its longest text, so texts of like length go together.
+        A batch is padded to its longest text, so texts of similar length are batched together.
 
         Raises:
             EmbeddingUnavailable: the provider did not answer; safe to retry.
@@ -112,12 +112,12 @@ class Embedder:
         return vectors
 
     def _split_into_batches(self, texts: list[str]) -> Iterator[list[int]]:
-        """Positions in ``texts``, shortest text first, as many as a batch may hold."""
+        """Yield batches of positions in ``texts``, shortest texts first."""
         window = self.spec.window
         lengths = [min(length, window) for length in self._model.count_tokens(texts)]
         rows: list[int] = []
         for row in sorted(range(len(texts)), key=lengths.__getitem__):
-            # Sorted, the newcomer is the longest: all of the batch is padded to it.
+            # Texts are sorted, so this one is the longest and the whole batch is padded to it.
             tokens = lengths[row] * (len(rows) + 1)
             if rows and (len(rows) == self._model.batch_texts or tokens > self._model.batch_tokens):
                 yield rows
@@ -142,16 +142,16 @@ _loaders_lock = threading.Lock()  # never held while loading
 
 
 def get_embedder(spec: EmbeddingSpec) -> Embedder:
-    """The process's embedder for ``spec``; the first call has the model loaded (seconds).
+    """The process's embedder for ``spec``; the first call loads the model (seconds).
 
-    Specs that differ in nothing but their prefixes share one model. Call it after
-    a fork and not before: the runtime's threads do not survive one.
+    Specs that differ only in their prefixes share one model. Never call it before a fork: the
+    runtime's threads do not survive one.
 
     Raises:
         ModelLoading: it is not loaded yet; retry helps.
         ModelUnavailable: the model is unknown, or its files or package are missing. It is tried
             again in the background.
-        InvalidSpec: the spec asks for what the model cannot do.
+        InvalidSpec: the model does not support a setting of the spec.
     """
     embedder = _embedders.get(spec)
     if embedder is None:
@@ -160,7 +160,7 @@ def get_embedder(spec: EmbeddingSpec) -> Embedder:
 
 
 def load_models(specs: Collection[EmbeddingSpec], seconds: float) -> list[StrataError]:
-    """Load models side by side for so long at most; return why the others are not loaded."""
+    """Load models in parallel for at most ``seconds``; return the errors of those not loaded."""
     deadline = time.monotonic() + seconds
     for spec in specs:
         _get_loader(spec).start()
@@ -192,7 +192,7 @@ def _get_loader(spec: EmbeddingSpec) -> ModelLoader[LoadedModel]:
 
 
 def _load_model(spec: EmbeddingSpec) -> LoadedModel:
-    with import_lock:  # each module imports the libraries it needs, and loads nothing yet
+    with import_lock:  # importing a provider imports its libraries but loads no model
         load = _import_provider(spec.provider)
     return load(spec)
 

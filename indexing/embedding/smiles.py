@@ -6,7 +6,7 @@ from core.exceptions import InvalidInput
 from indexing.exceptions import ModelUnavailable
 
 INSTALL: Final = "pip install --require-hashes --no-deps -r requirements/chemistry.txt"
-MAX_SMILES_CHARS: Final = 2_000  # a small protein's; reading one takes milliseconds
+MAX_SMILES_CHARS: Final = 2_000  # enough for a small protein; parsed in milliseconds
 
 
 def parse_smiles(smiles: str) -> Any:
@@ -19,10 +19,10 @@ def parse_smiles(smiles: str) -> Any:
     require_rdkit()
     from rdkit import Chem, rdBase
 
-    # RDKit would take what follows a space for a name, and cannot take half a surrogate pair.
+    # RDKit reads text after a space as a name, and fails on lone surrogates.
     is_bare = smiles.isascii() and smiles.isprintable() and " " not in smiles
     is_short = len(smiles) <= MAX_SMILES_CHARS
-    with rdBase.BlockLogs():  # it writes each mistake to standard error
+    with rdBase.BlockLogs():  # otherwise RDKit prints each error to standard error
         molecule = Chem.MolFromSmiles(smiles) if is_bare and is_short else None
     if molecule is None or not molecule.GetNumAtoms():
         raise InvalidInput(

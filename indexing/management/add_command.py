@@ -20,7 +20,7 @@ from indexing.management.waiting import wait_for_artifacts
 from indexing.models import Index
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
-# documents; a running server is told to look, and begins while we still add
+# documents; a running server is told to reconcile, so that it starts while more are added
 RECONCILE_EVERY_DOCUMENTS = 50
 SKIPPED_LABEL = "without an abstract"
 IDS_PER_QUERY = 500
@@ -38,10 +38,11 @@ class AddDocumentsCommand(StrataCommand):
     def add_documents(
         self, index: str, stream: Iterable[AddResult], *, wait: bool, total: int | None = None
     ) -> None:
-        """Consume ``stream``, which adds documents as it is read; wait for them if asked; report.
+        """Consume ``stream``, which adds documents as it is read. Wait for them if requested, and
+        report.
 
         Raises:
-            SystemExit: some were refused or, where it waited, failed.
+            SystemExit: some were refused or, after waiting, failed.
         """
         server = find_server()
         with ExitStack() as stack:

@@ -33,7 +33,7 @@ class StrataCommand(BaseCommand):
 def prepare_database(*, loads_specs: bool = True) -> list[str]:
     """Load every spec as an index; with the embedded store, run due migrations first.
 
-    Elsewhere an operator migrates, once for all machines. Returns warnings for the user.
+    In production an operator migrates once for all machines. Returns warnings for the user.
     """
     if settings.STRATA_VECTOR_STORE == "embedded":
         executor = MigrationExecutor(connection)

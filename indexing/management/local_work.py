@@ -16,8 +16,8 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def ensure_workers() -> Iterator[None]:
-    """Ensure that workers run until the block ends: those of the server or of Celery, or else ours
-    in embedded mode."""
+    """Ensure that workers run until the block ends: those of the server or of Celery, or in
+    embedded mode without a server, workers of this process."""
     server = find_server()
     with ExitStack() as stack:
         if server is None and has_embedded_store():

@@ -21,18 +21,18 @@ from indexing.regeneration import RegenerationProgress, get_regeneration, get_re
 from indexing.services import count_standalone_rows
 
 WAIT_POLL_SECONDS = 0.2
-LOG_LINE_SECONDS = 10.0  # between two lines where there is no terminal
+LOG_LINE_SECONDS = 10.0  # between two lines without a terminal
 
 IDS_PER_QUERY = 500
 
-# Without any progress, before a known problem ends the waiting.
+# If there is no progress for this long, a known problem ends the waiting.
 STALL_SECONDS = 5.0
 BUILD_STALL_SECONDS = 10.0
 
 
 def _is_lasting(problem: str) -> bool:
-    """Whether to stop waiting for it. A model that is loaded or downloaded takes as long as that
-    takes; if it fails, the reason replaces this."""
+    """Whether the problem ends the waiting. A model that is being loaded does not; if loading
+    fails, another problem replaces this one."""
     return bool(problem) and ModelLoading.STATE not in problem
 
 
@@ -48,7 +48,8 @@ def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
         while remaining:
             head = remaining[:IDS_PER_QUERY]
             artifacts = get_catalog().with_status(Artifact.objects.filter(pk__in=head), index)
-            # Annotations, which stubs miss. One that could not be read is still to be planned.
+            # Q objects, because stubs do not know annotations. An artifact that failed to parse may
+            # still be due.
             is_finished = Q(status__in=["ready", "failed"]) & ~Q(document_state="due")
             unfinished = artifacts.exclude(is_finished)
             open_ids = set(unfinished.values_list("pk", flat=True))
@@ -157,6 +158,6 @@ def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBu
 def _is_finished(build: IndexBuild) -> bool:
     if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}:
         return True
-    # Asked for and answered: what was measured speaks against it.
+    # Promotion was requested, and the comparison has refused it.
     is_refused = build.comparison is not None and build.promotion == IndexBuild.Promotion.MANUAL
     return is_refused or build.paused_at is not None

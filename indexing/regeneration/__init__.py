@@ -1,6 +1,6 @@
 """Regeneration: rebuilds and re-embeds nodes of existing artifacts, one artifact at a time.
 
-It only sets nodes pending; sync workers write them. Nothing here enqueues.
+It only sets nodes pending; sync workers write them. Nothing here enqueues tasks.
 """
 
 from indexing.regeneration.job import (

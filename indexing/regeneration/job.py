@@ -1,7 +1,7 @@
 """Processes the artifacts and standalone rows of a claimed regeneration.
 
-The cursor moves in the transaction that sets the nodes of one pending, so that after a crash none
-is processed twice or skipped.
+The cursor moves in the same transaction that sets an artifact's nodes pending, so that after a
+crash no artifact is processed twice or skipped.
 """
 
 import logging
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class _ClaimLost(Exception):
-    """It was cancelled, or another worker took it up."""
+    """The regeneration was cancelled, or another worker claimed it."""
 
 
 @dataclass(slots=True)
@@ -60,8 +60,8 @@ def regenerate_next_artifacts(
     was set pending, even if this raises.
 
     Raises:
-        EmbeddingUnavailable, ModelUnavailable, StoreUnavailable, …: it was let go of as far as
-            it came, and says why; claiming it again later is safe.
+        EmbeddingUnavailable, ModelUnavailable, StoreUnavailable, …: the regeneration was
+            released with its progress and the error; claiming it again later is safe.
     """
     claim = regeneration.get_claim()
     try:
@@ -71,7 +71,7 @@ def regenerate_next_artifacts(
     except Exception as error:
         if isinstance(error, StrataError) and error.is_expected:
             claim.give_back(describe_error(error))
-        else:  # whoever goes on gives up the artifact after some attempts, and not all the rest
+        else:  # after some attempts, the next worker gives up only this artifact
             claim.rows.update(last_error=describe_error(error), **NO_LEASE)
         raise
 
@@ -88,7 +88,7 @@ def _regenerate_next_artifacts(
         return False
     regeneration.first = regeneration.first or ids[0]
     if regeneration.attempts > settings.STRATA_MAX_ATTEMPTS:
-        # Whoever went on from here has died, or met with a defect: leave out what comes next.
+        # Every attempt at the next artifact ended with a dead worker or a defect: skip it.
         logger.warning("%s gives up %s", regeneration, ids[0])
         error = regeneration.last_error or "Its worker died at each attempt."
         _advance(regeneration, ids[0], 1, failed_count=1, last_error=error)
@@ -115,7 +115,7 @@ def _regenerate(regeneration: Regeneration, made_from_id: UUID, scope: Scope, du
     one transaction."""
     is_partial = regeneration.is_for_missing or regeneration.is_for_stale
     builds_and_kinds = scope.builds.get(made_from_id, [])
-    for build, kinds in builds_and_kinds:  # no lock is held while they are cut
+    for build, kinds in builds_and_kinds:  # no lock is held while chunks are cut
         if KINDS[kinds[0]].is_standalone:
             plan_standalone_rows(kinds[0], build, [made_from_id])
         else:
@@ -127,7 +127,7 @@ def _regenerate(regeneration: Regeneration, made_from_id: UUID, scope: Scope, du
         for build, kinds in builds_and_kinds:
             transactions.enter_context(changing_nodes(build.pk, [made_from_id]))
             nodes = Node.objects.made_from([made_from_id]).filter(build=build, kind__in=kinds)
-            # Locked in the order in which every writer of several rows locks them.
+            # All writers of several rows lock them in this order, which prevents deadlocks.
             list(nodes.select_for_update().order_by("pk").values_list("pk", flat=True))
             if not is_partial:
                 reembed_nodes(nodes)
@@ -174,7 +174,7 @@ def _advance(
 ) -> None:
     """Move the cursor past ``artifact_count`` artifacts, and count the attempt at the next one."""
     moved: dict[str, Any] = {name: F(name) + count for name, count in counts.items()}
-    if last_error or not regeneration.failed_count:  # that of one given up is kept to the end
+    if last_error or not regeneration.failed_count:  # the error of a skipped artifact is kept
         moved["last_error"] = last_error
     if not _filter_claimed(regeneration).update(
         first=regeneration.first, cursor=cursor, done_count=F("done_count") + artifact_count,
@@ -184,7 +184,7 @@ def _advance(
 
 
 def _filter_claimed(regeneration: Regeneration) -> QuerySet[Regeneration]:
-    """Nothing if it was cancelled, or another worker took it up."""
+    """Empty if it was cancelled or claimed by another worker."""
     return regeneration.get_claim().rows.filter(state=Regeneration.State.RUNNING)
 
 

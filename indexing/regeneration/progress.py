@@ -21,11 +21,11 @@ class RegenerationProgress:
     regeneration: Regeneration
     pending_count: int  # nodes
     failed_count: int  # nodes
-    awaited_count: int  # artifacts of which texts are still to be written
-    refused_count: int  # artifacts of which texts could not be written
+    awaited_count: int  # artifacts with texts that are not written yet
+    refused_count: int  # artifacts with texts that could not be written
     artifacts_per_second: float | None
-    eta_seconds: float | None  # until it has gone through all of them; None if not known
-    problem: str  # what holds it up just now
+    eta_seconds: float | None  # until all artifacts are processed; None if not known
+    problem: str  # what blocks it now
 
     @property
     def is_synced(self) -> bool:

@@ -13,7 +13,7 @@ from indexing.regeneration.scope import find_regenerated_ids
 
 ALL_TYPES = "all"  # in place of a type
 TYPE_ALIASES = {"source": "chunk"}  # sources are embedded by their chunks
-MAX_NAMED_ARTIFACTS = 10_000  # named one by one
+MAX_NAMED_ARTIFACTS = 10_000  # in one request
 
 
 def begin_regeneration(
@@ -26,8 +26,8 @@ def begin_regeneration(
     limit: int | None = None,
     offset: int = 0,
 ) -> Regeneration:
-    """Create a regeneration for nodes of these types (or all) in every build that is not retired;
-    of all indexes if ``index`` is None.
+    """Create a regeneration of nodes of these types (or all) in every build that is not retired; in
+    all indexes if ``index`` is None.
 
     Raises:
         UnknownIndex: there is no such index.
@@ -89,7 +89,7 @@ def _clean_types(types: Collection[str], index: str | None) -> list[str]:
 def get_regeneration(regeneration_id: UUID) -> Regeneration:
     """
     Raises:
-        UnknownRegeneration: there is none of this id.
+        UnknownRegeneration: there is none with this id.
     """
     regeneration = Regeneration.objects.filter(pk=regeneration_id).first()
     if regeneration is None:
@@ -98,8 +98,8 @@ def get_regeneration(regeneration_id: UUID) -> Regeneration:
 
 
 def cancel_regeneration(regeneration: Regeneration) -> None:
-    """Stop a regeneration; nodes that it set pending are synced all the same. A finished one stays
-    as it is."""
+    """Stop a regeneration; nodes that it has set pending are still synced. A finished one is not
+    changed."""
     running = Regeneration.objects.running().filter(pk=regeneration.pk)
     running.update(state=Regeneration.State.CANCELLED, finished_at=timezone.now())
     regeneration.refresh_from_db()

@@ -15,8 +15,8 @@ from indexing.models import MADE_FROM_ID, NOT_SYNCED, IndexBuild, Node, NodeQuer
 from indexing.services import find_unplanned_artifacts, find_unplanned_rows
 from indexing.stores import get_store
 
-ROWS_PER_STEP = 100  # artifacts or standalone rows looked at together
-POINTS_PER_REQUEST = 500  # nodes whose points are asked for together
+ROWS_PER_STEP = 100  # artifacts or standalone rows examined together
+POINTS_PER_REQUEST = 500  # nodes whose points are read together
 
 
 def find_regenerated_artifacts(regeneration: Regeneration) -> QuerySet[Artifact]:
@@ -27,7 +27,7 @@ def find_regenerated_artifacts(regeneration: Regeneration) -> QuerySet[Artifact]
 
 
 def find_regenerated_ids(regeneration: Regeneration, *, after: UUID | None = None) -> QuerySet[Any]:
-    """Ids, in order, of the artifacts and the rows of standalone kinds that it goes through."""
+    """Ids, in order, of the artifacts and standalone rows that it covers."""
     has_artifacts = False
     rows: dict[tuple[str, str], QuerySet[Any]] = {}
     for build, kinds in find_builds_and_kinds(regeneration):
@@ -59,7 +59,7 @@ def find_next_ids(regeneration: Regeneration) -> list[UUID]:
 class Scope:
     """What one batch of a regeneration does, by the id of an artifact or a standalone row."""
 
-    builds: dict[UUID, list[tuple[IndexBuild, list[str]]]]  # with the kinds it regenerates of it
+    builds: dict[UUID, list[tuple[IndexBuild, list[str]]]]  # with the kinds to regenerate
     ids: set[UUID]  # those with something to regenerate
     nodes_without_points: dict[UUID, list[int]]  # its synced nodes without a point
 
@@ -109,8 +109,8 @@ class Scope:
 
 
 def _find_unplanned(build: IndexBuild, kinds: Sequence[str], ids: set[UUID]) -> set[UUID]:
-    """Those of these ids, all of artifacts or all of one standalone kind, that the ledger does not
-    mirror as they are now."""
+    """Return those ids whose current state the ledger does not match; ``ids`` are all of artifacts
+    or all of one standalone kind."""
     if not KINDS[kinds[0]].is_standalone:
         return find_unplanned_artifacts(build, ids)
     rows = find_unplanned_rows(kinds[0], build).filter(pk__in=ids)

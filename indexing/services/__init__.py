@@ -1,7 +1,7 @@
 """Write services: load specs as indexes, plan the ledger, and sync it to the store.
 
-The ledger is the queue: everything here can run twice, late, or beside itself on another
-machine, and what it leaves undone the rows still say. Nothing here enqueues.
+The ledger is the queue: every service can run twice, late, or on two machines at once, and the rows
+keep the work that is left. Nothing here enqueues tasks.
 """
 
 from indexing.services.auditing import audit_documents, find_unplanned_artifacts

@@ -17,8 +17,8 @@ from indexing.services.planning import hash_content
 
 
 def audit_documents(build: IndexBuild) -> set[UUID]:
-    """Check the next sources and documents of a build, and make due those that differ from what
-    was planned: after raw SQL, say. Each call goes on where the last one ended.
+    """Check the next sources and documents of a build, and make due those that differ from what was
+    planned, for example after raw SQL. Each call continues where the last one ended.
 
     Returns:
         The artifacts that were made due.
@@ -45,8 +45,8 @@ def _audit_sources(build: IndexBuild) -> set[UUID]:
 
 
 def _audit_documents(build: IndexBuild) -> set[UUID]:
-    """Find planned documents whose artifact, sources, written texts or nodes are not what they
-    were when it was planned."""
+    """Find planned documents whose artifact, sources, written texts or nodes have changed since
+    planning."""
     finished = [IndexedDocument.State.READY, IndexedDocument.State.WAITING]
     documents = IndexedDocument.objects.filter(build=build, state__in=finished)
     if build.audit_cursor is not None:
@@ -59,7 +59,7 @@ def _audit_documents(build: IndexBuild) -> set[UUID]:
 
 
 def find_unplanned_artifacts(build: IndexBuild, artifact_ids: Collection[UUID]) -> set[UUID]:
-    """Those of these artifacts that the ledger of ``build`` does not mirror as they are now."""
+    """The artifacts whose current state the ledger of ``build`` does not match."""
     documents = IndexedDocument.objects.filter(build=build, artifact__in=artifact_ids)
     planned = list(documents.exclude(state=IndexedDocument.State.DUE))
     unplanned = set(artifact_ids) - {document.artifact_id for document in planned}
@@ -67,8 +67,8 @@ def find_unplanned_artifacts(build: IndexBuild, artifact_ids: Collection[UUID]) 
 
 
 def _find_changed(build: IndexBuild, documents: Collection[IndexedDocument]) -> set[UUID]:
-    """The artifacts of those documents that are not what they were when planned; their texts are
-    compared by the hashes stored with them."""
+    """The artifacts of documents that have changed since planning. Texts are compared by their
+    stored hashes."""
     changed: set[UUID] = set()
     for part in slices(sorted(documents, key=lambda each: each.artifact_id), ROWS_PER_STATEMENT):
         rows = {document.artifact_id: document for document in part}

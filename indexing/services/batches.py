@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-ROWS_PER_STATEMENT = 500  # below SQLite's bound on parameters
+ROWS_PER_STATEMENT = 500  # below SQLite's limit on parameters
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Documents in builds: made due when artifacts change, counted again when their nodes do."""
+"""Makes documents of builds due when artifacts change, and counts their nodes when these change."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,8 @@ PLANNABLE_STATES = (Artifact.State.PARSED, Artifact.State.FAILED)
 
 
 def make_documents_due(build_ids: Collection[int], artifact_ids: Collection[UUID]) -> None:
-    """Have these artifacts planned in these builds. Whoever is planning one of them stops."""
+    """Make these artifacts due for planning in these builds. A worker that is planning one loses
+    its claim."""
     now = timezone.now()
     IndexedDocument.objects.bulk_create(
         [
@@ -37,7 +38,7 @@ def make_documents_due(build_ids: Collection[int], artifact_ids: Collection[UUID
 
 
 def make_artifact_due(artifact_id: UUID, index: str) -> list[int]:
-    """Have an artifact planned in every build of its index; the ids of these builds."""
+    """Make an artifact due in every build of its index; return the builds' ids."""
     builds = IndexBuild.objects.not_retired().filter(index=index)
     build_ids = list(builds.values_list("pk", flat=True))
     make_documents_due(build_ids, [artifact_id])
@@ -45,15 +46,17 @@ def make_artifact_due(artifact_id: UUID, index: str) -> list[int]:
 
 
 def make_removed_artifact_due(artifact_id: UUID) -> list[int]:
-    """Have the nodes of a deleted artifact deleted, in whatever build; the ids of these builds."""
+    """Make a deleted artifact due in every build, so that its nodes are deleted; return the builds'
+    ids."""
     documents = IndexedDocument.objects.filter(artifact=artifact_id)
     documents.update(**DUE)
     return list(documents.values_list("build", flat=True))
 
 
 def make_unannounced_due(build: IndexBuild) -> int:
-    """Make due what no signal announced, such as bulk writes and raw SQL: artifacts without a
-    document here or of another revision, and documents whose artifact is gone; return how many."""
+    """Make due changes that no signal announced, such as bulk writes and raw SQL: artifacts without
+    a document in this build or with another revision, and documents of deleted artifacts. Return
+    how many."""
     known = IndexedDocument.objects.filter(build=build, artifact=OuterRef("pk"))
     current = known.filter(
         Q(revision=OuterRef("revision")) | Q(state__in=[State.DUE, State.FAILED])
@@ -72,10 +75,10 @@ def make_unannounced_due(build: IndexBuild) -> int:
 
 @contextmanager
 def changing_nodes(build_id: int, artifact_ids: Collection[UUID | None]) -> Iterator[None]:
-    """A transaction that changes nodes of these artifacts, and counts them at its end. None, the
-    artifact of standalone nodes, has nothing to count.
+    """Run the block in a transaction that changes nodes of these artifacts, and count the nodes at
+    its end. None, the artifact of standalone nodes, is ignored.
 
-    The documents are locked first, in the order in which everyone locks them.
+    The documents are locked first, always in the same order, which prevents deadlocks.
     """
     with transaction.atomic():
         parts = [

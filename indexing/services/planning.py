@@ -1,8 +1,8 @@
 """Plans the ledger: makes its rows match the artifacts as they are now.
 
-Documents are planned many at a time: drafted without a lock, and written in one transaction with
-their rows in the queue. A large document is drafted in parts, between which others have their
-turn.
+Documents are planned many at a time: they are drafted without a lock, and nodes and queue rows are
+written in one transaction. A large document is drafted in parts, so that others get their turn in
+between.
 """
 
 import json
@@ -33,10 +33,10 @@ from indexing.services.documents import (
 from indexing.services.rows import draft_rows, find_current_turn, mark_deleting, write_rows
 
 DOCUMENTS_PER_CLAIM = 64
-LARGE_BYTES = 2**20  # of such documents one at a time is planned, beside the others
+LARGE_BYTES = 2**20  # only one document of this size is planned at a time, beside the others
 DRAFTS_PER_PART = 500  # nodes of one document between two turns of the others
-# Of one document, before the next has its turn to be embedded. Batches of this size cost a large
-# document about a fifth of its speed; of 32, a paragraph waits four times as long as alone.
+# Nodes of one document that are embedded before the next document's turn. This size costs a large
+# document a fifth of its speed; with 32, a paragraph beside it takes four times as long as alone.
 NODES_PER_TURN = 16
 
 _DOCUMENT_FIELDS = [
@@ -52,7 +52,7 @@ class _DocumentPlan:
     claim: Claim[IndexedDocument]
     document: IndexedDocument
     artifact: Artifact | None = None  # None: it was deleted
-    kinds: list[str] = field(default_factory=list)  # drafted; the others have not changed
+    kinds: list[str] = field(default_factory=list)  # to draft; the others have not changed
     drafts: Iterator[Node] = field(default_factory=lambda: iter(()))
     first_turn: int = 0
     point_ids: set[UUID] = field(default_factory=set)  # drafted so far
@@ -76,22 +76,22 @@ class DocumentPlanner:
 
     def __init__(self) -> None:
         self._plans: list[_DocumentPlan] = []
-        self._raises_all = False  # instead of noting errors on the document
+        self._raises_all = False  # instead of saving errors on the document
 
     @property
     def is_active(self) -> bool:
-        """Whether a document is planned in part."""
+        """Whether a document is partly planned."""
         return bool(self._plans)
 
     def plan_next(self, build: IndexBuild, should_stop: Callable[[], bool] = lambda: False) -> int:
         """Plan small documents that are due, and the next part of a large one.
 
         Returns:
-            How many documents it worked on; 0 where nothing is left to do.
+            How many documents it worked on; 0 if nothing is left to do.
 
         Raises:
-            EmbeddingUnavailable, ModelUnavailable, …: what was not planned is as it was, and its
-                attempt given back; calling again later is safe.
+            EmbeddingUnavailable, ModelUnavailable, …: unplanned documents are released without
+                counting the attempt; calling again later is safe.
         """
         with ExitStack() as renewals, self._letting_go():
             for claim in {plan.claim for plan in self._plans}:
@@ -102,10 +102,10 @@ class DocumentPlanner:
             return self._plan_parts(build, should_stop)
 
     def plan_claimed(self, build: IndexBuild, claim: Claim[IndexedDocument]) -> None:
-        """Plan a claimed document to its end, unless someone else makes it due meanwhile.
+        """Plan a claimed document completely, unless another process makes it due meanwhile.
 
         Raises:
-            Exception: whatever keeps it from being planned.
+            Exception: any error of planning it.
         """
         self._raises_all = True
         with claim.renewed(), self._letting_go():
@@ -115,7 +115,7 @@ class DocumentPlanner:
 
     @contextmanager
     def _letting_go(self) -> Iterator[None]:
-        """Where the block raises, let go of every document that is not planned to its end."""
+        """If the block raises, release every document that is not completely planned."""
         try:
             yield
         except BaseException as error:
@@ -165,7 +165,7 @@ class DocumentPlanner:
             document, plan.first_turn = plan.document, clock
             plan.artifact = artifact = read.get(document.artifact_id)
             if artifact is not None and artifact.state not in PLANNABLE_STATES:
-                continue  # readers keep what was there until its new content is read
+                continue  # readers keep the old nodes until the new content is parsed
             plan.kinds = list(drafters)
             if artifact is None:
                 continue
@@ -187,7 +187,7 @@ class DocumentPlanner:
             ]
 
     def _plan_parts(self, build: IndexBuild, should_stop: Callable[[], bool]) -> int:
-        """Draft and write the next part of every document; return of how many."""
+        """Draft and write the next part of every document; return the number of documents."""
         plans, drafted = self._plans[:], []
         for plan in plans:
             if should_stop():
@@ -198,7 +198,7 @@ class DocumentPlanner:
             try:
                 plan.draft_part()
             except UnchunkableText as error:
-                # No later try would end otherwise; the document's owner must hear of it.
+                # A retry would fail again, so the artifact is marked as failed.
                 assert plan.artifact is not None
                 self._plans.remove(plan)
                 mark_artifact_failed(plan.artifact, Unparsable(error.code, error.detail))
@@ -214,14 +214,15 @@ class DocumentPlanner:
         return len(plans)
 
     def _fail(self, plan: _DocumentPlan, error: Exception) -> None:
-        """Leave out a document that cannot be planned; raise what others would meet as well."""
+        """Drop a document that cannot be planned; raise errors that other documents would meet,
+        too."""
         if self._raises_all or (isinstance(error, StrataError) and error.is_expected):
             raise error
         self._plans.remove(plan)
         plan.claim.charge(error, pk=plan.document.pk)
 
     def _write(self, build: IndexBuild, plans: Sequence[_DocumentPlan]) -> None:
-        """Write the drafted parts of these documents; alone, if that fails together."""
+        """Write the drafted parts of these documents; if that fails, write each alone."""
         if not plans:
             return
         try:
@@ -238,12 +239,11 @@ class DocumentPlanner:
 
 
 def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | None = None) -> None:
-    """Make the ledger of ``build`` match one artifact as it is now, whoever else plans it: all its
-    nodes are drafted anew, or those of some kinds and of what has changed.
+    """Make the ledger of ``build`` match the current state of one artifact, even if another worker
+    plans it. Drafts all its nodes; with ``kinds``, only nodes of these kinds and changed ones.
 
-    New nodes and nodes that changed become pending, vanished ones `deleting`, the rest stays
-    untouched. While the artifact waits to be parsed, its nodes stay as they are: readers keep
-    what was there before.
+    New and changed nodes become pending, vanished ones `deleting`; the rest is not changed. While
+    the artifact waits to be parsed, readers keep its old nodes.
     """
     due = IndexedDocument.objects.due(build).filter(artifact=artifact_id)
     is_asked = False
@@ -263,10 +263,10 @@ def plan_nodes(artifact_id: UUID, build: IndexBuild, kinds: Collection[str] | No
 
 
 def compute_content_hash(artifact: Artifact) -> str:
-    """Of what nodes are made from beside written texts: the artifact's attributes and sources.
+    """Hash of the artifact's attributes and sources: all that nodes are made from except written
+    texts.
 
-    Hashes that are stored with them are corrected: what was written behind our back has none,
-    or an old one.
+    Also corrects the stored hashes: rows written by raw SQL have none or an old one.
     """
     attributes_hash = artifact.compute_attributes_hash()
     if artifact.attributes_hash != attributes_hash:
@@ -291,7 +291,7 @@ def hash_content(
 
 
 def _write_parts(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> Sequence[_DocumentPlan]:
-    """Write the drafted parts of those documents that are still held; return these."""
+    """Write the drafted parts of the documents whose claim is still held; return these."""
     now = timezone.now()
     with changing_nodes(build.pk, [plan.document.artifact_id for plan in plans]):
         held = IndexedDocument.objects.filter(
@@ -300,7 +300,7 @@ def _write_parts(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> Sequence[
         )
         held_ids = set(held.values_list("pk", flat=True))
         plans = [plan for plan in plans if plan.document.pk in held_ids]
-        # Of a document that is new, no node is there that could be in the way.
+        # A new document has no rows yet that could conflict.
         known = [plan for plan in plans if plan.document.planned_at is not None]
         write_rows(
             build,
@@ -335,7 +335,7 @@ def _write_parts(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> Sequence[
 
 
 def _delete_vanished_nodes(build: IndexBuild, plans: Sequence[_DocumentPlan]) -> None:
-    """Mark the rows of drafted kinds that were not drafted any more."""
+    """Mark rows of the drafted kinds for deletion if they were not drafted again."""
     plans_by_artifact = {
         plan.document.artifact_id: plan for plan in plans if plan.document.planned_at
     }

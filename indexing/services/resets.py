@@ -13,7 +13,7 @@ from indexing.services.documents import changing_nodes
 def reembed_nodes(nodes: QuerySet[Node]) -> int:
     """Set these nodes pending so that they are embedded and written again; return how many.
 
-    Nodes to delete stay so, and retired builds are left alone.
+    Nodes in the state `deleting` and retired builds are not changed.
     """
     not_deleting = nodes.exclude(state=Node.State.DELETING)
     return _reset_to_pending(not_deleting, synced_input_hash="")

@@ -1,4 +1,4 @@
-"""Ledger rows of drafted nodes: made from what drafters yield, and written where they differ."""
+"""Ledger rows of drafted nodes: made from what drafters yield, and written if they differ."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from indexing.services.batches import ROWS_PER_STATEMENT, slices
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-# What planning writes anew to a row that exists.
+# The fields that planning overwrites in an existing row.
 PLANNED_FIELDS = [
     "kind", "artifact", "page", "source", "strategy", "chunk_index", "start_offset", "end_offset",
     "text", "context", "text_hash", "source_hash", "attributes_hash", "input_hash",
@@ -29,7 +29,7 @@ PLANNED_FIELDS = [
 
 
 def draft_rows(artifact: Artifact, build: IndexBuild, kinds: Collection[str]) -> Iterator[Node]:
-    """Make, unsaved, every row that the recipe requires for one artifact, of these kinds."""
+    """Yield unsaved rows of these kinds: all that the recipe requires for one artifact."""
     if artifact.state != Artifact.State.PARSED:
         return
     for kind, drafter in get_drafters(build).items():
@@ -38,8 +38,8 @@ def draft_rows(artifact: Artifact, build: IndexBuild, kinds: Collection[str]) ->
 
 
 def draft_standalone_rows(kind: str, ids: Collection[UUID], build: IndexBuild) -> list[Node]:
-    """Make, unsaved, the ledger rows of a standalone kind for the rows of these ids that are there.
-    The rows are locked until the caller's transaction ends."""
+    """Return unsaved nodes of a standalone kind for those of these ids that exist. The rows they
+    are made from are locked until the caller's transaction ends."""
     drafter = get_standalone_drafters(build)[kind]
     rows = drafter.find_rows(build.index_id).filter(pk__in=ids).select_for_update().order_by("pk")
     return list(_make_rows(kind, (drafter.draft(row, build) for row in rows), None, build))
@@ -69,8 +69,8 @@ def find_current_turn(build: IndexBuild) -> int:
 
 
 def write_rows(build: IndexBuild, drafts: Sequence[Node], *, known_ids: Collection[UUID]) -> None:
-    """Write drafts that are new or differ from their row. ``known_ids``: those whose row may be
-    there."""
+    """Write drafts that are new or differ from their row. ``known_ids``: ids whose row may
+    exist."""
     existing: dict[UUID, Node] = {}
     for part in slices(sorted(known_ids), ROWS_PER_STATEMENT):
         rows = Node.objects.select_for_update().filter(build=build, point_id__in=part)
@@ -80,7 +80,7 @@ def write_rows(build: IndexBuild, drafts: Sequence[Node], *, known_ids: Collecti
         row = existing.get(draft.point_id)
         if row is not None:
             if row.state == Node.State.DELETING:
-                # Its point may be going this moment: have it written whole.
+                # Its point may be deleted at this moment, so it must be written completely.
                 row.synced_input_hash = ""
             elif not _needs_sync(row, draft):
                 continue
@@ -98,13 +98,14 @@ def write_rows(build: IndexBuild, drafts: Sequence[Node], *, known_ids: Collecti
 
 
 def mark_deleting(node_ids: Sequence[int]) -> None:
-    """Have the points of these rows deleted, and then the rows."""
+    """Mark these rows for deletion: a sync worker deletes their points and then the rows."""
     for part in slices(node_ids, ROWS_PER_STATEMENT):
         Node.objects.filter(pk__in=part).update(state=Node.State.DELETING)
 
 
 def _leave_places(build: IndexBuild, drafts: Iterable[Node], existing: Mapping[UUID, Node]) -> None:
-    """Places of chunks are unique: the rows that stand at those dealt out now leave them first."""
+    """Clear the places of existing rows that the drafts take, because places of chunks are
+    unique."""
     point_ids = {
         (draft.source_id, draft.strategy, draft.chunk_index): draft.point_id
         for draft in drafts

@@ -5,8 +5,8 @@ from indexing.spec import IndexSpec, dump_search_settings
 
 
 def store_search_settings(index: Index, spec: IndexSpec) -> None:
-    """Have searches follow the spec's settings from now on, by whichever build. A change gets the
-    next number; the caller holds the lock of the index's row."""
+    """Make searches of the index use the spec's settings, whichever build is live. A change gets
+    the next number; the caller must hold the lock of the index's row."""
     if has_search_settings(index, spec):
         return
     current = index.search_settings

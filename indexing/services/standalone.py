@@ -1,7 +1,7 @@
-"""Plans standalone nodes: of kinds that have one node for each row of a table, such as concepts.
+"""Plans standalone nodes, whose kinds have one node for each row of a table, such as concepts.
 
-They need no queue. Whoever writes such a row has its node planned in the same transaction; what
-was written otherwise, and the nodes of a new build, the reconciliation plans.
+They need no queue: code that writes such a row plans its node in the same transaction. The
+reconciliation plans rows that were written otherwise, and the nodes of a new build.
 """
 
 from collections.abc import Collection
@@ -23,8 +23,8 @@ from indexing.services.rows import (
 
 
 def plan_standalone_nodes(kind: str, index: str, ids: Collection[UUID]) -> list[int]:
-    """Make the ledger match these rows as they are now, or are gone, in every build of the index
-    that holds this kind; the ids of these builds."""
+    """Make the ledger match the current state of these rows, deleted ones included, in every build
+    of the index that holds this kind; return the builds' ids."""
     builds = IndexBuild.objects.not_retired().filter(index=index)
     planned = [build for build in builds if not build.reading_problem and kind in build.spec.kinds]
     for build in planned:
@@ -34,7 +34,7 @@ def plan_standalone_nodes(kind: str, index: str, ids: Collection[UUID]) -> list[
 
 def plan_unannounced_standalone_nodes(build: IndexBuild) -> int:
     """Plan the nodes of a new build, and of rows that were written or deleted in bulk or by raw
-    SQL; of how many rows."""
+    SQL; return the number of rows."""
     count = 0
     for kind in get_standalone_drafters(build):
         ids = [*find_unplanned_rows(kind, build).values_list("pk", flat=True)]
@@ -52,8 +52,8 @@ def count_standalone_rows(build: IndexBuild) -> int:
 
 
 def count_unfinished_standalone_rows(build: IndexBuild) -> int:
-    """How many rows still wait for their node in this build. Where the live build holds the kind,
-    only rows that it shows count."""
+    """How many rows still wait for their node in this build. If the live build holds the kind, only
+    rows that it shows count."""
     live = build.index.live_build
     count = 0
     for kind, drafter in get_standalone_drafters(build).items():
@@ -71,7 +71,7 @@ def count_unfinished_standalone_rows(build: IndexBuild) -> int:
 
 
 def plan_standalone_rows(kind: str, build: IndexBuild, ids: Collection[UUID]) -> None:
-    """Make the ledger of one build match these rows as they are now, or are gone."""
+    """Make the ledger of one build match the current state of these rows, deleted ones included."""
     with transaction.atomic():
         drafts = draft_standalone_rows(kind, ids, build)
         turn = find_current_turn(build)
@@ -85,7 +85,7 @@ def plan_standalone_rows(kind: str, build: IndexBuild, ids: Collection[UUID]) ->
 
 
 def find_unplanned_rows(kind: str, build: IndexBuild) -> QuerySet[Any]:
-    """Rows of a standalone kind without a node of their text in this build."""
+    """Rows of a standalone kind without a node for their current text in this build."""
     planned = _find_planned_nodes(kind, build).filter(
         point_id=OuterRef("pk"), text_hash=OuterRef("text_hash")
     )

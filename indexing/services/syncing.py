@@ -25,7 +25,7 @@ from indexing.stores.base import CollectionSchema, DenseVector, Point
 from indexing.throughput import add_throughput_sample, embedding_work_key
 from indexing.unconfirmed_writes import delete_points, unconfirmed_write
 
-TEXTS_PER_STOP_CHECK = 64  # texts between two looks at whether to stop
+TEXTS_PER_STOP_CHECK = 64  # texts between two checks for a stop request
 
 
 def sync_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: False) -> int:
@@ -33,11 +33,11 @@ def sync_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: F
     pending deletions.
 
     Returns:
-        How many rows it brought further; 0 when there was nothing left to do.
+        How many rows it processed; 0 when there was nothing left to do.
 
     Raises:
-        StoreUnavailable, EmbeddingUnavailable, DiskFull, or whatever is wrong with a model or the
-            spec: the claim was given back with its attempt, and what needs another model was
+        StoreUnavailable, EmbeddingUnavailable, DiskFull, or another error of a model or the spec:
+            the claim was released without counting the attempt, and nodes of other models were
             synced; calling again later is safe.
     """
     fail_exhausted_nodes(build)
@@ -63,8 +63,8 @@ def sync_nodes(build: IndexBuild, *, should_stop: Callable[[], bool] = lambda: F
 def claim_nodes(
     build: IndexBuild, limit: int, kinds: Collection[str] | None = None
 ) -> Claim[Node] | None:
-    """Claim up to ``limit`` unsynced nodes, of these kinds, whose turn it is: many documents that
-    came together, or a part of a large one."""
+    """Claim up to ``limit`` unsynced nodes of these kinds with the lowest turn: of many documents
+    that came together, or a part of a large one."""
     nodes = Node.objects.unsynced(build)
     if kinds is not None:
         nodes = nodes.filter(kind__in=kinds)
@@ -86,9 +86,9 @@ def fail_exhausted_nodes(build: IndexBuild) -> int:
 
 
 def _sync_claim(build: IndexBuild, claim: Claim[Node], should_stop: Callable[[], bool]) -> int:
-    """Write the claimed nodes; how many rows that brought further."""
+    """Write the claimed nodes; return how many, or 0 after a stop request."""
     rows = claim.rows.select_related("artifact", "page", "source")
-    # One whose artifact is gone is left out: it is deleted soon.
+    # Nodes of a deleted artifact are left out: they will be deleted.
     nodes = [
         node
         for node in rows.defer("page__text", "source__text")
@@ -112,7 +112,7 @@ def _write_claimed(
     nodes: Sequence[Node],
     should_stop: Callable[[], bool],
 ) -> bool:
-    """False if it was told to stop before writing."""
+    """Embed and write the nodes; False if a stop was requested before writing."""
     now = timezone.now()
     for node in nodes:
         node.build = build
@@ -153,7 +153,7 @@ def _write_claimed(
             with unconfirmed_write(build, collection, changed_payloads):
                 store.replace_payloads(collection, changed_payloads)
     with changing_nodes(build.pk, {node.artifact_id for node in nodes}):
-        # Locked, lest a row be planned anew between our look and our write.
+        # Locked, so that no row is planned again between this read and the update.
         ours = held.filter(point_id__in=still_held_ids)
         locked = ours.select_for_update().order_by("pk")
         finished = set(locked.values_list("point_id", flat=True))
@@ -235,7 +235,7 @@ def _undo_lost_writes(
 
 
 def ensure_collection(build: IndexBuild, kind: str) -> str:
-    """The collection of this kind, made if it is not there yet."""
+    """The name of this kind's collection; creates it if it does not exist."""
     name = build.collection(kind)
     fields = {**build.spec.filter_fields, **KINDS[kind].indexed_fields}
     dimension = build.spec.embedding_spec_for(kind).dimension
@@ -245,7 +245,7 @@ def ensure_collection(build: IndexBuild, kind: str) -> str:
 
 
 def delete_removed_nodes(build: IndexBuild, artifact_id: UUID | None = None) -> int:
-    """Remove the points of deleted nodes, then their rows; how many rows went."""
+    """Remove the points of deleted nodes, then their rows; return how many rows."""
     removable = Node.objects.deletable(build)
     if artifact_id is not None:
         removable = removable.filter(artifact=artifact_id)

@@ -1,8 +1,8 @@
 """The index spec: one YAML file of ``specs/``, validated and immutable.
 
-A spec knows neither models nor stores. Its recipe is what shapes a build (vectors, nodes,
-payloads); a build keeps it. Its search settings can change at no cost (titles, tools, weights); an
-index keeps them, and every build of it is searched by them.
+A spec depends on neither models nor stores. Its recipe decides the content of a build (vectors,
+nodes, payloads) and is stored with the build. Its search settings (titles, tools, weights) can
+change at no cost; they are stored with the index and apply to searches of all its builds.
 """
 
 from indexing.spec.index import IndexSpec

@@ -1,4 +1,4 @@
-"""``IndexSpec``: the whole spec, and the rules that span several of its sections."""
+"""``IndexSpec``: the whole spec, and the rules that involve several sections."""
 
 import hashlib
 import json
@@ -30,12 +30,12 @@ from indexing.spec.sections import (
     ToolSpec,
 )
 
-# What says how an index is searched and shown, and leaves its vectors as they are. Beside these:
-# how concepts are found, and how people speak of declared fields.
+# Settings that affect how an index is searched and shown, but not its vectors. Others are parts of
+# sections: how concepts are found, and how people refer to declared fields.
 SEARCH_SETTINGS = ("title", "description", "search", "tools", "identifiers", "evidence")
 FIELD_SEARCH_SETTINGS = ("said_as", "description")
 
-STORED = "stored"  # the validation context of what is read from the database
+STORED = "stored"  # the validation context of specs from the database
 
 
 class IndexSpec(FrozenModel):
@@ -47,7 +47,7 @@ class IndexSpec(FrozenModel):
     embedding: EmbeddingSpec = EmbeddingSpec()
     sparse: SparseSpec = SparseSpec()
     chunks: ChunkSpec = ChunkSpec()
-    page_summaries: PageSummarySpec | None = None  # null: none are made
+    page_summaries: PageSummarySpec | None = None  # null: no summaries
     artifact_summaries: ArtifactSummarySpec | None = None
     questions: QuestionSpec | None = None
     concepts: ConceptSpec | None = None
@@ -58,7 +58,7 @@ class IndexSpec(FrozenModel):
     search: SearchSpec = SearchSpec()
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
-    evidence: EvidenceSpec | None = None  # null: the index takes none
+    evidence: EvidenceSpec | None = None  # null: the index accepts none
 
     @field_validator(
         "page_summaries", "artifact_summaries", "questions", "concepts", "compounds", "images",
@@ -92,7 +92,7 @@ class IndexSpec(FrozenModel):
 
     @model_validator(mode="after")
     def _check_search_settings(self, info: ValidationInfo) -> "IndexSpec":
-        if info.context == STORED:  # they may be meant for a build that is not live yet
+        if info.context == STORED:  # they may be for a build that is not live yet
             return self
         if self.evidence is not None and not self.chunks.embed:
             raise ValueError("evidence: findings are compared by their chunks: chunks.embed: true")
@@ -148,7 +148,7 @@ class IndexSpec(FrozenModel):
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """The settings that decide a build's content."""
+        """The settings that decide a build's content, as JSON."""
         return select_recipe(self.model_dump(mode="json"))
 
     @property
@@ -161,15 +161,15 @@ class IndexSpec(FrozenModel):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the recipe; builds of equal ones have the same content."""
+        """SHA-256 of the recipe; builds with equal fingerprints have the same content."""
         return hashlib.sha256(json.dumps(self.recipe, sort_keys=True).encode()).hexdigest()
 
     def can_look_up(self, identifier: IdentifierSpec) -> bool:
-        """Whether the field that holds the identifier is there."""
+        """Whether the field that holds the identifier is declared."""
         return identifier.field in {"external_id", *self.metadata}
 
     def find_tool_problem(self, name: str) -> str | None:
-        """What a tool needs and this index does not hold."""
+        """Describe what a tool needs and this index lacks; None if nothing is missing."""
         tool = self.tools[name]
         if tool.search == "questions" and self.questions is None:
             return f"tools.{name}.search: this index holds no questions"
@@ -184,7 +184,7 @@ class IndexSpec(FrozenModel):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of node this recipe asks for."""
+        """The kinds of node that this recipe requires."""
         return tuple(name for name in KINDS if self._asks_for(name))
 
     def _asks_for(self, kind: str) -> bool:
@@ -228,8 +228,8 @@ class IndexSpec(FrozenModel):
 def select_recipe(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a spec, as JSON, that decides a build's content."""
     recipe = {name: value for name, value in spec.items() if name not in SEARCH_SETTINGS}
-    recipe["concepts"] = spec.get("concepts") is not None  # whoever finds them
-    # With questions, a field's description shapes what is asked about a chunk.
+    recipe["concepts"] = spec.get("concepts") is not None  # extracted or given by people
+    # With questions, the model that writes them reads the descriptions of fields.
     left_out = {"said_as"} if spec.get("questions") is not None else {*FIELD_SEARCH_SETTINGS}
     recipe["metadata"] = {
         name: {key: value for key, value in field.items() if key not in left_out}

@@ -1,4 +1,4 @@
-"""The node parsers that a spec may name on this machine. Looks them up and imports none of them."""
+"""The node parsers that a spec may name on this machine. Looks them up without importing them."""
 
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ def find_added_parser(name: str) -> EntryPoint:
     """Find a parser that an installed distribution adds.
 
     Raises:
-        InvalidSpec: none adds one of this name.
+        InvalidSpec: no distribution adds a parser of this name.
     """
     added = {each.name: each for each in entry_points(group=ENTRY_POINT_GROUP)}
     if name not in added:

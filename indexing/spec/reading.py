@@ -33,7 +33,7 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     """Read one spec from YAML text.
 
     Raises:
-        InvalidSpec: the first wrong field, and what it may be.
+        InvalidSpec: names the first wrong field and the allowed values.
     """
     try:
         content = yaml.safe_load(text)
@@ -71,7 +71,7 @@ def read_specs(folder: Path) -> dict[str, IndexSpec]:
 
 def describe_first_error(error: ValidationError) -> str:
     """Describe the first mistake in one sentence: its location and what is allowed there."""
-    # A misspelt setting first: the one it was meant for is then missing, and only seems wrong.
+    # Unknown settings first: a misspelt name also causes an error for the missing setting.
     mistakes: list[Any] = error.errors(include_url=False)
     first = min(mistakes, key=lambda mistake: mistake["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in first["loc"])

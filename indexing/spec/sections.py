@@ -1,4 +1,4 @@
-"""The sections of a spec, and what each of them allows."""
+"""The sections of a spec and their allowed values."""
 
 import re
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from pydantic import (
 
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,62}")
 PROMPT_PATTERN = r"^[a-z][a-z0-9_]*$"
-MORGAN_PREFIX = "morgan-"  # and the radius: the name of a fingerprint as an embedding model
+MORGAN_PREFIX = "morgan-"  # followed by the radius: a fingerprint as an embedding model
 
-# Which fields may be spoken of in which way.
+# ``said_as`` -> the field type that it requires.
 FIELD_TYPE_BY_SAID_AS: dict[str, str] = {
     "year": "integer",
     "person": "keyword",
@@ -27,8 +27,8 @@ FIELD_TYPE_BY_SAID_AS: dict[str, str] = {
     "mark": "keyword",
 }
 
-# Those with stop words, a stemmer or both; Chinese, Thai and the like need neither and may be
-# indexed under any of them.
+# Languages with stop words, a stemmer or both. Languages such as Chinese and Thai need neither and
+# can be indexed with any of these.
 LANGUAGES = frozenset(
     """
     arabic azerbaijani basque bengali catalan chinese danish dutch english finnish french german
@@ -43,7 +43,7 @@ class FrozenModel(BaseModel):
 
 
 class EmbeddingSpec(FrozenModel):
-    """One embedding model. The index's own one embeds every kind of node that is text."""
+    """One embedding model. That of the index embeds every kind of node that is text."""
 
     provider: Literal["fastembed", "huggingface", "openai", "rdkit", "clip"] = "fastembed"
     model: str = "all-MiniLM-L6-v2"
@@ -61,7 +61,7 @@ class SparseSpec(FrozenModel):
     language: str = "english"  # stop words and stemmer; "none" for neither
     k: float = Field(1.2, gt=0, le=10)
     b: float = Field(0.5, ge=0, le=1)
-    average_length: float = Field(128, gt=0)  # words a text is taken to have when all is average
+    average_length: float = Field(128, gt=0)  # assumed average number of words of a text
 
     @field_validator("language")
     @classmethod
@@ -76,7 +76,7 @@ class ChunkingStrategy(FrozenModel):
 
     @property
     def key(self) -> str:
-        """What its chunks name as their ``strategy``: unique in a spec, 64 characters at most."""
+        """Stored as the ``strategy`` of its chunks: unique in a spec, at most 64 characters."""
         return self.name
 
 
@@ -88,13 +88,13 @@ class SentenceStrategy(ChunkingStrategy):
 
 
 class ParagraphStrategy(ChunkingStrategy):
-    """The whole source as one chunk where it fits the model's window."""
+    """The whole source as one chunk if it fits the model's window."""
 
     name: Literal["paragraph"] = "paragraph"
 
 
 class SemanticStrategy(ChunkingStrategy):
-    """Sentences packed up to ``max_chars`` and cut where the meaning turns."""
+    """Sentences packed up to ``max_chars`` and cut where the topic changes."""
 
     name: Literal["semantic"] = "semantic"
     max_chars: int = Field(1_000, ge=50, le=10_000)
@@ -106,7 +106,7 @@ class NoOptions(FrozenModel):
 
 
 class SemanticParserOptions(FrozenModel):
-    buffer_size: int = Field(1, ge=1, le=10)  # sentences on either side that are compared with one
+    buffer_size: int = Field(1, ge=1, le=10)  # neighbours on each side embedded with a sentence
     breakpoint_percentile_threshold: int = Field(95, ge=1, le=99)
 
 
@@ -121,8 +121,8 @@ class HtmlParserOptions(FrozenModel):
     )
 
 
-# The options of LlamaIndex's parsers that decide where they cut. Those that shape metadata, such as
-# a sentence's window, are left out: chunks carry none.
+# The options of LlamaIndex's parsers that decide where they cut. Options for metadata, such as a
+# sentence's window, are left out, because chunks have no such metadata.
 OPTIONS_BY_PARSER: dict[str, type[FrozenModel]] = {
     "markdown": NoOptions,
     "sentence_window": NoOptions,
@@ -136,8 +136,8 @@ OPTIONS_BY_PARSER: dict[str, type[FrozenModel]] = {
 class NodeParserStrategy(ChunkingStrategy):
     """Cut by a node parser of LlamaIndex's, or by one that an installed distribution adds.
 
-    Which are added and what they take is not checked here: the recipe of a build must stay
-    readable where the distribution is missing.
+    Added parsers and their options are not checked here: a build's recipe must stay readable if the
+    distribution is missing.
     """
 
     name: Literal["node_parser"] = "node_parser"
@@ -175,7 +175,7 @@ Strategy = Annotated[
 
 
 class ChunkSpec(FrozenModel):
-    """``embed: false`` cuts chunks for other kinds to build on, and stores no points of them."""
+    """``embed: false`` cuts chunks only as input of other kinds and stores no points of them."""
 
     strategies: tuple[Strategy, ...] = (SentenceStrategy(),)
     context: tuple[Literal["title", "heading"], ...] = ("title",)
@@ -192,8 +192,8 @@ class ChunkSpec(FrozenModel):
 
 
 class PageSummarySpec(FrozenModel):
-    """A summary of each page. ``prompt`` names a file in ``templates/prompts/``; an empty
-    ``model`` is the one of the settings."""
+    """A summary of each page. ``prompt`` names a file in ``templates/prompts/``; an empty ``model``
+    means ``STRATA_LLM_MODEL``."""
 
     prompt: str = Field("page_summary", pattern=PROMPT_PATTERN)
     model: str = ""
@@ -201,23 +201,23 @@ class PageSummarySpec(FrozenModel):
 
 
 class ArtifactSummarySpec(PageSummarySpec):
-    """A summary of each artifact, made from those of its pages."""
+    """A summary of each artifact, made from the summaries of its pages."""
 
     prompt: str = Field("artifact_summary", pattern=PROMPT_PATTERN)
 
 
 class QuestionSpec(FrozenModel):
     """Hypothetical questions that a chunk answers, with its one-line summary and the values of
-    the declared fields it speaks of."""
+    declared fields that it mentions."""
 
     prompt: str = Field("questions", pattern=PROMPT_PATTERN)
     model: str = ""
-    count: int = Field(8, ge=1, le=20)  # a chunk
+    count: int = Field(8, ge=1, le=20)  # per chunk
 
 
 class ConceptSpec(FrozenModel):
-    """Concepts and the vocabulary of their relationships: given by people, and with ``extract``
-    found in every source too."""
+    """Concepts and the vocabulary of their relationships: added by people, and with ``extract``
+    also extracted from every source."""
 
     extract: bool = False
     per_source: int = Field(5, ge=1, le=50)  # at most
@@ -226,8 +226,8 @@ class ConceptSpec(FrozenModel):
 
 
 class CompoundSpec(FrozenModel):
-    """Chemical structures, in a space of their own: Morgan fingerprints of what a declared field
-    holds as SMILES."""
+    """Chemical structures in a separate vector space: Morgan fingerprints of the SMILES strings in
+    a declared field."""
 
     field: str = "smiles"
     radius: int = Field(2, ge=1, le=4)  # bonds around each atom
@@ -241,7 +241,7 @@ class CompoundSpec(FrozenModel):
 
 
 class ImageSpec(FrozenModel):
-    """Pictures, in a space that they share with words: that of a pair of models of fastembed's,
+    """Images, in a vector space that they share with texts: that of the pair of fastembed models
     ``MODEL-vision`` and ``MODEL-text``."""
 
     model: str = "Qdrant/clip-ViT-B-32"
@@ -253,10 +253,10 @@ class ImageSpec(FrozenModel):
 
 
 class ValueSpec(FrozenModel):
-    """One value of a declared field, and the other words a text may say it in."""
+    """One value of a declared field, and its synonyms in texts."""
 
     value: str
-    group: str = ""  # what it belongs to, such as a region of the body
+    group: str = ""  # the group of the value, such as a region of the body
     synonyms: tuple[str, ...] = ()
 
 
@@ -264,7 +264,7 @@ class IdentifierSpec(FrozenModel):
     """How documents are named in running text, such as a DOI."""
 
     pattern: str  # a regular expression that matches one whole name, in any case
-    field: str = "external_id"  # where documents keep it
+    field: str = "external_id"  # the field that holds it
 
     @field_validator("pattern")
     @classmethod
@@ -279,18 +279,18 @@ class IdentifierSpec(FrozenModel):
 
 
 class FieldSpec(FrozenModel):
-    """One declared metadata field: checked when given, stored, and open to filters.
+    """One declared metadata field: it is validated, stored, and can be used in filters.
 
-    ``said_as``: how people speak of it in a question, where a query pipeline reads filters out of
-    one: ``year`` (since 2019), ``person`` (by Ada Lovelace), ``name`` (at ACL), ``mark`` (with
-    a best paper award).
+    ``said_as``: how questions mention the field, if a query pipeline reads filters from questions:
+    ``year`` (since 2019), ``person`` (by Ada Lovelace), ``name`` (at ACL), ``mark`` (with a best
+    paper award).
     """
 
     type: Literal["keyword", "integer", "float", "bool", "datetime", "text"]
     many: bool = False
-    # A list of values, or a mapping that describes them. Kept as a list: databases sort mappings.
+    # A list of values, or a mapping that describes them. Stored as a list: databases sort mappings.
     values: tuple[ValueSpec, ...] | None = None
-    closed: bool = True  # no other values are taken; without ``values`` every value is
+    closed: bool = True  # no other values are allowed; no effect without ``values``
     lowercase: bool = False
     said_as: Literal["year", "person", "name", "mark"] | None = None
     description: str = ""
@@ -326,21 +326,20 @@ class FieldSpec(FrozenModel):
 
 
 class ParameterSpec(FrozenModel):
-    """What a tool is asked with. One that names a ``field`` takes that field's values, and the
-    search is filtered by it."""
+    """A parameter of a tool. If it names a ``field``, it takes that field's values and filters the
+    search."""
 
     field: str | None = None
     description: str = ""
 
 
 class ToolSpec(FrozenModel):
-    """A named search for agents. Its parameters stand in ``query`` as
-    ``{name}``."""
+    """A named search for agents. ``query`` contains its parameters as ``{name}``."""
 
     description: str
     parameters: dict[str, ParameterSpec]
     query: str
-    search: Literal["questions", "pages"] | None = None  # by default the finest kind there is
+    search: Literal["questions", "pages"] | None = None  # default: questions, else pages
 
     @model_validator(mode="after")
     def _check_query_parameters(self) -> "ToolSpec":
@@ -353,16 +352,16 @@ class ToolSpec(FrozenModel):
 
 
 class SearchSpec(FrozenModel):
-    """Defaults of a search; changing them costs nothing and keeps the build."""
+    """Defaults of a search; changing them needs no new build."""
 
     dense_weight: float = Field(1.0, ge=0, le=100)
     sparse_weight: float = Field(1.0, ge=0, le=100)
     rrf_k: int = Field(60, ge=1, le=10_000)
     prefetch: int = Field(100, ge=1, le=1_000)
-    pipeline: str = Field("plain", pattern=rf"^{NAME_PATTERN.pattern}$")  # how questions are asked
+    pipeline: str = Field("plain", pattern=rf"^{NAME_PATTERN.pattern}$")  # query pipeline
 
 
 class EvidenceSpec(FrozenModel):
-    """The index takes findings, and stores one of those that say the same."""
+    """The index accepts findings, and stores only one of several with the same meaning."""
 
-    threshold: float = Field(0.9, gt=0, le=1)  # cosine, from which two say the same
+    threshold: float = Field(0.9, gt=0, le=1)  # cosine from which two are duplicates

@@ -1,7 +1,8 @@
-"""Recipes and search settings as the database holds them, and both read together as one spec.
+"""Recipes and search settings in the form in which the database stores them, and how both are
+joined to a spec.
 
-Files that people write are read strictly (``reading.py``). What is stored may be another release's:
-an older form is upgraded, and keys that a newer release added are ignored.
+Files that people write are validated strictly (``reading.py``). Stored data may come from another
+release: an older form is upgraded, and keys that a newer release added are ignored.
 """
 
 import json
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 Upgrade = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-# The first step turns version 1 into version 2, and so on. What is stored is never rewritten.
+# The first step turns version 1 into version 2, and so on. Stored data is never rewritten.
 RECIPE_UPGRADES: Sequence[Upgrade] = (
     select_recipe,  # version 1 held the whole spec
 )
@@ -35,12 +36,12 @@ SEARCH_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
 
 
 def dump_recipe(spec: IndexSpec) -> dict[str, Any]:
-    """What a build of this spec stores."""
+    """The recipe that a build of this spec stores."""
     return {"version": len(RECIPE_UPGRADES) + 1, **spec.recipe}
 
 
 def dump_search_settings(spec: IndexSpec) -> dict[str, Any]:
-    """What an index that is searched by this spec stores."""
+    """The search settings that an index with this spec stores."""
     return {"version": len(SEARCH_SETTINGS_UPGRADES) + 1, **spec.search_settings}
 
 
@@ -49,8 +50,9 @@ def read_stored_spec(recipe: str, search_settings: str | None) -> IndexSpec:
     """Join the JSON of a build's recipe and of its index's search settings; without the latter,
     those that a recipe of version 1 holds are used.
 
-    The settings may be meant for a later recipe. What needs a field or a kind that this one lacks
-    is left out, except tools: ``IndexSpec.find_tool_problem`` tells why one cannot be called yet.
+    The settings may belong to a newer recipe. Settings that need a field or a kind that this recipe
+    lacks are left out, except tools: ``IndexSpec.find_tool_problem`` tells why one cannot be called
+    yet.
 
     Cached, because validating a spec costs as much as a search.
 
@@ -84,14 +86,14 @@ def read_stored_spec(recipe: str, search_settings: str | None) -> IndexSpec:
 
 
 def _upgrade(stored: Mapping[str, Any], upgrades: Sequence[Upgrade]) -> Mapping[str, Any]:
-    """Of a newer version than ours, the form is taken to be ours."""
+    """Upgrade to this release's version; a newer version is read as this one."""
     for upgrade in upgrades[stored.get("version", 1) - 1 :]:
         stored = upgrade(stored)
     return {key: value for key, value in stored.items() if key != "version"}
 
 
 def _join(recipe: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The recipe, and the settings of what it holds."""
+    """The recipe, joined with the settings for its sections and fields."""
     joined = {name: settings[name] for name in SEARCH_SETTINGS if name in settings}
     joined.update(recipe)
     if recipe.get("concepts"):
@@ -106,7 +108,7 @@ def _join(recipe: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, A
 
 def _select_field_settings(settings: Mapping[str, Any], field: Mapping[str, Any]) -> dict[str, Any]:
     selected = {key: settings[key] for key in FIELD_SEARCH_SETTINGS if key in settings}
-    # Of a field that has another type in this recipe.
+    # The field may have another type in this recipe.
     if FIELD_TYPE_BY_SAID_AS.get(selected.get("said_as", "")) != field.get("type"):
         selected.pop("said_as", None)
     return selected

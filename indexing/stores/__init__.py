@@ -62,7 +62,7 @@ _store: VectorStore | None = None
 
 
 def get_store() -> VectorStore:
-    """Return this process's store; the first call creates it, as ``STRATA_VECTOR_STORE`` says.
+    """Return this process's store; the first call creates it, by ``STRATA_VECTOR_STORE``.
 
     Raises:
         StoreLocked: the embedded store's folder belongs to another process.
@@ -83,7 +83,7 @@ def close_store() -> None:
             _store = None
 
 
-# A process that ends has its collections closed in order: to read those takes little memory.
+# Close collections properly when the process ends: closed ones can be read in little memory.
 atexit.register(close_store)
 
 
@@ -107,7 +107,7 @@ def _make_store(kind: str) -> VectorStore:
     from indexing.stores.qdrant import QdrantStore
 
     if kind == "qdrant":
-        # These are settings of production alone.
+        # Only the production settings define these.
         return QdrantStore.connect(
             settings.QDRANT_URL,  # type: ignore[misc]
             settings.QDRANT_API_KEY,  # type: ignore[misc]

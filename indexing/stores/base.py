@@ -1,7 +1,6 @@
 """The interface of a vector store, and the types it takes and returns.
 
-No Qdrant type crosses it. Every store keeps the promises tested in
-``tests/contracts/test_stores.py``.
+No Qdrant type is part of it. Every store passes ``tests/contracts/test_stores.py``.
 """
 
 import abc
@@ -35,7 +34,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A point as read back; the vectors only where they were asked for."""
+    """A point as read from the store; the vectors only if they were requested."""
 
     id: UUID
     payload: Payload
@@ -59,14 +58,14 @@ class CollectionSchema:
     has_sparse: bool = True
 
 
-# Filters: a tree of these. Conditions on fields with many values hold if any value matches.
+# A filter is a tree of these. A condition on a field with many values holds if any value matches.
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The field equals one of ``values``; nothing matches no values.
+    """The field equals one of ``values``; without values, nothing matches.
 
-    Types are kept apart: ``1`` matches neither ``True`` nor ``1.0``. A float field wants floats.
+    Types are distinct: ``1`` matches neither ``True`` nor ``1.0``. A float field needs floats.
     """
 
     field: str
@@ -124,12 +123,12 @@ class RankFusion:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search. With a ``fusion``: hybrid; without: the one vector given, alone.
+    """One search: hybrid with a ``fusion``, otherwise by the one vector that is given.
 
-    A sparse vector without terms is as good as none: a hybrid search then fuses the dense
-    ranking alone, so that its scores stay reciprocal ranks, and a sparse one finds nothing.
-    The filter holds for the candidates of both vectors; ``min_score`` is for the final score.
-    Without ``with_payload`` the points come with empty payloads.
+    A sparse vector without terms counts as none: a hybrid search then fuses only the dense ranking,
+    so that its scores stay reciprocal ranks, and a sparse search finds nothing. The filter holds
+    for the candidates of both vectors; ``min_score`` is for the final score. Without
+    ``with_payload`` the points have empty payloads.
     """
 
     dense: DenseVector | None = None
@@ -145,10 +144,10 @@ class Query:
 class VectorStore(abc.ABC):
     """Collections of points. Thread-safe.
 
-    Every method raises ``StoreUnavailable`` when the store cannot be reached or is broken for
-    the moment (retry helps), ``StoreOutcomeUnknown`` where the write may have been applied or may
-    yet be, and ``DiskFull`` before a write that the disk could not hold.
-    Reading a collection that does not exist finds nothing.
+    Every method raises ``StoreUnavailable`` if the store cannot be reached or fails temporarily
+    (retry helps), ``StoreOutcomeUnknown`` if a write may have been applied or may still be, and
+    ``DiskFull`` before a write that would fill the disk. Reading a collection that does not exist
+    finds nothing.
 
     ``has_late_writes``: whether the store, such as a server, may apply a write after its caller has
     stopped waiting.
@@ -158,18 +157,18 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
-        """Create the collection and its payload indexes where missing; else change nothing."""
+        """Create the collection and its payload indexes if they are missing."""
 
     @abc.abstractmethod
     def has_collection(self, name: str) -> bool: ...
 
     @abc.abstractmethod
     def drop_collection(self, name: str) -> None:
-        """Remove the collection and all it holds; fine where there is none."""
+        """Remove the collection and all its points; no error if it does not exist."""
 
     @abc.abstractmethod
     def upsert(self, name: str, points: Sequence[Point]) -> None:
-        """Write points whole, replacing those of the same id; durable and visible on return.
+        """Write points, replacing those with the same id completely; durable and visible on return.
 
         Raises:
             LookupError: there is no such collection.
@@ -177,12 +176,12 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def replace_payloads(self, name: str, payloads: Mapping[UUID, Payload]) -> None:
-        """Replace the payloads of existing points whole, keeping their vectors; ids without a
-        point are left out."""
+        """Replace the payloads of existing points completely and keep their vectors; ids without a
+        point are ignored."""
 
     @abc.abstractmethod
     def delete(self, name: str, ids: Sequence[UUID]) -> None:
-        """Remove points; durable and visible on return. Ids without a point are fine."""
+        """Remove points; durable and visible on return. Ids without a point are ignored."""
 
     @abc.abstractmethod
     def search(self, name: str, query: Query) -> list[ScoredPoint]:
@@ -191,7 +190,7 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def search_many(self, requests: Sequence[tuple[str, Query]]) -> list[list[ScoredPoint]]:
-        """What ``search`` gives for each collection and query, in their order; of a server, one
+        """The results of ``search`` for each collection and query, in order. A server gets one
         request for each collection, all at the same time."""
 
     @abc.abstractmethod
@@ -210,7 +209,7 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
-        """The values of a ``keyword`` field of the schema, each with how many points hold it.
+        """The values of a ``keyword`` field of the schema, each with its number of points.
 
         The most frequent values come first, ties by value; at most ``limit`` of them. Which values
         are kept among those that tie at the limit depends on the store.
@@ -220,7 +219,7 @@ class VectorStore(abc.ABC):
     def switch_aliases(self, aliases: Mapping[str, str | None]) -> None:
         """Point each alias at a collection that exists, or (None) remove it; all at once.
 
-        For other readers of the store: no method here takes an alias for a collection.
+        Aliases are for other readers of the store: no method here accepts an alias as a name.
         """
 
     @abc.abstractmethod

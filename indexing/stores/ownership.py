@@ -1,4 +1,4 @@
-"""Who owns the embedded vector engine: one process at a time."""
+"""Ownership of the embedded vector engine: only one process at a time can have it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

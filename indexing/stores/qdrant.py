@@ -45,12 +45,12 @@ from indexing.stores.qdrant_queries import (
 if TYPE_CHECKING:
     from llama_index.vector_stores.qdrant import QdrantVectorStore
 
-DEFAULT_TIMEOUT_SECONDS = 30  # seconds a request may take, unless told otherwise
-# Until a segment is vacuumed, the idf of a word counts points that were deleted. By a server's own
-# thresholds 2,000 of 2,002 deleted points still counted after 26 s; by these it took 5 s. Fewer
-# than 100 deleted points of a segment are not vacuumed at all.
+DEFAULT_TIMEOUT_SECONDS = 30  # default timeout of a request
+# Until a segment is vacuumed, the idf of a word counts deleted points. With a server's default
+# thresholds, 2,000 of 2,002 deleted points still counted after 26 s; with these it took 5 s. A
+# segment with fewer than 100 deleted points is never vacuumed.
 PROMPT_VACUUM = models.OptimizersConfigDiff(deleted_threshold=0.05, vacuum_min_vector_number=100)
-MAX_PARALLEL_SEARCHES = 16  # under way at once on behalf of one caller
+MAX_PARALLEL_SEARCHES = 16  # concurrent requests of one caller
 
 FILTER_TRANSLATOR = FilterTranslator(
     filter=models.Filter,
@@ -68,26 +68,26 @@ FIELD_INDEX_SCHEMAS: dict[str, Any] = {
     "float": models.PayloadSchemaType.FLOAT,
     "bool": models.PayloadSchemaType.BOOL,
     "datetime": models.PayloadSchemaType.DATETIME,
-    # The default tokenizer takes a whole Chinese or Thai sentence for one word.
+    # The default tokenizer reads a whole Chinese or Thai sentence as one word.
     "text": models.TextIndexParams(
         type=models.TextIndexType.TEXT, tokenizer=models.TokenizerType.MULTILINGUAL, lowercase=True
     ),
 }
 
-# Texts -> of each its term ids, and their weights.
+# Texts -> term ids of each text, and weights of each text.
 SparseEncoder = Callable[[list[str]], tuple[list[list[int]], list[list[float]]]]
 
 
 class QdrantStore(VectorStore):
     """Collections on a Qdrant server, readable by other Qdrant users.
 
-    A payload's ``text`` is also written as ``content``, the key that Haystack reads and cannot
-    be told to change; it is taken off again on the way back.
+    A payload's ``text`` is also written as ``content``, the fixed key that Haystack reads; reading
+    a payload removes it.
     """
 
     def __init__(self, client: QdrantClient) -> None:
         self._client = client
-        # The in-memory mode is plain Python lists and not safe to share.
+        # The in-memory mode uses plain Python lists and is not thread-safe.
         self._is_local = isinstance(client._client, QdrantLocal)
         self.has_late_writes = not self._is_local
         self._client_lock: AbstractContextManager[object] = (
@@ -98,7 +98,7 @@ class QdrantStore(VectorStore):
     def connect(cls, url: str, api_key: str = "", timeout: int = DEFAULT_TIMEOUT_SECONDS) -> Self:
         """A store on the server at ``url``; no request is sent yet."""
         with warnings.catch_warnings():
-            # It would be shown by every command; ``doctor`` says it.
+            # Every command would show this warning; ``doctor`` reports it.
             warnings.filterwarnings("ignore", "Api key is used with an insecure connection")
             client = QdrantClient(
                 url=url,
@@ -117,9 +117,9 @@ class QdrantStore(VectorStore):
     def open_llama_index(
         self, name: str, text_key: str, encode_queries: SparseEncoder
     ) -> "QdrantVectorStore":
-        """LlamaIndex's vector store over a collection that exists, to read from.
+        """A LlamaIndex vector store that reads from an existing collection.
 
-        Without sparse vectors it searches by the dense ones alone.
+        If the collection has no sparse vectors, it searches only by the dense ones.
         """
         from llama_index.vector_stores.qdrant import QdrantVectorStore
 
@@ -139,7 +139,7 @@ class QdrantStore(VectorStore):
         if not self.has_collection(name):
             self._create_collection(name, schema)
         if self._is_local:
-            return  # it has no payload indexes and would warn
+            return  # the in-memory mode has no payload indexes and would warn
         with self._use_client() as client:
             indexed = client.get_collection(name).payload_schema
             for field, kind in schema.fields.items():
@@ -169,7 +169,7 @@ class QdrantStore(VectorStore):
                 models.OverwritePayloadOperation(
                     overwrite_payload=models.SetPayload(
                         payload=_add_content_key(payload),
-                        # Named by filter, a missing point is left out; by id, it is an error.
+                        # By filter, because a missing point is then ignored; by id, it is an error.
                         filter=models.Filter(must=[models.HasIdCondition(has_id=[str(point_id)])]),
                     )
                 )
@@ -202,7 +202,7 @@ class QdrantStore(VectorStore):
         if self._is_local or len(names) < 2:
             answers = list(map(search_collection, names))
         else:
-            # Threads of this call's own: a tenth of a millisecond, and a forked child has them too.
+            # Threads of this call only: they cost 0.1 ms and also work in a forked child.
             with ThreadPoolExecutor(min(len(names), MAX_PARALLEL_SEARCHES)) as threads:
                 answers = list(threads.map(search_collection, names))
         found: dict[int, list[ScoredPoint]] = {}
@@ -211,7 +211,7 @@ class QdrantStore(VectorStore):
         return [found[number] for number in range(len(requests))]
 
     def _search_collection(self, name: str, queries: Sequence[Query]) -> list[list[ScoredPoint]]:
-        """The points for each query, all of them asked in one request."""
+        """The points for each query, by one request for all queries."""
         request_by_number = {
             number: _build_query_request(query, vector_queries)
             for number, query in enumerate(queries)

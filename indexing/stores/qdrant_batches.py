@@ -1,4 +1,4 @@
-"""Cuts writes into requests that a Qdrant server takes."""
+"""Splits writes into requests that a Qdrant server accepts."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -7,16 +7,17 @@ from typing import Any, TypeVar
 from indexing.stores.base import Point
 from indexing.stores.qdrant_queries import UPSERT_BATCH
 
-# A server refuses bodies above 32 MiB. Sizes are estimates from above: a fourth is kept free.
+# A server refuses bodies above 32 MiB. Sizes are estimated, so a quarter is kept free.
 MAX_BODY_BYTES = 24 * 2**20
-BYTES_PER_NUMBER = 24  # of a float with its comma, as JSON
+BYTES_PER_NUMBER = 24  # a float and its comma as JSON
 POINT_OVERHEAD_BYTES = 200
 
 T = TypeVar("T")
 
 
 def cut_batches(rows: Sequence[T], estimate: Callable[[T], int]) -> Iterator[list[T]]:
-    """Batches of at most ``UPSERT_BATCH`` rows and ``MAX_BODY_BYTES``; a larger row comes alone."""
+    """Batches of at most ``UPSERT_BATCH`` rows and ``MAX_BODY_BYTES``; a larger row is a batch
+    alone."""
     batch: list[T] = []
     byte_count = 0
     for row in rows:

@@ -10,10 +10,10 @@ BROKEN_CONNECTION_ERRORS = (httpx.RemoteProtocolError, httpx.ReadError, httpx.Wr
 
 
 class ReconnectingTransport(httpx.HTTPTransport):
-    """Sends a request again, on another connection, if one that was kept open has broken.
+    """Sends a request again, on another connection, if a connection that was kept open is broken.
 
-    A server closes connections that are idle, at the moment at which the next request may be on
-    its way. Whatever the store sends may be carried out twice.
+    A server may close an idle connection just when the next request is sent. All requests of the
+    store may safely be carried out twice.
     """
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -33,7 +33,8 @@ class ReconnectingTransport(httpx.HTTPTransport):
 
 
 def make_transport(url: str) -> ReconnectingTransport:
-    """As the client would make it: none are kept open to this machine, where one costs little."""
+    """Make a transport with the client's limits: no connections are kept open to this machine,
+    where a new one is cheap."""
     host = urlsplit(url if "//" in url else f"//{url}").hostname
     limits = httpx.Limits(max_keepalive_connections=0 if host in LOCAL_HOSTS else 20)
     return ReconnectingTransport(limits=limits)

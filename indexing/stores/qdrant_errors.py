@@ -1,6 +1,6 @@
-"""What a Qdrant server's errors mean to this service.
+"""Translate errors of a Qdrant server into errors of this service.
 
-The answers told apart here were recorded from Qdrant 1.18.
+The answers that are distinguished here were recorded from Qdrant 1.18.
 """
 
 import json
@@ -20,7 +20,7 @@ from indexing.exceptions import (
 )
 
 UNSENT_ERRORS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-STRICT_MODE_PREFIX = "Bad request:"  # a limit of strict mode; invalid requests begin otherwise
+STRICT_MODE_PREFIX = "Bad request:"  # a limit of strict mode; other errors begin differently
 KEY_FIX = "Set QDRANT_API_KEY to a key that may read, write and manage collections there."
 ADDRESS_FIX = "Set QDRANT_URL to the address of the Qdrant server, with the prefix of its proxy."
 
@@ -28,7 +28,7 @@ ClientError = ResponseHandlingException | UnexpectedResponse | QdrantException
 
 
 def to_store_error(error: ClientError) -> StrataError:
-    """The error of this service that an error of the client means."""
+    """Translate an error of the client into an error of this service."""
     if isinstance(error, ResponseHandlingException):
         is_unsent = isinstance(error.source, UNSENT_ERRORS)
         unavailable = StoreUnavailable if is_unsent else StoreOutcomeUnknown
@@ -43,8 +43,8 @@ def to_store_error(error: ClientError) -> StrataError:
 
 
 def is_missing_collection(error: Exception, name: str) -> bool:
-    """Whether this collection is missing: a 404 that names it, or a sentence of the in-memory
-    mode. A 404 that names nothing comes from another server than Qdrant."""
+    """Whether this collection is missing: a 404 that names it, or the message of the in-memory
+    mode. A 404 without a name does not come from Qdrant."""
     if isinstance(error, UnexpectedResponse):
         is_named = f"Collection `{name}`" in _read_detail(error)
         return error.status_code == HTTPStatus.NOT_FOUND and is_named
@@ -69,13 +69,13 @@ def _to_refusal(status: int | None, detail: str) -> StrataError:
                 fix="Raise this limit of the collection's strict mode, or switch it off.",
             )
     if status is None or status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
-        # A proxy answers so for a server that goes on.
+        # A proxy may send this while the server still works on the request.
         return StoreOutcomeUnknown(f"The vector store failed: {detail}")
     return StoreRejected(f"The vector store rejected a request as invalid: {status} {detail}")
 
 
 def _read_detail(error: UnexpectedResponse) -> str:
-    """What the server says of the error; nothing where the body is not Qdrant's."""
+    """The server's message; the whole body if it is not in Qdrant's format."""
     content = error.content.decode(errors="replace")
     try:
         detail = json.loads(content)["status"]["error"]

@@ -20,16 +20,16 @@ from indexing.stores.base import (
 
 DENSE = "dense"
 SPARSE = "sparse"
-UPSERT_BATCH = 500  # points: some megabytes, as both a request body and a log entry must stay small
+UPSERT_BATCH = 500  # points: some megabytes, because request bodies and log entries must stay small
 
-# Fetched beyond the page, so that a tie across its edge is broken by id and not by the engine,
-# which orders equal fused scores differently from call to call.
+# Points fetched beyond the page, so that ties at its edge are ordered by id. The engine orders
+# equal fused scores differently in each call.
 TIE_MARGIN = 6
 
 
 @dataclass(frozen=True, slots=True)
 class FilterTranslator:
-    """Translates filters into one Qdrant library's classes; their keyword arguments are alike."""
+    """Translates filters into the classes of one Qdrant library; both have the same arguments."""
 
     filter: Callable[..., Any]
     field: Callable[..., Any]
@@ -41,7 +41,7 @@ class FilterTranslator:
     bool_value: Callable[[bool], Any] = bool
 
     def translate(self, filter: Filter) -> Any:
-        """The engine's own filter, equal to ``filter``."""
+        """The engine's equivalent of ``filter``."""
         match filter:
             case Match(field, values):
                 return self._translate_match(field, values)
@@ -88,7 +88,7 @@ class FilterTranslator:
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """One of a search's vectors, with its name."""
+    """One vector of a search, with its name."""
 
     using: str
     vector: DenseVector | SparseVector
@@ -115,7 +115,8 @@ def compute_fetch_limit(query: Query) -> int:
 
 
 def paginate_points(points: Iterable[ScoredPoint], query: Query) -> list[ScoredPoint]:
-    """The page the query asks for, of the best ``compute_fetch_limit`` points in whatever order."""
+    """The page that the query requests, from the best ``compute_fetch_limit`` points in any
+    order."""
     ranked = sorted(points, key=lambda point: (-point.score, point.id))
     if query.min_score is not None:
         ranked = [point for point in ranked if point.score >= query.min_score]

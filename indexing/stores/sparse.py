@@ -1,8 +1,8 @@
 """Encode documents and queries as BM25 term weights, for both stores.
 
-A document's weights carry the term frequencies, saturated and normalised for length; the store
-multiplies in the inverse document frequencies when it searches. Term ids are hashes of the
-stemmed words, so documents and queries must come from the same spec.
+A document's weights are term frequencies, saturated and normalised for length; the store multiplies
+them by inverse document frequencies when it searches. Term ids are hashes of stemmed words, so
+documents and queries must be encoded with the same spec.
 
 Source:
     Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
@@ -24,15 +24,15 @@ TOKENIZERS = {
     "prefix": TokenizerType.Prefix,
 }
 
-# Letters of scripts that part words by spaces.
+# Letters of scripts that separate words by spaces.
 _LETTER = r"[\p{L}\p{M}--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
-# Whole numbers: digits within a word, such as "P00037" or "v2", belong to it.
+# Separate numbers: digits within a word, such as "P00037" or "v2", belong to the word.
 _NUMBER = regex.compile(rf"(?<!\p{{Nd}}|{_LETTER})\p{{Nd}}++(?!{_LETTER})", regex.VERSION1)
 _DIGIT_LETTERS = "bcdfghjklm"
 
 
 class Bm25Encoder:
-    """Encodes text as one sparse spec says. Thread-safe."""
+    """Encodes text by one sparse spec. Thread-safe."""
 
     def __init__(self, spec: SparseSpec) -> None:
         self._model = Bm25(_build_config(spec))
@@ -48,14 +48,14 @@ class Bm25Encoder:
         return SparseVector(vector.indices, vector.values)
 
     def _spell_numbers(self, text: str) -> str:
-        # The multilingual tokenizer drops whole numbers, so that "SACC-111" and "SACC-112" would
-        # be one word and years none. Spelt in letters they are words like others.
+        # The multilingual tokenizer drops separate numbers: "SACC-111" and "SACC-112" would be the
+        # same word, and years would be lost. Spelt in letters, numbers are kept.
         return _NUMBER.sub(_spell_number, text) if self._drops_numbers else text
 
 
 def _spell_number(number: "regex.Match[str]") -> str:
-    """A word for a number, one to one: it holds no vowel, ending or double letter that any
-    language's stemmer would take off, and no digit that a segmenter would."""
+    """A unique word for a number. It has no vowel, ending or double letter that a stemmer of any
+    language would change, and no digit that a segmenter would drop."""
     letters = "".join(f"{_DIGIT_LETTERS[unicodedata.digit(digit)]}q" for digit in number[0])
     return f" q{letters} "
 

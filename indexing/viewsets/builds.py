@@ -37,7 +37,7 @@ class PlanView(APIView):
         responses={200: BuildEstimateSerializer, 422: ErrorSerializer},
     )
     def get(self, request: Request, index: str) -> Response:
-        """Estimate what applying the index's spec as it is now would take."""
+        """Estimate what applying the current spec of the index would cost."""
         given = _validate(PlanParametersSerializer, request.query_params.dict())
         return Response(estimate_build(index, is_exact=given["exact"]).as_json())
 
@@ -61,7 +61,7 @@ class PruneView(APIView):
         responses=BuildListSerializer,
     )
     def post(self, request: Request, index: str) -> Response:
-        """Give up the build that is kept to roll back to.
+        """Give up the standby build, which is kept for a rollback.
 
         It is removed within minutes.
         """
@@ -73,14 +73,14 @@ class PruneView(APIView):
 
 @extend_schema(tags=TAGS)
 class BuildViewSet(viewsets.ViewSet):
-    """The builds of an index: the live one, those beside it, and one to roll back to."""
+    """The builds of an index: the live one, those in progress, and the standby."""
 
     lookup_url_kwarg = "number"
     lookup_value_regex = "[0-9]{1,9}"
 
     @extend_schema(operation_id="list_builds", responses=BuildListSerializer)
     def list(self, request: Request, index: str) -> Response:
-        """List the builds of an index that still hold anything."""
+        """List the builds of an index that still hold data."""
         lifecycle.get_index(index)
         builds = IndexBuild.objects.filter(index=index, removed_at=None)
         builds = builds.select_related("index__search_settings")
@@ -92,9 +92,9 @@ class BuildViewSet(viewsets.ViewSet):
         responses={**CHANGE_RESPONSES, 202: BuildSerializer, 422: ErrorSerializer},
     )
     def create(self, request: Request, index: str) -> Response:
-        """Build an index by its spec as it is now, beside the live build.
+        """Build an index by its current spec, beside the live build.
 
-        202: it is being built. 200: nothing stored changes, and searches follow it already.
+        202: it is being built. 200: no stored data changes, and searches already use the spec.
         """
         given = _validate(ApplySerializer, request.data)
         asked = (
@@ -124,9 +124,9 @@ class BuildViewSet(viewsets.ViewSet):
     )
     @action(detail=True, methods=["post"])
     def promote(self, request: Request, index: str, number: str) -> Response:
-        """Promote a build once it is whole.
+        """Promote a build once it is complete.
 
-        Its ``comparison`` then says what came of it.
+        Its ``comparison`` then shows the result.
         """
         given = _validate(PromoteSerializer, request.data)
         build = lifecycle.get_build(index, int(number))

@@ -44,7 +44,7 @@ class VerifySerializer(StrictSerializer):
 
 @extend_schema(tags=["Indexes and builds"])
 class IndexViewSet(viewsets.ViewSet):
-    """Every spec is an index; here is what each holds."""
+    """The indexes, one for each spec."""
 
     lookup_url_kwarg = "index"
     lookup_value_regex = "[^/]+"
@@ -64,8 +64,8 @@ class IndexViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, index: str) -> Response:
         """Remove an index with its documents and all its builds.
 
-        200: nothing of it is left. 202: no search finds it, and the rest goes by itself; asking
-        again counts again.
+        200: nothing of it is left. 202: no search finds it, and the rest is removed later; repeat
+        the request for new counts.
         """
         answer: dict[str, Any] = {"index": index, "deleted": True, "points": None}
         try:
@@ -115,9 +115,9 @@ class VerifyView(APIView):
 class ReconcileView(APIView):
     @extend_schema(tags=["Operation"], request=None, responses={202: None})
     def post(self, request: Request) -> Response:
-        """Look for undone work now.
+        """Start a reconciliation now.
 
-        It is looked for each minute as well.
+        It also runs each minute.
         """
         tasks.enqueue_reconciliation()
         return Response(status=status.HTTP_202_ACCEPTED)

@@ -29,7 +29,7 @@ from indexing.serializers import (
 
 @extend_schema(tags=["Operation"])
 class RegenerationViewSet(viewsets.ViewSet):
-    """Nodes made and embedded anew, on request."""
+    """Requests to make and embed nodes again."""
 
     @extend_schema(
         operation_id="list_regenerations",
@@ -49,7 +49,7 @@ class RegenerationViewSet(viewsets.ViewSet):
         responses={202: RegenerationSerializer, 404: ErrorSerializer},
     )
     def create(self, request: Request) -> Response:
-        """Make and embed nodes anew, in every build that is kept up to date."""
+        """Make and embed nodes again, in every build that is not retired."""
         serializer = RegenerateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         given = serializer.validated_data
@@ -76,7 +76,7 @@ class RegenerationViewSet(viewsets.ViewSet):
     def cancel(self, request: Request, regeneration_id: str) -> Response:
         """Cancel a regeneration.
 
-        Nothing more is made due for it; what is due already is synced.
+        It makes no more nodes due; nodes that are already due are still synced.
         """
         regeneration = _get_or_404(regeneration_id)
         cancel_regeneration(regeneration)

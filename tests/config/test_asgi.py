@@ -1,4 +1,4 @@
-"""The chain of middleware, for programs and browsers alike."""
+"""The chain of middleware, for programs and for browsers."""
 
 from functools import partial
 
@@ -33,7 +33,7 @@ def key() -> dict[str, str]:
 
 @pytest.mark.django_db
 class TestMiddleware:
-    def test_answers_whoever_shows_a_key(self, ask, key):
+    def test_accepts_a_request_with_a_key(self, ask, key):
         answer = ask(PATH, headers=key)
 
         assert answer.status_code == 200
@@ -49,33 +49,33 @@ class TestMiddleware:
             ("", "not_authenticated"),
         ],
     )
-    def test_asks_for_a_key_where_none_is_shown(self, ask, authorization, code):
+    def test_asks_for_a_key_if_there_is_none(self, ask, authorization, code):
         answer = ask(PATH, headers={"Authorization": authorization})
 
         assert answer.status_code == 401
         assert answer.json()["code"] == code
 
-    def test_knows_a_browser_by_its_session(self, ask, cookie):
+    def test_accepts_a_browser_with_a_session(self, ask, cookie):
         assert ask(PATH, headers=cookie).status_code == 200
 
-    def test_does_not_let_a_wrong_key_pass_for_its_session(self, ask, cookie):
+    def test_rejects_a_wrong_key_despite_a_session(self, ask, cookie):
         answer = ask(PATH, headers={"Authorization": "Bearer unknown"} | cookie)
 
         assert answer.status_code == 401
 
-    def test_serves_pages_to_a_browser_whatever_it_shows(self, ask, key, cookie):
+    def test_serves_pages_to_a_browser_with_key_and_session(self, ask, key, cookie):
         answer = ask("/admin/", headers=key | cookie)
 
         assert answer.status_code == 200
         assert answer.headers["X-Frame-Options"] == "DENY"
 
-    def test_states_errors_alike(self, ask, key):
+    def test_gives_unknown_addresses_the_common_error_body(self, ask, key):
         answer = ask("/api/v1/nothing/", headers=key)
 
         assert answer.status_code == 404
         assert answer.json()["code"] == "not_found"
 
-    def test_answers_for_none_but_its_hosts(self, ask, key):
+    def test_rejects_unknown_hosts(self, ask, key):
         answer = ask(PATH, headers=key, HTTP_HOST="elsewhere")
 
         assert answer.status_code == 400

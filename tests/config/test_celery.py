@@ -8,8 +8,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 class TestTheBeatSchedule:
     def test_names_tasks_that_a_web_server_can_send(self):
-        """A reconciliation asked for over HTTP is sent from there; nothing has Celery look for
-        tasks."""
+        """A web server sends reconciliations that are requested over HTTP, but only workers run
+        Celery's autodiscovery."""
         program = (
             "from config.asgi import application\n"
             "from config.celery import app\n"

@@ -34,14 +34,14 @@ def notes(tmp_path: Path) -> Path:
 
 
 def processor_seconds_of_children() -> float:
-    """Of those that have ended."""
+    """CPU seconds of children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def check_commands(service: Service, notes: Path) -> None:
     added = service.manage("add", str(notes), "--index", "plain", "--wait")
-    assert added.returncode == 1, added.stderr  # for one of them failed
+    assert added.returncode == 1, added.stderr  # because one of them failed
     assert "6 added" in added.stdout
     assert "5 ready, 1 failed" in added.stdout
     assert "broken.pdf" in added.stderr
@@ -107,7 +107,7 @@ class TestServe:
         time.sleep(1)
 
         for number in (signal.SIGINT, signal.SIGTERM):
-            # In processor time: how much of it comes in a second is the machine's affair.
+            # CPU time, because other work on the machine affects the elapsed time.
             before = processor_seconds_of_children() + read_processor_seconds(served.process.pid)
             served.process.send_signal(number)
             served.process.wait(timeout=60)
@@ -129,7 +129,7 @@ class TestServe:
 
         served.start()
 
-        # The web server may answer before the last line is out.
+        # The web server may answer before the last line is printed.
         deadline = time.monotonic() + 30
         while "manage.py key create NAME" not in served.log.read_text():
             assert time.monotonic() < deadline
@@ -140,7 +140,7 @@ class TestServe:
 class TestWelcome:
     @pytest.mark.django_db
     @pytest.mark.parametrize("has_demo", [True, False])
-    def test_suggests_only_what_there_is_to_ask(self, has_demo):
+    def test_suggests_a_query_of_the_demo_only_with_the_demo(self, has_demo):
         said = StringIO()
 
         Command(stdout=said)._print_welcome("http://127.0.0.1:8000", True, has_demo)

@@ -1,4 +1,4 @@
-"""What the Dockerfile and docker-compose.yml say, held against the code they speak of."""
+"""Compare the Dockerfile and docker-compose.yml with the code that they refer to."""
 
 import ast
 import json
@@ -28,7 +28,7 @@ SECRETS = {
     "FLOWER_BASIC_AUTH": "operator:password",
 }
 READERS = ["config/settings/base.py", "config/settings/production.py", "config/gunicorn.py"]
-# Of the embedded form alone, or the image's own.
+# Variables of the embedded form only, or set by the image.
 NOT_PASSED = {"STRATA_ADMIN_KEY", "STRATA_SPECS_DIR", "STRATA_GOLDEN_DIR", "STRATA_PIPELINES_DIR"}
 
 
@@ -41,7 +41,7 @@ def compose(*arguments: str, **given: str) -> "subprocess.CompletedProcess[str]"
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, dict[str, Any]]:
-    """As Compose itself understands the file."""
+    """The services as Compose reads the file."""
     ran = compose("config", "--format", "json", **SECRETS)
     assert ran.returncode == 0, ran.stderr
     found: dict[str, dict[str, Any]] = json.loads(ran.stdout)["services"]
@@ -50,7 +50,7 @@ def services() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def ours(services) -> dict[str, dict[str, Any]]:
-    """Those that run our image."""
+    """The services that run Strata's image."""
     return {name: service for name, service in services.items() if "build" in service}
 
 
@@ -67,7 +67,7 @@ def option(command: list[str], name: str) -> str | None:
 
 
 def read_by_settings() -> set[str]:
-    """Every variable the settings of the production form ask the environment for."""
+    """Every environment variable that the production settings read."""
     asking = {"os.environ.get", "_require_env", "_read_flag"}
     calls = [
         node
@@ -110,7 +110,7 @@ class TestCompose:
         assert managed[0] == "migrate"
         assert set(managed) <= set(get_commands())
 
-    def test_works_each_queue_off_in_one_place(self, ours):
+    def test_handles_each_queue_in_one_service(self, ours):
         asked = [option(service["command"], "-Q") for service in ours.values()]
 
         queues = [queue for names in asked if names for queue in names.split(",")]
@@ -130,7 +130,7 @@ class TestCompose:
             heartbeat = set() if "worker" in name or name == "beat" else {"STRATA_HEARTBEAT_FILE"}
             assert wanted - heartbeat - set(passed) == set(), name
 
-    def test_passes_on_nothing_that_no_one_reads(self, ours):
+    def test_passes_on_only_variables_that_are_read(self, ours):
         gunicorns = {"WEB_CONCURRENCY"}
         for name, service in ours.items():
             if name != "flower":
@@ -151,7 +151,7 @@ class TestCompose:
                 assert mounted[image["STRATA_DATA_DIR"]] == "data"
                 assert mounted[image["STRATA_MODELS_DIR"]] == "models"
 
-    def test_lets_nothing_but_the_proxy_and_the_operator_in(self, services):
+    def test_publishes_ports_only_on_loopback(self, services):
         published = {
             name: {port["host_ip"] for port in service["ports"]}
             for name, service in services.items()
@@ -162,7 +162,7 @@ class TestCompose:
         for name in ("postgres", "redis", "qdrant"):
             assert set(services[name]["networks"]) == {"inside"}
 
-    def test_limits_and_looks_after_each(self, services):
+    def test_limits_and_watches_each_service(self, services):
         for name, service in services.items():
             assert service["deploy"]["resources"]["limits"].keys() == {"cpus", "memory"}, name
             is_watched = "test" in service["healthcheck"]
@@ -206,7 +206,7 @@ class TestCompose:
 
 
 class TestImage:
-    def test_is_written_as_its_linter_wants_it(self):
+    def test_passes_its_linter(self):
         ran = subprocess.run(
             [BIN / "hadolint", "Dockerfile"], cwd=ROOT, capture_output=True, text=True, check=False
         )
@@ -233,7 +233,7 @@ class TestImage:
             [path] = re.findall(r"--requirement (\S+)", arguments)
             assert "--hash=sha256:" in (ROOT / path).read_text()
 
-    def test_runs_as_no_one_in_particular(self):
+    def test_runs_as_an_unprivileged_user(self):
         last = (ROOT / "Dockerfile").read_text().split("\nFROM ")[-1]
 
         assert re.findall(r"^USER (.*)$", last, re.MULTILINE) == ["10001:10001"]

@@ -1,4 +1,4 @@
-"""The demo's library is what its writers write, and every reader of ours can read it."""
+"""The demo's library equals what its scripts write, and every reader can read it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from demo.make_library import LIBRARY, WRITERS, write_library
 from documents.parsing import Limits, ParsedDocument, close_child_processes, parse_file
 
-# Each file with its pages, and facts that stand on one of them and nowhere else in the library.
+# Each file with its pages, and facts that are on one of these pages and nowhere else.
 FACTS = {
     "a-light-on-orrin-skerry.pdf": (8, {2: "fourteen months", 5: "fifty-two hours"}),
     "reading-the-tide.pptx": (7, {2: "Assistant Surveyor", 6: "Ines Okafor"}),
@@ -65,7 +65,7 @@ class TestLibrary:
 
             assert found == [(name, index)], fact
 
-    def test_is_what_its_writers_write(
+    def test_equals_what_its_scripts_write(
         self, library: dict[str, ParsedDocument], tmp_path: Path
     ) -> None:
         pytest.importorskip("reportlab")

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestDoctor:
-    def test_says_what_keeps_an_index_from_going_on(self, build, capsys):
+    def test_reports_what_blocks_an_index(self, build, capsys):
         problem = "The model acme could not be fetched. Connect this machine."
         IndexBuild.objects.filter(pk=build.pk).update(problem=problem)
 
@@ -19,7 +19,7 @@ class TestDoctor:
 
         assert f"fail index     plain #1 waits: {problem}" in capsys.readouterr().out
 
-    def test_tells_a_port_of_its_own_from_that_of_another(self, live_server):
+    def test_distinguishes_its_own_port_from_that_of_another_program(self, live_server):
         ours = doctor._check_port(live_server.thread.port)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             others = doctor._check_port(listener.getsockname()[1])

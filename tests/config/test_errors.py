@@ -26,10 +26,10 @@ class TestTable:
         assert any(ancestor in HTTP_STATUS for ancestor in condition.__mro__)
 
     @pytest.mark.parametrize("condition", every_condition())
-    def test_blames_the_server_for_all_that_a_retry_may_cure(self, condition):
+    def test_gives_retryable_errors_a_server_status(self, condition):
         assert not condition.is_retryable or HTTP_STATUS[condition] >= 500
 
-    def test_lets_the_nearest_class_count(self):
+    def test_uses_the_status_of_the_nearest_base_class(self):
         class Narrower(TooLarge):
             """Still too large."""
 
@@ -37,7 +37,7 @@ class TestTable:
 
 
 class TestExceptionHandler:
-    def test_passes_everything_on_that_an_error_says(self):
+    def test_returns_every_field_of_an_error(self):
         error = InvalidInput("Wrong.", field="year", allowed=["b", "a"], fix="Do not.")
 
         answer = exception_handler(error, {})
@@ -51,7 +51,7 @@ class TestExceptionHandler:
             "fix": "Do not.",
         }
 
-    def test_says_when_to_come_back(self):
+    def test_says_when_to_retry(self):
         assert int(exception_handler(StoreUnavailable(), {})["Retry-After"]) > 0
 
     def test_says_when_a_model_is_tried_again(self):

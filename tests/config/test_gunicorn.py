@@ -26,7 +26,7 @@ class TestPostWorkerInit:
         assert len(loaded) == len(set(loaded))
         assert set(loaded) == {spec.embedding for spec in get_specs().values()}
 
-    def test_serves_all_the_same_without_a_model(self, store, monkeypatch, caplog):
+    def test_serves_without_a_model(self, store, monkeypatch, caplog):
         error = ModelUnavailable("No.", fix="Fetch it.")
         monkeypatch.setattr(embedding, "load_models", lambda models, seconds: [error])
 
@@ -34,7 +34,7 @@ class TestPostWorkerInit:
 
         assert "No. Fetch it." in caplog.text
 
-    def test_serves_all_the_same_without_the_store(self, store, monkeypatch, caplog):
+    def test_serves_without_the_store(self, store, monkeypatch, caplog):
         def fail():
             raise StoreUnavailable("Away.")
 
@@ -45,7 +45,7 @@ class TestPostWorkerInit:
 
         assert "Away." in caplog.text
 
-    def test_takes_what_is_loaded_from_the_garbage_collector(self, store, monkeypatch):
+    def test_freezes_loaded_objects_for_the_garbage_collector(self, store, monkeypatch):
         monkeypatch.setattr(embedding, "load_models", lambda models, seconds: [])
 
         gunicorn.post_worker_init(None)

@@ -17,7 +17,7 @@ QUESTION = {"index": "plain", "query": "When do boats leave the harbour?"}
 
 
 def endlessly(handler: Handler) -> None:
-    """More than any buffer holds, until the client goes away."""
+    """Send more than any buffer holds, until the client disconnects."""
     handler.send(200, "", Content_Type="text/event-stream")
     while True:
         handler.send_event(delta("word " * 2_000))
@@ -48,7 +48,7 @@ def door(service) -> Door:
 
 
 class TestStreams:
-    def test_are_so_many_at_a_time(self, service, endpoint):
+    def test_are_limited_in_number(self, service, endpoint):
         endpoint.scripts = [streams("Boats ", then=on_and_on)]
         with (
             service.api.stream("POST", "ask", json=QUESTION) as first,
@@ -69,7 +69,7 @@ class TestStreams:
 
         wait_until(is_answered)
 
-    def test_end_where_nobody_reads(self, service, endpoint, door):
+    def test_end_if_the_client_does_not_read(self, service, endpoint, door):
         endpoint.scripts = [endlessly]
         endpoint.broken.clear()
         body = b'{"index": "plain", "query": "When do boats leave the harbour?"}'

@@ -10,12 +10,12 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def loaded(monkeypatch):
-    """The models that were asked for."""
+    """The models that were requested."""
     loaded = []
     monkeypatch.setattr(
         embedding, "load_models", lambda models, seconds: loaded.extend(models) or []
     )
-    monkeypatch.setattr(connection, "close", lambda: None)  # the test's own
+    monkeypatch.setattr(connection, "close", lambda: None)  # the test uses it
     return loaded
 
 

@@ -26,7 +26,7 @@ print(json.dumps({name: getattr(production, name) for name in sys.argv[1:]}, def
 
 @pytest.fixture
 def read(tmp_path):
-    """Settings by name, with the environment changed by what is given; None takes away."""
+    """Settings by name, with these changes to the environment; None removes a variable."""
 
     def read(*names: str, **changed: str | None) -> "subprocess.CompletedProcess[str]":
         here = {"STRATA_DATA_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
@@ -47,13 +47,13 @@ def values(ran: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
 
 class TestEnvironment:
     @pytest.mark.parametrize("name", REQUIRED)
-    def test_is_told_by_name_what_is_missing(self, read, name):
+    def test_names_the_missing_variable(self, read, name):
         ran = read(**{name: None})
 
         assert ran.returncode != 0
         assert f"Set {name} in the environment." in ran.stderr
 
-    def test_gives_the_database_with_what_libpq_is_to_know(self, read):
+    def test_passes_the_options_of_libpq_to_the_database(self, read):
         [database] = values(read("DATABASES"))["DATABASES"].values()
 
         assert (database["USER"], database["PASSWORD"]) == ("u@x", "p/w")
@@ -61,18 +61,18 @@ class TestEnvironment:
         assert database["NAME"] == "strata"
         assert database["OPTIONS"]["sslmode"] == "require"
 
-    def test_names_hosts_with_commas_between_them(self, read):
+    def test_splits_hosts_at_commas(self, read):
         assert values(read("ALLOWED_HOSTS"))["ALLOWED_HOSTS"] == ["strata.example", "other.example"]
 
     @pytest.mark.parametrize(("value", "has_tls"), [(None, True), ("0", True), ("1", False)])
-    def test_insists_on_tls_unless_told_otherwise(self, read, value, has_tls):
+    def test_requires_tls_by_default(self, read, value, has_tls):
         names = ["SECURE_SSL_REDIRECT", "SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"]
 
         shown = values(read(*names, STRATA_PLAIN_HTTP=value))
 
         assert shown == dict.fromkeys(names, has_tls)
 
-    def test_takes_no_word_for_a_switch_that_is_none(self, read):
+    def test_refuses_words_that_are_no_flag(self, read):
         ran = read(STRATA_PLAIN_HTTP="please")
 
         assert ran.returncode != 0
@@ -81,7 +81,7 @@ class TestEnvironment:
 
 class TestLimits:
     def test_follow_one_another(self, read):
-        """A message is not handed out again while its task may still run."""
+        """A message is not delivered again while its task may still run."""
         shown = values(
             read(
                 "STRATA_WORKER_RUN_SECONDS", "STRATA_PARSE_SECONDS", "CELERY_TASK_SOFT_TIME_LIMIT",

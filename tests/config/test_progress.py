@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Ticks:
-    """In place of a stop event: does one deed at each look, and is set after the last."""
+    """Replaces a stop event: each check runs one action, and it is set after the last."""
 
     def __init__(self, *deeds: Callable[[], object]) -> None:
         self.deeds = list(deeds)
@@ -30,7 +30,7 @@ class TestWriteLines:
         progress._write_lines(
             Ticks(
                 lambda: Artifact.objects.update(state="received"),
-                lambda: Artifact.objects.update(state="parsed"),  # read, and not planned yet
+                lambda: Artifact.objects.update(state="parsed"),  # parsed, and not planned yet
                 lambda: said.append(capsys.readouterr().err),
                 lambda: sync(build, artifact),
             )

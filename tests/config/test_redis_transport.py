@@ -1,4 +1,4 @@
-"""The channel of ours is met with faults in ``tests/faults/test_server_broker.py``."""
+"""``tests/faults/test_server_broker.py`` tests the channel with faults."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from config.redis_transport import HandOverChannel, Transport
 
 class TestChannel:
     @pytest.mark.parametrize("connection", [None, SimpleNamespace(client=None)])
-    def test_without_its_connection_says_that_it_is_lost(self, connection):
+    def test_raises_a_connection_error_without_its_connection(self, connection):
         channel = HandOverChannel.__new__(HandOverChannel)
         channel.connection = connection
 
@@ -20,7 +20,7 @@ class TestChannel:
 
 class TestTransport:
     @pytest.mark.parametrize("scheme", ["redis", "rediss"])
-    def test_is_what_reaches_redis_and_is_called_so(self, scheme):
+    def test_is_used_for_redis_urls_and_keeps_their_scheme(self, scheme):
         with app.connection(f"{scheme}://127.0.0.1:6379/0") as connection:
             assert isinstance(connection.transport, Transport)
             assert connection.transport.Channel is HandOverChannel

@@ -18,7 +18,7 @@ def environ(*headers: tuple[bytes, bytes], path: bytes = b"/"):
 
 
 class TestEnviron:
-    def test_takes_no_header_with_an_underscore_for_another(self):
+    def test_ignores_headers_with_an_underscore(self):
         given = environ((b"x-forwarded-proto", b"http"), (b"x_forwarded_proto", b"https"))
 
         assert given["HTTP_X_FORWARDED_PROTO"] == "http"

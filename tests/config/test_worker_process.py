@@ -12,7 +12,7 @@ from tests.acting import record_enqueued
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch):
-    """Whatever a test says to the worker is forgotten after it."""
+    """Reset the worker's state after each test."""
     for work in BACKGROUND_WORKERS:
         monkeypatch.setattr(work, "stop_requested", work.stop_requested)
     yield
@@ -20,7 +20,7 @@ def as_before(monkeypatch):
 
 
 class TestHeedStop:
-    def test_stops_every_round_once_the_worker_is_asked_to(self):
+    def test_stops_every_worker_on_a_stop_request(self):
         worker_process.use_shared_stop_event()
         before = [work.stop_requested.is_set() for work in BACKGROUND_WORKERS]
 
@@ -71,7 +71,7 @@ class TestKeepLogging:
 
 
 class TestResumeWorkAfterLoading:
-    def test_has_indexes_looked_at_once_a_model_was_tried(self, monkeypatch):
+    def test_reconciles_indexes_after_a_model_was_tried(self, monkeypatch):
         wakes = record_enqueued(monkeypatch, tasks.reconcile_indexes)
         monkeypatch.setattr(model_tried, "receivers", [])
         worker_process.resume_work_after_loading()

@@ -36,7 +36,7 @@ class TestEnqueueOnCommit:
         assert sent == [{"artifact_id": "1"}]
 
     @pytest.mark.usefixtures("failing", "build")
-    def test_leaves_what_was_written_where_the_task_cannot_be_sent(self, caplog):
+    def test_keeps_the_rows_if_the_task_cannot_be_sent(self, caplog):
         with caplog.at_level(logging.WARNING):
             artifact = give()
 

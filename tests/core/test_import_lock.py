@@ -4,7 +4,7 @@ import sys
 
 from tests.serving import ROOT
 
-# Each of these takes seconds the first time, and all come at once when a service starts.
+# Each of these imports takes seconds, and all happen at the same time when a service starts.
 PROGRAM = """
 import threading
 import uuid
@@ -46,7 +46,7 @@ print(failures)
 """
 
 
-def test_threads_that_import_at_the_same_time_meet_no_half_of_a_package(tmp_path):
+def test_threads_never_see_a_partly_imported_package(tmp_path):
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "config.settings.embedded",

@@ -18,7 +18,7 @@ def rows(db, settings):
 
 
 class TestClaim:
-    def test_gives_no_row_to_two(self, rows):
+    def test_gives_no_row_to_two_workers(self, rows):
         first, second = rows.claim(2), rows.claim(2)
 
         assert len(first.rows) == 2
@@ -31,14 +31,14 @@ class TestClaim:
 
         assert sorted(rows.values_list("attempts", flat=True)) == [0, 1, 1]
 
-    def test_takes_over_what_was_not_renewed(self, rows):
+    def test_claims_rows_whose_lease_was_not_renewed(self, rows):
         lost = rows.claim(3)
         rows.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
 
         assert len(rows.claim(3).rows) == 3
         assert not lost.rows
 
-    def test_takes_what_failed_repeatedly_last_and_alone(self, rows):
+    def test_claims_rows_that_failed_repeatedly_last_and_alone(self, rows):
         suspects = list(rows.values_list("pk", flat=True)[:2])
         rows.filter(pk__in=suspects).update(attempts=2)
 
@@ -56,7 +56,7 @@ class TestClaim:
 
 
 class TestWorking:
-    def test_lets_go_of_what_was_not_done(self, rows):
+    def test_releases_rows_that_were_not_done(self, rows):
         claim = rows.claim(3)
 
         with claim.working():
@@ -64,7 +64,7 @@ class TestWorking:
 
         assert len(rows.free()) == 3
 
-    def test_gives_the_attempt_back_where_an_error_was_expected(self, rows):
+    def test_restores_the_attempt_after_an_expected_error(self, rows):
         with pytest.raises(DiskFull), rows.claim(3).working():
             raise DiskFull("No room.", fix="Make some.")
 
@@ -72,7 +72,7 @@ class TestWorking:
         assert len(rows.free()) == 3
 
     @pytest.mark.parametrize("error", [ZeroDivisionError("a defect"), InvalidInput("bad")])
-    def test_keeps_any_other_error_on_the_rows_and_ends_it(self, rows, error):
+    def test_saves_any_other_error_on_the_rows_and_does_not_raise_it(self, rows, error):
         with rows.claim(3).working():
             raise error
 
@@ -87,7 +87,7 @@ class TestWorking:
 
         assert rows.filter(state="given_up").count() == 1
 
-    def test_changes_nothing_of_a_claim_that_was_lost(self, rows):
+    def test_changes_no_row_of_a_lost_claim(self, rows):
         with rows.claim(3).working():
             rows.update(lease_token=(other := uuid.uuid4()))
             raise ZeroDivisionError

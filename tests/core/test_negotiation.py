@@ -1,4 +1,4 @@
-"""Which of a view's renderers answers."""
+"""Which of a view's renderers is selected."""
 
 from unittest import mock
 
@@ -45,13 +45,13 @@ class TestContentNegotiation:
         assert select(ContentNegotiation(), accepted, address, suffix) == expected
 
     @pytest.mark.parametrize("accepted", [None, "*/*"])
-    def test_parses_no_header_of_clients_that_take_anything(self, accepted):
+    def test_does_not_parse_the_header_of_clients_that_accept_anything(self, accepted):
         with mock.patch.object(DefaultContentNegotiation, "select_renderer") as select_renderer:
             assert select(ContentNegotiation(), accepted) == (JSONRenderer, "application/json")
 
         select_renderer.assert_not_called()
 
-    def test_is_what_the_views_ask(self):
+    def test_is_the_default_of_views(self):
         from rest_framework.views import APIView
 
         assert APIView.content_negotiation_class is ContentNegotiation

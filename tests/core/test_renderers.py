@@ -42,21 +42,21 @@ def test_is_utf_8_without_spaces() -> None:
     assert JSONRenderer().render({"a": "é", "b": [1, 2]}) == '{"a":"é","b":[1,2]}'.encode()
 
 
-def test_nothing_is_nothing() -> None:
+def test_none_is_rendered_as_no_bytes() -> None:
     assert JSONRenderer().render(None) == b""
 
 
-def test_is_indented_for_who_asks() -> None:
+def test_is_indented_on_request() -> None:
     rendered = JSONRenderer().render({"a": 1}, "application/json; indent=2", {})
     assert rendered == b'{\n  "a": 1\n}'
 
 
-def test_what_has_no_json_is_an_error() -> None:
+def test_a_type_without_json_is_an_error() -> None:
     with pytest.raises(Exception, match="serializ"):
         JSONRenderer().render({"a": object()})
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_not_finite_is_an_error(number: float) -> None:
+def test_a_number_that_is_not_finite_is_an_error(number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         JSONRenderer().render({"score": number})

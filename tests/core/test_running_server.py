@@ -1,4 +1,4 @@
-"""The announcement is tried with real processes: what it promises is about their deaths."""
+"""These tests use real processes, because the registration must survive or end with them."""
 
 import http.server
 import json
@@ -91,7 +91,7 @@ class TestFindServer:
         assert (data_dir / "server.json").exists()
         assert running_server.find_server() is None
 
-    def test_finds_none_where_a_killed_servers_address_is_someone_elses(self, data_dir, url):
+    def test_finds_none_if_another_process_uses_a_killed_servers_address(self, data_dir, url):
         said = {"url": url, "key": "k", "pid": os.getpid()}
         (data_dir / "server.json").write_text(json.dumps(said))
         (data_dir / "server.lock").touch()
@@ -110,7 +110,7 @@ class TestFindServer:
         with running_server.registered_server(url):
             assert running_server.find_server().url == url
 
-    def test_finds_none_in_a_file_of_nonsense(self, data_dir, url):
+    def test_finds_none_in_a_malformed_file(self, data_dir, url):
         with running_server.registered_server(url):
             (data_dir / "server.json").write_text("[]")
 
@@ -135,7 +135,7 @@ class TestAnnounce:
         with running_server.registered_server(url):
             assert running_server.find_server().pid == os.getpid()
 
-    def test_leaves_nothing_behind_once_withdrawn(self, data_dir, url):
+    def test_removes_its_file_once_unregistered(self, data_dir, url):
         with running_server.registered_server(url) as key:
             assert running_server.is_key_of_this_process(key)
 
@@ -151,7 +151,7 @@ class TestRequest:
 
         assert web.asked[-1] == ("/anything", f"Bearer {key}")
 
-    def test_goes_past_proxies(self, web, url, monkeypatch):
+    def test_ignores_proxies(self, web, url, monkeypatch):
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
 
         answer = running_server.RunningServer(url, "k", 1).request("GET", "/anything")

@@ -40,7 +40,9 @@ class TestLists:
         assert '."error_detail"' not in sql
 
     @pytest.mark.parametrize("model", ["artifact", "page", "source"])
-    def test_ask_as_much_of_a_long_table_as_of_a_short_one(self, build, admin_client, model):
+    def test_make_as_many_queries_for_a_long_table_as_for_a_short_one(
+        self, build, admin_client, model
+    ):
         give()
         short = list_sql(admin_client, f"documents_{model}")
         add_artifact("plain", TextContent(tuple(f"Page {n}." for n in range(300))), title="Long")
@@ -49,7 +51,7 @@ class TestLists:
 
         assert len(long.splitlines()) == len(short.splitlines())
 
-    def test_count_no_further_than_anyone_turns_pages(self, build, admin_client, monkeypatch):
+    def test_count_up_to_a_limit(self, build, admin_client, monkeypatch):
         monkeypatch.setattr(core_admin, "MAX_COUNTED_ROWS", 200)
         add_artifacts(201)
         url = reverse("admin:documents_artifact_changelist")
@@ -61,7 +63,7 @@ class TestLists:
         assert "Select all 200+ artifacts" in page
         assert len(last.context["cl"].result_list) == 100
 
-    def test_count_to_the_end_what_is_short(self, build, admin_client):
+    def test_count_short_lists_exactly(self, build, admin_client):
         add_artifacts(3)
 
         page = admin_client.get(reverse("admin:documents_artifact_changelist")).content.decode()
@@ -157,7 +159,7 @@ def allow(user, *codenames: str) -> None:
 
 
 class TestDeletion:
-    def test_takes_an_artifact_with_all_that_is_made_from_it(self, build, admin_client):
+    def test_deletes_an_artifact_with_all_that_is_made_from_it(self, build, admin_client):
         artifact = give()
         sync(build, artifact)
         url = reverse("admin:documents_artifact_delete", args=[artifact.pk])
@@ -168,7 +170,7 @@ class TestDeletion:
         assert not Artifact.objects.exists()
         assert not Page.objects.exists()
 
-    def test_takes_the_selected_ones(self, build, admin_client):
+    def test_deletes_the_selected_artifacts(self, build, admin_client):
         gone, kept = give("One.", title="One"), give("Two.", title="Two")
         url = reverse("admin:documents_artifact_changelist")
         asked = {"action": "delete_selected", "_selected_action": [gone.pk]}

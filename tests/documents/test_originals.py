@@ -59,7 +59,7 @@ class TestKeepFile:
 
 
 class TestDropAbandonedFiles:
-    def test_drops_only_what_a_kill_left_long_ago(self, files):
+    def test_deletes_only_old_files_of_killed_processes(self, files):
         old, fresh = save_incoming_file("old", [b"old"]), save_incoming_file("fresh", [b"fresh"])
         long_ago = time.time() - ABANDONED_SECONDS - 1
         os.utime(old.path, (long_ago, long_ago))

@@ -26,7 +26,7 @@ def files(settings, tmp_path) -> Path:
 
 @pytest.fixture
 def parsed(monkeypatch) -> dict[str, Any]:
-    """What the parser, replaced here, finds in a file by its name; an error is raised."""
+    """File name -> result of the fake parser; an exception is raised."""
     found: dict[str, Any] = {}
 
     def parse_file(path: Path, *, file_name: str, takes_images: bool) -> ParsedDocument:
@@ -62,10 +62,10 @@ def kept(files: Path) -> set[str]:
 
 
 class TestOriginals:
-    """What lies in the folder of originals is what the artifacts need, no more and no less."""
+    """The folder of originals holds exactly the files of the artifacts."""
 
     @pytest.mark.django_db(transaction=True)
-    def test_are_each_an_artifacts_own(self, files):
+    def test_are_not_shared_by_artifacts(self, files):
         one, _ = add_artifact("notes", file(), external_id="one")
         other, _ = add_artifact("notes", file(), external_id="other")
 
@@ -75,7 +75,7 @@ class TestOriginals:
         assert kept(files) == {other.file_path.name}
 
     @pytest.mark.django_db(transaction=True)
-    def test_of_an_earlier_revision_go(self, files):
+    def test_of_an_earlier_revision_are_deleted(self, files):
         add_artifact("notes", file(b"First."), external_id="one")
 
         artifact, _ = add_artifact("notes", file(b"Second."), external_id="one")
@@ -83,7 +83,7 @@ class TestOriginals:
         assert kept(files) == {artifact.file_path.name}
 
     @pytest.mark.django_db(transaction=True)
-    def test_given_again_leave_no_second_copy(self, files):
+    def test_added_again_leave_no_second_copy(self, files):
         artifact, _ = add_artifact("notes", file())
 
         assert add_artifact("notes", file())[1] == AddOutcome.UNCHANGED
@@ -91,7 +91,7 @@ class TestOriginals:
         assert kept(files) == {artifact.file_path.name}
 
     @pytest.mark.django_db(transaction=True)
-    def test_with_another_ending_are_another_document(self):
+    def test_with_another_suffix_are_another_document(self):
         _, first = add_artifact("notes", file(name="herons.md"))
         _, second = add_artifact("notes", file(name="herons.txt"))
 
@@ -102,7 +102,7 @@ class TestTextContent:
     def test_is_the_same_however_its_characters_are_composed(self):
         assert text("e\u0301").sha256 == text("é").sha256
 
-    def test_tells_one_page_from_two(self):
+    def test_distinguishes_one_page_from_two(self):
         assert text("a", "b").sha256 != text("ab").sha256
 
     def test_counts_bytes_of_what_cannot_be_encoded(self):
@@ -151,7 +151,7 @@ class TestAddArtifact:
         assert second.revision > first.revision
         assert [page.text for page in second.pages.all()] == ["One."]
 
-    def test_takes_a_new_title_over_as_a_new_revision(self):
+    def test_saves_a_new_title_as_a_new_revision(self):
         first, _ = add_artifact("plain", text("One."), external_id="b1", title="Old")
 
         artifact, verdict = add_artifact("plain", text("One."), external_id="b1", title="New")
@@ -160,12 +160,12 @@ class TestAddArtifact:
         assert (verdict, artifact.title) == (AddOutcome.UNCHANGED, "New")
         assert artifact.revision > first.revision
 
-    def test_tells_texts_apart_by_title_where_nothing_else_does(self):
+    def test_distinguishes_texts_that_differ_only_in_title(self):
         add_artifact("plain", text("Minutes."), title="May")
 
         assert add_artifact("plain", text("Minutes."), title="June")[1] == AddOutcome.ADDED
 
-    def test_takes_no_title_and_an_empty_one_for_the_same(self):
+    def test_treats_an_empty_title_as_none(self):
         add_artifact("plain", text("One."))
 
         assert add_artifact("plain", text("One."), title="")[1] == AddOutcome.UNCHANGED
@@ -176,8 +176,8 @@ class TestAddArtifact:
         assert [warning["code"] for warning in artifact.warnings] == ["no_text"]
 
     @pytest.mark.parametrize("is_revision", [False, True])
-    def test_looks_again_when_another_was_first(self, monkeypatch, is_revision):
-        """Two at once: the loser of the race finds the winner's row at its second look."""
+    def test_retries_if_another_process_was_first(self, monkeypatch, is_revision):
+        """Two at once: the second call of the loser finds the winner's row."""
         winner, _ = add_artifact("plain", text("One."), external_id="b1")
         looks: list[Artifact | None] = []
         find_exact_duplicate = services._find_existing
@@ -224,14 +224,14 @@ class TestReplaceContent:
         assert (verdict, revised.title) == (AddOutcome.REVISED, "Numbers")
         assert revised.revision > artifact.revision
 
-    def test_is_known_by_its_new_content_afterwards(self):
+    def test_is_identified_by_its_new_content_afterwards(self):
         artifact, _ = add_artifact("plain", text("One."))
         services.replace_content(artifact.pk, text("Two."))
 
         assert add_artifact("plain", text("Two."))[0].pk == artifact.pk
         assert add_artifact("plain", text("One."))[1] == AddOutcome.ADDED
 
-    def test_refuses_what_another_is_known_by(self):
+    def test_refuses_content_that_identifies_another_artifact(self):
         artifact, _ = add_artifact("plain", text("One."))
         add_artifact("plain", text("Two."))
 
@@ -252,7 +252,7 @@ class TestReplaceContent:
         }
         assert "Two." not in now
 
-    def test_lets_sources_trade_places(self):
+    def test_lets_sources_swap_places(self):
         artifact, _ = add_artifact("plain", text("One.", "Two."))
         sources = dict(Source.objects.values_list("text", "id"))
 
@@ -283,9 +283,7 @@ class TestRelabelArtifact:
 
 
 class TestRemoveArtifact:
-    def test_takes_pages_sources_and_original_along(
-        self, files, django_capture_on_commit_callbacks
-    ):
+    def test_deletes_pages_sources_and_original(self, files, django_capture_on_commit_callbacks):
         artifact, _ = add_artifact("plain", file())
         services.replace_pages(artifact, [ParsedPage(text="One.", label="")])
 
@@ -359,7 +357,7 @@ class TestParseArtifact:
         assert services.parse_artifact(artifact.pk) is not None
         assert services.parse_artifact(artifact.pk) is None
 
-    def test_gives_a_file_up_that_keeps_killing_its_worker(self, parsed, settings):
+    def test_gives_up_a_file_that_kills_its_worker_each_time(self, parsed, settings):
         artifact, _ = add_artifact("plain", file())
         Artifact.objects.update(attempts=settings.STRATA_MAX_ATTEMPTS)
 
@@ -378,7 +376,7 @@ class TestParseArtifact:
         assert (artifact.attempts, artifact.last_error) == (1, "ZeroDivisionError: a defect")
         assert Artifact.objects.unparsed().get() == artifact
 
-    def test_fails_what_failed_at_each_attempt(self, parsed, settings):
+    def test_fails_an_artifact_after_its_last_attempt(self, parsed, settings):
         parsed["herons.md"] = ZeroDivisionError("a defect")
         artifact, _ = add_artifact("plain", file())
 
@@ -415,7 +413,7 @@ class TestParseArtifact:
 
         assert not Page.objects.exists()
 
-    def test_lets_no_failure_stand_after_a_new_revision(self, parsed):
+    def test_clears_a_failure_after_a_new_revision(self, parsed):
         parsed["herons.md"] = Unparsable("encrypted_pdf", "It is locked.")
         artifact, _ = add_artifact("plain", file(), external_id="b1")
         services.parse_artifact(artifact.pk)

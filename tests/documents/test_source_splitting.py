@@ -71,12 +71,12 @@ class TestCutSources:
 
         assert all(passage.endswith("sentence.") for passage in passages(text))
 
-    def test_leaves_no_crumb_at_the_end(self):
+    def test_leaves_no_tiny_source_at_the_end(self):
         text = "Five words make a sentence. " * 320
 
         assert all(count_words(passage) >= MIN_WORDS for passage in passages(text))
 
-    def test_never_leaves_a_heading_behind(self):
+    def test_never_separates_a_heading_from_its_text(self):
         text = words(1_200) + "\n\n## Next\n\n" + words(1_200)
 
         assert passages(text)[0].endswith("word")
@@ -86,13 +86,13 @@ class TestCutSources:
         assert len(passages("ภาษาไทย" * 1_000)) == 2
         assert all(passage.endswith("。") for passage in passages("这是一个句子。" * 1_000))
 
-    def test_never_parts_a_character_from_its_marks(self):
+    def test_never_separates_a_character_from_its_marks(self):
         text = "a" + "e\u0301\u0302" * 20_000
 
         for passage in passages(text):
             assert not unicodedata.combining(passage[0])
 
-    def test_cuts_marks_without_end_all_the_same(self):
+    def test_cuts_endless_runs_of_marks(self):
         assert_keeps_its_promises("e" + "\u0301" * 50_000)
 
     @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ class TestCutSources:
 
         assert_keeps_its_promises(text)  # about 1 s; in quadratic time it would be many minutes
 
-    def test_counts_a_parted_word_on_both_sides(self):
+    def test_counts_a_split_word_on_both_sides(self):
         assert_keeps_its_promises("文" * 3_000 + "。0" + "文" * 5_000)
 
-    def test_names_the_heading_each_source_stands_under(self):
+    def test_names_the_heading_of_each_source(self):
         text = "\n\n".join(
             [words(600), "# A", "## B ##", words(900), words(900), "```", "# code", "```"]
         )

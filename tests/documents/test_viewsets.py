@@ -86,7 +86,7 @@ class TestCreate:
         assert (body["title"], body["metadata"]) == ("Birds", {"year": 2019})
         assert Artifact.objects.get().file_path.read_bytes() == b"# Herons\n\nThey wait."
 
-    def test_answers_200_to_what_is_there_already(self, api):
+    def test_answers_200_to_a_document_that_exists(self, api):
         first = give(api, external_id="b1")
         again = give(api, external_id="b1")
 
@@ -107,7 +107,7 @@ class TestCreate:
         assert second.json()["revision"] > first.json()["revision"]
         assert first.json()["id"] == second.json()["id"]
 
-    def test_takes_an_empty_title_for_none(self, api):
+    def test_treats_an_empty_title_like_no_title(self, api):
         assert give(api).json()["id"] == give(api, title=" ", url="").json()["id"]
 
     @pytest.mark.parametrize("method", ["get", "post"])
@@ -325,7 +325,7 @@ class TestBatch:
             "malformed", "invalid", "malformed", "invalid",
         ]  # fmt: skip
 
-    def test_counts_blank_lines_but_does_not_judge_them(self, api):
+    def test_counts_blank_lines_but_gives_them_no_verdict(self, api):
         verdicts = give_lines(api, b"", {"text": "One."}, b"  \r", {"text": "Two."}, b"", b"")
 
         assert [verdict["line"] for verdict in verdicts] == [2, 4]
@@ -379,7 +379,7 @@ class TestBatch:
         assert json.loads(answer.getvalue())["verdict"] == "unchanged"
         assert answer["Content-Type"] == "application/x-ndjson"
 
-    def test_answers_nothing_to_nothing(self, api):
+    def test_answers_an_empty_body_with_no_lines(self, api):
         assert give_lines(api) == []
 
     def test_refuses_a_form(self, api):
@@ -392,7 +392,7 @@ class TestBatch:
 
         assert (answer.status_code, answer.json()["code"]) == (404, "unknown_index")
 
-    def test_rejects_the_lines_the_database_does_not_take(self, api, monkeypatch):
+    def test_rejects_lines_that_the_database_refuses(self, api, monkeypatch):
         calls = []
 
         def refuse_lock(*args: Any, **kwargs: Any) -> None:
@@ -406,7 +406,7 @@ class TestBatch:
         assert len(calls) == batches.GROUP_ATTEMPTS
         assert [verdict["error"]["code"] for verdict in verdicts] == ["database_unavailable"] * 2
 
-    def test_takes_the_other_lines_where_one_meets_a_defect(self, api, monkeypatch):
+    def test_adds_the_other_lines_if_one_meets_a_defect(self, api, monkeypatch):
         add_artifact = services.add_artifact
 
         def stumble(index: str, content: Any, **given: Any) -> Any:
@@ -424,12 +424,12 @@ class TestBatch:
 
 
 class TestBatchStream:
-    """What the verdicts promise to who reads them as they come."""
+    """When verdicts are sent to a client that reads them during the request."""
 
     def lines(self, count: int) -> io.BytesIO:
         return io.BytesIO(b"".join(b'{"text": "Text %d."}\n' % n for n in range(count)))
 
-    def test_reads_no_further_than_it_has_answered(self, api):
+    def test_reads_one_group_before_the_first_answer(self, api):
         body = self.lines(20_000)
 
         first = next(batches.add_batch("plain", body))
@@ -437,7 +437,7 @@ class TestBatchStream:
         assert first.count(b"\n") == Artifact.objects.count() == batches.GROUP_LINES
         assert body.tell() < len(body.getvalue())
 
-    def test_holds_verdicts_back_from_who_is_still_writing(self, api, monkeypatch):
+    def test_delays_verdicts_while_the_client_is_writing(self, api, monkeypatch):
         monkeypatch.setattr(batches, "EARLY_RESPONSE_BYTES", 10_000)
         monkeypatch.setattr(batches, "RESPONSE_MEMORY_BYTES", 1_000)
         monkeypatch.setattr(batches, "GROUP_LINES", 20)
@@ -510,7 +510,7 @@ class TestList:
         assert (answer.status_code, answer.json()["field"]) == (400, field)
         assert allowed is None or allowed in answer.json()["allowed"]
 
-    def test_asks_as_much_for_many_as_for_one(self, api, django_assert_num_queries):
+    def test_makes_as_many_queries_for_many_as_for_one(self, api, django_assert_num_queries):
         for number in range(10):
             give(api, text=f"Text {number}.")
 
@@ -614,7 +614,7 @@ class TestContent:
 
         assert (answer.status_code, answer.json()["file_name"]) == (202, "herons.md")
 
-    def test_tells_of_another_artifact_with_this_content(self, api):
+    def test_names_the_conflict_with_another_artifact(self, api):
         artifact_id = give(api).json()["id"]
         give(api, text="Herons fly.")
 
@@ -688,7 +688,7 @@ class TestPages:
 
 
 class TestOriginal:
-    def test_is_a_download_even_where_it_is_a_page(self, api):
+    def test_is_a_download_even_if_it_is_html(self, api):
         artifact_id = give_file(api, b"<script>alert(1)</script>", file_name="a.html").json()["id"]
         Artifact.objects.update(media_type="text/html")
 
@@ -714,7 +714,7 @@ class TestOriginal:
 
         assert api.get(one(artifact_id, "original")).json()["code"] == "no_original"
 
-    def test_answers_404_where_it_is_gone(self, api):
+    def test_answers_404_if_the_file_is_missing(self, api):
         artifact_id = give_file(api).json()["id"]
         Artifact.objects.get().file_path.unlink()
 

@@ -1,4 +1,4 @@
-"""A service that dies where it is told to."""
+"""A service that kills itself at a given step."""
 
 import json
 import signal
@@ -27,7 +27,7 @@ class ArmedService(Service):
         super().__init__(data_dir, **{**settings, **environment})
 
     def arm(self, step: str, moment: str = "before", call: int = 1) -> None:
-        """Have it die ``moment`` its ``call``-th time at this step from now on."""
+        """Make it die ``moment`` the ``call``-th time it reaches this step from now on."""
         draft = self.armed.with_suffix(".new")
         draft.write_text(json.dumps({"step": step, "moment": moment, "call": call}))
         draft.replace(self.armed)
@@ -40,14 +40,14 @@ class ArmedService(Service):
         return self.process.poll() is not None
 
     def await_death(self) -> None:
-        """Return once it has killed itself."""
+        """Wait until it has killed itself."""
         assert self.process is not None
         assert self.process.wait(timeout=DEATH_SECONDS) == -signal.SIGKILL, self.log.read_text()
 
 
 @contextmanager
 def armed(data_dir: Path, **environment: str) -> Iterator[ArmedService]:
-    """Started for the block, stopped after it."""
+    """Start a service for the block, and stop it afterwards."""
     service = ArmedService(data_dir, **environment)
     service.start()
     try:
@@ -58,7 +58,7 @@ def armed(data_dir: Path, **environment: str) -> Iterator[ArmedService]:
 
 
 def do_all(service: ArmedService, deeds: list[Callable[[], None]]) -> None:
-    """Do each until it is acknowledged; the service dies meanwhile and is started again."""
+    """Repeat each action until it is acknowledged; the service dies meanwhile and is restarted."""
     waiting = list(deeds)
     has_died = False
     while waiting:

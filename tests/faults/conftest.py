@@ -1,4 +1,4 @@
-"""The service inside the test's own process, and the table of faults at the end of a run."""
+"""The service in the test's process, and the table of faults at the end of a run."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Messages]:
 
 @pytest.fixture
 def inside(build: IndexBuild, messages: Messages) -> Inside:
-    """With the plain index alone: each of the others would be reconciled as well."""
+    """The service with only the plain index, because every other index would be reconciled, too."""
     Index.objects.exclude(pk=build.index_id).delete()
     return Inside(messages)
 

@@ -1,7 +1,7 @@
-"""How often each fault is brought about: a few times by default, many with ``STRATA_FAULT_LONG=1``.
+"""How often each fault is injected: a few times by default, many with ``STRATA_FAULT_LONG=1``.
 
-A test asks ``times`` how often, and tells ``note`` of each fault that really struck; what was
-noted is printed at the end of the run, and written to ``STRATA_FAULT_TABLE`` where that is set.
+A test asks ``times`` how often, and calls ``note`` for each fault that really happened. The counts
+are printed at the end of the run, and written to ``STRATA_FAULT_TABLE`` if that is set.
 """
 
 import os
@@ -49,15 +49,15 @@ noted: Counter[str] = Counter()
 
 
 def times(fault: str) -> int:
-    """How often to bring it about in this run."""
+    """How often to inject the fault in this run."""
     return FAULTS[fault].long if IS_LONG else FAULTS[fault].short
 
 
 def note(fault: str, count: int = 1) -> None:
-    """It has struck."""
+    """Count a fault that has happened."""
     noted[FAULTS[fault].what] += count
 
 
 def table() -> list[str]:
-    """What struck and how often, a line each."""
+    """One line for each fault with its count."""
     return [f"{count:>7,}  {what}" for what, count in noted.items()]

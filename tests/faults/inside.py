@@ -1,4 +1,4 @@
-"""The service inside the test's own process, where the test alone delivers its messages."""
+"""The service in the test's process, where only the test delivers messages."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,24 +18,24 @@ from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.tasks import enqueue_reconciliation
 from indexing.verification import VerificationReport, verify_build
 
-PERIODIC_TASKS = 12  # after which everything must be sound: a document may need one for each stage
+PERIODIC_TASKS = 12  # after these, all must be sound: a document may need one for each stage
 LONG_AGO = timezone.timedelta(days=1)
 
 
 @dataclass
 class Messages:
-    """Sent and not delivered yet."""
+    """Messages that were sent and not delivered yet."""
 
     waiting: list[tuple[Task, dict[str, Any]]] = field(default_factory=list)
     is_expected: Callable[[Exception], bool] = lambda error: False
 
     def send(self, task: Task, args: Any = None, kwargs: Any = None, **options: Any) -> None:
-        """In place of Celery's own; as JSON, as a broker would carry it."""
+        """Replaces Celery's ``send``; encodes the message as JSON, as a broker does."""
         assert not args, "tasks take keyword arguments only"
         self.waiting.append((task, json.loads(json.dumps(kwargs or {}))))
 
     def deliver(self, place: int = 0, *, keep: bool = False) -> None:
-        """Have one worked on; what it raises ends it, as a worker would let it."""
+        """Run one message's task; an exception ends the task, as in a worker."""
         task, kwargs = self.waiting[place] if keep else self.waiting.pop(place)
         try:
             task(**kwargs)
@@ -52,7 +52,7 @@ class Messages:
 
 
 class Inside:
-    """The service as its users reach it, without a socket."""
+    """The service with its API, without a socket."""
 
     def __init__(self, messages: Messages) -> None:
         self.messages = messages
@@ -65,18 +65,18 @@ class Inside:
         )
 
     def let_leases_run_out(self) -> None:
-        """As if their time had passed."""
+        """Make all leases expire."""
         for rows in (Node.objects, Artifact.objects, IndexedDocument.objects):
             held = rows.filter(leased_until__isnull=False)
             held.update(leased_until=F("leased_until") - LONG_AGO)
 
     def reconcile(self) -> None:
-        """Send what beat sends each minute."""
+        """Send the messages that beat sends each minute."""
         enqueue_reconciliation()
 
     def sync(self, index: str = "plain") -> VerificationReport:
-        """What the reconciliation makes of it, all messages lost but its own: sound, or the last
-        report."""
+        """Run only the reconciliation until the index is sound; return the last report. Other
+        messages are lost."""
         self.messages.lose_all()
         self.let_leases_run_out()
         for _ in range(PERIODIC_TASKS):
@@ -90,7 +90,7 @@ class Inside:
 
 @contextmanager
 def capturing(monkeypatch: Any) -> Iterator[Messages]:
-    """No message is delivered but by the test."""
+    """In the block, only the test delivers messages."""
     messages = Messages()
     with monkeypatch.context() as patched:
         patched.setattr(Task, "apply_async", lambda task, *a, **k: messages.send(task, *a, **k))

@@ -1,7 +1,8 @@
-"""``python -m tests.faults.launch serve …``: the service, with a trap at each step of its work.
+"""``python -m tests.faults.launch serve …``: the service, which can kill itself at each step of its
+work.
 
-Whoever reaches the step that the file ``STRATA_FAULT_ARMED`` names dies by SIGKILL, before or
-after the n-th time. Embedding needs no weights, so that a start takes a second.
+The process dies by SIGKILL before or after the n-th time at the step that the file
+``STRATA_FAULT_ARMED`` names. Embedding needs no weights, so a start takes a second.
 """
 
 import functools
@@ -29,7 +30,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.faults.settings")
 ARMED = Path(os.environ["STRATA_FAULT_ARMED"])
 EMBEDDING_SECONDS = float(os.environ.get("STRATA_FAULT_EMBEDDING_SECONDS", 0))  # of each call
 
-# Step -> the statement that makes it, where no function is exactly that step.
+# Step -> its SQL statement, for steps that are not exactly one function.
 STATEMENTS = {
     "plan_nodes": re.compile(r'INSERT INTO "indexing_node"'),
     "sync": re.compile(r'UPDATE "indexing_node" SET .*"synced_at" = '),
@@ -42,7 +43,7 @@ _set_counts = 0
 
 
 def pass_by(step: str, moment: str) -> None:
-    """Die here if this is what is armed."""
+    """Die here if this step is armed."""
     global _set_counts
     try:
         armed = json.loads(ARMED.read_text(encoding="utf-8"))
@@ -68,7 +69,7 @@ def trapped(step: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def trap_statements(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
-    """Receiver: of a connection just opened."""
+    """Receiver for new connections: trap their statements."""
 
     def execute(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         step = next((step for step, made in STATEMENTS.items() if made.match(sql)), None)

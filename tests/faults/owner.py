@@ -1,4 +1,4 @@
-"""Whoever owns documents, and keeps books of what the service says it has taken."""
+"""An owner of documents, who records what the service has acknowledged."""
 
 import json
 import time
@@ -7,18 +7,18 @@ from typing import Any, Protocol
 
 import httpx
 
-# within which everything must agree again, by itself: two leases, a reconciliation
+# everything must agree again within this time: two leases and a reconciliation
 SOUND_SECONDS = 300
 
 
 class Reached(Protocol):
-    """A service, however it is reached."""
+    """A service, in this process or another."""
 
     api: httpx.Client
 
 
 class Refused(Exception):
-    """It was not acknowledged; whether it was done is not known."""
+    """The request was not acknowledged; it may have been carried out."""
 
     def __init__(self, answer: httpx.Response) -> None:
         super().__init__(f"{answer.status_code}: {answer.text[:1_000]}")
@@ -32,17 +32,17 @@ def _taken(answer: httpx.Response) -> httpx.Response:
 
 
 class Owner:
-    """Gives, edits and deletes documents, and knows what the service said it has taken."""
+    """Adds, edits and deletes documents, and knows what the service has acknowledged."""
 
     def __init__(self, service: Reached, index: str = "plain") -> None:
         self.service = service
         self.index = index
         self.ids: dict[str, str] = {}  # external id -> artifact id
         self.texts: dict[str, str] = {}
-        self.failing: set[str] = set()  # documents that cannot be read
+        self.failing: set[str] = set()  # documents that cannot be parsed
 
     def put(self, name: str, text: str, *, is_file: bool = False, **given: Any) -> None:
-        """Give a document, or another text under its name."""
+        """Add a document, or another text with its external id."""
         path = f"indexes/{self.index}/artifacts/"
         if is_file:
             form = {"external_id": name, "title": name}
@@ -55,7 +55,7 @@ class Owner:
         self.texts[name] = text
 
     def put_many(self, texts: Mapping[str, str]) -> None:
-        """Give several documents, or other texts under their names, in one request."""
+        """Add several documents, or other texts with their external ids, in one request."""
         lines = [
             json.dumps({"external_id": name, "title": name, "text": text})
             for name, text in texts.items()
@@ -72,7 +72,7 @@ class Owner:
         _taken(self.service.api.patch(f"artifacts/{self.ids[name]}/", json=label))
 
     def delete(self, name: str) -> None:
-        """Without harm if it was deleted by a request that was never answered."""
+        """Delete a document; no error if a request without an answer has already deleted it."""
         if name in self.ids:
             answer = self.service.api.delete(f"artifacts/{self.ids[name]}/")
             if answer.status_code != 404:
@@ -80,16 +80,16 @@ class Owner:
             del self.ids[name], self.texts[name]
 
     def check(self, *, asks_for_reconciliation: bool = False) -> None:
-        """Everything syncs by itself, and is what was acknowledged.
+        """Check that everything syncs by itself, and equals what was acknowledged.
 
-        A reconciliation asked for is the one that comes each minute: it spares the test the minute.
+        Requests a reconciliation, so that the test need not wait for the next minute.
         """
         if asks_for_reconciliation:
             self.service.api.post("reconcile/").raise_for_status()
         self.compare(await_sound(self.service, self.index))
 
     def compare(self, report: dict[str, Any]) -> None:
-        """All that was acknowledged is there, each document once, and nothing else."""
+        """Check that the index holds each acknowledged document once, and nothing else."""
         assert report["is_sound"], report
         assert report["node_count"] - report["failed_count"] == report["point_count"]
         artifacts = list(every_artifact(self.service, self.index))
@@ -102,7 +102,7 @@ class Owner:
             assert self.read(name) == self.texts[name]
 
     def read(self, name: str) -> str:
-        """Its text, as the service has it."""
+        """The document's text in the service."""
         page = self.service.api.get(f"artifacts/{self.ids[name]}/pages/0/")
         assert page.status_code == 200, page.text
         return str(page.json()["text"])
@@ -115,12 +115,12 @@ class Owner:
 
 
 def await_sound(service: Reached, index: str) -> dict[str, Any]:
-    """The last report of ``verify``: sound and nothing under way, or as it was when patience ran
-    out."""
+    """The last report of ``verify``, as soon as it is sound and nothing is pending, or at the
+    timeout."""
     deadline = time.monotonic() + SOUND_SECONDS
     while True:
         report: dict[str, Any] = service.api.post(f"indexes/{index}/verify/").json()
-        # A search that met a stale hit has its document planned once more.
+        # A search that finds a stale hit makes its document due again.
         is_settled = report["is_sound"] and all(
             artifact["status"] in {"ready", "failed"} for artifact in every_artifact(service, index)
         )

@@ -1,7 +1,7 @@
-"""The production form on servers of its own, to be stopped, emptied and started as tests like.
+"""The production form on its own servers, which tests can stop, empty and start.
 
-PostgreSQL and Redis are real, Qdrant is its stand-in (``tests/qdrant_loopback``). The one oracle
-is at the end of each test: ``verify`` finds nothing, and what was acknowledged is there once.
+PostgreSQL and Redis are real, Qdrant is a fake (``tests/qdrant_loopback``). Each test ends with the
+same check: ``verify`` finds nothing, and all acknowledged documents are there once.
 """
 
 import os
@@ -52,12 +52,12 @@ def _postgresql_programs() -> Path:
 
 
 class PostgreSQL:
-    """A cluster in a folder of its own."""
+    """A PostgreSQL cluster in its own folder."""
 
     def __init__(self, folder: Path) -> None:
         self._programs = _postgresql_programs()
         self._folder = folder
-        # It refuses to run as root.
+        # PostgreSQL refuses to run as root.
         self._user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         if self._user:
             shutil.chown(folder, "postgres")
@@ -73,11 +73,11 @@ class PostgreSQL:
         self._run("pg_ctl", "--wait", "--log", str(self._folder / "server.log"), "start")
 
     def stop(self) -> None:
-        """At once, as if the machine had lost its power."""
+        """Stop at once, as in a power cut."""
         self._run("pg_ctl", "--wait", "--mode", "immediate", "stop")
 
     def ask(self, query: str) -> Any:
-        """The one value it answers with."""
+        """Run a query and return its single value."""
         with psycopg.connect(self.url) as connection:
             row = connection.execute(query).fetchone()
             return None if row is None else row[0]
@@ -130,7 +130,7 @@ class Redis:
 
 
 class Rig(Production):
-    """The servers, and the processes of ours that stand between two tests: web, worker, beat."""
+    """The servers, and the processes that keep running between tests: web, worker, beat."""
 
     def __init__(self, folder: Path, postgres: PostgreSQL, broker: Redis, qdrant: LoopbackProcess):
         super().__init__(
@@ -163,30 +163,30 @@ class Rig(Production):
         self.api.close()
 
     def work(self) -> None:
-        """Have the standing worker run."""
+        """Start the shared worker if it does not run."""
         if self._worker is None:
             worker = self.worker("documents", "indexing", children=2)
             self._worker = self._standing.enter_context(worker)
 
     def kill_worker(self) -> None:
-        """kill -9 of the standing worker with all its children."""
+        """kill -9 of the shared worker with all its children."""
         if self._worker is not None:
             kill_group(self._worker)
             self._worker = None
 
     def heal(self) -> None:
-        """Whatever a test left broken is whole for the next."""
+        """Repair whatever a test left broken."""
         self.qdrant.heal()
 
     def is_claimed(self) -> bool:
-        """Whether a worker holds a lease on nodes just now."""
+        """Whether a worker holds a lease on nodes now."""
         return bool(
             self.postgres.ask("SELECT count(*) FROM indexing_node WHERE leased_until > now()")
         )
 
 
 class Given:
-    """The documents of one index, as their owner knows them: what was acknowledged is kept."""
+    """The documents of one index that the service has acknowledged."""
 
     def __init__(self, rig: Rig, index: str) -> None:
         self.rig = rig
@@ -197,7 +197,7 @@ class Given:
     def give(
         self, number: int, *, sentences: int = 0, edition: int = 1, as_file: bool = False
     ) -> str:
-        """Until it is acknowledged; its artifact's id."""
+        """Add a document until it is acknowledged; return its artifact's id."""
         external_id = f"{self.index}-{number}"
         text = "\n\n".join(
             f"Edition {edition}. Hour {hour}: buoy{number} reported a swell of {hour % 9} metres. "
@@ -233,7 +233,7 @@ class Given:
         del self.texts[external_id]
 
     def listed(self) -> dict[str, dict[str, Any]]:
-        """Every artifact by its external id; one that is there twice is a failure."""
+        """Every artifact by its external id; fails if one is there twice."""
         found: dict[str, dict[str, Any]] = {}
         while True:
             page = self.rig.api.get(
@@ -251,14 +251,14 @@ class Given:
         return int(progress.json()["nodes"]["synced"]) if progress.is_success else 0
 
     def require_sound(self) -> None:
-        """The oracle. Nothing helps here but the reconciliations."""
+        """Check that everything agrees with only the reconciliations running."""
         deadline = time.monotonic() + SOUND_SECONDS
         while True:
             answer = self.rig.api.post(f"indexes/{self.index}/verify/")
             require_patience(answer)
             report = answer.json()
             if answer.is_success and report["is_sound"]:
-                # A search that met a stale hit has its document planned once more.
+                # A search that finds a stale hit makes its document due again.
                 listed = self.listed()
                 if {artifact["status"] for artifact in listed.values()} <= {"ready"}:
                     break
@@ -271,14 +271,14 @@ class Given:
 
 
 def require_patience(answer: httpx.Response) -> None:
-    """Right, or 503 with the time to wait: nothing else is an answer during a fault."""
+    """During a fault an answer must be correct, or 503 with the time to wait."""
     if not answer.is_success:
         assert answer.status_code == 503, answer.text
         assert int(answer.headers["Retry-After"]) > 0
 
 
 class Reader(threading.Thread):
-    """Searches for one document that stands unedited, all the while; judges every answer."""
+    """Searches repeatedly for a document that is never edited, and checks every answer."""
 
     def __init__(self, given: Given, number: int) -> None:
         super().__init__(daemon=True)
@@ -290,7 +290,7 @@ class Reader(threading.Thread):
         self.wrong: list[str] = []
 
     def run(self) -> None:
-        # By all its words: the tests' model hashes them, and may take an edition for a buoy.
+        # Query by all words of the text: the tests' model hashes words, and hashes may collide.
         expected = self._added.texts[f"{self._added.index}-{self._number}"]
         sought = {"index": self._added.index, "q": expected, "limit": "3"}
         while not self._is_over.wait(0.1):
@@ -315,7 +315,7 @@ class Reader(threading.Thread):
 
 @contextmanager
 def reading(given: Given, number: int = 0) -> Iterator[Reader]:
-    """Someone reads during the block, and every answer is right or asks for patience."""
+    """Search during the block; every answer must be correct or 503 with the time to wait."""
     reader = Reader(given, number)
     reader.start()
     try:
@@ -348,9 +348,9 @@ INDEXES = [
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    """Everything, started once for all tests of a run."""
+    """All servers, started once for all tests of a run."""
     with ExitStack() as stack:
-        # Not below pytest's folders: PostgreSQL's user may not enter them.
+        # Not below pytest's folders, which PostgreSQL's user may not enter.
         cluster = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-pg-")))
         folder = tmp_path_factory.mktemp("servers")
         postgres = PostgreSQL(cluster)
@@ -365,7 +365,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 @pytest.fixture
 def rig(servers: Rig) -> Iterator[Rig]:
-    """The servers, whole, with a worker."""
+    """The working servers, with a worker."""
     servers.work()
     yield servers
     servers.heal()

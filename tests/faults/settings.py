@@ -1,4 +1,4 @@
-"""The embedded form with limits that a test can reach."""
+"""The embedded form with limits that are low enough for tests."""
 
 import os
 

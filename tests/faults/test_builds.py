@@ -23,7 +23,7 @@ CASES = (
 
 
 class Reader(threading.Thread):
-    """Asks all the while; every answer finds the document it asks for."""
+    """Searches repeatedly; every answer must contain the document."""
 
     def __init__(self, owner: Owner) -> None:
         super().__init__(daemon=True)
@@ -79,7 +79,7 @@ def owner(service):
 
 @pytest.fixture(scope="module")
 def dimensions():
-    """Another one each time: no vector of an earlier build can be taken over."""
+    """A different dimension each time, so that no vector of an earlier build can be reused."""
     return count(300)
 
 
@@ -100,7 +100,7 @@ def await_live(service: ArmedService) -> None:
 
 
 def must_be_sound(service: ArmedService) -> None:
-    """Every build that is still fed, the live one and that to roll back to."""
+    """Check every build that is kept in sync: the live one and the standby."""
     deadline = time.monotonic() + LIVE_SECONDS
     while True:
         reports = service.api.post("verify/").json()["reports"]

@@ -19,7 +19,7 @@ FREE_BYTES = 200 * MIB  # less than STRATA_MIN_FREE_BYTES
 
 @pytest.fixture
 def disk(tmp_path):
-    """A small one of its own."""
+    """A small file system for the test."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
@@ -36,7 +36,7 @@ def disk(tmp_path):
 
 
 def fill(folder: Path, free_bytes: int) -> Path:
-    """Leave so much; the file to remove for room again."""
+    """Fill the disk up to this many free bytes; return the file to remove later."""
     ballast = folder / "ballast"
     with ballast.open("ab", buffering=0) as file:
         while (room := shutil.disk_usage(folder).free - free_bytes) > 0:

@@ -1,4 +1,4 @@
-"""Documents edited and deleted while they are being indexed, under the eyes of readers."""
+"""Documents edited and deleted while they are indexed and searched."""
 
 import threading
 import time
@@ -15,14 +15,14 @@ from tests.faults.owner import Owner
 READERS = 3
 EDITED = ["auk", "brent", "curlew", "dunlin"]
 STANDING = ["eider", "fulmar"]
-EMBEDDING_SECONDS = "0.05"  # as a model would take, so that there is a meanwhile
-READ_SECONDS = 60  # within which the readers have asked fifty times
+EMBEDDING_SECONDS = "0.05"  # as long as a real model takes, so that edits come during indexing
+READ_SECONDS = 60  # the readers have searched fifty times by then
 LONGEST_PAUSE = 0.25  # seconds between two changes, at random
 
 
 @dataclass
 class Version:
-    """Text None: deleted. It was the document's at some time from ``sent_at`` on."""
+    """A text of a document, or None if it was deleted; valid at some time after ``sent_at``."""
 
     text: str | None
     sent_at: float
@@ -106,7 +106,7 @@ def service(tmp_path_factory):
 
 @pytest.fixture
 def history(service):
-    """Every document that stands is found already; readers are at work."""
+    """All documents are indexed, and readers are running."""
     history = History(Owner(service))
     for name in (*EDITED, *STANDING):
         history.put(name, 0)

@@ -1,4 +1,5 @@
-"""A worker that freezes past its lease while others go on, and wakes in the middle of its work."""
+"""A worker that freezes past its lease while others continue, and wakes in the middle of its
+work."""
 
 from functools import wraps
 from itertools import product
@@ -14,7 +15,7 @@ from tests.faults.owner import Owner
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Where it freezes: whose call, which, and on which side of it.
+# Where it freezes: the object, its call, and whether before or after it.
 MOMENTS = {
     "before it embeds": (lambda: embedding.get_embedder(EmbeddingSpec()), "embed_documents", 0),
     "after it embedded": (lambda: embedding.get_embedder(EmbeddingSpec()), "embed_documents", 1),
@@ -27,7 +28,7 @@ MOMENTS = {
     "after it removed points": (get_store, "delete", 1),
 }
 
-# What the others do meanwhile; they sync whatever is due afterwards.
+# What other processes do meanwhile; afterwards they sync everything that is due.
 MEANWHILE = {
     "nothing else happened": lambda owner: None,
     "its document was edited": lambda owner: owner.put("edited", "Thirdly, a heron."),
@@ -41,13 +42,13 @@ MEANWHILE = {
 CASES = [
     case
     for number, case in enumerate(product(MOMENTS, MEANWHILE))
-    if IS_LONG or (number + number // len(MEANWHILE)) % 2 == 0  # as the squares of a chessboard
+    if IS_LONG or (number + number // len(MEANWHILE)) % 2 == 0  # in a chessboard pattern
 ]
 
 
 @pytest.fixture
 def owner(inside):
-    """One document was edited, one relabelled, one deleted, and all of that is due."""
+    """One document was edited, one relabelled and one deleted; all changes are due."""
     owner = Owner(inside)
     owner.put("edited", "At first, a tern.")
     owner.put("relabelled", "Labelled, a lark.")

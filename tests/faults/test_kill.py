@@ -15,8 +15,8 @@ from tests.serving import Service, serving
 KILLS = times("kill")
 DOCUMENTS = 20 * KILLS
 LONGEST_SECONDS = 4.0  # between two kills, at random
-DELAY_SECONDS = KILLS * LONGEST_SECONDS / DOCUMENTS  # every kill comes while some are still to come
-SOUND_SECONDS = 300  # after a restart everything must agree again within this time, by itself
+DELAY_SECONDS = KILLS * LONGEST_SECONDS / DOCUMENTS  # every kill comes before the last
+SOUND_SECONDS = 300  # after a restart everything must agree again within this time
 
 
 def document(number: int) -> dict[str, str]:
@@ -29,7 +29,7 @@ def document(number: int) -> dict[str, str]:
 
 
 class Owner(threading.Thread):
-    """Gives its documents one by one, and again where it got no answer."""
+    """Adds its documents one by one, and repeats requests without an answer."""
 
     def __init__(self, service: Service) -> None:
         super().__init__(daemon=True)

@@ -9,7 +9,7 @@ from tests.faults.armed import armed
 from tests.faults.owner import Owner
 
 COUNT = 30  # documents, of one node each
-DEADLY = 12  # the document at which it dies
+DEADLY = 12  # the document at which the service dies
 SYNCED_SECONDS = 120
 
 

@@ -13,7 +13,7 @@ STEPS = [
     "mark_deleting", "delete", "rows",
 ]  # fmt: skip
 MOMENTS = ["before", "after"]
-COMMITS = 8  # of one round, each a moment of its own
+COMMITS = 8  # of one round; the service is killed at each
 if IS_LONG:
     CASES = [(step, moment, 1) for step, moment in product(STEPS, MOMENTS)]
     CASES += [("commit", moment, call) for moment in MOMENTS for call in range(1, COMMITS + 1)]
@@ -34,7 +34,7 @@ def service(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def owner(service):
-    """Two documents are there already: one to edit, one to relabel."""
+    """An owner with two documents: one to edit, one to relabel."""
     owner = Owner(service)
     owner.put("edited", tide("edited", 0))
     owner.put("relabelled", tide("relabelled", 0))
@@ -48,7 +48,7 @@ def rounds():
 
 
 def tide(name: str, version: int) -> str:
-    """A text of which another version shares nothing but its name."""
+    """A text whose versions share only the name."""
     return " ".join(f"The tide of {name} stood at {version}x{line}." for line in range(30))
 
 
@@ -59,7 +59,7 @@ class TestAServiceKilledAtAStep:
             owner.put("deleted", tide("deleted", version))
             owner.check()
 
-            # A round of all there is to do, in which every step is reached.
+            # A round of all actions, which reaches every step.
             service.arm(step, moment, call)
             do_all(
                 service,

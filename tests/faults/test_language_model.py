@@ -1,4 +1,4 @@
-"""The language model's endpoint goes away while it is needed, and comes back."""
+"""The language model's endpoint stops while it is needed, and starts again."""
 
 import hashlib
 import json
@@ -21,13 +21,13 @@ WAIT_SECONDS = 120
 
 
 class Endpoint:
-    """A model that sums up whatever it is given; it can be stopped and started on its port.
+    """A fake model that summarises every text; it can be stopped and restarted on its port.
 
-    It answers ``FIRST_CALLS`` and holds the others until it is let go on.
+    It answers ``FIRST_CALLS`` calls and delays the others until it may continue.
     """
 
     def __init__(self) -> None:
-        self.answered: Counter[str] = Counter()  # prompt -> answers sent whole
+        self.answered: Counter[str] = Counter()  # prompt -> complete answers
         self.may_answer = threading.Semaphore(FIRST_CALLS)
         self._lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
@@ -65,7 +65,7 @@ class Endpoint:
         threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
 
     def stop(self) -> None:
-        """What was asked is answered; nothing more is accepted."""
+        """Answer the requests under way, and accept no more."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -157,7 +157,7 @@ class TestAServiceKilledWhileItIsWrittenFor:
         service.start()
         wait_until(lambda: ready_count(service) == DOCUMENTS, service)
 
-        # Only what was under way at that moment, four calls at most, may have been asked twice.
+        # Only calls under way at that moment, four at most, may have been repeated.
         assert endpoint.count <= CALLS + 4
         assert set(endpoint.answered.values()) <= {1, 2}
         service.verify("--index", "biomedical")

@@ -14,7 +14,7 @@ from tests.faults.armed import ArmedService, armed
 from tests.faults.counts import note, times
 from tests.faults.owner import Owner, Refused
 
-WAIT_SECONDS = 3  # how long a writer waits for the lock here; 30 in earnest
+WAIT_SECONDS = 3  # how long a writer waits for the lock; 30 in production
 WRITERS = 4
 
 HOLD = """
@@ -29,7 +29,7 @@ connection.execute("ROLLBACK")
 
 @contextmanager
 def locked(database: Path) -> Iterator[None]:
-    """By another process, for the block."""
+    """Another process holds the lock during the block."""
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, database],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -43,7 +43,7 @@ def locked(database: Path) -> Iterator[None]:
 
 
 def put_until_taken(owner: Owner, name: str, text: str) -> None:
-    """Try as often as the service asks for it: what waited for the lock is written first."""
+    """Repeat the request for as long as the service asks for it."""
     deadline = time.monotonic() + 60
     while True:
         try:

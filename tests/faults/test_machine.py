@@ -1,6 +1,6 @@
-"""Random sequences of work and faults, compared with a model of what is true.
+"""Random sequences of work and faults, compared with a model of the expected state.
 
-Hypothesis finds the sequence, shortens one that fails, and prints it as a program.
+Hypothesis generates sequences, shortens one that fails, and prints it as a program.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ from tests.hashing import HashingEmbedder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MOST_ATTEMPTS = 3  # spent between two syncs; whatever fails five times is given up, rightly
+MOST_ATTEMPTS = 3  # between two syncs; work that fails five times is correctly given up
 
 RECIPES = [
     "",
@@ -71,7 +71,7 @@ places = st.integers(0, 99)
 
 
 def _calls(fault: tuple[Wiring, MakeError]) -> st.SearchStrategy[Any]:
-    """Which call fails: of statements there are many in a step, of the others few."""
+    """The number of the failing call: a step has many statements and few other calls."""
     return st.tuples(st.just(fault), st.integers(1, 25 if fault[0] is wire_statements else 6))
 
 
@@ -85,10 +85,10 @@ class Service(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """With documents there and synced: most of what can break them needs some."""
+        """Start with synced documents, because most faults need some."""
         self.owner = Owner(self.inside)
         self.versions: dict[str, list[str]] = {}  # every text a document ever had
-        self.shown: set[str] = set()  # documents that a search has to find
+        self.shown: set[str] = set()  # documents that a search must find
         self.spent = 0  # attempts that failed since everything was synced
         self.number = 0
         for name in ("auk", "brent"):
@@ -137,7 +137,7 @@ class Service(RuleBasedStateMachine):
 
     @rule(fault=faults)
     def roll_back(self, fault: Any) -> None:
-        self.shown.clear()  # the kept build may not show yet what came since
+        self.shown.clear()  # the standby may not show newer documents yet
         self.attempt(lambda: lifecycle.roll_back_index("plain"), fault)
 
     @rule(fault=faults)
@@ -147,8 +147,8 @@ class Service(RuleBasedStateMachine):
 
     # --- What becomes of messages, leases and processes --------------------------------------
 
-    # Not preconditions: how many messages wait may differ when Hypothesis repeats a sequence, for
-    # ids are random, and it takes rules that come and go for a mistake of the test's.
+    # Not preconditions: ids are random, so the number of waiting messages may differ when
+    # Hypothesis repeats a sequence, and it reports rules that come and go as a flaky test.
 
     @rule(place=places, is_doubled=st.booleans(), fault=faults)
     def deliver(self, place: int, is_doubled: bool, fault: Any) -> None:
@@ -178,7 +178,7 @@ class Service(RuleBasedStateMachine):
 
     @invariant()
     def finds_what_stands(self) -> None:
-        """After any step: no text but a document's own, and none of them lost."""
+        """After any step, a search finds every document, and only texts that the document had."""
         for name in self.owner.ids:
             hits = self.owner.find(name, name)
             assert hits or name not in self.shown
@@ -190,7 +190,7 @@ class Service(RuleBasedStateMachine):
 
     @rule()
     def sync(self) -> None:
-        """Once faults end, everything is as it should be, without anyone's help."""
+        """After the faults, everything becomes correct without help."""
         report = self.inside.sync()
         self.owner.compare(report.as_json())
         for build in IndexBuild.objects.not_retired().filter(index="plain"):
@@ -212,7 +212,7 @@ class Service(RuleBasedStateMachine):
         self.sync()
 
     def attempt(self, deed: Callable[[], Any], fault: Any) -> bool:
-        """Do it with an exception at some call of it; whether it was done to its end."""
+        """Run the action with an exception at one of its calls; return whether it completed."""
         if fault is None or self.spent >= MOST_ATTEMPTS:
             return _is_done(deed)
         (wiring, error), call = fault
@@ -233,25 +233,25 @@ class Service(RuleBasedStateMachine):
         return False
 
     def acknowledge(self, deed: Any, fault: Any) -> None:
-        """Do it, and again where it was not acknowledged, as clients do."""
+        """Run the action until it is acknowledged, as clients do."""
         if not self.attempt(deed, fault):
             deed()
 
 
 def _is_done(deed: Callable[[], Any]) -> bool:
-    with suppress(WrongBuildState, BuildUnfinished):  # an answer like any other
+    with suppress(WrongBuildState, BuildUnfinished):  # a valid answer
         deed()
     return True
 
 
 def forget_transaction() -> None:
-    """A process that is gone takes what it had begun along."""
+    """Roll back: the transaction of a dead process is lost."""
     connections["default"].connection.rollback()
 
 
 @pytest.fixture
 def machine(inside, settings, tmp_path, monkeypatch):
-    """Over a service across which every wire is strung."""
+    """The machine of a service in which every call can be made to fail."""
     folder = tmp_path / "specs"
     folder.mkdir()
     settings.STRATA_SPECS_DIR = folder

@@ -1,4 +1,5 @@
-"""Documents that eat memory, never end, crash their reader, or kill whoever embeds them."""
+"""Documents that exhaust memory, never end, crash their reader, or kill the worker that embeds
+them."""
 
 import json
 import os
@@ -18,7 +19,7 @@ LIMITS = {"STRATA_PARSE_SECONDS": "15", "STRATA_PARSE_MEMORY_BYTES": str(160 * M
 ATTEMPTS = 3
 
 GREEDY = json.dumps([[]] * 3_000_000)  # 12 MB of text become 200 MB of lists
-LONG = "<p>" + "<b>word</b> " * 1_000_000  # seconds of reading, in which a signal comes
+LONG = "<p>" + "<b>word</b> " * 1_000_000  # takes seconds to parse; a signal comes meanwhile
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def give(owner: Owner, name: str, content: str, suffix: str) -> None:
 
 
 def send_readers(service: ArmedService, number_of_signal: int) -> None:
-    """A signal to every child that reads files."""
+    """Send a signal to every child process that parses files."""
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             parent = int(status.read_text().rpartition(")")[2].split()[1])

@@ -36,7 +36,7 @@ def owner(inside):
 
 
 def deeds(owner: Owner, version: int):
-    """A round of all there is to do."""
+    """One round of all actions."""
     return [
         lambda: owner.put("edited", f"The edited text, version {version}."),
         lambda: owner.put("filed", f"The filed text, version {version}.", is_file=True),
@@ -46,7 +46,7 @@ def deeds(owner: Owner, version: int):
 
 
 def must_find_what_stands(owner: Owner, wire: Tripwire) -> None:
-    """A document nobody touches is found, or the service says that it cannot look."""
+    """A search must find a document that is never changed, or report that it cannot search."""
     try:
         assert [hit["text"] for hit in owner.find("kept", "kept text")] == [owner.texts["kept"]]
     except Refused as refused:
@@ -54,7 +54,8 @@ def must_find_what_stands(owner: Owner, wire: Tripwire) -> None:
 
 
 def play(owner: Owner, inside: Inside, wire: Tripwire, make_error: MakeError, call: int) -> bool:
-    """One round with an exception at one call, and all made good after it; whether it struck."""
+    """Run one round with an exception at one call, then repair everything; return whether it was
+    raised."""
     owner.put("deleted", f"To be deleted {call}.")
     inside.messages.deliver_all()
     undone = []
@@ -91,7 +92,7 @@ CASES = {
     "the database, before the commit": (wire_commits, database_away, False),
     "the database, after the commit": (wire_commits, database_away, True),
 }
-# Calls from one exception to the next: a round has some hundred statements.
+# Calls from one exception to the next, because a round has some hundred statements.
 STRIDE = {} if IS_LONG else {wire_statements: 20, wire_commits: 3, wire_store: 3}
 
 

@@ -40,7 +40,7 @@ class TestABrokerThatIsLost:
         pauses = moments(13, 3.0)
 
         for edition in range(2, 2 + times("broker-lost")):
-            given.give(0, sentences=60, edition=edition)  # a while of work
+            given.give(0, sentences=60, edition=edition)  # takes a while
             given.give_many(9, first=1, edition=edition)
             wait_for(lambda: rig.broker.client.hlen(f"{rig.key_prefix}unacked") > 0)
             rig.broker.stop()
@@ -67,7 +67,7 @@ class TestAnEmptiedBroker:
 class TestMessages:
     @pytest.fixture
     def rig(self, servers):
-        """Without a worker: what is sent waits."""
+        """The servers without a worker, so that messages wait."""
         servers.kill_worker()
         servers.broker.client.flushall()
         yield servers
@@ -89,7 +89,7 @@ class TestMessages:
             assert doubled > 20
             note("messages-doubled", doubled)
             with rig.worker("documents", "indexing", children=4):
-                given.give_many(25, edition=edition, as_file=True)  # those deleted are there again
+                given.give_many(25, edition=edition, as_file=True)  # adds the deleted ones again
                 given.require_sound()
 
 

@@ -1,4 +1,5 @@
-"""Qdrant: away, failing, slow, breaking off, and doing what it is asked without saying so."""
+"""Qdrant: unreachable, failing, slow, breaking connections, and carrying out requests without an
+answer."""
 
 import time
 
@@ -19,7 +20,7 @@ CALLS = ["upsert", "delete", "batch", "query", "describe", "exists"]
 
 @pytest.fixture
 def given(rig):
-    """Documents that stand, one of which is read all the while."""
+    """Indexed documents, one of which is searched all the time."""
     given = Given(rig, "vectors")
     given.give_many(20)
     given.require_sound()
@@ -78,7 +79,7 @@ class TestAVectorStoreThatFails:
 
 class TestADeletionThatComesTooLate:
     def test_takes_nothing_along_for_good(self, rig, given):
-        """The same text is taken away and given again before the deletion is carried out."""
+        """The same text is deleted and added again before the store carries out the deletion."""
         late_seconds = 2 * QDRANT_TIMEOUT_SECONDS
         taken = 0
 

@@ -1,4 +1,4 @@
-"""Workers: killed with all their children, frozen past their lease, and many at one document."""
+"""Workers: killed with all their children, frozen past their lease, and many for one document."""
 
 import os
 import re
@@ -23,7 +23,7 @@ class TestKilledWorkers:
         held_count = 0  # kills that left a claim behind
 
         with reading(given) as reader:
-            # The first kill meets a worker that holds its nodes for long, however fast it is.
+            # At the first kill the worker holds its nodes for long, even on a fast machine.
             rig.qdrant.fault(Action.DELAY, "upsert", seconds=5)
             for kill in range(times("worker-killed")):
                 given.give_many(20, first=1 + 20 * kill)
@@ -42,7 +42,7 @@ class TestKilledWorkers:
 class TestAFrozenWorker:
     @pytest.fixture
     def rig(self, servers):
-        """Without a worker: the test starts its own."""
+        """The servers without a worker: the test starts its own."""
         servers.kill_worker()
         servers.broker.client.flushall()
         yield servers
@@ -63,7 +63,7 @@ class TestAFrozenWorker:
                     before = len(worker_log(rig))
                 finally:
                     os.killpg(frozen.pid, signal.SIGCONT)
-                # What it still had to write, it has written then.
+                # By then it has written everything that it still had to write.
                 wait_for(lambda before=before: SYNCED.search(worker_log(rig)[before:]))
                 given.require_sound()
             note("worker-frozen")
@@ -74,7 +74,7 @@ def worker_log(rig):
 
 
 def freeze_at_work(rig, worker, pauses):
-    """Stop it amid a batch that it holds a lease on."""
+    """Stop the worker while it holds a lease on a batch."""
     while True:
         wait_for(rig.is_claimed)
         time.sleep(next(pauses))

@@ -22,7 +22,7 @@ class TestAServiceThatIsToStop:
                     text = f"Stop {stop}, document {number}. " * chance.randint(1, 200)
                     owner.put(f"{stop} {number}", text, is_file=number % 3 == 0)
                 sleep(chance.uniform(0, 1))
-                service.stop()  # a process that does not end in time is killed, and says so
+                service.stop()  # fails if the process does not end in time
 
                 assert service.process.returncode == 0
                 note("stop")

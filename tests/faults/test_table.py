@@ -1,4 +1,4 @@
-"""What ``docs/reliability.md`` says is done is what is done."""
+"""``docs/reliability.md`` must match the faults that are injected."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""An exception at the n-th call of whatever the wire is strung across."""
+"""Raise an exception at the n-th call of chosen functions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,10 +22,10 @@ TRANSACTIONAL = ("BEGIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
 
 
 class Tripwire:
-    """Counts the calls that pass, and raises at the one it is set to, once."""
+    """Counts calls, and raises once at a given one."""
 
     def __init__(self, *, is_after: bool = False) -> None:
-        self.is_after = is_after  # the call was done all the same
+        self.is_after = is_after  # raise after the call was done
         self._left = 0  # calls until it raises; 0: never
         self._make_error: MakeError = ZeroDivisionError
         self.raised: BaseException | None = None
@@ -44,7 +44,7 @@ class Tripwire:
         raise self.raised
 
     def is_cause(self, error: BaseException | None) -> bool:
-        """Whether this error is ours, or came of it."""
+        """Whether this error is the injected one, or was caused by it."""
         while error is not None:
             if error is self.raised:
                 return True
@@ -80,7 +80,7 @@ def wire_model(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
 
 def wire_statements(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
     def execute(execute: Any, sql: str, *args: Any) -> Any:
-        # Begun and yet failed there is not: a connection that is lost takes its transaction along.
+        # A transaction cannot have begun with an error: a lost connection rolls it back.
         if wire.is_after and sql.startswith(TRANSACTIONAL):
             return execute(sql, *args)
         return wire.call(execute, sql, *args)
@@ -94,7 +94,7 @@ def wire_commits(wire: Tripwire, patched: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def strung(wire: Tripwire, wiring: Wiring, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tripwire]:
-    """Set for the block; everything is as it was after it."""
+    """Install the wire for the block, and remove it afterwards."""
     with monkeypatch.context() as patched:
         wiring(wire, patched)
         yield wire
@@ -113,7 +113,7 @@ def defect() -> Exception:
 
 
 class Killed(BaseException):
-    """Nothing handles it: leases stay taken, and what was under way is not made good."""
+    """Simulates a killed process: nothing handles it, so leases stay and no cleanup runs."""
 
 
 def killed() -> BaseException:
@@ -125,7 +125,7 @@ def database_away() -> Exception:
 
 
 def must_be_honest(refused: Refused, wire: Tripwire) -> None:
-    """Only what was made to fail fails, and says whether a retry helps."""
+    """Check that only the injected fault fails, and that the error says whether a retry helps."""
     assert wire.raised is not None, refused
     if isinstance(wire.raised, ZeroDivisionError):
         assert refused.answer.status_code == 500

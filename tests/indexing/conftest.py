@@ -3,7 +3,7 @@ import pytest
 
 @pytest.fixture
 def specs(settings, tmp_path, build):
-    """Writes the spec of the plain index anew, as an editor does."""
+    """Rewrite the spec of the plain index, as a person with an editor does."""
     folder = tmp_path / "specs"
     folder.mkdir()
     settings.STRATA_SPECS_DIR = folder

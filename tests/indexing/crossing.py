@@ -18,7 +18,8 @@ WINDOW = 12  # tokens
 
 
 def write_cross_encoder(folder: Path) -> Path:
-    """Its score: for each known word, how often it stands in the query times in the text."""
+    """Its score: the sum over known words of occurrences in the query times occurrences in the
+    text."""
     folder.mkdir(parents=True)
     vocabulary = {word: number for number, word in enumerate(WORDS)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
@@ -34,7 +35,7 @@ def write_cross_encoder(folder: Path) -> Path:
 
 
 def _make_model() -> onnx.ModelProto:
-    # One column for each word that counts; none for padding, unknown words and separators.
+    # One column for each known word; none for padding, unknown words and separators.
     known = np.eye(len(WORDS), dtype=np.float32)
     known[:3] = 0
     nodes = [

@@ -8,7 +8,7 @@ class TestCheckLease:
         ("seconds", "batch", "ids"),
         [(30, 2_000, []), (29, 256, ["indexing.E004"]), (120, 2_001, ["indexing.E004"])],
     )
-    def test_wants_a_batch_to_fit_into_it(self, settings, seconds, batch, ids):
+    def test_requires_a_batch_to_fit_into_the_lease(self, settings, seconds, batch, ids):
         settings.STRATA_LEASE_SECONDS, settings.STRATA_SYNC_BATCH = seconds, batch
 
         assert [error.id for error in check_lease_seconds()] == ids
@@ -16,7 +16,7 @@ class TestCheckLease:
 
 class TestCheckUnconfirmedSeconds:
     @pytest.mark.parametrize(("timeout", "ids"), [(30, []), (300, ["indexing.E005"])])
-    def test_wants_a_request_to_be_over_by_then(self, settings, timeout, ids):
+    def test_requires_a_request_to_end_by_then(self, settings, timeout, ids):
         settings.QDRANT_TIMEOUT_SECONDS, settings.STRATA_UNCONFIRMED_SECONDS = timeout, 300
 
         assert [error.id for error in check_unconfirmed_seconds()] == ids

@@ -55,7 +55,7 @@ class TestDescribeComparison:
 
         assert describe_comparison(undecided) == describe_comparison(REFUSED)[:-1]
 
-    def test_is_nothing_where_nothing_is_kept(self):
+    def test_is_empty_without_a_comparison(self):
         assert describe_comparison(None) == []
 
 

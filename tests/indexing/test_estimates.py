@@ -43,7 +43,7 @@ class TestEstimateBuild:
 
         assert estimate_build("plain").search_changes == []
 
-    def test_keeps_what_says_the_same_to_the_same_model(self, specs, indexed):
+    def test_keeps_nodes_with_the_same_text_and_model(self, specs, indexed):
         specs("sparse: {language: none}\n")
 
         chunk = estimate_build("plain").kinds["chunk"]
@@ -51,7 +51,7 @@ class TestEstimateBuild:
         assert chunk.kept == Node.objects.filter(build=indexed).count()
         assert (chunk.texts, chunk.tokens, chunk.removed) == (0, 0, 0)
 
-    def test_tells_what_is_embedded_anew_from_what_is_cut_anew(self, specs, indexed):
+    def test_distinguishes_reembedded_from_rebuilt_nodes(self, specs, indexed):
         specs("chunks: {context: []}\n")
         reembedded = estimate_build("plain").kinds["chunk"]
         specs("chunks: {strategies: [{name: sentence, max_chars: 60}]}\n")
@@ -59,11 +59,11 @@ class TestEstimateBuild:
 
         nodes = Node.objects.filter(build=indexed)
         assert (reembedded.reembedded, reembedded.rebuilt) == (nodes.count(), 0)
-        assert rebuilt.kept == 1  # the shorter document fits into one chunk either way
+        assert rebuilt.kept == 1  # the shorter document is one chunk in both builds
         assert rebuilt.rebuilt > 1
         assert rebuilt.removed == nodes.count() - 1
 
-    def test_estimates_what_is_then_done(self, specs, indexed, embedder):
+    def test_estimates_the_work_that_is_then_done(self, specs, indexed, embedder):
         specs("chunks: {strategies: [{name: sentence, max_chars: 60}]}\n")
         estimate = estimate_build("plain").kinds["chunk"]
         embedder.embedded.clear()
@@ -76,7 +76,7 @@ class TestEstimateBuild:
         assert begun.copied_count == estimate.kept
         assert begun.embedded_tokens == estimate.tokens
 
-    def test_counts_kinds_that_go(self, specs, indexed):
+    def test_counts_nodes_of_removed_kinds(self, specs, indexed):
         specs("chunks: {embed: false}\npage_summaries: true\n")
 
         kinds = estimate_build("plain").kinds
@@ -106,7 +106,7 @@ class TestEstimateBuild:
         assert estimate.embedding_minutes is not None
         assert Throughput.objects.get().count > 0
 
-    def test_asks_no_one_who_is_paid_how_fast_they_are(self, specs, indexed):
+    def test_does_not_measure_a_provider_that_charges(self, specs, indexed):
         specs("embedding: {provider: openai, model: large}\n")
 
         assert estimate_build("plain").embedding_minutes is None

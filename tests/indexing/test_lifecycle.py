@@ -23,7 +23,7 @@ SHORTER = "chunks: {strategies: [{name: sentence, max_chars: 60}]}\n"
 
 @pytest.fixture
 def beside(specs, build) -> IndexBuild:
-    """A whole build of shorter chunks beside the live one, which holds a document."""
+    """A complete build with shorter chunks beside the live one, which holds a document."""
     sync(build, give())
     specs(SHORTER)
     beside = lifecycle.apply_spec("plain")
@@ -54,7 +54,7 @@ class TestBeginBuild:
         assert begun.spec.chunks.strategies[0].max_chars == 60
         assert live() == build
 
-    def test_takes_over_what_is_not_stored(self, specs, build):
+    def test_applies_search_settings_without_a_new_build(self, specs, build):
         specs("title: Other words\nsearch: {rrf_k: 3}\n")
 
         returned = lifecycle.apply_spec("plain")
@@ -63,9 +63,7 @@ class TestBeginBuild:
         assert live().spec.search.rrf_k == 3
         assert IndexBuild.objects.filter(index="plain").count() == 1
 
-    def test_has_the_live_build_searched_by_settings_that_came_with_another_recipe(
-        self, specs, build
-    ):
+    def test_applies_search_settings_of_a_new_recipe_to_the_live_build(self, specs, build):
         specs(SHORTER + "search: {rrf_k: 3}\n")
 
         begun = lifecycle.apply_spec("plain")
@@ -83,7 +81,7 @@ class TestBeginBuild:
 
         assert numbers == [1, 1, 2]
 
-    def test_goes_on_with_the_build_of_this_recipe(self, specs, build):
+    def test_continues_the_build_of_this_recipe(self, specs, build):
         specs(SHORTER)
         begun = lifecycle.apply_spec("plain", max_calls=3)
         lifecycle.pause_build(begun)
@@ -92,7 +90,7 @@ class TestBeginBuild:
 
         assert (again.pk, again.max_calls, again.paused_at) == (begun.pk, 7, None)
 
-    def test_gives_up_the_build_of_a_recipe_written_over(self, specs, build):
+    def test_retires_the_build_of_a_replaced_recipe(self, specs, build):
         specs(SHORTER)
         first = lifecycle.apply_spec("plain")
         specs("chunks: {strategies: [{name: sentence, max_chars: 90}]}\n")
@@ -126,7 +124,7 @@ class TestRecipes:
         assert stored_recipes() == before
         assert live().spec.search.rrf_k == 5
 
-    def test_of_another_release_are_passed_over_by_work_on_all_builds(self, build, beside, store):
+    def test_of_another_release_are_skipped_by_work_on_all_builds(self, build, beside, store):
         recipe = beside.recipe | {"embedding": {"provider": "telepathy"}, "version": 99}
         IndexBuild.objects.filter(pk=build.pk).update(recipe=recipe)
 
@@ -173,7 +171,9 @@ class TestVectorsOfAnotherBuild:
         begun.refresh_from_db()
         assert (begun.copied_count, begun.embedded_count) == (0, 1)
 
-    def test_are_not_taken_from_a_point_that_is_not_its_rows(self, specs, build, embedder, store):
+    def test_are_not_copied_from_a_point_that_differs_from_its_row(
+        self, specs, build, embedder, store
+    ):
         sync(build, give())
         for batch in store.scroll(build.collection("chunk")):
             changed = {point.id: {**point.payload, "text": "Other."} for point in batch}
@@ -216,7 +216,7 @@ class TestPromoteBuild:
 
         assert live() == build
 
-    def test_does_not_wait_for_what_the_live_build_lacks_too(self, beside, build):
+    def test_does_not_wait_for_documents_that_the_live_build_lacks(self, beside, build):
         give("Only just come in.", title="News")
 
         lifecycle.promote_build(beside)
@@ -236,7 +236,7 @@ class TestPromoteBuild:
 
         assert live() == build
 
-    def test_waits_for_no_document_that_cannot_be_read(self, specs, build):
+    def test_does_not_wait_for_a_document_that_cannot_be_parsed(self, specs, build):
         sync(build, give())
         Artifact.objects.update(state=Artifact.State.FAILED)
         specs(SHORTER)
@@ -255,7 +255,7 @@ class TestPromoteBuild:
 
         assert live() == begun
 
-    def test_gives_up_what_was_kept_before(self, beside, build, specs):
+    def test_retires_the_earlier_standby(self, beside, build, specs):
         lifecycle.promote_build(beside)
         specs("chunks: {strategies: [{name: sentence, max_chars: 90}]}\n")
         third = lifecycle.apply_spec("plain")
@@ -275,7 +275,7 @@ class TestPromoteBuild:
 
 
 class TestRollBack:
-    def test_brings_the_build_before_back_with_what_changed_since(self, beside, build):
+    def test_makes_the_previous_build_live_with_later_changes(self, beside, build):
         lifecycle.promote_build(beside)
         late = give("Written after the promotion.", title="Late")
         sync(build, late)
@@ -311,7 +311,7 @@ class TestPauseBuild:
         with pytest.raises(WrongBuildState):
             lifecycle.pause_build(build)
 
-    def test_comes_by_itself_when_the_time_is_up(self, specs, build):
+    def test_happens_at_the_deadline(self, specs, build):
         specs(SHORTER)
         begun = lifecycle.apply_spec("plain", max_minutes=5)
         IndexBuild.objects.filter(pk=begun.pk).update(
@@ -325,14 +325,14 @@ class TestPauseBuild:
 
 
 class TestPruneBuilds:
-    def test_gives_up_what_is_only_kept(self, beside, build):
+    def test_retires_the_standby(self, beside, build):
         lifecycle.promote_build(beside)
 
         assert lifecycle.prune_builds("plain") == [build]
         assert state_of(build) == State.RETIRED
         assert state_of(beside) == State.LIVE
 
-    def test_leaves_a_build_in_the_making(self, beside, build):
+    def test_keeps_a_build_in_progress(self, beside, build):
         assert lifecycle.prune_builds() == []
         assert state_of(beside) == State.BUILDING
 
@@ -350,14 +350,14 @@ class TestRemoveRetired:
         assert IndexBuild.objects.get(pk=build.pk).removed_at is not None
         assert verify_build(beside).is_sound
 
-    def test_leaves_time_to_searches_that_have_begun(self, beside, build, store):
+    def test_waits_for_searches_that_have_begun(self, beside, build, store):
         lifecycle.promote_build(beside)
         lifecycle.prune_builds()
 
         assert lifecycle.remove_retired_builds(grace_seconds=60) == 0
         assert store.has_collection(build.collection("chunk"))
 
-    def test_removes_what_a_late_worker_wrote_once_more(self, beside, build, store):
+    def test_removes_late_writes_of_a_worker(self, beside, build, store):
         lifecycle.promote_build(beside)
         lifecycle.prune_builds()
         lifecycle.remove_retired_builds(grace_seconds=0)
@@ -369,7 +369,7 @@ class TestRemoveRetired:
 
         assert not store.has_collection(build.collection("chunk"))
 
-    def test_never_deals_the_number_out_again(self, beside, build, specs):
+    def test_never_reuses_the_number(self, beside, build, specs):
         lifecycle.cancel_build(beside)
         lifecycle.remove_retired_builds(grace_seconds=0)
 

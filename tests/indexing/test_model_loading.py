@@ -9,12 +9,12 @@ from indexing import model_loading
 from indexing.exceptions import InvalidSpec, ModelLoading, ModelUnavailable
 from indexing.model_loading import ModelLoader, model_tried, waiting_for_models
 
-SECONDS = 30.0  # far more than any of this takes
+SECONDS = 30.0  # far more than these tests need
 
 
 @pytest.fixture
 def gate() -> Iterator[threading.Event]:
-    """What the loading of a test waits for."""
+    """An event that the loading of a model waits for."""
     gate = threading.Event()
     yield gate
     gate.set()
@@ -26,7 +26,7 @@ def impatient(settings):
 
 
 def get_once_loaded(loader):
-    """The model, as soon as an attempt in the background has brought it."""
+    """Return the model as soon as a background attempt has loaded it."""
     deadline = time.monotonic() + SECONDS
     while True:
         try:
@@ -37,14 +37,14 @@ def get_once_loaded(loader):
 
 
 class TestModelLoader:
-    def test_loads_once_for_all_that_ask(self):
+    def test_loads_once_for_all_callers(self):
         loads = []
         loader = ModelLoader("acme", lambda: loads.append(1) or "model")
 
         assert [loader.get(), loader.get()] == ["model", "model"]
         assert loads == [1]
 
-    def test_loads_nothing_before_it_is_asked(self):
+    def test_loads_nothing_before_the_first_request(self):
         loads = []
 
         ModelLoader("acme", lambda: loads.append(1))
@@ -148,7 +148,7 @@ class TestModelLoader:
 
         assert errors[0] is not errors[1]
 
-    def test_names_the_model_in_an_error_nobody_expected(self, caplog):
+    def test_names_the_model_in_an_unexpected_error(self, caplog):
         def fail():
             raise RuntimeError("bad protobuf")
 
@@ -157,7 +157,7 @@ class TestModelLoader:
 
         assert "Traceback" in caplog.text
 
-    def test_tells_the_work_that_waits_how_it_went(self, monkeypatch):
+    def test_notifies_waiting_work_of_the_result(self, monkeypatch):
         monkeypatch.setattr(model_loading, "FIRST_PAUSE_SECONDS", 0.0)
         attempts, told_after = [], []
         is_loaded = threading.Event()

@@ -131,7 +131,7 @@ class TestPlanNext:
 
         assert IndexedDocument.objects.due(build).free().get().attempts == 0
 
-    def test_never_plans_back_what_was_changed_meanwhile(self, build, monkeypatch):
+    def test_never_overwrites_changes_made_meanwhile(self, build, monkeypatch):
         artifact = give("One heron.")
         draft = planning.draft_rows
 
@@ -161,7 +161,7 @@ class TestALargeDocument:
             for n in range(count)
         )
 
-    def test_lets_others_have_their_turn(self, build):
+    def test_gives_other_documents_their_turn(self, build):
         large = give(self.text(), title="Large")
         planner = DocumentPlanner()
         planner.plan_next(build)
@@ -191,11 +191,11 @@ class TestALargeDocument:
         assert Node.objects.get(artifact=small).state == Node.State.SYNCED
         assert Node.objects.filter(state=Node.State.PENDING).exists()
 
-    def test_is_planned_whole_by_who_takes_over_from_a_dead_planner(self, build):
+    def test_is_planned_completely_by_the_successor_of_a_dead_planner(self, build):
         artifact = give(self.text(), title="Large")
-        DocumentPlanner().plan_next(build)  # and dies
+        DocumentPlanner().plan_next(build)  # then the worker dies
         IndexedDocument.objects.update(lease_token=None, leased_until=None)
-        artifact.pages.update(text="")  # its claim gone, it is edited
+        artifact.pages.update(text="")  # the claim is lost, and then it is edited
         first = artifact.sources.first()
         Source.objects.filter(pk=first.pk).update(text="Other words. " + first.text)
 
@@ -223,7 +223,7 @@ class TestMakeUnannouncedDue:
         assert Node.objects.get(build=build).text == "A heron."
         assert services.make_unannounced_due(build) == 0
 
-    def test_finds_artifacts_deleted_behind_our_back(self, build):
+    def test_finds_artifacts_deleted_without_a_signal(self, build):
         artifact = give("A heron.")
         plan_all(build)
         while services.sync_nodes(build):
@@ -248,7 +248,7 @@ class TestMakeUnannouncedDue:
 
 
 class TestDocuments:
-    def test_go_with_their_last_node(self, build):
+    def test_are_deleted_with_their_last_node(self, build):
         artifact = give("A heron.")
         plan_all(build)
         while services.sync_nodes(build):
@@ -286,7 +286,7 @@ class TestASlowBatch:
 
         monkeypatch.setattr(embedder, "embed_documents", embed_slowly)
 
-        give()  # messages are worked on at once
+        give()  # tasks run at once
 
         assert len(embedder.embedded) == Node.objects.count() > 0
         assert set(Node.objects.values_list("state", "attempts")) == {("synced", 0)}

@@ -18,7 +18,7 @@ from tests.serving import ROOT, Service
 
 COUNT = 40  # documents, of one node each
 READY_SECONDS = 120
-EMBEDDING_SECONDS = 10  # of the command that is interrupted: it cannot have ended before that
+EMBEDDING_SECONDS = 10  # so that the command cannot end before it is interrupted
 
 
 def add_notes(service: Service, folder: Path) -> None:
@@ -66,7 +66,8 @@ class TestRegenerate:
             call_command("regenerate", *arguments)
 
     def test_can_be_left_and_called_off(self, idle, tmp_path):
-        """Stopped while it works, it goes on with whatever runs next, until it is cancelled."""
+        """After an interrupt, the next process continues the regeneration, until it is
+        cancelled."""
         add_notes(idle, tmp_path / "notes")
         slowed = {
             "STRATA_FAULT_ARMED": str(tmp_path / "armed"),  # no such file: no fault
@@ -75,7 +76,7 @@ class TestRegenerate:
         with subprocess.Popen(
             [sys.executable, "-m", "tests.faults.launch", "regenerate", "--type", "chunk"],
             cwd=ROOT, env={**idle.environment, **slowed}, stderr=subprocess.PIPE, text=True,
-            # What a shell starts in the background ignores SIGINT, and so would the command.
+            # A shell's background processes ignore SIGINT, and the command would inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as command:  # fmt: skip
             await_gone_through(idle)
@@ -90,7 +91,7 @@ class TestRegenerate:
 
 
 def await_gone_through(service: Service) -> None:
-    """Until all documents were gone through: the command waits for the embedding from then on."""
+    """Wait until all documents are processed; from then on the command waits for embedding."""
     database = service.data_dir / "strata.sqlite3"
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:

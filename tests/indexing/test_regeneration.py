@@ -34,7 +34,7 @@ TYPES = ["chunk", "compound", "concept", "image", "question", "summary", "vocabu
 
 
 def go_through(row: Regeneration, due: DueWork | None = None) -> Regeneration:
-    """As one worker does that nothing stops."""
+    """Run a regeneration as one uninterrupted worker does."""
     claimed = claim_regeneration(row.pk)
     assert claimed is not None
     while regenerate_next_artifacts(claimed, due or DueWork()):
@@ -59,7 +59,7 @@ def due_artifacts() -> set:
 
 @pytest.fixture
 def three(build) -> list[Artifact]:
-    """Synced, one node each, in the order of their ids."""
+    """Three synced artifacts of one node each, in the order of their ids."""
     artifacts = in_order(*(give(f"The {name} waits.") for name in ("heron", "ledger", "bread")))
     sync(build, *artifacts)
     return artifacts
@@ -67,7 +67,7 @@ def three(build) -> list[Artifact]:
 
 @pytest.fixture
 def wide(db, store, embedder) -> IndexBuild:
-    """A build with every kind of node, empty."""
+    """An empty build with every kind of node."""
     return make_build("wide", **ALL_KINDS)
 
 
@@ -105,7 +105,7 @@ class TestBeginRegeneration:
 
         assert "plain" in raised.value.allowed
 
-    def test_takes_so_many_named_artifacts_and_no_more(self, build, monkeypatch):
+    def test_limits_the_number_of_named_artifacts(self, build, monkeypatch):
         monkeypatch.setattr("indexing.regeneration.requests.MAX_NAMED_ARTIFACTS", 2)
         begin_regeneration(["chunk"], artifact_ids=[uuid4(), uuid4()])
 
@@ -130,14 +130,14 @@ class TestRegenerateChunks:
         assert len(embedder.embedded) == 3
         assert not Node.objects.exclude(state=Node.State.SYNCED).exists()
 
-    def test_finds_out_that_the_chunks_are_cut_otherwise_now(self, three, build):
+    def test_replans_chunks_that_are_now_cut_differently(self, three, build):
         Node.objects.filter(artifact=three[0]).update(text="Cut by another version", text_hash="x")
 
         go_through(begin_regeneration(["chunk"]))
 
         assert Node.objects.get(artifact=three[0]).text in three[0].pages.get().text
 
-    def test_serves_every_build_that_receives_and_no_other(self, three, build, embedder):
+    def test_covers_every_build_that_is_not_retired(self, three, build, embedder):
         second, third = (
             IndexBuild.objects.create(
                 index=build.index, number=number, recipe=build.recipe, fingerprint="f", state=state
@@ -154,7 +154,7 @@ class TestRegenerateChunks:
         sync_all(second)
 
         assert due.builds == {build.pk, second.pk}
-        assert len(embedder.embedded) == 3  # and no vector from before was copied
+        assert len(embedder.embedded) == 3  # and no earlier vector was copied
         assert Node.objects.get(build=third).state == "synced"
 
     def test_leaves_the_documents_of_other_indexes_alone(self, three, build):
@@ -222,7 +222,7 @@ class TestRegenerateSummaries:
         assert set(pending) == {"page_summary", "artifact_summary"}
         assert not Annotation.objects.filter(state="due").exists()
 
-    def test_embeds_what_is_by_hand_and_leaves_it_as_it_is(self, wide, embedder):
+    def test_embeds_texts_by_hand_without_changing_them(self, wide, embedder):
         artifact = give(index="wide")
         write_all(wide, artifact)
         page = artifact.pages.get()
@@ -238,7 +238,7 @@ class TestRegenerateSummaries:
         assert (by_hand.state, by_hand.is_by_hand) == ("written", True)
         assert any("What a person wrote." in text for text in embedder.embedded)
 
-    def test_asks_for_nothing_about_a_page_that_says_nothing(self, wide):
+    def test_requests_no_text_about_an_empty_page(self, wide):
         artifact = give("\f", index="wide")
         summaries.plan_written_texts(artifact.pk, wide)
         Summary.objects.of_artifacts().update(state="written", written_input_hash=hash_inputs([]))
@@ -313,7 +313,7 @@ class TestOnlyMissing:
         points = get_store().retrieve(build.collection("chunk"), [lost.point_id])
         assert points[lost.point_id].payload["text"] == lost.text
 
-    def test_looks_at_every_node_however_many(self, build, monkeypatch):
+    def test_examines_every_node_of_a_large_document(self, build, monkeypatch):
         monkeypatch.setattr(scope, "POINTS_PER_REQUEST", 2)
         monkeypatch.setattr(job, "POINTS_PER_REQUEST", 2)
         text = "\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(7))
@@ -353,9 +353,7 @@ class TestStale:
         assert (row.done_count, row.due_artifact_count) == (3, 0)
 
     @pytest.mark.parametrize("name", ["text_hash", "source_hash"])
-    def test_cures_rows_from_before_hashing_without_embedding_them(
-        self, three, build, embedder, name
-    ):
+    def test_hashes_old_rows_without_embedding_them(self, three, build, embedder, name):
         hashes = Node.objects.get(artifact=three[0])
         Node.objects.filter(artifact=three[0]).update(**{name: None})
         embedder.embedded.clear()
@@ -368,7 +366,7 @@ class TestStale:
         assert getattr(cured, name) == getattr(hashes, name) is not None
         assert embedder.embedded == []
 
-    def test_cures_one_such_row_beside_others(self, build):
+    def test_hashes_one_old_row_beside_others(self, build):
         sync(build, give("\n\n".join(f"Paragraph {n} on herons. " * 20 for n in range(4))))
         Node.objects.filter(chunk_index=1).update(text_hash=None)
 
@@ -376,7 +374,7 @@ class TestStale:
 
         assert Node.objects.get(state="pending").chunk_index == 1
 
-    def test_finds_texts_that_changed_behind_djangos_back(self, three, build):
+    def test_finds_texts_that_changed_without_a_signal(self, three, build):
         Source.objects.filter(artifact=three[1]).update(text="The stork waits.")
 
         row = self.begin()
@@ -394,7 +392,7 @@ class TestStale:
         assert due_artifacts() == {three[2].pk}
         assert not Source.objects.filter(content_hash=None).exists()
 
-    def test_finds_titles_that_changed_behind_djangos_back(self, three, build):
+    def test_finds_titles_that_changed_without_a_signal(self, three, build):
         Artifact.objects.filter(pk=three[0].pk).update(title="Storks")
 
         self.begin()
@@ -431,7 +429,7 @@ class TestClaim:
 
         assert claim_regeneration(row.pk) is not None
 
-    def test_is_open_to_all_once_the_owner_of_all_work_has_restarted(self, three, build):
+    def test_is_released_when_the_only_worker_restarts(self, three, build):
         row = begin_regeneration(["chunk"])
         claim_regeneration(row.pk)
 
@@ -447,10 +445,10 @@ class TestClaim:
 
 class TestResuming:
     @pytest.mark.parametrize("is_after", [False, True])
-    def test_does_none_twice_and_leaves_none_out_whenever_it_dies(
+    def test_processes_each_artifact_once_whenever_it_dies(
         self, three, build, embedder, monkeypatch, is_after
     ):
-        """It dies while it works on the second artifact, or right after."""
+        """The worker dies while it works on the second artifact, or right after."""
         advance, steps = job._advance, []
 
         def die(row, *args, **counts):
@@ -469,7 +467,7 @@ class TestResuming:
         monkeypatch.setattr(job, "_advance", advance)
         release_all_leases()
         sync_all(build)
-        gone_through = 1  # what the transaction of the second held is lost with it
+        gone_through = 1  # the transaction of the second is rolled back
         assert Regeneration.objects.get().done_count == gone_through
         assert len(embedder.embedded) == 3 + gone_through
 
@@ -484,7 +482,7 @@ class TestResuming:
         )
         assert len(embedder.embedded) == 6
 
-    def test_lets_no_worker_write_that_was_overtaken(self, three, build, monkeypatch):
+    def test_lets_no_worker_write_after_losing_its_claim(self, three, build, monkeypatch):
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
         embed_again = job.reembed_nodes
@@ -530,7 +528,7 @@ class TestResuming:
 
 
 class TestPoison:
-    def test_is_left_out_after_so_many_tries_and_said(self, three, build, monkeypatch, settings):
+    def test_is_skipped_and_reported_after_its_attempts(self, three, build, monkeypatch, settings):
         poison = three[1].pk
         plan = plan_nodes
         tries = []
@@ -560,7 +558,7 @@ class TestPoison:
         assert row.last_error == "ZeroDivisionError: Nobody thought of this."
         assert due_artifacts() == {three[0].pk, three[2].pk}
 
-    def test_is_left_out_too_when_every_worker_dies_of_it(self, three, build, settings):
+    def test_is_skipped_when_every_worker_dies(self, three, build, settings):
         row = begin_regeneration(["chunk"])
         for _ in range(settings.STRATA_MAX_ATTEMPTS):
             claim_regeneration(row.pk)
@@ -573,7 +571,7 @@ class TestPoison:
 
 
 class TestCancelRegeneration:
-    def test_makes_nothing_more_due(self, three, build, monkeypatch):
+    def test_makes_no_more_nodes_due(self, three, build, monkeypatch):
         monkeypatch.setattr(scope, "ROWS_PER_STEP", 1)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
@@ -647,7 +645,7 @@ class TestRegenerationProgress:
         assert not get_regeneration_progress(row).is_synced
 
         sync_all(build)
-        Node.objects.filter(artifact=three[2]).update(state="pending")  # none of its own
+        Node.objects.filter(artifact=three[2]).update(state="pending")  # outside the regeneration
 
         assert get_regeneration_progress(row).is_synced
         assert get_regeneration_progress(row).eta_seconds is None
@@ -665,7 +663,7 @@ class TestRegenerationProgress:
         assert get_regeneration_progress(row).is_synced
         assert get_regeneration_progress(row).refused_count == 1
 
-    def test_says_what_holds_it_up(self, three, build):
+    def test_names_what_blocks_it(self, three, build):
         row = begin_regeneration(["chunk"], index="plain")
         Regeneration.objects.update(last_error="The model is away.")
         assert get_regeneration_progress(get_regeneration(row.pk)).problem == "The model is away."
@@ -673,7 +671,7 @@ class TestRegenerationProgress:
         IndexBuild.objects.filter(pk=build.pk).update(problem="The store is away.")
         assert (
             get_regeneration_progress(get_regeneration(row.pk)).problem == ""
-        )  # nothing waits yet
+        )  # no node waits yet
 
         go_through(row)
 

@@ -35,7 +35,7 @@ def three(build):
 
 
 def work_off(turn: RegenerationWorker, row: Regeneration) -> int:
-    """Ask for it until nothing is handed back; how often that took."""
+    """Run the worker until it returns no ids; return the number of runs."""
     waiting, count = [row.pk], 0
     while waiting:
         waiting = turn.run(waiting.pop())
@@ -62,7 +62,7 @@ class TestRegenerationWorker:
 
         count = work_off(RegenerationWorker(), row)
 
-        assert count == 4  # an artifact each, and to find that there is no other
+        assert count == 4  # one for each artifact, and one to find no more
         assert (row.state, row.done_count, row.due_node_count) == ("done", 3, 3)
 
     def test_names_the_next_once_one_is_over(self, three, build, wakes):
@@ -70,7 +70,9 @@ class TestRegenerationWorker:
 
         assert RegenerationWorker().run(first.pk) == [second.pk]
 
-    def test_leaves_one_to_the_thread_that_is_at_it(self, three, build, wakes, monkeypatch):
+    def test_leaves_a_regeneration_to_the_thread_that_runs_it(
+        self, three, build, wakes, monkeypatch
+    ):
         turn, others = RegenerationWorker(), []
         row = begin_regeneration(["chunk"])
 
@@ -104,7 +106,7 @@ class TestRegenerationWorker:
         row.refresh_from_db()
         assert (row.state, row.done_count) == ("done", 3)
 
-    def test_lets_no_defect_hot_loop(self, three, build, monkeypatch):
+    def test_does_not_repeat_a_defect_at_once(self, three, build, monkeypatch):
         def fail(*args):
             raise ZeroDivisionError
 
@@ -132,9 +134,7 @@ class TestRegenerationWorker:
         assert (row.done_count, row.attempts, row.lease_token) == (1, 0, None)
         assert turn.wait_idle(1)
 
-    def test_wakes_whoever_writes_where_texts_are_due(
-        self, store, embedder, db, wakes, monkeypatch
-    ):
+    def test_enqueues_writing_if_texts_are_due(self, store, embedder, db, wakes, monkeypatch):
         reconciled = []
         monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: reconciled.append(True))
         wide = make_build("wide", **ALL_KINDS)
@@ -147,8 +147,8 @@ class TestRegenerationWorker:
 
 
 class TestReconcile:
-    def test_finishes_what_was_abandoned_half_way(self, three, build, embedder, monkeypatch):
-        """A worker dies with it, and no one lets go of its lease."""
+    def test_finishes_an_abandoned_regeneration(self, three, build, embedder, monkeypatch):
+        """Its worker dies, and nothing releases the lease."""
         monkeypatch.setattr(scope, "ROWS_PER_STEP", 1)
         row = begin_regeneration(["chunk"])
         claimed = claim_regeneration(row.pk)
@@ -157,7 +157,7 @@ class TestReconcile:
 
         tasks.reconcile_indexes()
         row.refresh_from_db()
-        assert (row.state, row.done_count) == ("running", 1)  # its worker may live yet
+        assert (row.state, row.done_count) == ("running", 1)  # its worker may still live
         Regeneration.objects.update(leased_until=timezone.now() - timezone.timedelta(seconds=1))
         tasks.reconcile_indexes()
 
@@ -166,7 +166,7 @@ class TestReconcile:
         assert len(embedder.embedded) == 3
         assert not Node.objects.exclude(state="synced").exists()
 
-    def test_wakes_none_that_is_over(self, build, monkeypatch):
+    def test_enqueues_no_finished_regeneration(self, build, monkeypatch):
         wakes = record_enqueued(monkeypatch, tasks.regenerate)
         row = begin_regeneration(["chunk"])
         Regeneration.objects.update(state="cancelled")

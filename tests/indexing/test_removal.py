@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def filled(build, store):
-    """The plain index with three texts and a file, in a live and in a kept build."""
+    """The plain index with three texts and a file, in a live and in a standby build."""
     artifacts = [give(f"Document {n} is about herons.", title=f"{n}") for n in range(3)]
     file = save_incoming_file("notes.txt", [b"Granite cools slowly."])
     artifacts.append(add_artifact("plain", file)[0])
@@ -58,7 +58,7 @@ class TestRemoveIndex:
         for model in (Artifact, Node, PendingRevision):
             assert not model.objects.exists()
 
-    def test_spares_the_others(self, filled, store):
+    def test_leaves_other_indexes_unchanged(self, filled, store):
         other = IndexBuild.objects.live().exclude(index="plain").first()
         kept = give("Bread rises.", index=other.index_id)
 
@@ -67,7 +67,7 @@ class TestRemoveIndex:
         assert Artifact.objects.get() == kept
         assert other in IndexBuild.objects.live()
 
-    def test_takes_nothing_more_from_its_first_moment(self, filled, monkeypatch):
+    def test_refuses_documents_and_searches_at_once(self, filled, monkeypatch):
         seen = []
 
         def look(build):
@@ -84,7 +84,9 @@ class TestRemoveIndex:
 
         assert set(seen) == {(False, False)}
 
-    def test_goes_on_after_a_kill_and_does_not_come_back_before(self, filled, store, monkeypatch):
+    def test_continues_after_a_kill_and_does_not_restore_the_index_before(
+        self, filled, store, monkeypatch
+    ):
         removed = []
 
         def die_at_the_second(artifact_id):
@@ -117,7 +119,7 @@ class TestRemoveIndex:
         assert set(receipt.collections.values()) == {0}
         assert again.is_complete
 
-    def test_knows_no_other_index(self, filled):
+    def test_names_the_indexes_if_there_is_no_such_index(self, filled):
         with pytest.raises(UnknownIndex) as caught:
             remove_index("nil")
 
@@ -125,7 +127,7 @@ class TestRemoveIndex:
 
 
 class TestSyncIndexes:
-    def test_brings_it_back_empty_under_a_number_of_its_own(self, filled):
+    def test_restores_it_empty_with_a_new_build_number(self, filled):
         remove_index("plain")
 
         load_specs()
@@ -169,7 +171,7 @@ class TestDestroy:
         assert "specs/plain.yaml is still there" in body["detail"]
         assert api.get("/api/v1/indexes/plain/").status_code == 404
 
-    def test_says_no_word_of_a_spec_that_is_gone(self, api, settings, tmp_path):
+    def test_does_not_mention_a_spec_that_was_deleted(self, api, settings, tmp_path):
         settings.STRATA_SPECS_DIR = tmp_path
 
         assert "detail" not in api.delete("/api/v1/indexes/plain/").json()

@@ -34,7 +34,7 @@ class TestShowsRevision:
 
         assert (before, shows(build, artifact.revision)) == (False, True)
 
-    def test_does_not_ask_for_what_was_written_later(self, build):
+    def test_ignores_later_writes(self, build):
         first = give("One heron.", title="First")
         sync(build, first)
 
@@ -42,7 +42,7 @@ class TestShowsRevision:
 
         assert shows(build, first.revision)
 
-    def test_waits_for_a_write_that_another_overtook(self, build):
+    def test_waits_for_a_write_that_a_later_one_replaced(self, build):
         first = give("One heron.", title="Birds", external_id="b1")
         again = give("Two herons.", title="Birds", external_id="b1")
         assert again.revision > first.revision
@@ -86,7 +86,7 @@ class TestWaitForRevision:
         with pytest.raises(NotYetIndexed, match=f"revision {artifact.revision}"):
             wait(build, artifact.revision)
 
-    def test_returns_at_once_where_nothing_is_undone(self, build, settings):
+    def test_returns_at_once_if_nothing_is_pending(self, build, settings):
         settings.STRATA_MIN_REVISION_SECONDS = 0
         artifact = give()
         sync(build, artifact)
@@ -104,7 +104,7 @@ class TestWaitForRevision:
 
 
 class TestResolveChanges:
-    def test_forgets_what_shows(self, build):
+    def test_deletes_visible_revisions(self, build):
         artifact = give()
         sync(build, artifact)
 
@@ -112,7 +112,7 @@ class TestResolveChanges:
 
         assert not PendingRevision.objects.exists()
 
-    def test_keeps_what_does_not(self, build):
+    def test_keeps_revisions_that_are_not_visible(self, build):
         artifact = give()
 
         revisions.complete_visible_revisions()
@@ -162,7 +162,7 @@ class TestResolveChanges:
         assert delivery.event == "artifact.failed"
         assert delivery.payload["error"] == {"code": "broken", "detail": "It is broken."}
 
-    def test_announces_what_came_of_a_file_that_was_tried_again(self, build, settings):
+    def test_announces_the_result_of_a_retried_file(self, build, settings):
         settings.STRATA_WEBHOOK_URLS = ["http://127.0.0.1:9/"]
         artifact = give()
         Artifact.objects.filter(pk=artifact.pk).update(has_file=True)
@@ -179,7 +179,7 @@ class TestResolveChanges:
         assert again.payload["error"]["detail"] == "It is still broken."
         assert again.payload["revision"] == artifact.revision > first.payload["revision"]
 
-    def test_leaves_a_write_that_came_since(self, build, monkeypatch):
+    def test_keeps_a_later_write(self, build, monkeypatch):
         artifact = give("One heron.", title="Birds", external_id="b1")
         sync(build, artifact)
         stale = Artifact.objects.get()

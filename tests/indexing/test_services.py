@@ -145,7 +145,7 @@ class TestSyncNodes:
         assert embedder.embedded
         assert all(text.startswith("Renamed") for text in embedder.embedded)
 
-    def test_removes_what_vanished_only_after_the_new_is_written(self, build, store):
+    def test_removes_vanished_points_only_after_new_ones_are_written(self, build, store):
         sync(build, give("Old words only.", external_id="notes"))
         old = point_ids(store, build)
         artifact = give("Entirely different sentences.", external_id="notes")
@@ -171,7 +171,7 @@ class TestSyncNodes:
         assert (node.attempts, node.state, node.lease_token) == (0, Node.State.PENDING, None)
         assert node.last_error == "The store is down."
 
-    def test_contains_poison_in_its_own_row(self, build, store, embedder, monkeypatch):
+    def test_fails_only_the_row_that_raises_errors(self, build, store, embedder, monkeypatch):
         whole = embedder.embed_documents
         poison = give("The poison stands here.", title="Poison")
         healthy = [give(f"Harmless text number {n}.", title=f"Harmless {n}") for n in range(5)]
@@ -198,7 +198,7 @@ class TestSyncNodes:
 
         assert Node.objects.get().state == Node.State.FAILED
 
-    def test_stops_between_slices_and_gives_everything_back(self, build):
+    def test_stops_between_slices_and_releases_everything(self, build):
         services.plan_nodes(give(long_text()).pk, build)
 
         assert services.sync_nodes(build, should_stop=lambda: True) == 0
@@ -208,7 +208,7 @@ class TestSyncNodes:
 
 
 class TestAnOvertakenClaim:
-    """A worker that froze past its lease and woke must leave nothing wrong behind."""
+    """A worker that was frozen past its lease must leave no wrong data when it wakes."""
 
     def test_writes_nothing_once_its_lease_ran_out(self, build, store):
         services.plan_nodes(give("One.").pk, build)
@@ -259,7 +259,9 @@ class TestAnOvertakenClaim:
 
 
 class TestDeleteRemovedNodes:
-    def test_writes_again_what_was_wanted_back_during_the_removal(self, build, store, monkeypatch):
+    def test_writes_again_a_node_that_was_replanned_during_the_removal(
+        self, build, store, monkeypatch
+    ):
         sync(build, give("Kept words.", external_id="a"))
         synced = Node.objects.get()
         Node.objects.update(state=Node.State.DELETING)
@@ -279,7 +281,7 @@ class TestDeleteRemovedNodes:
 
 
 class TestAuditDocuments:
-    def test_finds_a_text_changed_behind_our_back(self, build):
+    def test_finds_a_text_changed_without_a_signal(self, build):
         artifact = give("Old words.")
         sync(build, artifact)
         Source.objects.update(text="New words.")
@@ -290,7 +292,7 @@ class TestAuditDocuments:
         assert Node.objects.get().text == "New words."
         assert verify_build(build).is_sound
 
-    def test_finds_a_title_changed_behind_our_back(self, build):
+    def test_finds_a_title_changed_without_a_signal(self, build):
         artifact = give()
         sync(build, artifact)
         Artifact.objects.update(title="Other")
@@ -304,7 +306,7 @@ class TestAuditDocuments:
 
         assert services.audit_documents(build) == {artifact.pk}
 
-    def test_comes_by_every_artifact_in_turn(self, build, settings):
+    def test_checks_every_artifact_in_turn(self, build, settings):
         settings.STRATA_AUDIT_SOURCES = 2
         artifacts = [give(f"Text {n}.", title=f"T{n}") for n in range(5)]
         sync(build, *artifacts)
@@ -319,7 +321,7 @@ class TestAuditDocuments:
 
 
 class TestRows:
-    def test_without_hashes_fail_nothing_and_are_cured_by_planning(self, build):
+    def test_without_hashes_are_valid_and_planning_adds_the_hashes(self, build):
         artifact = give()
         sync(build, artifact)
         Node.objects.update(text_hash=None, source_hash=None)

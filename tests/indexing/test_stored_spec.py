@@ -28,7 +28,7 @@ def store(spec: IndexSpec, **changes) -> str:
 
 
 def read(built_by: str, searched_by: str) -> IndexSpec:
-    """A build of the one spec, in an index that has the search settings of the other."""
+    """Read a build of one spec in an index with the search settings of another."""
     settings = dump_search_settings(parse_spec("some", searched_by))
     return read_stored_spec(store(parse_spec("some", built_by)), json.dumps(settings))
 
@@ -41,7 +41,7 @@ class TestFingerprint:
             (SPOKEN_OF, "18214fbe19a6d54e071a85ad53c4b67683f11e3519b64ea8d28ccada3a2c14ed"),
         ],
     )
-    def test_is_what_it_was_when_builds_were_made(self, text, fingerprint):
+    def test_is_the_same_as_when_builds_were_made(self, text, fingerprint):
         assert parse_spec("plain", text).fingerprint == fingerprint
 
     def test_is_the_same_once_stored(self):
@@ -63,7 +63,7 @@ class TestReadStoredSpec:
 
         assert read_stored_spec(spec.model_dump_json(), None) == spec
 
-    def test_follows_the_index_where_a_recipe_of_version_1_says_otherwise(self):
+    def test_prefers_the_settings_of_the_index_to_a_recipe_of_version_1(self):
         old = parse_spec("some", "search: {rrf_k: 3}\ntitle: Old\n" + SPOKEN_OF)
         new = parse_spec("some", "search: {rrf_k: 5}\nquestions: true\nmetadata: {year: {type: "
                          "integer}}\nconcepts: true\n")  # fmt: skip
@@ -133,7 +133,7 @@ class TestSettingsForALaterRecipe:
     def test_take_no_evidence_where_no_chunks_are_embedded(self):
         assert read("chunks: {embed: false}\nquestions: true", "evidence: true").evidence is None
 
-    def test_say_nothing_of_fields_that_are_not_there_or_of_another_type(self):
+    def test_ignore_missing_fields_and_fields_of_another_type(self):
         spec = read(
             "metadata: {year: {type: keyword}, place: {type: keyword}}",
             "metadata: {year: {type: integer, said_as: year, description: When}, "
@@ -144,7 +144,7 @@ class TestSettingsForALaterRecipe:
         assert spec.metadata["year"].said_as is None
         assert spec.metadata["year"].description == "When"
 
-    def test_say_how_concepts_are_found_where_there_are_any(self):
+    def test_say_how_concepts_are_found_if_there_are_any(self):
         searched_by = "concepts: {extract: true, per_source: 9}"
 
         assert read("", searched_by).concepts is None

@@ -1,4 +1,4 @@
-"""A store that does not answer: what it may yet do, and what is done about it."""
+"""Writes that the store may carry out after it stopped answering, and how they are resolved."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +26,8 @@ TEXT = "The heron waits in the shallow water."
 
 @contextmanager
 def silent(store: VectorStore, method: str) -> Iterator[Callable[[], None]]:
-    """Within the block the store takes what it is asked and does not answer; whoever asked is
-    told so at its end. What is yielded has the store do it after all."""
+    """In the block the store records writes without answering, and the callers get an error. The
+    yielded function carries the writes out."""
     does = getattr(store, method)
     asked: list[tuple[Any, ...]] = []
 
@@ -49,7 +49,7 @@ def silent(store: VectorStore, method: str) -> Iterator[Callable[[], None]]:
 
 @pytest.fixture
 def server(store, monkeypatch):
-    """The store, taken for one that goes on when its caller is gone."""
+    """The store with ``has_late_writes``, as a server has."""
     monkeypatch.setattr(store, "has_late_writes", True)
     return store
 
@@ -63,7 +63,7 @@ def artifact(server, build) -> Artifact:
 
 @pytest.fixture
 def over(settings):
-    """What is in doubt has been so for long enough."""
+    """Make the unconfirmed writes old enough to be resolved."""
     settings.STRATA_UNCONFIRMED_SECONDS = -1
 
 
@@ -73,7 +73,7 @@ def edit(build, artifact: Artifact, text: str) -> None:
 
 
 class TestUnconfirmed:
-    def test_is_whatever_was_not_answered(self, build, artifact):
+    def test_is_every_write_without_an_answer(self, build, artifact):
         [node] = Node.objects.all()
 
         with (
@@ -87,22 +87,22 @@ class TestUnconfirmed:
         assert kept.collection == COLLECTION
         assert kept.point_ids == [str(node.point_id)]
 
-    def test_is_known_before_the_write_lest_its_caller_is_killed(self, build, artifact):
+    def test_is_saved_before_the_write_in_case_the_caller_is_killed(self, build, artifact):
         with unconfirmed_write(build, COLLECTION, []):
             assert UnconfirmedWrite.objects.count() == 1
 
-    def test_is_over_with_the_answer(self, build, artifact):
+    def test_is_deleted_after_the_answer(self, build, artifact):
         edit(build, artifact, "The heron has flown.")
 
         assert not UnconfirmedWrite.objects.exists()
 
-    def test_is_not_what_was_never_sent(self, build, artifact):
+    def test_is_not_a_write_that_was_never_sent(self, build, artifact):
         with pytest.raises(StoreUnavailable), unconfirmed_write(build, COLLECTION, []):
             raise StoreUnavailable
 
         assert not UnconfirmedWrite.objects.exists()
 
-    def test_is_nothing_where_the_store_ends_with_its_process(self, build, store, monkeypatch):
+    def test_is_not_saved_for_a_store_in_this_process(self, build, store, monkeypatch):
         monkeypatch.setattr(unconfirmed_writes, "UnconfirmedWrite", None)
 
         with unconfirmed_write(build, COLLECTION, []):
@@ -126,7 +126,7 @@ class TestResolveUnconfirmedWrites:
     @pytest.mark.parametrize(
         ("method", "finding"), [("delete", "missing"), ("upsert", "orphan")], ids=["took", "wrote"]
     )
-    def test_undoes_what_came_too_late(self, build, artifact, server, over, method, finding):
+    def test_undoes_late_writes(self, build, artifact, server, over, method, finding):
         with silent(server, method) as catch_up:
             edit(build, artifact, "The heron has flown.")
         edit(build, artifact, TEXT)
@@ -140,9 +140,7 @@ class TestResolveUnconfirmedWrites:
         assert verify_build(build).is_sound
         assert not UnconfirmedWrite.objects.exists()
 
-    def test_labels_anew_what_a_late_write_mislabelled(
-        self, build, artifact, server, over, embedder
-    ):
+    def test_rewrites_the_payload_after_a_late_write(self, build, artifact, server, over, embedder):
         update_artifact(artifact.pk, metadata={"venue": "pond"})
         with silent(server, "replace_payloads") as catch_up:
             sync(build, artifact)
@@ -158,9 +156,7 @@ class TestResolveUnconfirmedWrites:
         assert verify_build(build).is_sound
         assert embedder.embedded == []
 
-    def test_changes_nothing_that_is_as_it_should_be(
-        self, build, artifact, server, over, monkeypatch
-    ):
+    def test_changes_nothing_that_is_correct(self, build, artifact, server, over, monkeypatch):
         [node] = Node.objects.all()
         UnconfirmedWrite.objects.create(
             build=build, collection=COLLECTION, point_ids=[str(node.point_id)]
@@ -180,7 +176,7 @@ class TestResolveUnconfirmedWrites:
 
         assert UnconfirmedWrite.objects.exists()
 
-    def test_goes_on_where_the_store_is_silent_once_more(self, build, artifact, server, over):
+    def test_continues_after_the_store_was_silent_again(self, build, artifact, server, over):
         [node] = Node.objects.all()
         Node.objects.all().delete()
         UnconfirmedWrite.objects.create(
@@ -193,7 +189,7 @@ class TestResolveUnconfirmedWrites:
 
         assert server.count(COLLECTION) == 0
 
-    def test_comes_with_the_reconciliation(self, build, artifact, server, over, monkeypatch):
+    def test_runs_in_the_reconciliation(self, build, artifact, server, over, monkeypatch):
         with silent(server, "delete") as catch_up:
             edit(build, artifact, "The heron has flown.")
         edit(build, artifact, TEXT)

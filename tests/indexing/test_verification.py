@@ -56,7 +56,7 @@ def damage_foreign(store, build, node):
 
 
 def damage_unplanned(store, build, node):
-    """A row gone behind our back takes its point along."""
+    """Delete a row without a signal, and its point."""
     store.delete(COLLECTION, [node.point_id])
     Node.objects.filter(pk=node.pk).delete()
 
@@ -77,7 +77,7 @@ DAMAGES = {
     "unplanned": damage_unplanned,
     "duplicate": damage_duplicate,
 }
-# Said of the artifact beside what is said of its node.
+# Findings that also report the artifact as unplanned.
 AND_UNPLANNED = {"duplicate"}
 
 
@@ -103,7 +103,7 @@ class TestVerifyBuild:
         assert list(Node.objects.order_by("pk").values()) == rows
         assert list(store.scroll(COLLECTION)) == points
 
-    def test_mends_it(self, build, store, node, sort):
+    def test_repairs_the_damage(self, build, store, node, sort):
         DAMAGES[sort](store, build, node)
 
         report = verify_build(build, repair=True)
@@ -119,7 +119,7 @@ class TestVerifyBuild:
             + len([point for batch in store.scroll(COLLECTION) for point in batch])
         )
 
-    def test_names_and_mends_it_where_nobody_has_the_collection_open(
+    def test_names_and_repairs_the_damage_of_a_closed_collection(
         self, build, store, node, sort, settings
     ):
         if settings.STRATA_VECTOR_STORE != "embedded":

@@ -68,7 +68,7 @@ class TestVerify:
 
 
 class TestVerifyBuild:
-    def test_keeps_why_it_came_to_no_end(self, build, admin_client, monkeypatch):
+    def test_saves_the_error_if_it_fails(self, build, admin_client, monkeypatch):
         def fail(build, *, repair):
             raise StoreUnavailable("The store is away.")
 

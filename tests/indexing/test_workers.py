@@ -16,13 +16,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def builds(build) -> list[IndexBuild]:
-    """Two of them, of indexes of their own."""
+    """Two builds of different indexes."""
     live = IndexBuild.objects.live().exclude(pk=build.pk).filter(index__in=Index.objects.all())
     return [build, live.order_by("pk")[0]]
 
 
 class Batches:
-    """Work that takes as many batches as it is given, and tells of each."""
+    """Work of a given number of batches, which records each batch."""
 
     def __init__(self, count: int) -> None:
         self.left = count
@@ -47,7 +47,7 @@ class TestBuildWorker:
         assert work.done == [builds[0].pk] * 3
         assert left == []
 
-    def test_hands_back_what_is_not_done_when_its_time_is_up(self, builds, settings):
+    def test_returns_unfinished_builds_when_its_time_is_up(self, builds, settings):
         settings.STRATA_WORKER_RUN_SECONDS = 0
         work = Batches(3)
         turn = BuildWorker(work, ignore)
@@ -66,20 +66,20 @@ class TestBuildWorker:
 
         assert tries == [[builds[0].pk], [builds[0].pk], []]
 
-    def test_hands_back_builds_that_joined_meanwhile(self, builds, settings):
+    def test_returns_builds_that_were_queued_meanwhile(self, builds, settings):
         settings.STRATA_WORKER_RUN_SECONDS = 0
 
         def join(build, should_stop):
             late = threading.Thread(target=turn.run, args=[builds[1].pk])
             late.start()
-            late.join()  # it leaves its build in the round and goes
+            late.join()  # it queues its build and returns
             return 0
 
         turn = BuildWorker(join, ignore)
 
         assert turn.run(builds[0].pk) == [builds[1].pk]
 
-    def test_notes_what_holds_a_build_up_and_asks_for_nothing(self, builds):
+    def test_saves_what_blocks_a_build_and_enqueues_nothing(self, builds):
         def fail(build, should_stop):
             raise StoreUnavailable("Away.")
 
@@ -89,7 +89,7 @@ class TestBuildWorker:
         assert turn.run(builds[0].pk) == []
         assert noted == [(builds[0], "Away.")]
 
-    def test_begins_nothing_once_it_is_to_stop(self, builds):
+    def test_starts_nothing_after_a_stop_request(self, builds):
         work = Batches(3)
         turn = BuildWorker(work, ignore)
         turn.stop_requested.set()
@@ -100,7 +100,7 @@ class TestBuildWorker:
 
 @pytest.fixture
 def planned():
-    """Builds after each batch that was planned."""
+    """The build of each planned batch."""
     return []
 
 
@@ -122,7 +122,7 @@ class TestPlanWorker:
         assert not list_unplanned(build)
         assert planned == [build.pk, build.pk]  # once each batch of two
 
-    def test_comes_again_when_its_time_is_up(self, build, planning, settings):
+    def test_is_enqueued_again_when_its_time_is_up(self, build, planning, settings):
         settings.STRATA_WORKER_RUN_SECONDS = 0
         for number in range(3):
             give(f"Heron number {number}.", title=f"Heron {number}")
@@ -132,7 +132,7 @@ class TestPlanWorker:
         assert left == [build.pk]
         assert len(list_unplanned(build)) == 1
 
-    def test_takes_up_a_build_that_joins_meanwhile(self, build, planning, monkeypatch):
+    def test_plans_a_build_that_is_queued_meanwhile(self, build, planning, monkeypatch):
         other = IndexBuild.objects.live().exclude(pk=build.pk).order_by("pk")[0]
         give("One heron.")
         give("Two herons.", index=other.index_id)

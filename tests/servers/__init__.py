@@ -1,4 +1,4 @@
-"""What only real servers show: PostgreSQL's locks, Redis, workers in processes of their own.
+"""Tests that need real servers: PostgreSQL's locks, Redis, workers in separate processes.
 
 Run with ``DJANGO_SETTINGS_MODULE=config.settings.test_servers``.
 """

@@ -19,7 +19,7 @@ AtOnce = Callable[..., list[Any]]
 
 @pytest.fixture(scope="session", autouse=True)
 def postgresql() -> None:
-    """Comes before the test database is made, and says what is missing for it."""
+    """Runs before the test database is created, and reports what is missing."""
     if connection.vendor != "postgresql":
         pytest.skip("Needs DJANGO_SETTINGS_MODULE=config.settings.test_servers")
     server = connection.settings_dict
@@ -44,16 +44,16 @@ def broker() -> redis.Redis:
 
 @pytest.fixture
 def no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing starts by itself: the test alone says who does what when."""
+    """No message is sent, so the test alone decides what runs."""
     for task in (tasks.plan_build, tasks.sync_nodes):
         monkeypatch.setattr(task, "delay", lambda **ids: None)
 
 
 @pytest.fixture
 def at_once() -> AtOnce:
-    """Call a function with each of several arguments, all at the same moment; what they return.
+    """Call a function with each of several arguments at the same time; return the results.
 
-    Each call has a thread and a database connection of its own. What one raises, is raised.
+    Each call has its own thread and database connection. An exception of a call is raised.
     """
 
     def run(function: Callable[[Any], Any], arguments: list[Any]) -> list[Any]:

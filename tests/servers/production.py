@@ -1,4 +1,4 @@
-"""The production form in processes of its own: web server, workers that fork, beat."""
+"""The production form in separate processes: web server, workers that fork, beat."""
 
 import os
 import secrets
@@ -18,21 +18,21 @@ import pytest
 from tests.serving import ROOT, free_port
 
 START_SECONDS = 180
-STOP_SECONDS = 120  # a batch under way is finished first, whatever else the machine does
+STOP_SECONDS = 120  # the current batch is finished first, even on a busy machine
 MANAGE_SECONDS = 300
 
 Process = subprocess.Popen[bytes]
 
 
 def missing(what: str) -> None:
-    """Continuous integration must not pass without looking; elsewhere servers are optional."""
+    """Continuous integration must fail without servers; elsewhere they are optional."""
     if os.environ.get("CI"):
         pytest.fail(what)
     pytest.skip(what)
 
 
 class Production:
-    """Its processes share a database, a broker, a vector store and a folder, and nothing else."""
+    """Its processes share only a database, a broker, a vector store and a folder."""
 
     def __init__(
         self, data_dir: Path, *, database_url: str, redis_url: str, qdrant_url: str, **settings: str
@@ -60,7 +60,7 @@ class Production:
         self.api = httpx.Client(base_url=f"{self.url}/api/v1/", timeout=60, trust_env=False)
 
     def authorise(self, secret: str) -> None:
-        """Ask with this key from now on, as the proxy in front of it would pass it on."""
+        """Send this key with each request from now on, as the proxy would."""
         self.api.headers.update({"Authorization": f"Bearer {secret}", "X-Forwarded-Proto": "https"})
 
     def manage(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -73,7 +73,7 @@ class Production:
 
     @contextmanager
     def running(self, name: str, *arguments: str) -> Iterator[Process]:
-        """A process for the block; what it says goes to a log of its name."""
+        """Run a process during the block; its output goes to a log with its name."""
         with (self.logs / name).open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", *arguments], cwd=ROOT, env=self.environment,
@@ -133,7 +133,7 @@ class Production:
             self.wait_for(partial(is_ready, artifact_id), seconds)
 
     def verify(self, index: str = "plain") -> dict[str, Any]:
-        """What ``verify`` finds, asked of the web server."""
+        """The report of ``verify``, requested from the web server."""
         answer = self.api.post(f"indexes/{index}/verify/")
         assert answer.status_code == 200, answer.text
         report: dict[str, Any] = answer.json()

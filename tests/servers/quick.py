@@ -1,7 +1,7 @@
-"""Has a process of the production form embed by hashing and reconciliation every few seconds: where
-workers, messages and faults are what is looked at, and the model is not.
+"""Makes a process of the production form embed by hashing and reconcile every few seconds, for
+tests of workers, messages and faults that need no real model.
 
-``STRATA_TEST_EMBED_SECONDS`` is how long it takes over each text, as a real model would.
+``STRATA_TEST_EMBED_SECONDS`` is the time for each text, to simulate a real model.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The production settings, to the letter where tests allow it."""
+"""The production settings, with as few changes as tests allow."""
 
 import os
 
@@ -9,21 +9,21 @@ from config.settings.production import (
     STRATA_SYNC_BATCH,
 )
 
-# Tests that run at the same time may share a Redis; none may take another's messages.
+# Test runs at the same time may share a Redis, but must not take each other's messages.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     **CELERY_BROKER_TRANSPORT_OPTIONS,
     "global_keyprefix": os.environ["STRATA_TEST_KEY_PREFIX"],  # type: ignore[dict-item]
 }
 
-# What a killed worker held is taken up again within the test's patience.
+# Short, so that the leases of a killed worker expire within the test's timeout.
 STRATA_LEASE_SECONDS = int(os.environ.get("STRATA_TEST_LEASE_SECONDS", 5))
 
-# A few times what a request may take.
+# Several times the longest request.
 STRATA_UNCONFIRMED_SECONDS = int(os.environ.get("STRATA_TEST_UNCONFIRMED_SECONDS", 60))
 
-SILENCED_SYSTEM_CHECKS = ["indexing.E004"]  # that this is too short for a real model
+SILENCED_SYSTEM_CHECKS = ["indexing.E004"]  # this lease is too short for a real model
 
-# In small steps, for a fault to find one under way.
+# Small batches, so that a fault hits one under way.
 STRATA_SYNC_BATCH = int(os.environ.get("STRATA_TEST_SYNC_BATCH", STRATA_SYNC_BATCH))
 
 if "STRATA_TEST_QUICK" in os.environ:

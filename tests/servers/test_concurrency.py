@@ -1,4 +1,4 @@
-"""Many at once on PostgreSQL, whose transactions do run side by side, unlike SQLite's."""
+"""Concurrent work on PostgreSQL, whose write transactions run in parallel, unlike SQLite's."""
 
 from collections import Counter
 from pathlib import Path
@@ -28,7 +28,7 @@ def long_text(word: str = "Observation", count: int = 80) -> str:
 
 @pytest.mark.usefixtures("no_messages")
 class TestClaimNodes:
-    def test_hands_no_node_to_two(self, build, at_once):
+    def test_gives_no_node_to_two_workers(self, build, at_once):
         services.plan_nodes(give(long_text()).pk, build)
         every_node = set(Node.objects.values_list("pk", flat=True))
 
@@ -46,14 +46,14 @@ class TestClaimNodes:
         assert sum(bool(claimed) for claimed in claims) > 1
         assert set(Node.objects.values_list("attempts", flat=True)) == {1}
 
-    def test_passes_over_what_another_is_claiming(self, build, at_once):
+    def test_skips_nodes_that_another_worker_is_claiming(self, build, at_once):
         services.plan_nodes(give(long_text()).pk, build)
         Node.objects.update(turn=0)
         half = Node.objects.order_by("pk")[: Node.objects.count() // 2]
 
         def claim(worker):
             with connection.cursor() as cursor:
-                cursor.execute("SET lock_timeout = '2s'")  # waiting would be the failure
+                cursor.execute("SET lock_timeout = '2s'")  # the test fails if it waits
             return services.claim_nodes(build, 1_000)
 
         with transaction.atomic():
@@ -89,7 +89,7 @@ class TestPlanNodes:
         sync(build)
         assert verify_build(build).is_sound
 
-    def test_mirrors_the_last_of_the_revisions_that_came_meanwhile(self, build, at_once):
+    def test_matches_the_last_of_several_revisions(self, build, at_once):
         artifact = give(long_text(), external_id="notes")
 
         def revise_or_plan(worker):
@@ -107,9 +107,7 @@ class TestPlanNodes:
 
 @pytest.mark.usefixtures("no_messages")
 class TestSyncNodes:
-    def test_agrees_in_the_end_with_documents_that_change_all_the_while(
-        self, build, settings, at_once
-    ):
+    def test_agrees_with_documents_after_they_change_repeatedly(self, build, settings, at_once):
         settings.STRATA_SYNC_BATCH = 16
         artifacts = [give(long_text(f"Log {n}", 20), external_id=f"log-{n}") for n in range(3)]
 
@@ -131,12 +129,12 @@ class TestSyncNodes:
         sync(build, *artifacts)
         assert verify_build(build).findings == {}
         assert set(Node.objects.values_list("state", flat=True)) == {Node.State.SYNCED}
-        # A deadlock would have been counted against the nodes it hit.
+        # A deadlock would have left an error on its nodes.
         assert not Node.objects.exclude(last_error="").exists()
 
 
 class TestAddArtifact:
-    def test_makes_one_of_the_same_text_given_by_many_at_once(self, build, at_once):
+    def test_adds_one_artifact_for_the_same_text_from_many_threads(self, build, at_once):
         def add(worker):
             return documents.add_artifact("plain", TextContent((long_text(),)), title="Notes")
 
@@ -150,9 +148,7 @@ class TestAddArtifact:
         assert {each.revision for each, _ in given} == {artifact.revision}
         assert verify_build(build).is_sound
 
-    def test_keeps_one_original_of_the_same_file_given_by_many_at_once(
-        self, build, settings, at_once
-    ):
+    def test_keeps_one_original_for_the_same_file_from_many_threads(self, build, settings, at_once):
         def add(worker):
             return documents.add_artifact("plain", save_incoming_file("notes.txt", [b"Kept once."]))
 

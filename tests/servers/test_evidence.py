@@ -1,4 +1,4 @@
-"""Sixteen writers of evidence at once: no twin is stored twice."""
+"""Sixteen concurrent writers of evidence: no finding is stored twice."""
 
 from collections import Counter
 from itertools import count
@@ -21,9 +21,9 @@ ROUNDS = 5
 
 @pytest.mark.usefixtures("no_messages")
 class TestAddEvidence:
-    def test_stores_twins_once_however_many_add_them_at_once(self, build, at_once):
-        """While others sync, so that twins move from the one place they are known by to the
-        other."""
+    def test_stores_a_finding_once_if_many_add_it_at_once(self, build, at_once):
+        """Others sync meanwhile, so that known findings move from the recent vectors to the
+        store."""
         evidence = IndexBuild.objects.live().get(index="evidence")
         done = count(1)
         is_writing = Event()

@@ -13,7 +13,7 @@ from tests.limits.door import Door, TestDoor
 from tests.servers.conftest import REDIS_URL
 from tests.servers.production import Production
 
-pytestmark = pytest.mark.django_db  # has the test database made
+pytestmark = pytest.mark.django_db  # creates the test database
 
 SETTINGS = {
     "DJANGO_SETTINGS_MODULE": "tests.limits.production_settings",
@@ -26,7 +26,7 @@ SETTINGS = {
 def door(
     postgresql, django_db_setup, django_db_blocker, broker, qdrant_url, tmp_path_factory
 ) -> Iterator[Door]:
-    """One web server for all tests, whose rows are removed after them."""
+    """One web server for all tests; its rows are removed afterwards."""
     database_url = "postgresql://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}"
     with django_db_blocker.unblock():
         load_specs()

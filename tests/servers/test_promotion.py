@@ -1,4 +1,4 @@
-"""Promotions that several workers decide at the same time, on PostgreSQL."""
+"""Promotions that several workers attempt at the same time, on PostgreSQL."""
 
 import pytest
 
@@ -14,7 +14,7 @@ WORKERS = 4
 
 @pytest.mark.usefixtures("no_messages")
 class TestPromoteAsked:
-    def test_is_done_once_however_many_are_at_it(self, build, at_once, settings, tmp_path):
+    def test_is_done_once_if_several_workers_try(self, build, at_once, settings, tmp_path):
         settings.STRATA_GOLDEN_DIR = tmp_path
         sync(build, give())
         beside = begin(build)

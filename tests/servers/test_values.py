@@ -1,4 +1,4 @@
-"""Values PostgreSQL keeps otherwise than SQLite, and must give back as they were hashed."""
+"""Values that PostgreSQL stores differently from SQLite, and must return as they were hashed."""
 
 import pytest
 

@@ -29,7 +29,7 @@ def notes(number: int, sentences: int = 3) -> str:
 def production(
     request, transactional_db, broker: redis.Redis, qdrant_url, tmp_path
 ) -> Iterator[Production]:
-    """With the settings that the test gives; without any it has the real model."""
+    """The production form with the test's settings; by default with the real model."""
     load_specs()
     database_url = "postgresql://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}"
     production = Production(

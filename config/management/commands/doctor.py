@@ -137,7 +137,7 @@ def _check_database() -> DiagnosticResult:
 
 
 def _check_builds() -> Iterator[DiagnosticResult]:
-    """What keeps builds from going on, such as a model that cannot be loaded."""
+    """Report what blocks builds, such as a model that cannot be loaded."""
     try:
         builds = [build for build in IndexBuild.objects.not_retired() if build.first_problem]
     except DatabaseError:  # before the first start, or told above

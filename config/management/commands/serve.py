@@ -47,8 +47,8 @@ class Command(BaseCommand):
                 self._serve(host, port, stopped, has_demo=demo)
         except StrataError as error:
             raise CommandError(f"{error} {error.fix or ''}".strip()) from None
-        # Model and engine run threads of their own that would hold up a normal exit; by now
-        # everything is written and closed.
+        # Threads of the model and the engine would delay a normal exit; everything is written and
+        # closed by now.
         self.stdout.flush()
         self.stderr.flush()
         os._exit(0)
@@ -112,7 +112,7 @@ class Command(BaseCommand):
 
 
 def _preload() -> None:
-    """Models beside pipelines: searches need the one, questions both."""
+    """Load models and pipelines at the same time: searches need only models, questions both."""
     models = threading.Thread(target=preload_models_in_use, daemon=True)
     models.start()
     preload_pipelines()

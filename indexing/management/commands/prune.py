@@ -28,7 +28,7 @@ class Command(StrataCommand):
         if find_server() is None and has_embedded_store():
             with ExitStack() as stack:
                 stack.enter_context(exclusive_store_access())
-                count = remove_retired_builds(grace_seconds=0)  # no one else can be searching
+                count = remove_retired_builds(grace_seconds=0)  # no other process searches
             self.stdout.write(f"Builds removed: {count}")
             return
         trigger_reconciliation()

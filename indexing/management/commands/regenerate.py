@@ -97,7 +97,7 @@ class Command(StrataCommand):
                 raise CommandError(f"{error}{allowed_text}") from None
             try:
                 if runs_workers_here:
-                    stack.enter_context(local_workers())  # its first reconciliation takes it up
+                    stack.enter_context(local_workers())  # their first reconciliation starts it
                 else:
                     self._wake_workers(regeneration, server)
                 progress = wait_for_regeneration(

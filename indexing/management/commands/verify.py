@@ -25,7 +25,7 @@ class Command(StrataCommand):
         if index is not None and index not in names:
             raise CommandError(f"There is no index named {index!r}; there are: {', '.join(names)}.")
         chosen = names if index is None else [index]
-        # A running server owns the vector engine: it has to look for us.
+        # A running server owns the vector engine, so it must do the verification.
         if server := find_server():
             reports = []
             for name in chosen:

@@ -1,4 +1,4 @@
-"""The store's folder on disk: its lock, and the files that are Strata's and not the engine's."""
+"""The store's folder on disk: its lock, and the files that Strata, not the engine, writes."""
 
 import errno
 import fcntl
@@ -31,7 +31,7 @@ def lock_folder(folder: Path) -> int:
 
 
 def to_folder_name(name: str) -> str:
-    """Escape what some file system could not tell apart in a collection's name."""
+    """Escape characters of a collection's name that some file systems do not distinguish."""
 
     def escape(match: re.Match[str]) -> str:
         return "".join(f"%{byte:02x}" for byte in match[0].encode())
@@ -52,7 +52,7 @@ def write_schema(folder: Path, schema: CollectionSchema) -> None:
 
 
 def write_json_atomically(path: Path, content: dict[str, Any]) -> None:
-    """Write the whole file or, after a crash, nothing."""
+    """Write the file so that after a crash it is complete or unchanged."""
     draft = path.with_name(f"{path.name}.new")
     with draft.open("w", encoding="utf-8") as file:
         json.dump(content, file, indent=2)

@@ -55,7 +55,7 @@ from indexing.stores.qdrant_queries import (
 
 MIN_FREE_BYTES_TO_OPEN = (
     64 * 2**20
-)  # two segments of the log; less than writing needs, so reads go on
+)  # two segments of the log; less than writes need, so that reads still work
 
 
 @dataclass(slots=True)
@@ -68,8 +68,8 @@ class _OpenCollection:
 class EmbeddedStore(VectorStore):
     """Collections in a folder this process owns until ``close`` or its death.
 
-    Searches scan: exact, and linear in the number of points (half a millisecond to two for each
-    10,000 of 384 dimensions). ``optimize`` builds the graph that ends this.
+    Searches scan all points: they are exact and linear in their number (0.5 to 2 ms for each 10,000
+    points of 384 dimensions). ``optimize`` builds a graph, which makes them faster.
 
     Raises:
         StoreLocked: another process owns the folder.
@@ -148,7 +148,7 @@ class EmbeddedStore(VectorStore):
         self._check_free_space()
         with _translate_engine_errors():
             for point_id, payload in payloads.items():
-                # Named by filter, a point that is missing is left out; by id, it is an error.
+                # By filter, because a missing point is then ignored; by id, it is an error.
                 this_point = edge.Filter(must=[edge.HasIdCondition({point_id})])
                 collection.shard.update(
                     edge.UpdateOperation.overwrite_payload_by_filter(this_point, payload)
@@ -162,8 +162,9 @@ class EmbeddedStore(VectorStore):
         self._check_free_space()
         with _translate_engine_errors():
             if collection.schema.has_sparse:
-                # A deleted point would count among the documents that hold its terms until the
-                # next start, and spoil the terms' weights; a point without terms does not.
+                # Until the next start, a deleted point would still count in the document
+                # frequencies of its terms and distort their weights. A point without terms has no
+                # effect.
                 emptied = [edge.Point(each, {SPARSE: edge.SparseVector([], [])}) for each in ids]
                 collection.shard.update(
                     edge.UpdateOperation.upsert_points(
@@ -189,7 +190,7 @@ class EmbeddedStore(VectorStore):
         )
 
     def search_many(self, requests: Sequence[tuple[str, Query]]) -> list[list[ScoredPoint]]:
-        # One after the other: a second thread waits for the first, and costs a tenth more.
+        # One after the other: a second thread would wait for the first and cost a tenth more.
         return [self.search(name, query) for name, query in requests]
 
     def retrieve(
@@ -266,10 +267,10 @@ class EmbeddedStore(VectorStore):
                 os.close(self._lock_descriptor)
 
     def optimize(self, name: str) -> bool:
-        """Build the graph and merge segments, for when nothing else runs in this process.
+        """Build the graph and merge segments. Call it only when nothing else runs in this process.
 
-        Other threads stand still meanwhile: some ten seconds for each 10,000 points. Searches
-        are right without it; afterwards they are approximate and no longer linear.
+        It blocks all other threads for about ten seconds for each 10,000 points. Searches are
+        correct without it; afterwards they are approximate and no longer linear.
 
         Returns:
             Whether there was anything to do.
@@ -286,7 +287,7 @@ class EmbeddedStore(VectorStore):
 
     def _check_usable(self) -> None:
         if os.getpid() != self._owner_pid:
-            # The engine's threads did not come along, and a call would wait for them for ever.
+            # A fork does not copy the engine's threads, and a call would wait for them forever.
             raise StoreUnavailable(
                 "The embedded vector store cannot be used in a forked child process."
             )
@@ -314,7 +315,7 @@ class EmbeddedStore(VectorStore):
         return collection
 
     def _find_collection(self, name: str) -> _OpenCollection | None:
-        """The collection, opened on first use; None where there is none."""
+        """The collection, opened on first use; None if it does not exist."""
         self._check_usable()
         if opened := self._collections.get(name):
             return opened
@@ -327,7 +328,7 @@ class EmbeddedStore(VectorStore):
                 schema = read_schema(folder)
             except FileNotFoundError:
                 return None
-            # Opening writes as well: what the log holds is played back.
+            # Opening also writes, because the engine replays its log.
             self._check_free_space(min(MIN_FREE_BYTES_TO_OPEN, self._min_free_bytes))
             with _translate_engine_errors():
                 shard = edge.EdgeShard.load(str(folder / "shard"), to_edge_config(schema))
@@ -366,7 +367,7 @@ def _drop_lock_after_fork(store: EmbeddedStore) -> None:
 
 @contextmanager
 def _translate_engine_errors() -> Iterator[None]:
-    """Errors and panics of the engine become ``StoreUnavailable``."""
+    """Raise ``StoreUnavailable`` for errors and panics of the engine."""
     try:
         yield
     except Exception as error:  # the engine raises bare exceptions

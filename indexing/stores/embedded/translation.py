@@ -33,7 +33,7 @@ FILTER_TRANSLATOR = FilterTranslator(
     text=edge.MatchText,
     number_range=edge.RangeFloat,
     datetime_range=edge.RangeDateTime,
-    bool_value=np.bool_,  # Python's own bool is taken for the integers 0 and 1, and finds nothing
+    bool_value=np.bool_,  # the engine reads Python's bool as 0 and 1, and finds nothing
 )
 
 FIELD_INDEX_SCHEMAS: dict[str, Any] = {
@@ -42,13 +42,13 @@ FIELD_INDEX_SCHEMAS: dict[str, Any] = {
     "float": edge.PayloadSchemaType.Float,
     "bool": edge.PayloadSchemaType.Bool,
     "datetime": edge.PayloadSchemaType.Datetime,
-    # The default tokenizer takes a whole Chinese or Thai sentence for one word.
+    # The default tokenizer reads a whole Chinese or Thai sentence as one word.
     "text": edge.TextIndexParams(tokenizer=edge.TokenizerType.Multilingual, lowercase=True),
 }
 
 
-# Of a collection. By itself the engine takes eight on two cores; after each search they look for
-# more to do before they sleep, and the thread that is to answer waits behind them for a core.
+# Of a collection. By default the engine uses eight on two cores. After each search they look for
+# work before they sleep, and the thread that answers the request must wait for a core.
 SEARCH_THREAD_COUNT = max(1, (os.cpu_count() or 2) - 1)
 
 

@@ -1,4 +1,4 @@
-"""Small documents, made as their own programs would."""
+"""Make small documents as real programs would."""
 
 import io
 import zipfile

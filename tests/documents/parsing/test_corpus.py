@@ -1,4 +1,4 @@
-"""Real and nasty files: each ends as its manifest expects."""
+"""Real and malformed files; the manifest says how parsing each one must end."""
 
 import csv
 from pathlib import Path
@@ -84,14 +84,14 @@ def test_finds_a_marker_on_its_page_and_no_other(name, index, marker):
         ("i18n/vi_nfd.txt", "Đội thủ của Panthers", "utf-8"),
     ],
 )
-def test_decodes_what_does_not_say_its_encoding(name, words, encoding):
+def test_decodes_files_without_a_declared_encoding(name, words, encoding):
     document = read(name)
 
     assert words in document.pages[0].text
     assert document.encoding == encoding
 
 
-def test_reads_nothing_that_is_not_shown():
+def test_reads_no_hidden_text():
     text = read("nasty/script_style.html").pages[0].text
 
     assert text == "visible needle"

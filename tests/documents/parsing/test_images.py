@@ -1,4 +1,4 @@
-"""Pictures, which only some callers want read."""
+"""Images, which only some callers accept."""
 
 import io
 import struct
@@ -25,7 +25,7 @@ def parse(tmp_path):
 
 
 def png_of(width, height):
-    """One that says it is so large; its pixels are not there."""
+    """A PNG whose header declares this size; it has no pixels."""
 
     def chunk(name, content):
         checksum = zlib.crc32(name + content)
@@ -55,7 +55,7 @@ class TestImage:
             (draw((0, 255, 255, 0), mode="CMYK", format="JPEG"), "a.jpeg", "image/jpeg"),
             (draw(format="WEBP"), "a.webp", "image/webp"),
             (animation(), "a.gif", "image/gif"),
-            (draw(format="JPEG"), "a.png", "image/jpeg"),  # as its bytes are
+            (draw(format="JPEG"), "a.png", "image/jpeg"),  # by its content
             (draw(), "a", "image/png"),
             (draw(), "a.picture", "image/png"),
         ],
@@ -82,7 +82,7 @@ class TestImage:
             (png_of(60_000, 60_000), "a.png", "too_many_pixels"),
         ],
     )
-    def test_refuses_what_is_no_whole_picture(self, parse, content, file_name, code):
+    def test_refuses_incomplete_images(self, parse, content, file_name, code):
         with pytest.raises(Unparsable) as refusal:
             parse(content, file_name)
 
@@ -103,7 +103,7 @@ class TestImage:
         ("file_name", "code"),
         [("a.png", "unsupported_format"), ("a.md", "wrong_format"), ("a", "wrong_format")],
     )
-    def test_is_refused_by_those_who_want_none(self, parse, file_name, code):
+    def test_is_refused_unless_images_are_accepted(self, parse, file_name, code):
         with pytest.raises(Unparsable) as refusal:
             parse(draw(), file_name, takes_images=False)
 

@@ -1,4 +1,4 @@
-"""Limits, crashes, and what becomes of the processes."""
+"""Limits, crashes, and the lifetime of the processes."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def fresh():
 
 @pytest.fixture
 def endless(tmp_path):
-    """A path whose reading never ends: a pipe nobody writes to."""
+    """A path whose reading never ends: a pipe without a writer."""
     path = tmp_path / "endless"
     os.mkfifo(path)
     return path
@@ -66,7 +66,7 @@ class TestLimits:
         assert len(content) < MIB
         assert refusal(content, "a.docx", limits=limits(max_expanded_bytes=4 * MIB)) == "too_large"
 
-    def test_hold_for_an_archive_that_lies_about_its_size(self, refusal, limits):
+    def test_hold_for_an_archive_that_declares_a_wrong_size(self, refusal, limits):
         content = make_zip(
             {"mimetype": "application/epub+zip", "META-INF/container.xml": " " * 9_999}
         )

@@ -93,7 +93,7 @@ class TestDocx:
             "unsupported_format"
         )
 
-    def test_knows_a_document_with_a_password(self, refusal):
+    def test_recognises_a_document_with_a_password(self, refusal):
         content = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le")
 
         assert refusal(content, "a.docx") == "encrypted_file"
@@ -132,7 +132,7 @@ class TestHtml:
         assert labels(document) == ["One", "Two"]
         assert document.title == "The title"
 
-    def test_believes_a_declared_encoding_where_it_is_not_utf_8(self, parse):
+    def test_uses_the_declared_encoding_if_it_is_not_utf_8(self, parse):
         source = '<meta charset="windows-1251"><p>Кот'
 
         document = parse(source, "a.html", encoding="cp1251")
@@ -272,7 +272,7 @@ class TestText:
             ("no mark, mostly Latin", "utf-16-be"),
         ],
     )
-    def test_tells_the_encoding(self, parse, text, encoding):
+    def test_reports_the_encoding(self, parse, text, encoding):
         assert texts(parse(text, "a.txt", encoding=encoding)) == [text]
 
     def test_shows_and_reports_what_is_not_valid(self, parse):
@@ -305,7 +305,7 @@ class TestFormats:
             (b"\x89PNG\r\n\x1a\n", "a.txt"),
         ],
     )
-    def test_refuses_a_name_that_lies(self, refusal, content, file_name):
+    def test_refuses_a_suffix_that_does_not_fit_the_content(self, refusal, content, file_name):
         assert refusal(content, file_name) == "wrong_format"
 
     def test_knows_a_file_without_a_name_by_its_content(self, parse):

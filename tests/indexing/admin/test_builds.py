@@ -1,4 +1,4 @@
-"""Builds and their life in the admin's lists."""
+"""The admin of builds and its actions."""
 
 import pytest
 from django.contrib.messages import get_messages
@@ -33,7 +33,7 @@ REFUSED = {
 
 @pytest.fixture
 def reconciled(monkeypatch) -> list[bool]:
-    """One for each time the reconciliations were woken."""
+    """One element for each time the reconciliation was enqueued."""
     woken: list[bool] = []
     monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: woken.append(True))
     return woken
@@ -41,7 +41,7 @@ def reconciled(monkeypatch) -> list[bool]:
 
 @pytest.fixture
 def beside(specs, build) -> IndexBuild:
-    """A build in the making beside the live one, which holds a document."""
+    """An unfinished build beside the live one, which holds a document."""
     sync(build, give())
     specs(SHORTER)
     return apply_spec("plain")
@@ -56,7 +56,7 @@ def listed(client) -> str:
 
 
 def asked_first(client, model: str, action: str, row) -> str:
-    """The page that asks whether it is meant."""
+    """The page that asks for confirmation."""
     given = {"action": action, "index": "0", "_selected_action": [row.pk]}
     answer = client.post(reverse(f"admin:{model}_changelist"), given)
     assert answer.status_code == 200
@@ -64,7 +64,7 @@ def asked_first(client, model: str, action: str, row) -> str:
 
 
 def confirm(client, model: str, action: str, row) -> str:
-    """Say yes on that page; what is said then."""
+    """Confirm on that page; return the messages."""
     given = {"action": action, "confirmed": "yes", "_selected_action": [row.pk]}
     answer = client.post(reverse(f"admin:{model}_changelist"), given)
     assert answer.status_code == 302
@@ -128,7 +128,7 @@ class TestPromote:
         assert said.startswith(f"{build}: ")
         assert "is live or given up" in said
 
-    def test_goes_on_after_one_that_refuses(self, build, beside, admin_client):
+    def test_continues_after_a_build_that_raises_an_error(self, build, beside, admin_client):
         said = act(admin_client, BUILDS, "promote", build, beside)
 
         assert said.startswith(f"{beside} is promoted")
@@ -214,7 +214,7 @@ class TestApplyTheSpec:
 
 
 class TestRollBack:
-    def test_has_the_build_before_answer_and_published(
+    def test_makes_the_previous_build_live_and_publishes_it(
         self, build, beside, admin_client, monkeypatch, django_capture_on_commit_callbacks
     ):
         promote_build(beside, is_forced=True)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 def add_nodes(build: IndexBuild, artifact, count: int, **values) -> list[Node]:
-    """Rows of the ledger alone: what the lists and their actions see."""
+    """Add only ledger rows, which is all that the lists and actions use."""
     values = {"kind": "question", "text": "Why?", "state": Node.State.SYNCED, **values}
     rows = [
         Node(
@@ -75,7 +75,7 @@ class TestEmbedAgain:
         assert said == "0 nodes queued."
         assert not Node.objects.filter(state="pending").exists()
 
-    def test_overtakes_whoever_is_writing_them(self, build, admin_client):
+    def test_takes_nodes_from_a_worker_that_writes_them(self, build, admin_client):
         [node] = add_nodes(
             build, give(), 1, state="pending", lease_token=uuid4(), leased_until=timezone.now()
         )
@@ -96,10 +96,10 @@ class TestEmbedAgain:
             said = act(admin_client, "indexing_node", action)
 
         assert said == "3000 nodes queued."
-        assert all(len(query["sql"]) < 5_000 for query in queries)  # no id by id
+        assert all(len(query["sql"]) < 5_000 for query in queries)  # no list of ids
         assert Node.objects.filter(state="pending").count() == 3_000
 
-    def test_takes_all_that_a_filtered_and_searched_list_holds(self, build, admin_client):
+    def test_covers_a_whole_filtered_and_searched_list(self, build, admin_client):
         heron, ledger = give("One.", title="Heron"), give("Two.", title="Ledger")
         add_nodes(build, heron, 2)
         add_nodes(build, heron, 3, kind="chunk")
@@ -126,7 +126,7 @@ class TestRetryFailed:
         assert said == "1 node queued."
         failed.refresh_from_db()
         assert (failed.state, failed.attempts, failed.last_error) == ("pending", 0, "")
-        assert failed.synced_input_hash == "now"  # what the store holds, it need not embed
+        assert failed.synced_input_hash == "now"  # the store holds its vectors
         assert wakes == [("sync_nodes", {"build_id": build.pk})]
 
 

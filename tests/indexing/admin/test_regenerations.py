@@ -18,7 +18,7 @@ def wakes(monkeypatch):
 
 
 class TestRegenerateIndexes:
-    def test_asks_for_all_of_each_and_wakes_it(
+    def test_requests_all_types_for_each_index_and_enqueues_it(
         self, build, admin_client, wakes, django_capture_on_commit_callbacks
     ):
         give()
@@ -57,7 +57,7 @@ class TestRegenerateIndexes:
         assert len(embedder.embedded) == 1
         assert Node.objects.get().state == "synced"
 
-    def test_asks_for_what_is_missing_alone(self, build, admin_client, wakes):
+    def test_requests_only_what_is_missing(self, build, admin_client, wakes):
         act(admin_client, "indexing_index", "regenerate_missing_of_indexes", build.index)
 
         assert Regeneration.objects.get().is_for_missing
@@ -73,7 +73,9 @@ class TestRegenerateArtifacts:
         ("action", "is_for_missing"),
         [("regenerate_artifacts", False), ("regenerate_missing_of_artifacts", True)],
     )
-    def test_asks_for_the_selected_alone(self, build, admin_client, wakes, action, is_for_missing):
+    def test_requests_only_the_selected_artifacts(
+        self, build, admin_client, wakes, action, is_for_missing
+    ):
         chosen, _ = give("One."), give("Two.")
 
         act(admin_client, "documents_artifact", action, chosen)
@@ -93,7 +95,9 @@ class TestRegenerateArtifacts:
 
 
 class TestRegenerateNodes:
-    def test_asks_for_their_types_of_their_documents(self, store, embedder, admin_client, wakes):
+    def test_requests_the_types_of_the_nodes_for_their_documents(
+        self, store, embedder, admin_client, wakes
+    ):
         wide = make_build("wide", **ALL_KINDS)
         first, second = give("One heron.", index="wide"), give("A ledger.", index="wide")
         write_all(wide, first, second)
@@ -110,7 +114,7 @@ class TestRegenerateNodes:
 
 
 class TestCancel:
-    def test_calls_the_running_ones_off(self, build, admin_client):
+    def test_cancels_the_running_ones(self, build, admin_client):
         running, over = begin_regeneration(["chunk"]), begin_regeneration(["chunk"])
         Regeneration.objects.filter(pk=over.pk).update(state="done")
 
@@ -143,7 +147,7 @@ class TestList:
             ("indexing_regeneration", "cancel"),
         ],
     )
-    def test_offers_nothing_to_those_who_only_look(
+    def test_offers_no_actions_to_users_who_may_only_view(
         self, build, client, admin_client, django_user_model, model, action
     ):
         viewer = django_user_model.objects.create_user("viewer", is_staff=True)

@@ -1,4 +1,4 @@
-"""What stands in for a tokenizer and a model, and ``cut``, which cuts with them."""
+"""Fakes of a tokenizer and a model, and ``cut``, which splits text with them."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def by_words(texts):
 
 
 def by_letters(texts):
-    """A deterministic embedding: the same letters mean the same."""
+    """A deterministic embedding: the same letters give the same vector."""
     return np.array([[1 + text.count(letter) for letter in "aeinost"] for text in texts])
 
 

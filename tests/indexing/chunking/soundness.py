@@ -1,4 +1,4 @@
-"""What must hold of every cut."""
+"""Properties that hold for every cut."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ def assert_sound(text, chunks):
 
 
 def graphemes_cut(text, chunks):
-    """Cuts that fall inside a grapheme; white space between two chunks is no cut."""
+    """Cuts that fall inside a grapheme; white space between two chunks does not count."""
     ends = {match.end() for match in regex.finditer(r"\X", text)}
     return [
         before.end

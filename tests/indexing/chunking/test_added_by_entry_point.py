@@ -109,7 +109,7 @@ class TestOffsets:
         ]
         assert all(VERSE[chunk.start : chunk.end] == chunk.text for chunk in chunks)
 
-    def test_are_those_of_llamaindex_s_own_splitter_too(self):
+    def test_are_right_for_llamaindex_s_own_splitter(self):
         text = "The heron waits. " * 30
 
         chunks = split(text, "sentence-splitter", chunk_size=40, chunk_overlap=10)
@@ -130,7 +130,7 @@ class TestSpec:
         ):
             make_spec(strategy("line-spliter"))
 
-    def test_cannot_have_llamaindex_s_own_replaced(self):
+    def test_cannot_replace_llamaindex_s_own_parsers(self):
         [chunk] = split("# Quiet words", "markdown")
 
         assert chunk.text == "# Quiet words"

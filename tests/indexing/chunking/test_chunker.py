@@ -23,7 +23,7 @@ TEXTS = st.text(max_size=300) | st.lists(FRAGMENTS, max_size=80).map("".join)
 
 class TestCutChunks:
     @pytest.mark.parametrize("text", ["", " ", "\r\n\t \u3000\n", "\u2028"])
-    def test_cuts_nothing_from_no_text(self, text):
+    def test_cuts_no_chunks_from_empty_text(self, text):
         counter = Counter()
 
         assert cut(text, count_tokens=counter) == []
@@ -34,7 +34,7 @@ class TestCutChunks:
 
         assert chunk == Chunk(0, 5, 16, "Words here.", 13)
 
-    def test_gives_identical_lines_their_own_offsets(self):
+    def test_gives_identical_lines_different_offsets(self):
         text = "The same line again.\n" * 700
 
         chunks = cut(text)

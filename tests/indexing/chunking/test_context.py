@@ -35,10 +35,10 @@ class TestFitContext:
     def test_ends_after_a_word(self):
         assert fit_context("title " * 50, 64, Counter()).split() == ["title"] * 5
 
-    def test_gives_up_a_context_without_room(self):
+    def test_drops_a_context_that_does_not_fit(self):
         assert fit_context("x" * 100, 16, Counter(9)) == ""
 
-    def test_is_what_cut_chunks_does_itself(self):
+    def test_equals_what_split_into_chunks_does(self):
         context, text = "words of a title " * 500, "A sentence of a text. " * 90
         fitted = fit_context(context, 64, Counter())
 

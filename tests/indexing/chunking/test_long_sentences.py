@@ -62,7 +62,7 @@ class TestSplittingAtGraphemes:
         assert_sound(text, chunks)
         assert {len(chunk.text) for chunk in chunks[1:-1]} == {500}
 
-    def test_never_parts_a_mark_from_the_space_it_stands_on(self):
+    def test_never_separates_a_mark_from_the_space_before_it(self):
         text = "a \u0301" * 300
 
         chunks = cut(text, SentenceStrategy(max_chars=50))
@@ -82,6 +82,6 @@ class TestSplittingAtGraphemes:
             cut(text, SentenceStrategy(max_chars=limit))
             return process_time() - started
 
-        # About as long; in quadratic time it was 12 times as long. The quickest of three, as
-        # other work on the machine can only add.
+        # The times are about equal; in quadratic time the ratio was 12. The minimum of three runs,
+        # because other work on the machine can only add time.
         assert min(seconds(10_000) for _ in range(3)) < 6 * min(seconds(500) for _ in range(3))

@@ -61,12 +61,12 @@ class TestMarkdown:
             "Before any heading.", "#\tHerons", "## Food", "# Herons",
         ]  # fmt: skip
 
-    def test_does_not_take_an_example_for_what_it_shows(self):
+    def test_distinguishes_a_heading_from_the_same_line_in_code(self):
         text = "# Example\n\n```\n# Title\nText.\n```\n\n# Title\nText."
 
         [_, chunk] = cut(text, parser("markdown"))
 
-        assert chunk.start == text.rindex("# Title")  # LlamaIndex says 15, in the example
+        assert chunk.start == text.rindex("# Title")  # LlamaIndex gives 15, in the example
 
 
 class TestSentenceWindow:
@@ -85,7 +85,7 @@ class TestSemantic:
 
         assert_sound(text, chunks)
         letters = [set(chunk.text) & set("ae") for chunk in chunks]
-        assert letters == [{"a"}, {"a", "e"}, {"e"}]  # the sentences around the change stand apart
+        assert letters == [{"a"}, {"a", "e"}, {"e"}]  # the sentences around the change are separate
 
     def test_embeds_in_one_call(self):
         calls = []
@@ -98,11 +98,11 @@ class TestSemantic:
 
         assert calls == [["One. Two. ", "One. Two. Three.", "Two. Three."]]
 
-    def test_wants_a_model(self):
+    def test_needs_a_model(self):
         with pytest.raises(ValueError, match="needs embed"):
             cut("One. Two.", parser("semantic"), embed=None)
 
-    def test_cuts_nothing_where_all_is_alike(self):
+    def test_does_not_cut_text_without_change(self):
         assert (
             len(cut("One. Two. Three.", parser("semantic"), embed=lambda t: np.ones((3, 4)))) == 1
         )

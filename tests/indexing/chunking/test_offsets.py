@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from indexing.chunking.offsets import cover, locate, locate_json_elements
 
-# Few letters, so that nearly everything repeats.
+# Few letters, so that most pieces repeat.
 REPETITIVE_TEXTS = st.text("ab \n", max_size=60)
 
 
@@ -20,7 +20,7 @@ def strip_span(text, start, end):
 
 
 class TestLocate:
-    def test_gives_repeated_text_its_own_place(self):
+    def test_finds_each_occurrence_of_repeated_text(self):
         text = "ha ha ha. ha ha."
 
         assert locate(text, ["ha ha ha.", "ha ha."]) == [(0, 9), (10, 16)]
@@ -36,7 +36,7 @@ class TestLocate:
     def test_passes_over_what_the_pieces_leave_out(self):
         assert locate("one, two, three", ["one", "three"]) == [(0, 3), (10, 15)]
 
-    def test_takes_other_white_space_for_the_same(self):
+    def test_ignores_differences_in_white_space(self):
         assert locate("#\tOne\r\ntext  here", ["# One\ntext here"]) == [(0, 17)]
 
     def test_does_not_find_what_is_not_there(self):
@@ -99,7 +99,7 @@ class TestLocateJsonElements:
 
 
 class TestCover:
-    def test_gives_what_lies_between_to_a_neighbour(self):
+    def test_adds_text_between_spans_to_a_neighbour(self):
         assert cover("aa bb cc dd", [(3, 5), (9, 10)]) == [(0, 9), (9, 11)]
 
     def test_leaves_spans_apart_where_only_space_lies_between(self):
@@ -110,7 +110,7 @@ class TestCover:
         assert cover(" ", []) == []
 
     @given(text=REPETITIVE_TEXTS, spans=st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9))))
-    def test_loses_nothing(self, text, spans):
+    def test_covers_all_text(self, text, spans):
         spans = sorted((start, start + length) for start, length in spans)
         spans = [(start, min(end, len(text))) for start, end in spans if start < len(text)]
 

@@ -13,7 +13,7 @@ class TestPackSentences:
         assert all(chunk.text.endswith("words.") for chunk in chunks)
         assert all(400 < len(chunk.text) <= 500 for chunk in chunks[:-1])
 
-    def test_levels_a_tiny_last_chunk(self):
+    def test_balances_a_tiny_last_chunk(self):
         text = " ".join(["A sentence of just about sixty characters, more or less so."] * 9)
 
         before, last = cut(text)

@@ -6,7 +6,7 @@ from tests.indexing.chunking.soundness import assert_sound, graphemes_cut
 
 
 def sentences(text):
-    """What the segmentation takes for sentences."""
+    """The texts of the sentences that are found."""
     return [text[sentence.start : sentence.end] for sentence in find_sentences(text)]
 
 
@@ -28,7 +28,7 @@ class TestSentenceBoundaries:
             "３．１４ is wide",
         ],
     )
-    def test_stay_away_from(self, text):
+    def test_are_not_found_in(self, text):
         assert sentences(text) == [text]
 
     @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ class TestSentenceBoundaries:
             ("met Dr.\nSmith there", ["met Dr.\nSmith there"]),
         ],
     )
-    def test_stand_after(self, text, expected):
+    def test_are_found_after(self, text, expected):
         assert sentences(text) == expected
 
     @pytest.mark.parametrize(

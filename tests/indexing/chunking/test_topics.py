@@ -7,7 +7,7 @@ from tests.indexing.chunking.soundness import assert_sound
 
 
 class TestSemanticStrategy:
-    def test_cuts_where_the_meaning_turns(self):
+    def test_cuts_where_the_topic_changes(self):
         cats = " ".join(["Cats sat at a mat and ate that."] * 8)
         moods = " ".join(["Moody moon roots grow on woods."] * 8)
         text = f"{cats} {moods}"
@@ -15,10 +15,10 @@ class TestSemanticStrategy:
         chunks = cut(text, SemanticStrategy())
 
         assert_sound(text, chunks)
-        # A window mixes its neighbours, so the turn may be felt one sentence off.
+        # A window mixes neighbours, so the change may be found one sentence off.
         assert any(abs(chunk.start - len(cats) - 1) <= 32 for chunk in chunks[1:])
 
-    def test_cuts_no_text_that_keeps_to_one_thing(self):
+    def test_does_not_cut_a_text_about_one_topic(self):
         assert len(cut("All the same. " * 60, SemanticStrategy())) == 1
 
     def test_keeps_to_its_limit(self):
@@ -37,7 +37,7 @@ class TestSemanticStrategy:
 
         assert calls == [5]
 
-    def test_bears_vectors_of_zero(self):
+    def test_accepts_zero_vectors(self):
         cut("One. Two. Three.", SemanticStrategy(), embed=lambda windows: np.zeros((3, 4)))
 
     def test_asks_for_an_embedding(self):

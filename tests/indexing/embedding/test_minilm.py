@@ -41,7 +41,7 @@ def names_in(folder):
 
 
 def embed_with_onnxruntime(folder, texts):
-    """Mean over the tokens, unit length: what fastembed does, spelt out."""
+    """Mean over the tokens, unit length, as fastembed computes it."""
     import onnxruntime
     from tokenizers import Tokenizer
 
@@ -114,7 +114,7 @@ class TestEnsureModel:
 
         assert names_in(models_dir) == []
 
-    def test_leaves_nothing_half_made_when_it_fails(self, models_dir, monkeypatch):
+    def test_leaves_no_incomplete_model_when_it_fails(self, models_dir, monkeypatch):
         def fail(folder):
             raise OSError("No space left on device")
 
@@ -150,7 +150,7 @@ class TestEnsureModel:
         assert minilm.find_model_problems("float32") == []
         assert names_in(models_dir) == [folder.name]
 
-    def test_gives_way_to_a_process_that_finished_first(self, models_dir, monkeypatch):
+    def test_keeps_the_model_of_a_process_that_finished_first(self, models_dir, monkeypatch):
         ready = minilm.model_folder("float32")
         original = settings.STRATA_MODELS_DIR
         convert = minilm._write_model_files

@@ -29,7 +29,7 @@ from tests.written import make_build
 
 
 class TitleDrafter(DrafterWithoutWrittenInput):
-    """The title of a document, to be found by itself."""
+    """A node for the title of a document."""
 
     def draft(self, artifact: Artifact, build: IndexBuild) -> Iterator[TextNode]:
         yield make_text_node(

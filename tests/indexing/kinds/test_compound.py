@@ -1,4 +1,4 @@
-"""Nodes of chemical structures, whatever makes their vectors."""
+"""Nodes of chemical structures, with a fake embedding model."""
 
 import sys
 
@@ -22,13 +22,13 @@ from tests.written import make_build
 ASPIRIN, CAFFEINE = "CC(=O)Oc1ccccc1C(=O)O", "Cn1cnc2c1c(=O)n(C)c(=O)n2C"
 RECIPE = {
     "metadata": {"smiles": {"type": "keyword", "many": True}},
-    "compounds": {"bits": 384},  # as many as the embedder of the tests has
+    "compounds": {"bits": 384},  # dimension of the tests' embedder
 }
 
 
 @pytest.fixture
 def chemistry(db, store, embedder, monkeypatch):
-    """The live build of an index whose structures may be any text."""
+    """The live build of an index that accepts any text as a structure."""
     monkeypatch.setattr(embedding, "parse_smiles", lambda smiles: None)
     return make_build("chemistry", **RECIPE)
 
@@ -119,9 +119,9 @@ class TestLedger:
         assert verify_build(chemistry).is_sound
 
     @pytest.mark.parametrize("metadata", [{}, {"smiles": []}, {"smiles": None}, {"other": "CC"}])
-    def test_wants_none_where_there_is_none(self, chemistry, metadata):
+    def test_makes_no_nodes_without_structures(self, chemistry, metadata):
         artifact = give(index="chemistry")
-        Artifact.objects.filter(pk=artifact.pk).update(metadata=metadata)  # behind its back
+        Artifact.objects.filter(pk=artifact.pk).update(metadata=metadata)  # without a signal
         sync(chemistry, artifact)
 
         assert not compounds(chemistry)
@@ -177,14 +177,14 @@ class TestWithoutRdkit:
         monkeypatch.setitem(sys.modules, "rdkit", None)
         return make_build("chemistry", **RECIPE)
 
-    def test_no_structure_is_taken_unread(self, bare):
+    def test_no_structure_is_accepted_unparsed(self, bare):
         with pytest.raises(ModelUnavailable, match="need RDKit") as refusal:
             give_compounds(ASPIRIN)
 
         assert "requirements/chemistry.txt" in refusal.value.fix
         assert not Artifact.objects.exists()
 
-    def test_a_document_without_any_is(self, bare):
+    def test_a_document_without_structures_is_accepted(self, bare):
         sync(bare, give(index="chemistry"))
 
         assert Node.objects.filter(kind="chunk", state=Node.State.SYNCED).exists()

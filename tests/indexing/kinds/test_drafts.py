@@ -1,4 +1,4 @@
-"""Drafts of every kind: another release must draft the same nodes, or it rewrites every index."""
+"""Drafts of every kind: if a release drafts other nodes, it rewrites every index."""
 
 import json
 from uuid import UUID
@@ -28,7 +28,7 @@ RECIPE = {
     "compounds": {"bits": 384},
     "images": {"dimension": 384},
 }
-# Kind -> ends of the point id, and beginnings of the hashes: input, payload, row.
+# Kind -> end of the point id, and beginnings of the hashes of input, payload and row.
 DRAFTS = {
     "chunk": ("cc5ac6acd68f", "c4a4bf8e9b95", "74a83c168cbd", "0d47e86c183b"),
     "page_summary": ("000000000002", "f63bc0e08765", "a9a874b62458", "2583f05d7b0d"),
@@ -110,7 +110,7 @@ def entities(build):
 
 
 def hash_row(node: Node) -> str:
-    """Of all that planning writes to a row, beside its hashes."""
+    """Hash of all fields that planning writes to a row, except its hashes."""
     names = [
         "artifact_id", "page_id", "source_id", "strategy", "chunk_index", "start_offset",
         "end_offset", "text", "context", "text_hash", "source_hash", "details", "token_count",
@@ -122,7 +122,7 @@ def hash_row(node: Node) -> str:
 
 
 class TestDrafts:
-    def test_are_what_they_have_been(self, build, artifacts, entities):
+    def test_are_the_same_as_in_earlier_releases(self, build, artifacts, entities):
         kinds = build.spec.kinds
         drafts = [draft for artifact in artifacts for draft in draft_rows(artifact, build, kinds)]
         for kind, entity in entities.items():
@@ -140,7 +140,7 @@ class TestDrafts:
 
 
 class TestTextNodes:
-    def test_say_all_that_their_row_says(self, build, artifacts):
+    def test_hold_all_fields_of_their_row(self, build, artifacts):
         for artifact in artifacts:
             for kind, drafter in get_drafters(build).items():
                 for node in drafter.draft(artifact, build):

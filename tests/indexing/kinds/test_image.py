@@ -1,4 +1,4 @@
-"""Nodes of pictures, whatever makes their vectors."""
+"""Nodes of images, with a fake embedding model."""
 
 import pytest
 
@@ -25,7 +25,7 @@ from tests.indexed import list_unplanned
 from tests.pictures import draw
 from tests.written import make_build
 
-RECIPE = {"images": {"dimension": 384}}  # as many as the embedder of the tests has
+RECIPE = {"images": {"dimension": 384}}  # dimension of the tests' embedder
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ class TestSpec:
         assert spec.embedding_spec_for("chunk") == spec.embedding
         assert spec.embedding_specs == {spec.embedding, spec.embedding_spec_for("image")}
 
-    def test_can_hold_pictures_alone(self):
+    def test_can_hold_only_images(self):
         spec = parse_spec("gallery", "chunks: {embed: false}\nimages: true\n")
 
         assert spec.kinds == ("image",)
@@ -185,7 +185,7 @@ class TestLedger:
         assert list_unplanned(gallery)
 
     @pytest.mark.parametrize("recipe", [{"page_summaries": True}, {"questions": True}])
-    def test_waits_for_no_words_about_it(self, db, store, embedder, hang, recipe):
+    def test_does_not_wait_for_written_texts(self, db, store, embedder, hang, recipe):
         build = make_build("written", **RECIPE, **recipe)
 
         artifact = hang(draw(), build=build)

@@ -1,4 +1,4 @@
-"""What the embedded store promises beyond the contract: it owns its folder and outlives a kill."""
+"""Tests of the embedded store beyond the contract: it owns its folder and survives a kill."""
 
 import gc
 import multiprocessing
@@ -54,7 +54,7 @@ def stored_numbers(store, name=NAME):
 
 
 def python(code, *arguments):
-    """A Python process of its own, with our code on its path."""
+    """A new Python process with Strata on its path."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         cwd=ROOT,
@@ -119,17 +119,17 @@ class TestDurability:
                     writer.send_signal(signal.SIGKILL)
         assert writer.returncode == -signal.SIGKILL
 
-        store = open_store()  # the lock died with its owner
+        store = open_store()  # the lock ended with its owner
 
         assert set(acknowledged) <= set(stored_numbers(store, "a.b.1"))
         acknowledged_years = Range("year", lte=max(acknowledged))
         assert store.count("a.b.1", acknowledged_years) == len(acknowledged)
 
-    def test_a_collection_half_made_is_made_anew(self, folder, open_store, monkeypatch):
+    def test_an_incomplete_collection_is_created_again(self, folder, open_store, monkeypatch):
         store = open_store()
 
         def die(*_):
-            raise KeyboardInterrupt  # stands for the kill: nothing tidies up after it
+            raise KeyboardInterrupt  # simulates a kill: no cleanup runs
 
         with monkeypatch.context() as patch:
             patch.setattr("indexing.stores.embedded.store.write_schema", die)
@@ -147,7 +147,7 @@ class TestDurability:
         store.upsert(NAME, [make_point(1)])
         assert stored_numbers(store) == [1]
 
-    def test_a_collection_half_dropped_is_gone(self, folder, open_store, monkeypatch):
+    def test_a_partly_dropped_collection_is_gone(self, folder, open_store, monkeypatch):
         store = open_store()
         store.ensure_collection(NAME, SCHEMA)
         store.upsert(NAME, [make_point(1)])
@@ -212,12 +212,12 @@ class TestOwnership:
 
         store.close()
         try:
-            open_store()  # though the child lives on
+            open_store()  # although the child still runs
         finally:
             here.send("end")
             os.waitpid(child, 0)
 
-    def test_lets_go_of_what_it_closed(self, open_store):
+    def test_cannot_be_used_once_closed(self, open_store):
         store = open_store()
         store.close()
         store.close()
@@ -255,8 +255,8 @@ class TestGuards:
             with pytest.raises(DiskFull):
                 write()
 
-        assert stored_numbers(store) == [1]  # reading goes on
-        store.drop_collection(NAME)  # and so does what makes room
+        assert stored_numbers(store) == [1]  # reading still works
+        store.drop_collection(NAME)  # and so does freeing space
 
     def test_turns_the_engines_errors_into_unavailable(self, open_store, folder):
         store = open_store()
@@ -280,7 +280,7 @@ class TestGuards:
         with pytest.raises(ValueError, match="dimensions"):
             store.search(NAME, Query(dense=wrong))
 
-    def test_a_drop_under_a_search_breaks_nothing(self, open_store):
+    def test_a_drop_during_a_search_is_safe(self, open_store):
         store = open_store()
         store.ensure_collection(NAME, SCHEMA)
         store.upsert(NAME, [make_point(number) for number in range(100)])
@@ -311,7 +311,7 @@ def _or_none(search, *arguments):
 
 
 class TestNames:
-    def test_any_name_is_a_folder_of_its_own(self, open_store, folder):
+    def test_each_name_has_its_own_folder(self, open_store, folder):
         names = ["a.b-c_1", "A.b-c_1", ".hidden", "..", "a/b", "書庫", "a%2fb"]
         schema = CollectionSchema(4, {})
         store = open_store()

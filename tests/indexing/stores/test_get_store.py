@@ -12,7 +12,7 @@ from indexing.stores import close_store, get_store
 
 @pytest.fixture(autouse=True)
 def _own_store(settings, tmp_path):
-    """The process's store set aside: these tests make and close their own."""
+    """Put the process's store aside: these tests create and close their own."""
     close_store()
     settings.STRATA_VECTORS_DIR = tmp_path / "vectors"
     yield
@@ -33,7 +33,7 @@ class TestGetStore:
 
         assert type(get_store()).__name__ == "QdrantStore"
 
-    def test_is_one_for_all_threads(self, settings):
+    def test_is_shared_by_all_threads(self, settings):
         settings.STRATA_VECTOR_STORE = "embedded"
 
         with ThreadPoolExecutor(8) as threads:

@@ -1,4 +1,4 @@
-"""What the client's store does beyond the contract: errors of the network, and its requests."""
+"""Tests of the Qdrant store beyond the contract: network errors, and its requests."""
 
 import json
 import socket
@@ -33,8 +33,8 @@ SPARSE = SparseVector([1], [1.0])
 
 MISSING = "Not found: Collection `papers` doesn't exist!"
 
-# What Qdrant 1.18 was seen to answer: name -> status, what it says (nothing: an empty body), the
-# error of ours, and words of it.
+# Recorded answers of Qdrant 1.18: name -> status, message (none: an empty body), Strata's error,
+# and words in its message.
 REFUSALS = {
     "no key": (
         401, "Must provide an API key or an Authorization bearer token",
@@ -205,7 +205,7 @@ class TestRequests:
 
         assert client.create_payload_index.called
 
-    def test_warn_of_no_key_on_every_command(self):
+    def test_do_not_warn_of_an_unencrypted_key(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             QdrantStore.connect("http://127.0.0.1:1", api_key="secret").close()
@@ -233,15 +233,15 @@ class TestBatches:
 
         assert sizes == [500, 500, 1]
 
-    def test_leave_a_point_alone_that_is_larger_than_one(self):
+    def test_put_a_larger_point_in_a_batch_alone(self):
         sizes = [len(batch) for batch in cut_batches([1, MAX_BODY_BYTES + 1, 1], lambda size: size)]
 
         assert sizes == [1, 1, 1]
 
 
 class ClosingServer:
-    """Answers the first request of each connection; to a second it closes without an answer, as a
-    server does whose idle time is over."""
+    """Answers the first request of each connection, and closes the connection at the second without
+    an answer, as a server does after its idle timeout."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -270,7 +270,7 @@ class TestReconnectingTransport:
         yield server
         server.listener.close()
 
-    def test_asks_again_where_a_kept_connection_has_broken(self, server):
+    def test_repeats_a_request_if_a_kept_connection_is_broken(self, server):
         with httpx.Client(transport=ReconnectingTransport(), trust_env=False) as client:
             answers = [client.post(server.url, content=b"x").text for _ in range(3)]
 

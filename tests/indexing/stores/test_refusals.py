@@ -1,4 +1,4 @@
-"""What a Qdrant server that refuses does to work, searches and health checks."""
+"""Effects of a Qdrant server that refuses requests on work, searches and health checks."""
 
 import pytest
 from django.core.management import call_command
@@ -14,7 +14,7 @@ from tests.qdrant_loopback.faults import Action
 from tests.qdrant_loopback.process import qdrant_loopback
 
 KEY_FIX = "Set QDRANT_API_KEY to a key that may read, write and manage collections there."
-# Name -> status, text and Retry-After of the server; code and part of what the user is told.
+# Name -> status, text and Retry-After of the server; code and part of the user's message.
 REFUSALS = {
     "a wrong key": (401, "Invalid API key or JWT", None, "store_refused", KEY_FIX),
     "a key that may only read": (
@@ -56,7 +56,7 @@ def refusal(request):
 
 @pytest.fixture
 def refused(build, server, refusal):
-    """A build with a node to write, and one that is written, whose server refuses everything."""
+    """A build with a pending and a synced node; its server refuses every request."""
     sync(build, give("A heron waits in the shallows."))
     plan_nodes(give("Reeds grow by the weir.").pk, build)
     status, detail, retry_after, *_ = refusal
@@ -66,7 +66,7 @@ def refused(build, server, refusal):
 
 
 class TestARefusal:
-    def test_costs_no_attempt_and_all_is_done_once_it_is_over(self, refused, server, refusal):
+    def test_costs_no_attempt_and_work_continues_afterwards(self, refused, server, refusal):
         *_, told = refusal
         for _ in range(7):
             tasks.sync_worker.run(refused.pk)
@@ -82,7 +82,7 @@ class TestARefusal:
         assert get_store().count(refused.collection("chunk")) == 2
         assert verify_build(refused).is_sound
 
-    def test_is_told_to_searches_with_its_code_and_fix(self, refused, refusal):
+    def test_is_reported_to_searches_with_its_code_and_fix(self, refused, refusal):
         _, _, retry_after, code, told = refusal
 
         answer = client_with_key().get("/api/v1/search/pages?index=plain&q=heron")

@@ -9,14 +9,14 @@ from indexing.stores.sparse import TOKENIZERS, Bm25Encoder
 
 
 class TestBm25Encoder:
-    def test_finds_a_document_by_another_form_of_its_word(self):
+    def test_finds_a_document_by_another_form_of_a_word(self):
         encoder = Bm25Encoder(SparseSpec())
 
         [term] = encoder.encode_query("Runs").indices
 
         assert term in encoder.encode_document("She was running late.").indices
 
-    def test_gives_each_term_once(self):
+    def test_returns_each_term_once(self):
         document = Bm25Encoder(SparseSpec()).encode_document("gene genes Gene protein")
 
         assert len(set(document.indices)) == len(document.indices) == len(document.values) == 2
@@ -35,7 +35,7 @@ class TestBm25Encoder:
         assert weight == pytest.approx(2 * 3 / (2 + 2 * (1 - 0.5 + 0.5 * 2 / 4)))
 
     @pytest.mark.parametrize("text", ["", "the of and", " \n\t", "…!?"])
-    def test_has_no_terms_for_a_text_that_says_nothing(self, text):
+    def test_has_no_terms_for_stop_words_and_punctuation(self, text):
         assert encode_sparse_query(SparseSpec(), text).indices == []
 
     @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ class TestBm25Encoder:
         assert len(set(terms)) == len(numbers)
 
     @pytest.mark.parametrize("word", ["P00037", "37signals", "a37b"])
-    def test_keeps_a_number_within_a_word_in_it(self, word):
+    def test_keeps_digits_within_a_word(self, word):
         bm25 = get_bm25_encoder(SparseSpec())
 
         found = set(bm25.encode_document(f"Marker {word}.").indices)

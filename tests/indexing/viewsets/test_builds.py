@@ -76,7 +76,7 @@ class TestBuildViewSet:
         assert (body["number"], body["state"]) == (build.number + 1, "building")
         assert (body["promotion"], body["max_calls"]) == ("when_complete", 5)
 
-    def test_takes_over_what_costs_nothing(self, client, specs, build):
+    def test_applies_changes_that_cost_nothing(self, client, specs, build):
         specs("title: Other words\n")
 
         answer = client.post(url("builds"), {}, format="json")

@@ -28,7 +28,7 @@ def wakes(monkeypatch):
 
 
 class TestCreate:
-    def test_has_what_is_asked_for_made_anew(
+    def test_regenerates_what_is_requested(
         self, api, build, django_capture_on_commit_callbacks, embedder
     ):
         artifact = give()
@@ -40,7 +40,7 @@ class TestCreate:
 
         assert answer.status_code == 202
         assert answer.json()["artifacts"]["total"] == 1
-        assert embedder.embedded  # tasks run on the spot here
+        assert embedder.embedded  # tasks run eagerly here
         after = api.get(f"{REGENERATE}{answer.json()['id']}/").json()
         assert (after["state"], after["is_synced"]) == ("done", True)
         assert after["artifacts"]["done"] == after["artifacts"]["made_due"] == 1
@@ -67,7 +67,7 @@ class TestCreate:
         assert (answer["only_missing"], answer["stale"]) == (True, True)
         assert wakes == [("regenerate", {"regeneration_id": str(row.pk)})]
 
-    def test_takes_nothing_for_all_of_everything(self, api, wakes):
+    def test_regenerates_everything_by_default(self, api, wakes):
         answer = api.post(REGENERATE)
 
         assert answer.status_code == 202
