@@ -75,7 +75,7 @@ def show_chunks_queued(model_admin: ServiceRowAdmin, request: HttpRequest, count
 # Texts by hand are kept here: to have those rewritten, select them in their own list.
 
 
-@admin.action(description="Summarise again, but for what is by hand", permissions=["queue"])
+@admin.action(description="Summarise again, except summaries by hand", permissions=["queue"])
 def summarise_artifacts_again(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
@@ -83,7 +83,7 @@ def summarise_artifacts_again(
     show_summaries_queued(model_admin, request, rewrite_and_enqueue(summaries))
 
 
-@admin.action(description="Ask questions again, but for what is by hand", permissions=["queue"])
+@admin.action(description="Write questions again, except those by hand", permissions=["queue"])
 def rewrite_artifact_questions(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
@@ -117,7 +117,7 @@ def retry_failed_artifacts(
     model_admin.message_user(request, f"Queued again: {queued}.", messages.SUCCESS)
 
 
-@admin.action(description="Summarise again, but for what is by hand", permissions=["queue"])
+@admin.action(description="Summarise again, except summaries by hand", permissions=["queue"])
 def summarise_pages_again(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Page]
 ) -> None:
@@ -197,15 +197,15 @@ class CleanTextField(forms.CharField):
 class SummaryForm(forms.ModelForm):
     text = CleanTextField(
         max_length=MAX_SUMMARY_CHARS,
-        help_text="A text changed here is taken over as it is, and embedded again.",
+        help_text="A change is saved as you typed it, and embedded again.",
     )
 
 
 class AnnotationForm(forms.ModelForm):
-    questions = CleanTextField(required=False, help_text="One a line.")
-    summary = CleanTextField(required=False, max_length=1_000, help_text="In one line.")
+    questions = CleanTextField(required=False, help_text="One per line.")
+    summary = CleanTextField(required=False, max_length=1_000, help_text="One line.")
     fields = CleanTextField(  # type: ignore[assignment]  # Django takes it out of the class
-        required=False, help_text="A JSON object of fields that the index's spec declares."
+        required=False, help_text="A JSON object with the fields declared in the index's spec."
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -335,6 +335,6 @@ class AnnotationAdmin(WrittenTextAdmin):
     def line(self, row: Any) -> str:
         return row.line
 
-    @admin.action(description="Ask again", permissions=["queue"])
+    @admin.action(description="Write questions again", permissions=["queue"])
     def rewrite_questions(self, request: HttpRequest, queryset: QuerySet[Annotation]) -> None:
         show_chunks_queued(self, request, rewrite_and_enqueue(select_rows(queryset)))
