@@ -79,7 +79,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def create(self, request: Request, index: str) -> Response:
         """Add a concept.
 
-        It is embedded, and found by meaning.
+        It is embedded, so that searches find it by meaning.
         """
         require_index(index)
         given = validate_data(ConceptInputSerializer, request.data)
@@ -99,7 +99,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def partial_update(self, request: Request, concept_id: UUID) -> Response:
         """Change a concept's label, description or search terms.
 
-        What is not named stays.
+        Omitted fields keep their value.
         """
         services.edit_concept(concept_id, **validate_data(ConceptPatchSerializer, request.data))
         return Response(_render_concept(concept_id))
@@ -108,7 +108,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, concept_id: UUID) -> Response:
         """Delete a concept with its evidence and relationships.
 
-        Its point goes by itself.
+        Its point is removed in the background.
         """
         return Response(_render_deletion(concept_id, services.remove_concept(concept_id)))
 
@@ -144,7 +144,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def add_instance(self, request: Request, concept_id: UUID) -> Response:
         """Quote a text as evidence of a concept.
 
-        201: taken. 200: it was there already.
+        201: added. 200: it already existed.
         """
         given = validate_data(QuoteSerializer, request.data)
         instance, is_new = instances.add_instance(
@@ -165,7 +165,7 @@ class InstanceViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, instance_id: UUID) -> Response:
         """Delete a quote.
 
-        The text it is from stays.
+        The document is not changed.
         """
         count, _ = Instance.objects.filter(pk=instance_id).delete()
         if not count:
@@ -200,7 +200,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     def create(self, request: Request, index: str) -> Response:
         """Add a relationship type.
 
-        It is embedded, and found by meaning.
+        It is embedded, so that searches find it by meaning.
         """
         require_index(index)
         given = validate_data(RelationshipTypeInputSerializer, request.data)
@@ -223,7 +223,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     def partial_update(self, request: Request, type_id: UUID) -> Response:
         """Change a relationship type's name, category or description.
 
-        What is not named stays.
+        Omitted fields keep their value.
         """
         services.edit_relationship_type(
             type_id, **validate_data(RelationshipTypePatchSerializer, request.data)
@@ -268,7 +268,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     def create(self, request: Request, index: str) -> Response:
         """Relate two concepts.
 
-        201: the relationship is new. 200: it was there already.
+        201: added. 200: it already existed.
         """
         require_index(index)
         given = validate_data(RelationshipInputSerializer, request.data)
@@ -290,7 +290,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, relationship_id: UUID) -> Response:
         """Delete a relationship.
 
-        Its concepts stay.
+        Its concepts are kept.
         """
         count, _ = Relationship.objects.filter(pk=relationship_id).delete()
         if not count:

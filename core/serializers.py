@@ -136,9 +136,11 @@ class ProblemSerializer(serializers.Serializer):
 class ErrorSerializer(ProblemSerializer):
     """Every error of the API."""
 
-    field = serializers.CharField(required=False, help_text="What of the request is wrong.")
+    field = serializers.CharField(
+        required=False, help_text="The part of the request that is wrong."
+    )
     allowed = serializers.ListField(child=serializers.CharField(), required=False)
-    fix = serializers.CharField(required=False, help_text="What to do about it.")
+    fix = serializers.CharField(required=False, help_text="How to fix it.")
 
 
 @extend_schema_serializer(many=False)  # itself the answer of a list, and not a row of it

@@ -113,9 +113,9 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses=ADD_RESPONSES,
     )
     def create(self, request: Request, index: str) -> Response:
-        """Give a file or a text to an index.
+        """Add a file or a text to an index.
 
-        202: it is new, or a new revision, and is being indexed. 200: it was there already.
+        202: it is new or changed, and is being indexed. 200: it is unchanged.
         """
         _check_index(index)
         if _is_form(request.content_type):
@@ -142,7 +142,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses={(200, NDJSON): BatchLineSerializer},
     )
     def batch(self, request: Request, index: str) -> StreamingHttpResponse:
-        """Give many texts to an index.
+        """Add many texts to an index.
 
         A JSON object a line, and a verdict for each, in order, sent once what it says is stored for
         good. A line that is wrong is rejected with its number, and those after it are still taken.
@@ -178,7 +178,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     def partial_update(self, request: Request, artifact_id: str) -> Response:
         """Change title, URL or metadata.
 
-        What is not named stays.
+        Omitted fields keep their value.
         """
         pk = _parse_artifact_id(artifact_id)
         given = _validate(ArtifactUpdateSerializer, request.data)
@@ -226,7 +226,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses={**ADD_RESPONSES, 409: ErrorSerializer},
     )
     def content(self, request: Request, artifact_id: str) -> Response:
-        """Give an artifact other content.
+        """Replace an artifact's content.
 
         Its id, title and metadata stay. 202: a new revision, being indexed. 200: the content is
         what it was.
@@ -274,7 +274,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     def page(self, request: Request, artifact_id: str, page_index: str) -> Response:
         """Read a page.
 
-        Offsets of sources count in its text.
+        Offsets of sources refer to its text.
         """
         pk = _parse_artifact_id(artifact_id)
         page = None
@@ -301,7 +301,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses={(200, "*/*"): OpenApiTypes.BINARY},
     )
     def original(self, request: Request, artifact_id: str) -> FileResponse:
-        """Download the file as it was given."""
+        """Download the original file."""
         pk = _parse_artifact_id(artifact_id)
         with _raise_unknown_artifact(pk):
             artifact = Artifact.objects.get(pk=pk)

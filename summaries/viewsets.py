@@ -34,7 +34,7 @@ class PageSummaryView(APIView):
     def patch(self, request: Request, page_id: UUID) -> Response:
         """Write a page's summary by hand.
 
-        It is embedded again, and the artifact's made due.
+        It is embedded again, and the artifact's summary becomes due.
         """
         page = Page.objects.filter(pk=page_id).only("artifact_id").first()
         if page is None:

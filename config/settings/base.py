@@ -6,12 +6,12 @@ from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 
-# Everything the service writes lies below it.
+# The service writes only below this folder.
 STRATA_DATA_DIR = Path(os.environ.get("STRATA_DATA_DIR", BASE_DIR / "var")).resolve()
 STRATA_SPECS_DIR = Path(os.environ.get("STRATA_SPECS_DIR", BASE_DIR / "specs")).resolve()
-# A folder for each index that has golden queries; a new build of it is judged by them.
+# One folder per index with golden queries, which are used to measure its new builds.
 STRATA_GOLDEN_DIR = Path(os.environ.get("STRATA_GOLDEN_DIR", BASE_DIR / "golden")).resolve()
-# Query pipelines besides those of retrieval/pipelines: one YAML file each.
+# Query pipelines in addition to those in retrieval/pipelines: one YAML file each.
 STRATA_PIPELINES_DIR = Path(
     os.environ.get("STRATA_PIPELINES_DIR", BASE_DIR / "pipelines")
 ).resolve()
@@ -87,7 +87,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "OPTIONS": {"MAX_ENTRIES": 10_000},  # each answer under way is one, of some kilobytes
+        "OPTIONS": {"MAX_ENTRIES": 10_000},  # one entry of a few kilobytes per answer in progress
     }
 }
 
@@ -98,11 +98,11 @@ STRATA_MAX_UPLOAD_BYTES = int(os.environ.get("STRATA_MAX_UPLOAD_BYTES", 200 * 2*
 STRATA_MAX_JSON_BYTES = 32 * 2**20  # one JSON document, or one line of a batch
 DATA_UPLOAD_MAX_MEMORY_SIZE = STRATA_MAX_JSON_BYTES  # a form without its files
 
-# A parser runs in a child process that may use this much and no more.
-STRATA_PARSE_SECONDS = int(os.environ.get("STRATA_PARSE_SECONDS", 120))  # wall clock, a file
+# Limits of the child process that runs a parser.
+STRATA_PARSE_SECONDS = int(os.environ.get("STRATA_PARSE_SECONDS", 120))  # wall clock, per file
 STRATA_PARSE_MEMORY_BYTES = int(os.environ.get("STRATA_PARSE_MEMORY_BYTES", 2 * 2**30))
 STRATA_PARSE_MAX_PAGES = 10_000
-STRATA_PARSE_MAX_EXPANDED_BYTES = 100 * 2**20  # all a file's archive members, unpacked
+STRATA_PARSE_MAX_EXPANDED_BYTES = 100 * 2**20  # all archive members of a file, unpacked
 STRATA_PARSE_MAX_TEXT_CHARS = 50_000_000
 
 # --- Indexing --------------------------------------------------------------------------------
@@ -112,25 +112,25 @@ STRATA_MODELS_DIR = Path(
     os.environ.get("STRATA_MODELS_DIR", STRATA_DATA_DIR / "models")
 )  # converted and downloaded weights
 STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or None  # all cores
-# A request waits for a model that is being loaded; then it answers 503, within 2 seconds. From
-# disk most are there by then or soon after.
+# A request waits this long for a model that is being loaded, then fails with 503. Most models
+# load from disk in about this time.
 STRATA_MODEL_WAIT_SECONDS = 1.5
 STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
-STRATA_LEASE_SECONDS = 120  # a claim not finished by then is open to others
+STRATA_LEASE_SECONDS = 120  # after that, other workers may claim the rows
 STRATA_MAX_ATTEMPTS = 5
 STRATA_MIN_FREE_BYTES = 256 * 2**20  # the engine dies on a full disk, so writes stop before it
 STRATA_RECONCILE_SECONDS = 60
-# Of work on builds at a stretch, and the batch then under way: what else waits for this worker
-# has its turn, and a child that has grown is replaced.
+# A task works on builds this long, then finishes its batch and ends: other tasks get their turn,
+# and a child process that uses too much memory is replaced.
 STRATA_WORKER_RUN_SECONDS = 20
-STRATA_UNCONFIRMED_SECONDS = 300  # a write not answered by then is over, and looked into
-STRATA_MIN_REVISION_SECONDS = 5.0  # a search waits for a write it is to show; then it says 409
-# a build given up is removed then: longer than any search reads it
+STRATA_UNCONFIRMED_SECONDS = 300  # after that, an unanswered write is checked in the store
+STRATA_MIN_REVISION_SECONDS = 5.0  # a search with min_revision waits this long, then fails with 409
+# A retired build is removed after this time; no search reads it that long.
 STRATA_RETIRED_BUILD_GRACE_SECONDS = 60
 STRATA_AUDIT_SOURCES = 500  # sources whose text each reconciliation hashes again
 
-# What follows an index's name in those of its collections, unless its spec names them. Points
-# stay where they are: change it before the first document.
+# Suffixes of collection names, unless the spec names the collections. Existing points are not
+# moved: change a suffix only before the first document.
 STRATA_COLLECTION_NAMES = {
     "chunk": os.environ.get("PAGE_EMBEDDING_COLLECTION_NAME", "page_embeddings"),
     "summary": os.environ.get("SUMMARY_EMBEDDING_COLLECTION_NAME", "summary_embeddings"),
@@ -143,9 +143,9 @@ STRATA_COLLECTION_NAMES = {
     "image": os.environ.get("IMAGE_EMBEDDING_COLLECTION_NAME", "image_embeddings"),
 }
 
-# Concepts nearer to each other than this, by cosine, are kept as pairs that someone may relate.
+# Concepts with a higher cosine than this are stored as pairs, for people to relate.
 STRATA_EMERGENT_SIMILARITY = float(os.environ.get("STRATA_EMERGENT_SIMILARITY", 0.85))
-STRATA_EMERGENT_NEIGHBOURS = 10  # looked at of each concept: pairs grow with it, not with all
+STRATA_EMERGENT_NEIGHBOURS = 10  # compared per concept, so that the number of pairs grows linearly
 
 # An OpenAI-compatible endpoint for ``provider: openai``.
 STRATA_OPENAI_BASE_URL = os.environ.get("STRATA_OPENAI_BASE_URL", "https://api.openai.com/v1")
@@ -153,48 +153,48 @@ STRATA_OPENAI_API_KEY = os.environ.get("STRATA_OPENAI_API_KEY", "")
 
 # --- Language model --------------------------------------------------------------------------
 
-# Any endpoint that speaks OpenAI's chat completions. Without one, rules write what they can.
-STRATA_LLM_BASE_URL = os.environ.get("STRATA_LLM_BASE_URL", "")  # up to and with its "/v1"
+# Any endpoint with OpenAI's chat completions API. Without one, rules write the texts they can.
+STRATA_LLM_BASE_URL = os.environ.get("STRATA_LLM_BASE_URL", "")  # including its "/v1"
 STRATA_LLM_MODEL = os.environ.get("STRATA_LLM_MODEL", "")
 STRATA_LLM_API_KEY = os.environ.get("STRATA_LLM_API_KEY", "").strip()
-# Without a byte of the answer: a whole one comes at once, so it has to be written within this.
+# Without a byte of the response. Responses are not streamed, so each must be complete within this.
 STRATA_LLM_TIMEOUT_SECONDS = float(os.environ.get("STRATA_LLM_TIMEOUT_SECONDS", 60))
 STRATA_LLM_RETRIES = int(os.environ.get("STRATA_LLM_RETRIES", 3))  # after no answer, 429 or 5xx
-STRATA_LLM_BACKOFF_SECONDS = 1.0  # before the first retry, at most; doubles with each
-STRATA_LLM_MAX_WAIT_SECONDS = 30.0  # a server that asks for longer is tried again by the queue
-# Calls in flight in one process: endpoints limit them, a server of one's own runs few well.
+STRATA_LLM_BACKOFF_SECONDS = 1.0  # at most, before the first retry; doubles with each retry
+STRATA_LLM_MAX_WAIT_SECONDS = 30.0  # if a server asks for longer, the queue retries
+# Calls in flight per process: endpoints limit them, and a local server handles only a few well.
 STRATA_LLM_CONCURRENCY = int(os.environ.get("STRATA_LLM_CONCURRENCY", 4))
-# Characters of documents' text in one call: about 6,000 tokens, which small models still read.
+# Characters of document text per call: about 6,000 tokens, which fits small models.
 STRATA_LLM_CONTEXT_CHARS = int(os.environ.get("STRATA_LLM_CONTEXT_CHARS", 24_000))
 
 # --- Webhooks --------------------------------------------------------------------------------
 
-# Who is told of what happens; no one unless set. Commas between URLs, "%2C" for one inside.
+# URLs that receive events, separated by commas; write a comma inside a URL as "%2C".
 STRATA_WEBHOOK_URLS = [
     url.strip() for url in os.environ.get("STRATA_WEBHOOK_URLS", "").split(",") if url.strip()
 ]
-# Signs what they are told: "whsec_" and base64 of 24 to 64 random bytes.
+# Signs the events: "whsec_" and base64 of 24 to 64 random bytes.
 STRATA_WEBHOOK_SECRET = os.environ.get("STRATA_WEBHOOK_SECRET", "").strip()
 
 # --- Web server ------------------------------------------------------------------------------
 
-# Views at work at once, each with a database connection; more requests wait, and hold no thread.
+# Views running at once, each with a database connection; further requests wait without a thread.
 STRATA_WEB_THREADS = 8
-# Answers of `ask` under way in one process; the next caller is told 503. A stream takes no
-# thread, but some 100 KB and one of the language model's calls.
+# Answers of `ask` in progress per process; the next request fails with 503. A stream needs no
+# thread, but about 100 KB and one LLM call.
 STRATA_MAX_STREAMS = int(os.environ.get("STRATA_MAX_STREAMS", 100))
-# Open at once in one process; more wait in the kernel. With the files of the engine it stays
-# below the 1,024 descriptors that a process may have by default.
+# Open at once per process; more wait in the kernel. Together with the engine's files, they stay
+# below the default limit of 1,024 descriptors per process.
 STRATA_MAX_CONNECTIONS = int(os.environ.get("STRATA_MAX_CONNECTIONS", 600))
 STRATA_HEADER_SECONDS = 10  # from the connection to the end of the first header
-# To the end of the next header; longer than proxies keep idle connections, which would otherwise
-# send requests into one that is closed.
+# To the end of the next header. It must be longer than proxies keep idle connections: otherwise
+# they send requests into closed ones.
 STRATA_IDLE_SECONDS = 75
 STRATA_BODY_SECONDS = 30  # for all of a small body, or the next piece of a larger one
 STRATA_WRITE_SECONDS = 30  # for the client to read what is sent at once: 256 KiB at most
-STRATA_WEB_DRAIN_SECONDS = 2  # requests under way may end when the embedded form stops
+STRATA_WEB_DRAIN_SECONDS = 2  # for running requests to finish when the embedded form stops
 STRATA_MAX_HEADER_BYTES = 64 * 2**10
-STRATA_MAX_REQUEST_BYTES = 64 * 2**10  # a body, but for views that expect an upload
+STRATA_MAX_REQUEST_BYTES = 64 * 2**10  # a body, except in views that expect an upload
 STRATA_MAX_BATCH_BYTES = 16 * 2**30  # all lines of one batch
 
 # --- API -------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Strata",
-    "DESCRIPTION": "Documents in, hits that prove themselves out.",
+    "DESCRIPTION": "Index documents and search them; every hit is checked against its document.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
@@ -225,17 +225,20 @@ SPECTACULAR_SETTINGS = {
         {"name": "Search", "description": "Find passages, pages, documents and concepts."},
         {"name": "Answers", "description": "Answer questions in whole sentences, with citations."},
         {"name": "Documents", "description": "Add, read, change and remove documents."},
-        {"name": "Indexes and builds", "description": "What there is, and how it is rebuilt."},
-        {"name": "Summaries", "description": "Read and edit what is written about documents."},
+        {"name": "Indexes and builds", "description": "List indexes, and build them again."},
+        {"name": "Summaries", "description": "Read and edit the summaries of documents."},
         {"name": "Concepts", "description": "Concepts, their evidence and their relationships."},
-        {"name": "Evidence", "description": "Findings of research agents, each kept once."},
-        {"name": "Evaluation", "description": "Judge hits, and measure searches by judgements."},
+        {"name": "Evidence", "description": "Findings of research agents, without duplicates."},
+        {
+            "name": "Evaluation",
+            "description": "Judge hits, and measure searches with the judgements.",
+        },
         {"name": "Operation", "description": "Verify, repair and regenerate."},
     ],
     "GET_LIB_DOC_EXCLUDES": "core.openapi.list_classes_without_description",
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    # Fields of one name whose values differ: the later ones have names of their own.
+    # Names for enums of fields with the same name but different values.
     "ENUM_NAME_OVERRIDES": {
         "EvaluationState": "evaluation.models.EvaluationRun.State",
         "JudgementVerdict": ["good", "bad"],

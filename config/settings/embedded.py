@@ -11,21 +11,21 @@ from config.settings.base import STRATA_DATA_DIR
 
 SECRET_KEY: Any = SimpleLazyObject(partial(load_or_create_secret_key, STRATA_DATA_DIR))
 DEBUG = False
-ALLOWED_HOSTS = ["*"]  # it listens on loopback unless told otherwise
+ALLOWED_HOSTS = ["*"]  # by default it listens on loopback only
 
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": STRATA_DATA_DIR / "strata.sqlite3",
-        "CONN_MAX_AGE": None,  # the server's threads keep theirs: opening one costs a search
+        "CONN_MAX_AGE": None,  # threads keep their connections: opening one takes as long as a search
         "OPTIONS": {
             "timeout": 30,  # seconds a writer waits for another
-            # A deferred transaction that turns into a writer fails at once when another one
-            # has written; an immediate one waits its turn.
+            # A deferred transaction that becomes a writer fails at once if another one has
+            # written; an immediate transaction waits.
             "transaction_mode": "IMMEDIATE",
             "init_command": (
                 "PRAGMA journal_mode=WAL;"
-                "PRAGMA synchronous=FULL;"  # what was acknowledged survives a power cut
+                "PRAGMA synchronous=FULL;"  # acknowledged writes survive a power cut
                 "PRAGMA cache_size=-32000;"  # KiB
                 "PRAGMA mmap_size=268435456;"
                 "PRAGMA foreign_keys=ON;"
@@ -37,6 +37,6 @@ DATABASES = {
 STRATA_VECTOR_STORE = "embedded"
 
 CELERY_BROKER_URL = "memory://localhost/"
-CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.02}  # seconds; a whole one by default
-CELERY_DB_REUSE_MAX = 2**31  # tasks: the workers' threads keep their connections, too
-CELERY_WORKER_PREFETCH_MULTIPLIER = 64  # else each short task waits for a poll of its own
+CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.02}  # seconds; Celery's default is 1
+CELERY_DB_REUSE_MAX = 2**31  # tasks: the workers' threads keep their connections
+CELERY_WORKER_PREFETCH_MULTIPLIER = 64  # otherwise each short task waits for a separate poll

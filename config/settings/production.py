@@ -35,20 +35,20 @@ def _parse_database_url(url: str) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
-        # A thread keeps its connection, so there are never more than threads and children; a
-        # pool would not lower that number.
+        # Each thread keeps one connection, so there are never more connections than threads and
+        # child processes; a pool would not lower that number.
         "CONN_MAX_AGE": 600,  # seconds
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "application_name": "strata",
             "connect_timeout": 5,  # seconds
-            **dict(parse_qsl(parts.query)),  # libpq's own: sslmode and the like
+            **dict(parse_qsl(parts.query)),  # libpq parameters such as sslmode
         },
     }
 
 
 SECRET_KEY = _require_env("SECRET_KEY")
-# Signed by these, sessions stay valid while SECRET_KEY is changed.
+# Old keys: sessions signed with them stay valid after SECRET_KEY is changed.
 SECRET_KEY_FALLBACKS = [key for key in os.environ.get("SECRET_KEY_FALLBACKS", "").split(",") if key]
 DEBUG = False
 ALLOWED_HOSTS = [host.strip() for host in _require_env("ALLOWED_HOSTS").split(",")]
@@ -57,12 +57,12 @@ DATABASES = {"default": _parse_database_url(_require_env("DATABASE_URL"))}
 
 # --- Behind a proxy --------------------------------------------------------------------------
 
-# The proxy ends TLS, sets this header and strips what clients send of it.
+# The proxy terminates TLS, sets this header and removes it from clients' requests.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-# Only to try it on one machine without a certificate: keys and sessions cross the wire readable.
+# Only for trying it on one machine without a certificate: keys and sessions are sent unencrypted.
 _has_tls = not _read_flag("STRATA_PLAIN_HTTP")
 SECURE_SSL_REDIRECT = _has_tls
-SECURE_REDIRECT_EXEMPT = ["^health/"]  # who looks after the process asks it without the proxy
+SECURE_REDIRECT_EXEMPT = ["^health/"]  # health checks do not go through the proxy
 SECURE_HSTS_SECONDS = 31_536_000 if _has_tls else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _has_tls
 SECURE_HSTS_PRELOAD = _has_tls
@@ -71,16 +71,16 @@ CSRF_COOKIE_SECURE = _has_tls
 
 # --- Static files ----------------------------------------------------------------------------
 
-# Collected, they are served compressed; what was not is served as it lies in the packages.
+# Collected files are served compressed; others are served from their packages.
 STATIC_ROOT = Path(os.environ.get("STRATA_STATIC_DIR", STATIC_ROOT))
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
 }
 
-# --- What processes share for a while --------------------------------------------------------
+# --- Data shared by the processes ------------------------------------------------------------
 
-# Answers under way, so that another process can take one up where a connection broke.
+# Answers in progress, so that another process can continue one after a broken connection.
 CACHES = {
     "default": {
         "BACKEND": "config.caches.FaultTolerantRedisCache",
@@ -101,42 +101,40 @@ QDRANT_TIMEOUT_SECONDS = int(os.environ.get("QDRANT_TIMEOUT_SECONDS", 30))  # of
 
 CELERY_BROKER_URL = _require_env("REDIS_URL")
 CELERY_BROKER_CONNECTION_RETRY = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker waits for Redis for as long as it takes
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker waits for Redis without limit
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # A message that is not done by then goes to another worker: longer than any task may take.
+    # After that, an unacknowledged message goes to another worker; no task runs longer.
     "visibility_timeout": 3_600,  # seconds
-    "socket_connect_timeout": 3,  # seconds; whoever sends a wake-up must not wait long for it
-    "socket_timeout": 5,  # seconds; longer than a worker waits for the next message at a time
+    "socket_connect_timeout": 3,  # seconds; sending a message must not delay a request
+    "socket_timeout": 5,  # seconds; longer than one wait of a worker for the next message
     "socket_keepalive": True,
     "health_check_interval": 30,  # seconds
 }
-# Once more at once, for a connection that broke while it lay idle, and no more: the reconciliation
-# makes
-# up for what could not be sent. (Without any retry here, Celery would try for six seconds.)
+# One immediate retry, for a connection that broke while idle. The reconciliation replaces messages
+# that could not be sent. (Without this setting, Celery would retry for six seconds.)
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 
-# The rows are the queue, and count their attempts. A message that outlived its worker would
-# come back without a count, and a document that kills workers with it, for ever.
+# The rows are the queue and count the attempts. A message whose worker died would be delivered
+# again without a count, so a document that kills workers would do so forever.
 CELERY_TASK_REJECT_ON_WORKER_LOST = False
-# A round ends after STRATA_WORKER_RUN_SECONDS and one batch; a file after STRATA_PARSE_SECONDS.
-# What runs into these hangs. The first raises in the task, which gives its claim back; the
-# second kills its process, and the claim runs out.
+# A task ends after STRATA_WORKER_RUN_SECONDS and one batch; a file after STRATA_PARSE_SECONDS. So
+# a task that reaches these limits hangs. The soft limit raises in the task, which releases its
+# claim; the hard limit kills the process, and the claim expires.
 CELERY_TASK_SOFT_TIME_LIMIT = 1_800  # seconds
 CELERY_TASK_TIME_LIMIT = 2_100  # seconds
-# Memory a large document took is not given back; with the model, a child uses half of this.
+# Python does not release the memory of a large document. With its model, a child uses half of this.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = (
     int(os.environ.get("STRATA_WORKER_MEMORY_BYTES", 1_500_000_000)) // 1024
-)  # KiB; looked at between tasks
-CELERY_WORKER_SEND_TASK_EVENTS = True  # Flower shows what runs
-CELERY_TASK_SEND_SENT_EVENT = True  # and what waits
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # all of it is each minute: nothing to remember
+)  # KiB; checked between tasks
+CELERY_WORKER_SEND_TASK_EVENTS = True  # Flower shows running tasks
+CELERY_TASK_SEND_SENT_EVENT = True  # and waiting ones
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # every schedule is each minute: no state to store
 
 # --- Logging ---------------------------------------------------------------------------------
 
-# To stderr, and nowhere else: whoever runs the process collects it, and what commands print on
-# stdout stays clean.
+# Only to stderr: the process manager collects it, and the commands' stdout contains no log lines.
 LOGGING = {
     **LOGGING,
     "root": {"handlers": ["stderr"], "level": os.environ.get("STRATA_LOG_LEVEL", "INFO")},
-    "loggers": {"httpx": {"level": "WARNING"}},  # tells of every request to Qdrant
+    "loggers": {"httpx": {"level": "WARNING"}},  # logs every request to Qdrant
 }

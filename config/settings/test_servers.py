@@ -20,7 +20,7 @@ DATABASES = {
         "HOST": _server.hostname or "",
         "PORT": str(_server.port or ""),
         "CONN_HEALTH_CHECKS": True,
-        # Clones that test at the same time must not meet.
+        # Clones that run tests at the same time must not share a database.
         "TEST": {"NAME": f"test_strata_{secrets.token_hex(4)}"},
     }
 }

@@ -37,7 +37,7 @@ class PlanView(APIView):
         responses={200: BuildEstimateSerializer, 422: ErrorSerializer},
     )
     def get(self, request: Request, index: str) -> Response:
-        """Estimate what applying the index's spec as it is now would take."""
+        """Estimate the cost of applying the index's current spec."""
         given = _validate(PlanParametersSerializer, request.query_params.dict())
         return Response(estimate_build(index, is_exact=given["exact"]).as_json())
 
@@ -46,7 +46,7 @@ class PlanView(APIView):
 class RollBackView(APIView):
     @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGE_RESPONSES)
     def post(self, request: Request, index: str) -> Response:
-        """Roll back to the build that was live before."""
+        """Roll back to the previous live build."""
         lifecycle.get_index(index)
         build = lifecycle.roll_back_index(index)
         tasks.enqueue_reconciliation()
@@ -61,7 +61,7 @@ class PruneView(APIView):
         responses=BuildListSerializer,
     )
     def post(self, request: Request, index: str) -> Response:
-        """Give up the build that is kept to roll back to.
+        """Give up the standby build.
 
         It is removed within minutes.
         """
@@ -80,7 +80,7 @@ class BuildViewSet(viewsets.ViewSet):
 
     @extend_schema(operation_id="list_builds", responses=BuildListSerializer)
     def list(self, request: Request, index: str) -> Response:
-        """List the builds of an index that still hold anything."""
+        """List the builds of an index, except those fully removed."""
         lifecycle.get_index(index)
         builds = IndexBuild.objects.filter(index=index, removed_at=None)
         builds = builds.select_related("index__search_settings")
@@ -92,9 +92,9 @@ class BuildViewSet(viewsets.ViewSet):
         responses={**CHANGE_RESPONSES, 202: BuildSerializer, 422: ErrorSerializer},
     )
     def create(self, request: Request, index: str) -> Response:
-        """Build an index by its spec as it is now, beside the live build.
+        """Build an index from its current spec, beside the live build.
 
-        202: it is being built. 200: nothing stored changes, and searches follow it already.
+        202: it is being built. 200: no stored data changes; searches use the spec already.
         """
         given = _validate(ApplySerializer, request.data)
         asked = (
@@ -124,9 +124,9 @@ class BuildViewSet(viewsets.ViewSet):
     )
     @action(detail=True, methods=["post"])
     def promote(self, request: Request, index: str, number: str) -> Response:
-        """Promote a build once it is whole.
+        """Promote a build when it is complete.
 
-        Its ``comparison`` then says what came of it.
+        Its ``comparison`` then contains the result.
         """
         given = _validate(PromoteSerializer, request.data)
         build = lifecycle.get_build(index, int(number))

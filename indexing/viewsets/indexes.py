@@ -39,7 +39,7 @@ INDEX_RETURNS = (
 
 @with_example({"repair": True})
 class VerifySerializer(StrictSerializer):
-    repair = FlagField(default=False, help_text="Plan, write or remove again whatever differs.")
+    repair = FlagField(default=False, help_text="Repair or remove everything that differs.")
 
 
 @extend_schema(tags=["Indexes and builds"])
@@ -64,8 +64,8 @@ class IndexViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, index: str) -> Response:
         """Remove an index with its documents and all its builds.
 
-        200: nothing of it is left. 202: no search finds it, and the rest goes by itself; asking
-        again counts again.
+        200: everything is removed. 202: searches no longer find it, and the rest is removed in
+        the background; repeat the request to count what is left.
         """
         answer: dict[str, Any] = {"index": index, "deleted": True, "points": None}
         try:
@@ -94,7 +94,7 @@ class IndexViewSet(viewsets.ViewSet):
 
         Compares its documents, ledger and store in both directions.
 
-        The report is the live build's; ``beside`` has those of the builds beside it.
+        The report is the live build's; ``beside`` has the reports of the other builds.
         """
         live = _get_progress(index)["build"]
         reports = {report["build"]: report for report in _verify(request, index)}
@@ -115,9 +115,9 @@ class VerifyView(APIView):
 class ReconcileView(APIView):
     @extend_schema(tags=["Operation"], request=None, responses={202: None})
     def post(self, request: Request) -> Response:
-        """Look for undone work now.
+        """Look for unfinished work now.
 
-        It is looked for each minute as well.
+        The service also does this every minute.
         """
         tasks.enqueue_reconciliation()
         return Response(status=status.HTTP_202_ACCEPTED)

@@ -49,7 +49,7 @@ class RegenerationViewSet(viewsets.ViewSet):
         responses={202: RegenerationSerializer, 404: ErrorSerializer},
     )
     def create(self, request: Request) -> Response:
-        """Make and embed nodes anew, in every build that is kept up to date."""
+        """Create and embed nodes again in every build that is kept up to date."""
         serializer = RegenerateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         given = serializer.validated_data
@@ -76,7 +76,7 @@ class RegenerationViewSet(viewsets.ViewSet):
     def cancel(self, request: Request, regeneration_id: str) -> Response:
         """Cancel a regeneration.
 
-        Nothing more is made due for it; what is due already is synced.
+        No more work is made due; work already due is completed.
         """
         regeneration = _get_or_404(regeneration_id)
         cancel_regeneration(regeneration)
