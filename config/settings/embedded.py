@@ -17,7 +17,7 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": STRATA_DATA_DIR / "strata.sqlite3",
-        "CONN_MAX_AGE": None,  # threads keep their connections: opening one takes as long as a search
+        "CONN_MAX_AGE": None,  # threads keep theirs: opening one takes as long as a search
         "OPTIONS": {
             "timeout": 30,  # seconds a writer waits for another
             # A deferred transaction that becomes a writer fails at once if another one has
