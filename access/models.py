@@ -29,8 +29,10 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 class ApiKey(models.Model):
     """An API key. Revoked keys keep their rows, so a prefix can still be traced to its owner."""
 
-    name = models.CharField(max_length=100, help_text="Whose it is, or what it is for.")
-    prefix = models.CharField(max_length=16, editable=False, help_text="To tell keys apart.")
+    name = models.CharField(max_length=100, help_text="The key's owner or purpose.")
+    prefix = models.CharField(
+        max_length=16, editable=False, help_text="Start of the secret, to identify the key."
+    )
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -59,7 +59,7 @@ class _EntityForm(forms.ModelForm):
 
 class ConceptForm(_EntityForm):
     search_terms = forms.CharField(
-        required=False, widget=AdminTextareaWidget(attrs={"rows": 4}), help_text="One a line."
+        required=False, widget=AdminTextareaWidget(attrs={"rows": 4}), help_text="One per line."
     )
     name_field = "label"
     find_existing = staticmethod(services.find_concept)
@@ -93,7 +93,7 @@ class EvidenceFilter(admin.SimpleListFilter):
     title = parameter_name = "evidence"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("none", "none: to review"), ("some", "some")]
+        return [("none", "none (to review)"), ("some", "some")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         concepts: Any = queryset
@@ -134,7 +134,7 @@ class _EntityAdmin(ServiceRowAdmin):
             self.remove(entity_id)
 
 
-@admin.action(description="Merge into the first by label", permissions=["change"])
+@admin.action(description="Merge into the alphabetically first concept", permissions=["change"])
 def merge_concepts(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Concept]
 ) -> None:
@@ -216,7 +216,7 @@ class EmergentPairForm(forms.ModelForm):
 
     type = forms.ModelChoiceField(RelationshipType.objects.none(), label="relate as")
     is_reversed = forms.BooleanField(
-        required=False, label="reversed", help_text="From the second concept to the first."
+        required=False, label="reversed", help_text="Relate the second concept to the first."
     )
 
     class Meta:
@@ -279,7 +279,7 @@ class EmergentPairAdmin(ServiceRowAdmin):
         emergent_pairs.accept_pair(obj.pk, given["type"].pk, is_reversed=given["is_reversed"])
 
 
-@admin.action(description="Look for concepts again", permissions=["queue"])
+@admin.action(description="Extract concepts again", permissions=["queue"])
 def requeue_extractions(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Extraction]
 ) -> None:

@@ -81,7 +81,7 @@ class Concept(Entity):
     search_terms = models.JSONField(default=list, blank=True)
     pairing_input_hash = models.CharField(
         max_length=64, blank=True, editable=False,
-        help_text="Of what its vector was made from when its neighbours were last looked for.",
+        help_text="Hash of its vector's input when its neighbours were last searched.",
     )  # fmt: skip
 
     objects = ConceptQuerySet.as_manager()
@@ -114,12 +114,13 @@ class Instance(models.Model):
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="instances")
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
     source = models.ForeignKey(Source, null=True, on_delete=models.SET_NULL, related_name="+")
-    quote = models.TextField(help_text="As it stands in the source.")
-    start_offset = models.PositiveIntegerField(help_text="In the source's text.")
+    quote = models.TextField(help_text="Copied exactly from the source.")
+    start_offset = models.PositiveIntegerField(help_text="First character, in the source's text.")
     end_offset = models.PositiveIntegerField(help_text="One past the last character.")
-    source_hash = models.CharField(max_length=64, help_text="Of the source it was found in.")
+    source_hash = models.CharField(max_length=64, help_text="Hash of the source it was found in.")
     is_lost = models.BooleanField(
-        default=False, help_text="Its document does not say it any more; looked for again."
+        default=False,
+        help_text="The document no longer contains the quote; the service searches for it again.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -248,16 +249,16 @@ class Extraction(LeasedRow):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     source = models.OneToOneField(Source, on_delete=models.CASCADE, related_name="+")
-    source_hash = models.CharField(max_length=64, help_text="Of the source it is found in.")
-    recipe_hash = models.CharField(max_length=64, help_text="Of what the spec says of concepts.")
+    source_hash = models.CharField(max_length=64, help_text="Hash of the source.")
+    recipe_hash = models.CharField(max_length=64, help_text="Hash of the spec's concept settings.")
     state = models.CharField(max_length=7, choices=State, default=State.DUE)
     model_name = models.CharField(max_length=200, blank=True)
     concept_count = models.PositiveIntegerField(default=0)
     refused_count = models.PositiveIntegerField(
-        default=0, help_text="Quotes that are not in the source, and what rests on them."
+        default=0, help_text="Quotes that are not in the source, and what depends on them."
     )
     is_cache_bypassed = models.BooleanField(
-        default=False, editable=False, help_text="A kept answer will not do."
+        default=False, editable=False, help_text="Do not reuse a stored completion."
     )
     written_at = models.DateTimeField(null=True)
 

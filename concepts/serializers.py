@@ -18,8 +18,8 @@ from documents.models import Source
 
 MAX_MERGED_CONCEPTS = 100
 EVIDENCE_DISCLAIMER = (
-    "Evidence is descriptive: it says where a text speaks of a concept, and never makes a "
-    "relationship truer."
+    "Evidence is descriptive: it shows where a text mentions a concept, and does not prove a "
+    "relationship."
 )
 
 CONCEPT_EXAMPLE: dict[str, Any] = {
@@ -67,10 +67,11 @@ INSTANCE_EXAMPLE: dict[str, Any] = {
 class QuoteSerializer(StrictSerializer):
     quote = TitleField(max_length=MAX_QUOTE_CHARS)
     source = serializers.UUIDField(  # type: ignore[assignment]
-        required=False, help_text="The source it is from; or:"
+        required=False, help_text="The source of the quote. Give this or artifact."
     )
     artifact = serializers.UUIDField(
-        required=False, help_text="The artifact: whichever of its sources says it first."
+        required=False,
+        help_text="The artifact: the quote is located in its first source that contains it.",
     )
 
 
@@ -91,7 +92,7 @@ class ConceptInputSerializer(ConceptPatchSerializer):
 class MergeSerializer(StrictSerializer):
     concepts = serializers.ListField(
         child=serializers.UUIDField(), min_length=1, max_length=MAX_MERGED_CONCEPTS,
-        help_text="Those that become one with this.",
+        help_text="The concepts to merge into this one.",
     )  # fmt: skip
 
 
@@ -108,16 +109,16 @@ class RelationshipTypeInputSerializer(RelationshipTypePatchSerializer):
 
 @with_example({end: RELATIONSHIP_EXAMPLE[end]["id"] for end in ("source", "type", "target")})
 class RelationshipInputSerializer(StrictSerializer):
-    source = serializers.UUIDField(help_text="The concept it begins at.")  # type: ignore[assignment]
+    source = serializers.UUIDField(help_text="The first concept.")  # type: ignore[assignment]
     type = serializers.UUIDField()
-    target = serializers.UUIDField(help_text="The concept it ends at.")
+    target = serializers.UUIDField(help_text="The second concept.")
 
 
 class ConceptFilterSerializer(PagingSerializer):
     evidence = serializers.ChoiceField(
         choices=["none", "some"],
         required=False,
-        help_text="none: those that no passage bears any more, for review.",
+        help_text="none: only concepts without evidence, for review.",
     )
     label = TitleField(  # type: ignore[assignment]
         max_length=MAX_LABEL_CHARS, required=False, help_text="Part of the label, in any case."
@@ -129,7 +130,9 @@ class RelationshipTypeFilterSerializer(PagingSerializer):
 
 
 class RelationshipFilterSerializer(PagingSerializer):
-    concept = serializers.UUIDField(required=False, help_text="At either end.")
+    concept = serializers.UUIDField(
+        required=False, help_text="Relationships from or to this concept."
+    )
     type = serializers.UUIDField(required=False)
 
 
@@ -156,8 +159,8 @@ class InstanceSerializer(serializers.Serializer):
     end_offset = serializers.IntegerField()
     verdict = serializers.ChoiceField(
         choices=["exact", "stale", "lost"],
-        help_text="exact: the source says it there, now. stale: it changed since, and is looked "
-        "through again. lost: the document does not say it any more.",
+        help_text="exact: the source contains the quote at these offsets. stale: the source "
+        "changed; the quote will be searched for again. lost: the document no longer contains it.",
     )
     artifact = serializers.DictField()
     source = serializers.DictField(allow_null=True)  # type: ignore[assignment]

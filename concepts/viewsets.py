@@ -290,7 +290,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, relationship_id: UUID) -> Response:
         """Delete a relationship.
 
-        Its concepts stay.
+        Its concepts are kept.
         """
         count, _ = Relationship.objects.filter(pk=relationship_id).delete()
         if not count:

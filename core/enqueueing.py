@@ -36,7 +36,9 @@ def enqueue_once(task: Task, **ids: Any) -> None:
         task.delay(**ids)
     except OperationalError as error:
         cache.delete(key)
-        logger.warning("The broker is away; %s waits for the reconciliation: %s", task.name, error)
+        logger.warning(
+            "The broker cannot be reached; the reconciliation will enqueue %s: %s", task.name, error
+        )
 
 
 @task_prerun.connect

@@ -34,7 +34,7 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
         {"code": "unknown_key", "detail": "This key is unknown or has been revoked."},
     ),
     404: (
-        "There is nothing of this name or id.",
+        "Nothing has this name or id.",
         {
             "code": "unknown_index",
             "detail": "There is no index named 'handbok'.",
@@ -43,22 +43,22 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
         },
     ),
     409: (
-        "The state of what is named does not allow it now.",
+        "The current state of the resource does not allow this.",
         {"code": "not_yet_indexed", "detail": "The index does not show this revision yet."},
     ),
     413: (
-        "The body is larger than is accepted.",
+        "The body is too large.",
         {"code": "too_large", "detail": "A JSON body may have 33,554,432 bytes."},
     ),
     415: (
-        "The body is of a type that is not accepted.",
+        "The body's media type is not accepted.",
         {
             "code": "unsupported_media_type",
             "detail": 'Unsupported media type "text/plain" in request.',
         },
     ),
     422: (
-        "The request is well formed and cannot be carried out.",
+        "The request is well formed but cannot be processed.",
         {"code": "invalid_spec", "detail": "specs/handbook.yaml: chunk: there is no such setting."},
     ),
     502: (

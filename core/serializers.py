@@ -137,9 +137,11 @@ class ProblemSerializer(serializers.Serializer):
 class ErrorSerializer(ProblemSerializer):
     """The body of every error."""
 
-    field = serializers.CharField(required=False, help_text="What of the request is wrong.")
+    field = serializers.CharField(
+        required=False, help_text="The part of the request that is wrong."
+    )
     allowed = serializers.ListField(child=serializers.CharField(), required=False)
-    fix = serializers.CharField(required=False, help_text="What to do about it.")
+    fix = serializers.CharField(required=False, help_text="How to fix it.")
 
 
 @extend_schema_serializer(many=False)  # it is the whole answer, not a row

@@ -27,9 +27,11 @@ class RevisedRow(models.Model):
     """Base of rows that people write to an index; a search can wait for their revision."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    index = models.CharField(max_length=63, help_text="Name of the index it belongs to.")
+    index = models.CharField(max_length=63, help_text="Name of its index.")
     revision = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="Grows with each write, over all rows of all indexes."
+        default=0,
+        editable=False,
+        help_text="Number of the last write; one sequence for all indexes.",
     )
 
     class Meta:
@@ -46,25 +48,33 @@ class Artifact(LeasedRow, RevisedRow):
         FAILED = "failed"
 
     identity = models.CharField(
-        max_length=300, editable=False, help_text="What makes it the same document again."
+        max_length=300, editable=False, help_text="Identifies the document when it is added again."
     )
     external_id = models.CharField(
-        max_length=255, null=True, blank=True, help_text="Identifier in the owner's system."
+        max_length=255, null=True, blank=True, help_text="The document's id in its owner's system."
     )
     title = models.CharField(max_length=1_000, blank=True)
     file_name = models.CharField(max_length=500, blank=True)
     url = models.CharField(max_length=2_000, blank=True)
     media_type = models.CharField(max_length=150, blank=True)
-    encoding = models.CharField(max_length=40, blank=True, help_text="Of a text file, as detected.")
+    encoding = models.CharField(
+        max_length=40, blank=True, help_text="Detected encoding of a text file."
+    )
     metadata = models.JSONField(default=dict, blank=True)
-    sha256 = models.CharField(max_length=64, editable=False, help_text="Of the content as given.")
+    sha256 = models.CharField(
+        max_length=64, editable=False, help_text="SHA-256 of the content as received."
+    )
     byte_count = models.PositiveBigIntegerField(default=0, editable=False)
     has_file = models.BooleanField(default=False, editable=False)
     has_user_title = models.BooleanField(
-        default=False, editable=False, help_text="The owner named it; parsing must not."
+        default=False,
+        editable=False,
+        help_text="The owner set the title; parsing must not change it.",
     )
     attributes_hash = models.CharField(
-        max_length=64, editable=False, help_text="Of all it lends to the payloads of its nodes."
+        max_length=64,
+        editable=False,
+        help_text="Hash of the attributes that its nodes' payloads contain.",
     )
     state = models.CharField(max_length=10, choices=State, default=State.RECEIVED)
     error_code = models.CharField(max_length=60, blank=True)
@@ -121,7 +131,9 @@ class Page(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="pages")
     index = models.PositiveIntegerField(help_text="Counted from 0.")
-    label = models.CharField(max_length=300, blank=True, help_text="Slide title, sheet, heading.")
+    label = models.CharField(
+        max_length=300, blank=True, help_text="Slide title, sheet name or heading."
+    )
     text = models.TextField(blank=True)
     content_hash = models.CharField(
         max_length=64, null=True, editable=False, help_text="SHA-256 of the text."
@@ -185,7 +197,7 @@ class PendingRevision(models.Model):
     id = models.BigAutoField(primary_key=True)
     index = models.CharField(max_length=63)
     changed_id = models.UUIDField(
-        db_index=True, help_text="Of the artifact, concept or relationship type."
+        db_index=True, help_text="Id of the artifact, concept or relationship type."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

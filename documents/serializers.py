@@ -158,7 +158,7 @@ class TextContentSerializer(StrictSerializer):
 
     text = TextField(required=False, help_text="The whole text, as one page.")
     pages = serializers.ListField(
-        child=TextField(), required=False, min_length=1, help_text="Texts, one a page."
+        child=TextField(), required=False, min_length=1, help_text="Texts, one per page."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class TextArtifactSerializer(TextContentSerializer):
         required=False,
         allow_null=True,
         max_length=MAX_EXTERNAL_ID_CHARS,
-        help_text="Its identifier in your system; given again, it is the same artifact.",
+        help_text="Its id in your system. Adding the same id again updates the artifact.",
     )
     url = URLField(required=False, allow_null=True, allow_blank=True, max_length=MAX_URL_CHARS)
     metadata = MetadataField(required=False, allow_null=True)
@@ -297,7 +297,9 @@ PAGE_INFO_EXAMPLE = {
     "char_count": 26,
 }
 
-REVISION_HELP = "Of the last write to it; a search with this as min_revision shows that write."
+REVISION_HELP = (
+    "Revision of the last write to it. A search with this min_revision shows that write."
+)
 
 
 @with_example(ARTIFACT_EXAMPLE)
@@ -309,14 +311,14 @@ class ArtifactSerializer(serializers.Serializer):
     external_id = serializers.CharField(allow_null=True)
     url = serializers.CharField()
     media_type = serializers.CharField()
-    encoding = serializers.CharField(help_text="Of a text file, as detected.")
-    sha256 = serializers.CharField(help_text="Of the content as it was given.")
+    encoding = serializers.CharField(help_text="Detected encoding of a text file.")
+    sha256 = serializers.CharField(help_text="SHA-256 of the content as received.")
     metadata = MetadataField()
     revision = serializers.IntegerField(help_text=REVISION_HELP)
     status = serializers.ChoiceField(choices=STATUSES)
     error = ProblemSerializer(allow_null=True)
     warnings = ProblemSerializer(many=True)
-    pages = serializers.IntegerField(help_text="How many it has.")
+    pages = serializers.IntegerField(help_text="Number of pages.")
     nodes = ArtifactNodeCountsSerializer()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -375,11 +377,11 @@ class RemovalSerializer(serializers.Serializer):
     deleted = serializers.BooleanField()
     revision = serializers.IntegerField(help_text=REVISION_HELP)
     points = serializers.IntegerField(
-        allow_null=True, help_text="Points left in the vector store; null where it is not known."
+        allow_null=True, help_text="Points left in the vector store; null if unknown."
     )
     collections = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="The points left in each collection of its index.",
+        help_text="Number of points left in each collection of its index.",
     )
     detail = serializers.CharField(required=False)
 

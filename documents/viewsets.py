@@ -302,7 +302,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses={(200, "*/*"): OpenApiTypes.BINARY},
     )
     def original(self, request: Request, artifact_id: str) -> FileResponse:
-        """Download the file as it was given."""
+        """Download the original file."""
         pk = _parse_artifact_id(artifact_id)
         with _raise_unknown_artifact(pk):
             artifact = Artifact.objects.get(pk=pk)

@@ -31,7 +31,7 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
     long_fields = ["queries", "qrels", "details"]
     id_fields = ["pk"]
     search_fields = ["index__name", "judgements_hash"]
-    search_help_text = "Name of the index, the judgements' hash, or the run's id."
+    search_help_text = "Index name, judgements hash, or run id."
     exclude = ["queries", "qrels", "details", "lease_token", "leased_until"]
 
     @admin.display(description="first measure")

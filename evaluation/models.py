@@ -21,9 +21,9 @@ class Judgement(models.Model):
     page_index = models.PositiveIntegerField(
         null=True, blank=True, help_text="Counted from 0. None: the artifact as a whole."
     )
-    node_id = models.UUIDField(null=True, blank=True, help_text="The hit it was given for.")
-    is_good = models.BooleanField(help_text="Whether it answers the query.")
-    judged_by = models.CharField(max_length=150, help_text="Name of the key or the user.")
+    node_id = models.UUIDField(null=True, blank=True, help_text="The judged hit.")
+    is_good = models.BooleanField(help_text="Whether the hit answers the query.")
+    judged_by = models.CharField(max_length=150, help_text="Name of the API key or user.")
     judged_at = models.DateTimeField(auto_now=True)
 
     class Meta:
@@ -79,16 +79,16 @@ class EvaluationRun(LeasedRow):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="+")
-    systems = models.JSONField(help_text="Names of modes and pipelines; what was asked for first.")
+    systems = models.JSONField(help_text="Names of modes and pipelines, in the order requested.")
     baseline = models.CharField(
-        max_length=100, blank=True, help_text="Among them the one the others are compared with."
+        max_length=100, blank=True, help_text="The system that the others are compared with."
     )
     measures = models.JSONField(help_text="In ir_measures' notation.")
     source = models.CharField(max_length=6, choices=Source)
     queries = models.JSONField(help_text="Query id -> text.")
-    qrels = models.JSONField(help_text="Query id -> document, as its owner calls it -> relevance.")
+    qrels = models.JSONField(help_text="Query id -> external id of a document -> relevance.")
     judgements_hash = models.CharField(
-        max_length=64, db_index=True, help_text="Runs that agree in it compare."
+        max_length=64, db_index=True, help_text="Runs with the same hash are comparable."
     )
     query_count = models.PositiveIntegerField()
     build_number = models.PositiveIntegerField(
@@ -97,8 +97,8 @@ class EvaluationRun(LeasedRow):
     state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
     done_count = models.PositiveIntegerField(default=0, help_text="Answers measured.")
     total_count = models.PositiveIntegerField(help_text="Answers to measure: queries × systems.")
-    results = models.JSONField(default=list, help_text="A row for each system.")
-    details = models.JSONField(default=dict, help_text="Query by query.")
+    results = models.JSONField(default=list, help_text="One row per system.")
+    details = models.JSONField(default=dict, help_text="Results of each query.")
     error_code = models.CharField(max_length=60, blank=True)
     error_detail = models.TextField(blank=True)
     asked_by = models.CharField(max_length=150, blank=True)

@@ -69,7 +69,7 @@ def decide_promotion(
     failed = _count_newly_failed_artifacts(requested)
     failed += count_newly_failed_standalone_nodes(requested)
     if failed:
-        reason = f"{failed} documents failed in it that did not in the live build."
+        reason = f"{failed} documents failed in it but not in the live build."
         return _refuse_and_store(requested, _make_unmeasured_comparison(), reason)
     try:
         measured = _find_recent_comparison(requested) or _compare_with_live(
@@ -83,10 +83,10 @@ def decide_promotion(
         return _refuse_and_store(requested, measured, _describe_loss(measured))
     if measured["measures"]:
         return _promote_and_store(
-            requested, measured, f"{PROMOTED_PREFIX}: nothing is significantly lost by it."
+            requested, measured, f"{PROMOTED_PREFIX}: no measure is significantly worse."
         )
     return _promote_and_store(
-        requested, measured, f"{PROMOTED_PREFIX}: there was nothing to measure it by."
+        requested, measured, f"{PROMOTED_PREFIX}: there were no queries to measure it with."
     )
 
 

@@ -37,10 +37,12 @@ class EvaluationRequestSerializer(StrictSerializer):
         required=False,
         min_length=1,
         help_text="Modes (dense, sparse, hybrid, …) and query pipelines; by default every mode "
-        "that the index can answer.",
+        "that the index supports.",
     )
     against = StringField(
-        required=False, max_length=MAX_NAME_CHARS, help_text="What the others are compared with."
+        required=False,
+        max_length=MAX_NAME_CHARS,
+        help_text="The system that the others are compared with.",
     )
     measures = serializers.ListField(
         child=StringField(max_length=MAX_NAME_CHARS),
@@ -51,13 +53,13 @@ class EvaluationRequestSerializer(StrictSerializer):
     queries = serializers.DictField(
         child=StringField(max_length=MAX_QUERY_CHARS),
         required=False,
-        help_text="Query id to text. Without queries and qrels: the index's golden queries.",
+        help_text="Query id to text. Default: the index's golden queries.",
     )
     qrels = serializers.DictField(
         child=serializers.DictField(child=serializers.IntegerField(min_value=0, max_value=1_000)),
         required=False,
-        help_text="Query id to what answers it to how well. Documents go by their external ids "
-        "or artifact ids; d1#page=3 is the third page of one.",
+        help_text="Query id to document to relevance. Documents are named by external id or "
+        "artifact id; d1#page=3 is the third page of document d1.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +76,7 @@ class DifferenceSerializer(serializers.Serializer):
     baseline = serializers.FloatField()
     system = serializers.FloatField()
     difference = serializers.FloatField()
-    low = serializers.FloatField(help_text="Of the 95 % interval, by paired bootstrap.")
+    low = serializers.FloatField(help_text="Lower end of the 95 % interval, by paired bootstrap.")
     high = serializers.FloatField()
     is_significant = serializers.BooleanField()
 
@@ -82,16 +84,18 @@ class DifferenceSerializer(serializers.Serializer):
 class SystemResultSerializer(serializers.Serializer):
     system = serializers.CharField()
     measures = serializers.DictField(child=serializers.FloatField())
-    p50_ms = serializers.FloatField(help_text="Of a first page of ten.")
+    p50_ms = serializers.FloatField(help_text="Latency of a first page of ten hits.")
     p95_ms = serializers.FloatField()
     differences = serializers.DictField(
-        child=DifferenceSerializer(), required=False, help_text="By measure, to the baseline."
+        child=DifferenceSerializer(),
+        required=False,
+        help_text="Differences to the baseline, by measure.",
     )
 
 
 class EvaluationProgressSerializer(serializers.Serializer):
     done = serializers.IntegerField()
-    total = serializers.IntegerField(help_text="Answers: queries times systems.")
+    total = serializers.IntegerField(help_text="Searches to run: queries times systems.")
 
 
 EVALUATION_EXAMPLE: dict[str, Any] = {
@@ -141,10 +145,10 @@ class EvaluationSerializer(serializers.Serializer):
     against = serializers.CharField(allow_null=True)
     measures = serializers.ListField(child=serializers.CharField())
     judgements = serializers.ChoiceField(
-        choices=EvaluationRun.Source.choices, help_text="Where they are from."
+        choices=EvaluationRun.Source.choices, help_text="Where the judgements come from."
     )
-    judgements_hash = serializers.CharField(help_text="Runs that agree in it compare.")
-    queries = serializers.IntegerField(help_text="How many.")
+    judgements_hash = serializers.CharField(help_text="Runs with the same hash are comparable.")
+    queries = serializers.IntegerField(help_text="Number of queries.")
     progress = EvaluationProgressSerializer()
     results = SystemResultSerializer(many=True)
     error = ErrorSerializer(allow_null=True)
@@ -163,7 +167,7 @@ class EarlierRunSerializer(serializers.Serializer):
 @with_example(EVALUATION_EXAMPLE | {"earlier": []})
 class EvaluationDetailSerializer(EvaluationSerializer):
     earlier = EarlierRunSerializer(
-        many=True, help_text="Runs of the same queries on the index before it, the oldest first."
+        many=True, help_text="Earlier runs of the same queries on this index, oldest first."
     )
 
 
@@ -189,14 +193,18 @@ JUDGEMENT_EXAMPLE: dict[str, Any] = {
 class JudgementRequestSerializer(StrictSerializer):
     index = StringField(max_length=MAX_NAME_CHARS)
     query = StringField(max_length=MAX_QUERY_CHARS)
-    node_id = serializers.UUIDField(required=False, help_text="Of a hit.")
-    artifact_id = serializers.UUIDField(required=False, help_text="In place of a hit.")
+    node_id = serializers.UUIDField(required=False, help_text="Node id of the judged hit.")
+    artifact_id = serializers.UUIDField(
+        required=False, help_text="The judged artifact, instead of a hit."
+    )
     verdict = serializers.ChoiceField(choices=["good", "bad"])
 
 
 class JudgementListParametersSerializer(PagingSerializer):
     index = StringField(required=False, max_length=MAX_NAME_CHARS)
-    query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="To the letter.")
+    query = StringField(
+        required=False, max_length=MAX_QUERY_CHARS, help_text="The exact query text."
+    )
     verdict = serializers.ChoiceField(choices=["good", "bad"], required=False)
 
 

@@ -68,7 +68,7 @@ class EvaluationViewSet(viewsets.ViewSet):
     def create(self, request: Request) -> Response:
         """Request an evaluation.
 
-        By the given judgements, or by the index's golden queries.
+        It uses the given judgements, or else the index's golden queries.
         """
         given = _validate(EvaluationRequestSerializer, request.data)
         run = create_run(
@@ -110,7 +110,7 @@ class EvaluationViewSet(viewsets.ViewSet):
         responses={
             (200, "text/html"): OpenApiResponse(
                 OpenApiTypes.STR,
-                description="A page.",
+                description="An HTML page.",
                 examples=[
                     OpenApiExample(
                         "Example",

@@ -17,10 +17,11 @@ class RecentEvidence(models.Model):
         Artifact, on_delete=models.CASCADE, primary_key=True, related_name="recent_evidence"
     )
     vector_space_hash = models.CharField(
-        max_length=64, help_text="Hash of what made the vectors: others cannot be compared."
+        max_length=64,
+        help_text="Hash of the embedding settings. Only vectors with the same hash are comparable.",
     )
     vectors = models.BinaryField(help_text="Unit vectors of its chunks, float32, row by row.")
-    vector_count = models.PositiveIntegerField(help_text="How many vectors.")
+    vector_count = models.PositiveIntegerField(help_text="Number of vectors.")
     added_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -60,7 +60,10 @@ class EvidenceCitationSerializer(StrictSerializer):
 
 
 class EvidenceInputSerializer(StrictSerializer):
-    url = URLField(max_length=MAX_URL_CHARS, help_text="Its identity: given again, it is updated.")
+    url = URLField(
+        max_length=MAX_URL_CHARS,
+        help_text="Identifies the finding: adding the same URL again updates it.",
+    )
     content = TextField()
     citation = EvidenceCitationSerializer(required=False)
 
@@ -70,7 +73,7 @@ class ThresholdSerializer(StrictSerializer):
         required=False,
         min_value=0.0,
         max_value=1.0,
-        help_text="Cosine from which two findings say the same; the index's own by default.",
+        help_text="Cosine from which two findings are duplicates; default: the index's setting.",
     )
 
 
@@ -105,7 +108,7 @@ class SimilarEvidenceParametersSerializer(StrictSerializer):
     min_revision = serializers.IntegerField(
         required=False,
         min_value=0,
-        help_text="A write's revision: hits that show it and all before it, or 409.",
+        help_text="A write's revision. If the index does not show that write yet: 409.",
     )
 
 
@@ -116,7 +119,7 @@ class RelatedEvidenceParametersSerializer(StrictSerializer):
         child=URLField(max_length=MAX_URL_CHARS),
         max_length=MAX_URLS,
         default=list,
-        help_text="What is at hand already; none of it comes back.",
+        help_text="URLs of findings to exclude.",
     )
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT)
     min_similarity = FiniteFloatField(
@@ -168,10 +171,14 @@ def read_search_parameters(serializer: type[StrictSerializer], data: Any) -> dic
 class EvidenceVerdictSerializer(serializers.Serializer):
     url = serializers.CharField()
     verdict = serializers.ChoiceField(choices=[str(verdict) for verdict in EvidenceVerdict])
-    artifact_id = serializers.UUIDField(help_text="What holds the finding; a duplicate's twin.")
-    revision = serializers.IntegerField(help_text="For min_revision of searches.")
+    artifact_id = serializers.UUIDField(
+        help_text="The finding's artifact; for a duplicate, the artifact stored before."
+    )
+    revision = serializers.IntegerField(help_text="Use it as min_revision of searches.")
     duplicate_of = serializers.UUIDField(required=False)
-    similarity = serializers.FloatField(required=False, help_text="Cosine, of a duplicate.")
+    similarity = serializers.FloatField(
+        required=False, help_text="Cosine to the stored finding, if a duplicate."
+    )
 
     class Meta:
         ref_name = "EvidenceVerdict"
@@ -202,9 +209,9 @@ class EvidenceHitCitationSerializer(serializers.Serializer):
 
 class EvidenceHitSerializer(HitSerializer):
     url = serializers.CharField()
-    content = serializers.CharField(help_text="The whole finding; text is its nearest chunk.")
-    citation = EvidenceHitCitationSerializer(help_text="As it was given.")
-    similarity = serializers.FloatField(help_text="Cosine, of its nearest chunk.")
+    content = serializers.CharField(help_text="The whole finding; text is its most similar chunk.")
+    citation = EvidenceHitCitationSerializer(help_text="As received.")
+    similarity = serializers.FloatField(help_text="Cosine of its most similar chunk.")
 
 
 @with_example(

@@ -34,7 +34,7 @@ from retrieval.views.searches import enqueue_planning_of_stale_hits
 
 @extend_schema(tags=["Evidence"])
 class EvidenceViewSet(viewsets.ViewSet):
-    """Findings of research agents, each kept once."""
+    """Findings of research agents, without duplicates."""
 
     max_body_bytes = staticmethod(max_json_bytes)
 

@@ -12,7 +12,7 @@ StoredComparison = Mapping[str, Any]  # IndexBuild.comparison
 
 _SOURCE_LABELS = {
     "golden_queries": "golden queries",
-    "hypothetical_questions": "questions written about chunks of the live build",
+    "hypothetical_questions": "generated questions about chunks of the live build",
 }
 _HEADINGS = ["measure", "live", "new", "difference", "95% interval"]
 
@@ -25,11 +25,11 @@ def describe_comparison(kept: StoredComparison | None) -> list[str]:
     if kept.get("measures"):
         asked = f"{kept['query_count']} {_SOURCE_LABELS[kept['source']]}"
         kind = KINDS[kept["kind"]].plural
-        lines.append(f"{asked}, answered by {kind}; live: #{kept['live_build']}")
+        lines.append(f"{asked}, searched in {kind}; live: #{kept['live_build']}")
         lines += _format_table([_HEADINGS, *_measure_rows(kept)])
         if kept["is_optimistic"]:
             lines.append(
-                "The figures are optimistic: these questions were made from what they are to find."
+                "The values are optimistic: each question was generated from the chunk to be found."
             )
     if kept.get("verdict"):
         verdict: str = kept["verdict"]

@@ -38,7 +38,9 @@ class Index(models.Model):
         "SearchSettings", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     removal_requested_at = models.DateTimeField(
-        null=True, editable=False, help_text="Since when it takes and answers nothing any more."
+        null=True,
+        editable=False,
+        help_text="When its removal was requested. It accepts no writes or searches since.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -61,7 +63,7 @@ class SearchSettings(models.Model):
     and takes effect for whichever build is live."""
 
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="+")
-    number = models.PositiveIntegerField(help_text="1 for the first of its index.")
+    number = models.PositiveIntegerField(help_text="Counted from 1 in each index.")
     content = models.JSONField()
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -107,20 +109,20 @@ class IndexBuild(models.Model):
 
     index = models.ForeignKey(Index, on_delete=models.CASCADE, related_name="builds")
     number = models.PositiveIntegerField()
-    recipe = models.JSONField(help_text="What its spec said of vectors and payloads.")
+    recipe = models.JSONField(help_text="The spec's settings for vectors and payloads.")
     fingerprint = models.CharField(max_length=64)
     state = models.CharField(max_length=10, choices=State, default=State.BUILDING)
     problem = models.TextField(
-        blank=True, editable=False, help_text="What keeps it from syncing just now."
+        blank=True, editable=False, help_text="Why it cannot sync at the moment."
     )
     writing_problem = models.TextField(
-        blank=True, editable=False, help_text="What keeps summaries and questions from it."
+        blank=True, editable=False, help_text="Why its summaries and questions cannot be written."
     )
     audit_cursor = models.UUIDField(
-        null=True, editable=False, help_text="Artifact up to which the last audit came."
+        null=True, editable=False, help_text="The last artifact audited."
     )
     source_audit_cursor = models.UUIDField(
-        null=True, editable=False, help_text="Source up to which it came."
+        null=True, editable=False, help_text="The last source audited."
     )
     point_audit_cursor = models.UUIDField(
         null=True, editable=False, help_text="Point up to which the store was audited."
@@ -132,25 +134,25 @@ class IndexBuild(models.Model):
     )  # fmt: skip
     promotion = models.CharField(max_length=13, choices=Promotion, default=Promotion.MANUAL)
     comparison = models.JSONField(
-        null=True, editable=False, help_text="What was measured against the live build, and when."
+        null=True, editable=False, help_text="Comparison with the live build, with its time."
     )
     max_calls = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Calls of a language model it may make."
+        null=True, blank=True, help_text="Maximum number of LLM calls."
     )
-    deadline_at = models.DateTimeField(null=True, help_text="When it is paused if not whole.")
+    deadline_at = models.DateTimeField(null=True, help_text="When it is paused if incomplete.")
     paused_at = models.DateTimeField(null=True, editable=False)
     pause_reason = models.TextField(blank=True, editable=False)
     embedded_count = models.PositiveBigIntegerField(default=0, editable=False)
     embedded_tokens = models.PositiveBigIntegerField(default=0, editable=False)
     copied_count = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="Nodes whose vectors another build had made."
+        default=0, editable=False, help_text="Nodes whose vectors were copied from another build."
     )
     verified_at = models.DateTimeField(null=True, editable=False)
-    report = models.JSONField(null=True, editable=False, help_text="What verify found last.")
+    report = models.JSONField(null=True, editable=False, help_text="The last report of verify.")
     promoted_at = models.DateTimeField(null=True, editable=False)
     retired_at = models.DateTimeField(null=True, editable=False)
     removed_at = models.DateTimeField(
-        null=True, editable=False, help_text="When the last of its points and rows was gone."
+        null=True, editable=False, help_text="When its last points and rows were removed."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -301,28 +303,32 @@ class Node(LeasedRow):
     start_offset = models.PositiveIntegerField(null=True)
     end_offset = models.PositiveIntegerField(null=True)
     text = models.TextField()
-    context = models.TextField(blank=True, help_text="Embedded in front of the text.")
+    context = models.TextField(
+        blank=True, help_text="Text that is embedded in front of the node's text."
+    )
     text_hash = models.CharField(max_length=64, null=True)
     source_hash = models.CharField(max_length=64, null=True)
     attributes_hash = models.CharField(
-        max_length=64, blank=True, help_text="The artifact's, when this was planned."
+        max_length=64, blank=True, help_text="The artifact's value when this was planned."
     )
-    input_hash = models.CharField(max_length=64, help_text="Of all that decides the vectors.")
+    input_hash = models.CharField(
+        max_length=64, help_text="Hash of everything that determines the vectors."
+    )
     synced_input_hash = models.CharField(
-        max_length=64, blank=True, help_text="The input whose vectors the store holds."
+        max_length=64, blank=True, help_text="Input hash of the vectors in the store."
     )
-    payload_hash = models.CharField(max_length=64, help_text="Of what is stored beside them.")
-    details = models.JSONField(default=dict, help_text="What its kind stores beside the text.")
+    payload_hash = models.CharField(max_length=64, help_text="Hash of the payload.")
+    details = models.JSONField(default=dict, help_text="Data specific to the kind of node.")
     token_count = models.PositiveIntegerField(default=0)
     embedding_model = models.CharField(max_length=200)
     dimension = models.PositiveIntegerField()
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
     turn = models.PositiveIntegerField(
-        default=0, help_text="Claimed in this order, so that documents take turns."
+        default=0, help_text="Workers claim nodes in this order, so that documents take turns."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     planned_at = models.DateTimeField()
-    embedded_at = models.DateTimeField(null=True, help_text="When its vectors were made.")
+    embedded_at = models.DateTimeField(null=True, help_text="When its vectors were computed.")
     synced_at = models.DateTimeField(null=True)
 
     objects = NodeQuerySet.as_manager()
@@ -452,26 +458,26 @@ class IndexedDocument(LeasedRow):
     )  # fmt: skip
     state = models.CharField(max_length=7, choices=State, default=State.DUE)
     revision = models.PositiveBigIntegerField(
-        default=0, help_text="The artifact's, when this was planned."
+        default=0, help_text="The artifact's value when this was planned."
     )
     content_hash = models.CharField(
         max_length=64, blank=True,
-        help_text="Of the attributes and sources it was planned from. Empty: plan every kind.",
+        help_text="Hash of the attributes and sources used for planning. Empty: plan every kind.",
     )  # fmt: skip
     input_versions = models.JSONField(
-        default=dict, help_text="Kind of node -> hash of what else its nodes were made from."
+        default=dict, help_text="Kind of node -> hash of its other inputs."
     )
     unwritten_kinds = models.JSONField(
-        default=list, help_text="Kinds of which texts are still to be written."
+        default=list, help_text="Kinds with texts still to be written."
     )
     pending_count = models.PositiveIntegerField(default=0)
     synced_count = models.PositiveIntegerField(default=0)
     failed_count = models.PositiveIntegerField(default=0)
     deleting_count = models.PositiveIntegerField(default=0)
-    due_at = models.DateTimeField(default=timezone.now, help_text="When it was made due last.")
-    planned_at = models.DateTimeField(null=True, help_text="When nodes were written last.")
+    due_at = models.DateTimeField(default=timezone.now, help_text="When it last became due.")
+    planned_at = models.DateTimeField(null=True, help_text="When its nodes were last planned.")
     shown_at = models.DateTimeField(
-        null=True, help_text="When it had a synced node first: searches can find it since."
+        null=True, help_text="When its first node was synced. Since then searches can find it."
     )
 
     objects = IndexedDocumentQuerySet.as_manager()
@@ -530,30 +536,30 @@ class Regeneration(LeasedRow):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     index = models.ForeignKey(
-        Index, null=True, on_delete=models.CASCADE, related_name="+", help_text="None: every one."
+        Index, null=True, on_delete=models.CASCADE, related_name="+", help_text="None: all indexes."
     )
-    types = models.JSONField(help_text="Of regeneration, as the kinds of node name them.")
+    types = models.JSONField(help_text="Regeneration types.")
     is_for_missing = models.BooleanField(
-        default=False, help_text="Only what nodes or points are missing of."
+        default=False, help_text="Only artifacts with missing nodes or points."
     )
     is_for_stale = models.BooleanField(
-        default=False, help_text="Only what has changed since, or was never hashed."
+        default=False, help_text="Only artifacts that changed since, or were never hashed."
     )
-    artifact_ids = models.JSONField(null=True, help_text="The only artifacts meant. None: all.")
+    artifact_ids = models.JSONField(null=True, help_text="Only these artifacts. None: all.")
     limit = models.PositiveIntegerField(null=True)
     offset = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
-    first = models.UUIDField(null=True, help_text="The first artifact gone through.")
-    cursor = models.UUIDField(null=True, help_text="The artifact up to which it came.")
-    total_count = models.PositiveIntegerField(default=0, help_text="Artifacts to go through.")
-    done_count = models.PositiveIntegerField(default=0, help_text="Artifacts gone through.")
+    first = models.UUIDField(null=True, help_text="The first artifact processed.")
+    cursor = models.UUIDField(null=True, help_text="The last artifact processed.")
+    total_count = models.PositiveIntegerField(default=0, help_text="Artifacts to process.")
+    done_count = models.PositiveIntegerField(default=0, help_text="Artifacts processed.")
     due_artifact_count = models.PositiveIntegerField(
-        default=0, help_text="Artifacts of which something was made due."
+        default=0, help_text="Artifacts with work made due."
     )
-    failed_count = models.PositiveIntegerField(default=0, help_text="Artifacts given up.")
+    failed_count = models.PositiveIntegerField(default=0, help_text="Artifacts that failed.")
     due_node_count = models.PositiveIntegerField(default=0, help_text="Nodes made due.")
     due_text_count = models.PositiveIntegerField(
-        default=0, help_text="Texts made due that nodes are made from."
+        default=0, help_text="Summaries and questions made due."
     )
     started_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)

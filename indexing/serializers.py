@@ -54,20 +54,19 @@ class IndexSerializer(serializers.Serializer):
     description = serializers.CharField()
     build = serializers.IntegerField()
     search_settings = serializers.IntegerField(
-        allow_null=True, help_text="The number of those in use; each change has the next."
+        allow_null=True,
+        help_text="The number of the current search settings; each change increments it.",
     )
     kinds = serializers.ListField(
         child=serializers.ChoiceField(choices=list(KINDS)),
-        help_text="The kinds of node it holds.",
+        help_text="The kinds of node it contains.",
     )
     nodes = NodeCountsSerializer()
     artifacts = serializers.IntegerField()
     artifacts_waiting = serializers.IntegerField()
     artifacts_failed = serializers.IntegerField()
     oldest_pending_seconds = serializers.FloatField(allow_null=True)
-    problem = serializers.CharField(
-        allow_null=True, help_text="What keeps it from syncing just now."
-    )
+    problem = serializers.CharField(allow_null=True, help_text="Why it cannot sync at the moment.")
 
 
 @with_example(make_list_example(INDEX_EXAMPLE))
@@ -91,10 +90,12 @@ class IndexRemovalSerializer(serializers.Serializer):
     index = serializers.CharField()
     deleted = serializers.BooleanField()
     points = serializers.IntegerField(
-        allow_null=True, help_text="Left in the store; null where it did not answer."
+        allow_null=True, help_text="Points left in the store; null if the store did not answer."
     )
     collections = serializers.DictField(child=serializers.IntegerField(), required=False)
-    artifact_count = serializers.IntegerField(required=False, help_text="Still to be removed.")
+    artifact_count = serializers.IntegerField(
+        required=False, help_text="Artifacts still to be removed."
+    )
     node_count = serializers.IntegerField(required=False)
     build_count = serializers.IntegerField(required=False)
     has_spec = serializers.BooleanField(required=False)
@@ -132,7 +133,7 @@ class VerificationReportSerializer(serializers.Serializer):
 
 @with_example(VERIFICATION_REPORT_EXAMPLE | {"beside": []})
 class IndexVerificationSerializer(VerificationReportSerializer):
-    beside = VerificationReportSerializer(many=True, help_text="Of the builds beside the live one.")
+    beside = VerificationReportSerializer(many=True, help_text="Reports of the other builds.")
 
 
 @with_example({"reports": [VERIFICATION_REPORT_EXAMPLE]})
@@ -171,14 +172,14 @@ class BuildSerializer(serializers.Serializer):
     kinds = serializers.ListField(child=serializers.CharField())
     nodes = NodeCountsSerializer()
     artifacts_missing = serializers.IntegerField(
-        help_text="Those the live build shows whole and this one does not yet."
+        help_text="Artifacts that are ready in the live build but not yet in this one."
     )
-    embedded = serializers.IntegerField(help_text="Nodes whose vectors were made for it.")
-    copied = serializers.IntegerField(help_text="Nodes whose vectors another build had made.")
+    embedded = serializers.IntegerField(help_text="Nodes whose vectors were computed for it.")
+    copied = serializers.IntegerField(
+        help_text="Nodes whose vectors were copied from another build."
+    )
     promotion = serializers.ChoiceField(choices=IndexBuild.Promotion.values)
-    comparison = serializers.JSONField(
-        allow_null=True, help_text="What was measured against the live build."
-    )
+    comparison = serializers.JSONField(allow_null=True, help_text="Comparison with the live build.")
     max_calls = serializers.IntegerField(allow_null=True)
     deadline_at = serializers.DateTimeField(allow_null=True)
     paused_at = serializers.DateTimeField(allow_null=True)
@@ -196,39 +197,39 @@ class BuildListSerializer(ListSerializer):
 @with_example({"promote": True, "max_calls": 500, "max_minutes": 60})
 class ApplySerializer(StrictSerializer):
     promote = FlagField(
-        default=False, help_text="As soon as it is whole, if nothing is significantly lost by it."
+        default=False, help_text="Promote it when complete, unless it is significantly worse."
     )
     max_calls = serializers.IntegerField(
         required=False,
         min_value=1,
         max_value=MAX_CALLS,
-        help_text="Of a language model; then it is paused.",
+        help_text="Pause the build after this many LLM calls.",
     )
     max_minutes = serializers.IntegerField(
         required=False,
         min_value=1,
         max_value=MAX_MINUTES,
-        help_text="Until it is paused, if it is not whole by then.",
+        help_text="Pause the build after this many minutes, if it is incomplete.",
     )
 
 
 @with_example({"force": False})
 class PromoteSerializer(StrictSerializer):
-    force = FlagField(default=False, help_text="Whatever is lost by it, and whole or not.")
+    force = FlagField(default=False, help_text="Even if it is incomplete or worse.")
 
 
 class PlanParametersSerializer(StrictSerializer):
-    exact = FlagField(default=False, help_text="Look at every artifact, however long that takes.")
+    exact = FlagField(default=False, help_text="Examine every artifact, however long that takes.")
 
 
 class KindEstimateSerializer(serializers.Serializer):
     kept = serializers.IntegerField(help_text="Nodes whose vectors are copied.")
-    reembedded = serializers.IntegerField(help_text="Nodes of the same text, embedded otherwise.")
-    rebuilt = serializers.IntegerField(help_text="Nodes that are not there now.")
-    removed = serializers.IntegerField(help_text="Nodes without a successor.")
-    texts = serializers.IntegerField(help_text="To embed.")
-    tokens = serializers.IntegerField(help_text="To embed.")
-    calls = serializers.IntegerField(help_text="Of a language model.")
+    reembedded = serializers.IntegerField(help_text="Nodes with the same text but new vectors.")
+    rebuilt = serializers.IntegerField(help_text="New nodes.")
+    removed = serializers.IntegerField(help_text="Nodes that are no longer needed.")
+    texts = serializers.IntegerField(help_text="Texts to embed.")
+    tokens = serializers.IntegerField(help_text="Tokens to embed.")
+    calls = serializers.IntegerField(help_text="LLM calls.")
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()
 
@@ -268,22 +269,24 @@ class BuildEstimateSerializer(serializers.Serializer):
     index = serializers.CharField()
     live_build = serializers.IntegerField(allow_null=True)
     changes = serializers.ListField(
-        child=serializers.CharField(), help_text="Of the live build's recipe."
+        child=serializers.CharField(), help_text="Changes to the live build's recipe."
     )
     search_settings = serializers.IntegerField(
-        allow_null=True, help_text="The number of those in use; each change has the next."
+        allow_null=True,
+        help_text="The number of the current search settings; each change increments it.",
     )
     search_changes = serializers.ListField(
-        child=serializers.CharField(), help_text="Of those; they hold for the live build at once."
+        child=serializers.CharField(),
+        help_text="Changes to the search settings; the live build uses them at once.",
     )
-    is_free = serializers.BooleanField(help_text="Nothing stored changes: it costs nothing.")
-    is_estimate = serializers.BooleanField(help_text="Scaled up from the artifacts sampled.")
+    is_free = serializers.BooleanField(help_text="No stored data changes: this costs nothing.")
+    is_estimate = serializers.BooleanField(help_text="Extrapolated from a sample of the artifacts.")
     artifact_count = serializers.IntegerField()
     sampled_count = serializers.IntegerField()
     kinds = serializers.DictField(child=KindEstimateSerializer())
     embedding_minutes = serializers.FloatField(
         allow_null=True,
-        help_text="At this installation's throughput; null while that is not known.",
+        help_text="At this installation's throughput; null if not measured yet.",
     )
     writing_minutes = serializers.FloatField(allow_null=True)
     disk_bytes = serializers.IntegerField()
@@ -328,35 +331,40 @@ class RegenerateSerializer(StrictSerializer):
     type = StringField(
         default=ALL_TYPES,
         max_length=MAX_NAME_CHARS,
-        help_text="What to make anew; of an unknown type, the error names those there are.",
+        help_text="What to regenerate. The error for an unknown type lists all types.",
     )
     index = StringField(
-        required=False, allow_null=True, max_length=MAX_NAME_CHARS, help_text="Every one if none."
+        required=False,
+        allow_null=True,
+        max_length=MAX_NAME_CHARS,
+        help_text="Default: every index.",
     )
     artifacts = serializers.ListField(
         child=serializers.UUIDField(),
         required=False,
         min_length=1,
-        help_text="The ids of the only artifacts meant.",
+        help_text="Only these artifacts.",
     )
     only_missing = FlagField(
-        default=False, help_text="Only what lacks nodes or points it should have."
+        default=False, help_text="Only artifacts with missing nodes or points."
     )
-    stale = FlagField(default=False, help_text="Only what changed since, or was never hashed.")
+    stale = FlagField(
+        default=False, help_text="Only artifacts that changed since, or were never hashed."
+    )
     limit = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MAX_OFFSET,
-        help_text="Artifacts, in the order of their ids.",
+        help_text="At most this many artifacts, in the order of their ids.",
     )  # fmt: skip
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
 
 
 class RegenerationArtifactCountsSerializer(serializers.Serializer):
     total = serializers.IntegerField()
-    done = serializers.IntegerField(help_text="Gone through.")
-    made_due = serializers.IntegerField(help_text="Of which something was made due.")
-    failed = serializers.IntegerField(help_text="Given up.")
-    awaited = serializers.IntegerField(help_text="Of which texts are still to be written.")
-    refused = serializers.IntegerField(help_text="Of which texts could not be written.")
+    done = serializers.IntegerField(help_text="Artifacts processed.")
+    made_due = serializers.IntegerField(help_text="Artifacts with work made due.")
+    failed = serializers.IntegerField(help_text="Artifacts that failed.")
+    awaited = serializers.IntegerField(help_text="Artifacts with texts still to be written.")
+    refused = serializers.IntegerField(help_text="Artifacts with texts that could not be written.")
 
 
 class RegenerationTextCountsSerializer(serializers.Serializer):
@@ -365,8 +373,8 @@ class RegenerationTextCountsSerializer(serializers.Serializer):
 
 class RegenerationNodeCountsSerializer(serializers.Serializer):
     made_due = serializers.IntegerField()
-    pending = serializers.IntegerField(help_text="Of the artifacts gone through, now.")
-    failed = serializers.IntegerField(help_text="Of the artifacts gone through, now.")
+    pending = serializers.IntegerField(help_text="Pending nodes of the processed artifacts.")
+    failed = serializers.IntegerField(help_text="Failed nodes of the processed artifacts.")
 
 
 REGENERATION_EXAMPLE = {
@@ -407,15 +415,17 @@ class RegenerationSerializer(serializers.Serializer):
     texts = RegenerationTextCountsSerializer()
     nodes = RegenerationNodeCountsSerializer()
     is_synced = serializers.BooleanField(
-        help_text="It is over, and nothing it made due is left to do."
+        help_text="It has ended, and all work it made due is done."
     )
     artifacts_per_second = serializers.FloatField(allow_null=True)
     eta_seconds = serializers.FloatField(
-        allow_null=True, help_text="Until it has gone through its artifacts."
+        allow_null=True, help_text="Seconds until all its artifacts are processed."
     )
-    problem = serializers.CharField(allow_null=True, help_text="What holds it up just now.")
+    problem = serializers.CharField(
+        allow_null=True, help_text="What it is waiting for at the moment."
+    )
     last_error = serializers.CharField(
-        allow_null=True, help_text="Why it waits, or why the last artifact was given up."
+        allow_null=True, help_text="Why it is waiting, or why the last artifact failed."
     )
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)

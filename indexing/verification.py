@@ -41,38 +41,38 @@ ROW_PAGE_SIZE = 2_000
 WRITES_AT_ONCE = 1_000
 COMPARED_HASHES = ("text_hash", "input_hash", "payload_hash")  # compared between row and draft
 
-REMEDY_NONE_NEEDED = "do nothing: that comes by itself"
+REMEDY_NONE_NEEDED = "do nothing: this resolves itself"
 REMEDY_REPLAN = "plan them again"
-REMEDY_REEMBED = "have them embedded and written again"
+REMEDY_REEMBED = "embed and write them again"
 
 # Finding -> the invariant it violates, its meaning, and what repair does about it.
 FINDINGS = {
-    "unparsed": ("I8", "artifacts whose content has not been read yet", REMEDY_NONE_NEEDED),
+    "unparsed": ("I8", "artifacts that are not parsed yet", REMEDY_NONE_NEEDED),
     "unwritten": (
         "I1",
-        "artifacts of which summaries or questions are not written yet",
+        "artifacts with summaries or questions still to be written",
         REMEDY_NONE_NEEDED,
     ),
     "unplanned": (
         "I1",
-        "artifacts, or concepts and their like, that the ledger does not mirror as they are now",
+        "artifacts, concepts or relationship types whose ledger rows are out of date",
         REMEDY_REPLAN,
     ),
-    "misplaced": ("I4", "chunks that do not stand at their offsets in their source", REMEDY_REPLAN),
-    "duplicate": ("I2", "chunks that stand at the place of another", REMEDY_REPLAN),
+    "misplaced": ("I4", "chunks whose text is not at their offsets in the source", REMEDY_REPLAN),
+    "duplicate": ("I2", "chunks at the same place as another", REMEDY_REPLAN),
     "pending": ("I2", "nodes whose points are not written yet", REMEDY_NONE_NEEDED),
     "deleting": ("I3", "points that are still to be removed", REMEDY_NONE_NEEDED),
     "missing": ("I2", "nodes without the point they should have", REMEDY_REEMBED),
     "orphan": ("I3", "points without a row in the ledger", "remove them"),
-    "doubled": ("I2", "points the store holds twice", "remove both and " + REMEDY_REEMBED),
-    "outdated": ("I4", "points whose text is not that of their row", REMEDY_REEMBED),
+    "doubled": ("I2", "points stored twice", "remove both and " + REMEDY_REEMBED),
+    "outdated": ("I4", "points whose text differs from their row", REMEDY_REEMBED),
     "mislabelled": (
         "I4",
-        "points with the right text that differ from their row in the rest",
-        "write what is stored beside their vectors again",
+        "points with the right text whose other data differs from their row",
+        "write their payloads again",
     ),
     "foreign": ("I6", "nodes embedded by another model than their build's", REMEDY_REEMBED),
-    "uncontained": ("I10", "nodes that are tried beyond their last attempt", REMEDY_REEMBED),
+    "uncontained": ("I10", "nodes that are retried after their last attempt", REMEDY_REEMBED),
 }
 FINDINGS_TO_RESYNC = {"missing", "doubled", "outdated", "mislabelled", "foreign", "uncontained"}
 

@@ -15,7 +15,7 @@ const SHOWN_LABEL_CHARS = 34; // characters of a label that are shown
 
 const shortenLabel = (label) => (label.length > SHOWN_LABEL_CHARS ? `${label.slice(0, SHOWN_LABEL_CHARS - 1)}…` : label);
 const boxWidth = (label) => Math.max(90, CHARACTER_WIDTH * shortenLabel(label).length + 24);
-const categoryName = (type) => type.category || "without a category";
+const categoryName = (type) => type.category || "no category";
 
 // --- Drawing -----------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ async function showEvidence(concept, drawn, query) {
   }
   const answer = await tryOrShowError(() => getJson(`concepts/${concept.id}/evidence`, { query }));
   if (answer === null) return;
-  const said = answer.hits.length ? concept.description : `${concept.description} No passage bears it.`;
+  const said = answer.hits.length ? concept.description : `${concept.description} No passage supports it.`;
   $("evidence").replaceChildren(
     element("h2", {}, concept.label),
     element("p", { className: "soft" }, said.trim()),
@@ -123,7 +123,7 @@ async function tryOrShowError(work) {
     return await work();
   } catch (error) {
     if (error.status === undefined) throw error;
-    const said = error.status === 401 || error.status === 403 ? "Give a key on the search page, or sign in to the admin." : "";
+    const said = error.status === 401 || error.status === 403 ? "Enter a key on the search page, or sign in to the admin." : "";
     $("problem").textContent = [error.message, said].join(" ").trim();
     $("problem").hidden = false;
     return null;
@@ -140,8 +140,8 @@ async function showConcepts() {
   const colours = new Map(categories.map((name, at) => [name, at % COLOUR_COUNT]));
   $("evidence").replaceChildren();
   $("said").textContent = concepts.length
-    ? `${concepts.length} concepts, ${relationships.length} relationships. Choose a concept to read what bears it.`
-    : "No concept lies so near. Move “Nearer than” to the left, or ask in other words.";
+    ? `${concepts.length} concepts, ${relationships.length} relationships. Choose a concept to read its evidence.`
+    : "No concept is similar enough. Lower the minimum similarity, or use other words.";
   $("drawing").hidden = $("list").hidden = !concepts.length;
   $("drawing").replaceChildren(
     ...(concepts.length ? [drawConcepts(graph, colours, (concept, drawn) => showEvidence(concept, drawn, query))] : []),
@@ -163,7 +163,7 @@ async function loadIndexes() {
   $("index").replaceChildren(
     ...holding.map(({ name, title }) => element("option", { value: name }, title || name)),
   );
-  if (!holding.length) $("said").textContent = "No index holds concepts. Write concepts: true into a spec.";
+  if (!holding.length) $("said").textContent = "No index has concepts. Add “concepts: true” to a spec.";
 }
 
 const indexesLoaded = loadIndexes();

@@ -94,7 +94,7 @@ function showKeyPanel(isShown) {
 /** Ask for a key: the API refused the request, and there is no admin session either. */
 function showAccessDenied(error) {
   isDenied = true;
-  $("key-heading").textContent = readKey() ? "This key does not open it" : "A key opens this page";
+  $("key-heading").textContent = readKey() ? "This key was not accepted" : "Enter your API key";
   showError(readKey() ? error.message : "");
   showKeyPanel(true);
   form.hidden = true; // it could do nothing yet
@@ -219,7 +219,7 @@ function updateIndexCard(index) {
     bar.max = Math.max(total, 1);
     bar.value = synced;
     count.textContent = `${numberFormat.format(synced)} of ${numberFormat.format(total)}`;
-    count.title = `${numberFormat.format(pending)} ${countedNodeNames(index)} wait to be indexed`;
+    count.title = `${numberFormat.format(pending)} ${countedNodeNames(index)} are waiting to be indexed`;
   } else {
     count.textContent = total ? numberFormat.format(synced) : "empty";
     count.title = total ? countedNodeNames(index) : "";
@@ -450,7 +450,7 @@ function showEmptyState() {
   } else if (isEmpty) {
     empty.replaceChildren(
       element("h2", {}, "This index is empty"),
-      element("p", {}, "Give it files, folders or JSON Lines; they can be searched as soon as they are read."),
+      element("p", {}, "Add files, folders or JSON Lines. You can search a document once it is indexed."),
       element("pre", {}, `manage.py add PATH… --index ${index.name}`),
     );
   } else if (suggested) {
@@ -466,7 +466,7 @@ function showEmptyState() {
     empty.replaceChildren(element("h2", {}, "Try"), element("ul", {}, ...entries));
   } else {
     empty.replaceChildren(
-      element("p", {}, index.description || "Ask in your own words, or type the exact ones you look for."),
+      element("p", {}, index.description || "Ask a question in your own words, or type exact keywords."),
     );
   }
   empty.hidden = false;
@@ -484,8 +484,8 @@ function showAnswer(answer, search, query) {
     const index = indexes.get(chosenIndex());
     isRetryPending = index !== undefined && isBusy(index);
     $("status").textContent = isRetryPending
-      ? "Nothing found yet; this index is still being filled."
-      : "Nothing found. Other words, or another index, may do.";
+      ? "Nothing found yet; documents are still being indexed."
+      : "Nothing found. Try other words or another index.";
   } else {
     $("status").textContent = `${count} ${names[count === 1 ? 0 : 1]} in ${formatDuration(total)}`;
   }

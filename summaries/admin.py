@@ -75,7 +75,7 @@ def show_chunks_queued(model_admin: ServiceRowAdmin, request: HttpRequest, count
 # These actions keep texts by hand. The list of each model has an action that rewrites those.
 
 
-@admin.action(description="Summarise again, but for what is by hand", permissions=["queue"])
+@admin.action(description="Summarise again, except summaries by hand", permissions=["queue"])
 def summarise_artifacts_again(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
@@ -83,7 +83,7 @@ def summarise_artifacts_again(
     show_summaries_queued(model_admin, request, rewrite_and_enqueue(summaries))
 
 
-@admin.action(description="Ask questions again, but for what is by hand", permissions=["queue"])
+@admin.action(description="Write questions again, except those by hand", permissions=["queue"])
 def rewrite_artifact_questions(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
@@ -117,7 +117,7 @@ def retry_failed_artifacts(
     model_admin.message_user(request, f"Queued again: {queued}.", messages.SUCCESS)
 
 
-@admin.action(description="Summarise again, but for what is by hand", permissions=["queue"])
+@admin.action(description="Summarise again, except summaries by hand", permissions=["queue"])
 def summarise_pages_again(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Page]
 ) -> None:
@@ -197,7 +197,7 @@ class CleanTextField(forms.CharField):
 class SummaryForm(forms.ModelForm):
     text = CleanTextField(
         max_length=MAX_SUMMARY_CHARS,
-        help_text="A text changed here is taken over as it is, and embedded again.",
+        help_text="A change is saved as you typed it, and embedded again.",
     )
 
 
@@ -335,6 +335,6 @@ class AnnotationAdmin(WrittenTextAdmin):
     def line(self, row: Any) -> str:
         return row.line
 
-    @admin.action(description="Ask again", permissions=["queue"])
+    @admin.action(description="Write questions again", permissions=["queue"])
     def rewrite_questions(self, request: HttpRequest, queryset: QuerySet[Annotation]) -> None:
         show_chunks_queued(self, request, rewrite_and_enqueue(select_rows(queryset)))

@@ -28,11 +28,9 @@ class WrittenText(LeasedRow):
 
     build = models.ForeignKey(IndexBuild, on_delete=models.CASCADE, related_name="+")
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
-    input_hash = models.CharField(
-        max_length=64, help_text="SHA-256 of what it is to be written from."
-    )
+    input_hash = models.CharField(max_length=64, help_text="SHA-256 of the input to write it from.")
     written_input_hash = models.CharField(
-        max_length=64, blank=True, help_text="The input it was last written from."
+        max_length=64, blank=True, help_text="Hash of the input it was last written from."
     )
     model_name = models.CharField(max_length=200, blank=True)
     is_by_hand = models.BooleanField(default=False)

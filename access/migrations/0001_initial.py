@@ -15,8 +15,8 @@ class Migration(migrations.Migration):
             name='ApiKey',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text='Whose it is, or what it is for.', max_length=100)),
-                ('prefix', models.CharField(editable=False, help_text='To tell keys apart.', max_length=16)),
+                ('name', models.CharField(help_text="The key's owner or purpose.", max_length=100)),
+                ('prefix', models.CharField(editable=False, help_text='Start of the secret, to identify the key.', max_length=16)),
                 ('digest', models.CharField(editable=False, max_length=64, unique=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('revoked_at', models.DateTimeField(blank=True, editable=False, null=True)),

@@ -12,7 +12,7 @@ STRATA_DATA_DIR = Path(os.environ.get("STRATA_DATA_DIR", BASE_DIR / "var")).reso
 STRATA_SPECS_DIR = Path(os.environ.get("STRATA_SPECS_DIR", BASE_DIR / "specs")).resolve()
 # One folder for each index with golden queries, by which its new builds are measured.
 STRATA_GOLDEN_DIR = Path(os.environ.get("STRATA_GOLDEN_DIR", BASE_DIR / "golden")).resolve()
-# Query pipelines besides those of retrieval/pipelines: one YAML file each.
+# Query pipelines in addition to those in retrieval/pipelines: one YAML file each.
 STRATA_PIPELINES_DIR = Path(
     os.environ.get("STRATA_PIPELINES_DIR", BASE_DIR / "pipelines")
 ).resolve()
@@ -169,7 +169,7 @@ STRATA_LLM_BACKOFF_SECONDS = 1.0  # before the first retry, at most; doubles wit
 STRATA_LLM_MAX_WAIT_SECONDS = 30.0  # if a server asks for longer, the queue retries
 # Concurrent calls of one process: endpoints limit them, and a local server runs only few well.
 STRATA_LLM_CONCURRENCY = int(os.environ.get("STRATA_LLM_CONCURRENCY", 4))
-# Characters of documents' text in one call: about 6,000 tokens, which small models still read.
+# Characters of document text per call: about 6,000 tokens, which fits small models.
 STRATA_LLM_CONTEXT_CHARS = int(os.environ.get("STRATA_LLM_CONTEXT_CHARS", 24_000))
 
 # --- Webhooks --------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ STRATA_HEADER_SECONDS = 10  # from the connection to the end of the first header
 STRATA_IDLE_SECONDS = 75
 STRATA_BODY_SECONDS = 30  # for all of a small body, or the next piece of a larger one
 STRATA_WRITE_SECONDS = 30  # for the client to read what is sent at once: 256 KiB at most
-STRATA_WEB_DRAIN_SECONDS = 2  # requests under way may end when the embedded form stops
+STRATA_WEB_DRAIN_SECONDS = 2  # for running requests to finish when the embedded form stops
 STRATA_MAX_HEADER_BYTES = 64 * 2**10
 STRATA_MAX_REQUEST_BYTES = 64 * 2**10  # a body, except for views that accept uploads
 STRATA_MAX_BATCH_BYTES = 16 * 2**30  # all lines of one batch
@@ -222,7 +222,7 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Strata",
-    "DESCRIPTION": "Documents in, hits that prove themselves out.",
+    "DESCRIPTION": "Index documents and search them; every hit is checked against its document.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
@@ -230,11 +230,14 @@ SPECTACULAR_SETTINGS = {
         {"name": "Search", "description": "Find passages, pages, documents and concepts."},
         {"name": "Answers", "description": "Answer questions in whole sentences, with citations."},
         {"name": "Documents", "description": "Add, read, change and remove documents."},
-        {"name": "Indexes and builds", "description": "What there is, and how it is rebuilt."},
-        {"name": "Summaries", "description": "Read and edit what is written about documents."},
+        {"name": "Indexes and builds", "description": "List indexes, and build them again."},
+        {"name": "Summaries", "description": "Read and edit the summaries of documents."},
         {"name": "Concepts", "description": "Concepts, their evidence and their relationships."},
-        {"name": "Evidence", "description": "Findings of research agents, each kept once."},
-        {"name": "Evaluation", "description": "Judge hits, and measure searches by judgements."},
+        {"name": "Evidence", "description": "Findings of research agents, without duplicates."},
+        {
+            "name": "Evaluation",
+            "description": "Judge hits, and measure searches with the judgements.",
+        },
         {"name": "Operation", "description": "Verify, repair and regenerate."},
     ],
     "GET_LIB_DOC_EXCLUDES": "core.openapi.list_classes_without_description",

@@ -11,7 +11,7 @@ from config.settings.base import STRATA_DATA_DIR
 
 SECRET_KEY: Any = SimpleLazyObject(partial(load_or_create_secret_key, STRATA_DATA_DIR))
 DEBUG = False
-ALLOWED_HOSTS = ["*"]  # it listens on loopback unless told otherwise
+ALLOWED_HOSTS = ["*"]  # by default it listens on loopback only
 
 DATABASES = {
     "default": {
@@ -25,7 +25,7 @@ DATABASES = {
             "transaction_mode": "IMMEDIATE",
             "init_command": (
                 "PRAGMA journal_mode=WAL;"
-                "PRAGMA synchronous=FULL;"  # what was acknowledged survives a power cut
+                "PRAGMA synchronous=FULL;"  # acknowledged writes survive a power cut
                 "PRAGMA cache_size=-32000;"  # KiB
                 "PRAGMA mmap_size=268435456;"
                 "PRAGMA foreign_keys=ON;"

@@ -35,14 +35,14 @@ def _parse_database_url(url: str) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
-        # A thread keeps its connection, so there are never more than threads and children; a
-        # pool would not lower that number.
+        # Each thread keeps one connection, so there are never more connections than threads and
+        # child processes; a pool would not lower that number.
         "CONN_MAX_AGE": 600,  # seconds
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "application_name": "strata",
             "connect_timeout": 5,  # seconds
-            **dict(parse_qsl(parts.query)),  # libpq's own: sslmode and the like
+            **dict(parse_qsl(parts.query)),  # libpq parameters such as sslmode
         },
     }
 
@@ -103,7 +103,7 @@ CELERY_BROKER_URL = _require_env("REDIS_URL")
 CELERY_BROKER_CONNECTION_RETRY = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker waits for Redis without a limit
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # A message that is not done by then goes to another worker: longer than any task may take.
+    # After that, an unacknowledged message goes to another worker; no task runs longer.
     "visibility_timeout": 3_600,  # seconds
     "socket_connect_timeout": 3,  # seconds; senders of messages must not wait long
     "socket_timeout": 5,  # seconds; longer than a worker waits for the next message at a time

@@ -17,9 +17,9 @@ class Migration(migrations.Migration):
             name='RecentEvidence',
             fields=[
                 ('artifact', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='recent_evidence', serialize=False, to='documents.artifact')),
-                ('vector_space_hash', models.CharField(help_text='Hash of what made the vectors: others cannot be compared.', max_length=64)),
+                ('vector_space_hash', models.CharField(help_text='Hash of the embedding settings. Only vectors with the same hash are comparable.', max_length=64)),
                 ('vectors', models.BinaryField(help_text='Unit vectors of its chunks, float32, row by row.')),
-                ('vector_count', models.PositiveIntegerField(help_text='How many vectors.')),
+                ('vector_count', models.PositiveIntegerField(help_text='Number of vectors.')),
                 ('added_at', models.DateTimeField(auto_now=True)),
             ],
             options={

@@ -148,8 +148,8 @@ class IndexAdmin(UndeletableRowAdmin):
         for build in builds:
             enqueue_on_commit(tasks.verify_build, build_id=build.pk, repair=repair)
         message = ngettext(
-            "Verifying %d build; its report will be shown with it.",
-            "Verifying %d builds; their reports will be shown with them.",
+            "Verifying %d build. The report will appear on its page.",
+            "Verifying %d builds. The reports will appear on their pages.",
             len(builds),
         )
         self.message_user(request, message % len(builds), messages.SUCCESS)
@@ -159,7 +159,7 @@ class IndexAdmin(UndeletableRowAdmin):
         def apply(index: Index) -> str:
             build = lifecycle.apply_spec(index.name)
             if build.state == IndexBuild.State.LIVE:
-                return f"{build} is live and made by this spec; nothing has to be made."
+                return f"{build} is live and already matches this spec."
             return f"{build} is being built beside the live build."
 
         self.run_for_each(request, select_rows(queryset), apply)
@@ -168,7 +168,7 @@ class IndexAdmin(UndeletableRowAdmin):
     @admin.action(description="Roll back", permissions=["queue"])
     def roll_back(self, request: HttpRequest, queryset: QuerySet[Index]) -> None:
         def go_back(index: Index) -> str:
-            return f"{lifecycle.roll_back_index(index.name)} answers again."
+            return f"{lifecycle.roll_back_index(index.name)} is live again."
 
         self.run_for_each(request, select_rows(queryset), go_back)
         enqueue_on_commit(tasks.reconcile_store)
@@ -178,10 +178,12 @@ class IndexAdmin(UndeletableRowAdmin):
         def give_up_standby(index: Index) -> str:
             pruned = lifecycle.prune_builds(index.name)
             names = ", ".join(str(build) for build in pruned)
-            return f"{names} is given up." if names else f"{index} keeps no build to roll back to."
+            return f"{names} is given up." if names else f"{index} has no standby build."
 
         indexes = select_rows(queryset)
-        question = "Give up the builds that are kept to roll back to? Their points are removed."
+        question = (
+            "Give up the standby builds? Their points are removed, and you can no longer roll back."
+        )
         page = self.ask_confirmation(request, "prune", question, [(index, "") for index in indexes])
         if page is None:
             self.run_for_each(request, indexes, give_up_standby)
@@ -229,9 +231,9 @@ class IndexBuildAdmin(UndeletableRowAdmin):
         if build.report is None:
             return "never"
         if error := build.report.get("error"):
-            return f"not to its end: {error}"
+            return f"stopped by an error: {error}"
         counts = ", ".join(f"{count} {sort}" for sort, count in build.report["findings"].items())
-        return counts or "sound"
+        return counts or "no errors"
 
     @admin.display(description="nodes synced")
     def progress(self, build: Any) -> str:
@@ -240,17 +242,17 @@ class IndexBuildAdmin(UndeletableRowAdmin):
         failed = f", {build.failed_count:,} failed" if build.failed_count else ""
         return f"{synced:,} of {total:,}{failed}"
 
-    @admin.display(description="documents it lacks")
+    @admin.display(description="missing documents")
     def missing(self, build: IndexBuild) -> str:
         if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}:
             return "-"
         return f"{lifecycle.count_missing(build):,}"
 
-    @admin.display(description="against the live build")
+    @admin.display(description="compared with the live build")
     def measured(self, build: IndexBuild) -> str:
         return summarise_comparison(build.comparison)
 
-    @admin.display(description="against the live build")
+    @admin.display(description="compared with the live build")
     def comparison_table(self, build: IndexBuild) -> str:
         return format_html("<pre>{}</pre>", "\n".join(describe_comparison(build.comparison)))
 
@@ -258,24 +260,26 @@ class IndexBuildAdmin(UndeletableRowAdmin):
     def paused(self, build: IndexBuild) -> str:
         return "" if build.paused_at is None else build.pause_reason or "yes"
 
-    @admin.action(description="Promote once whole", permissions=["queue"])
+    @admin.action(description="Promote when complete", permissions=["queue"])
     def promote(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> None:
         def ask(build: IndexBuild) -> str:
             lifecycle.request_promotion(build)
-            return f"{build} is promoted once it is whole, if nothing is significantly lost by it."
+            return f"{build} will be promoted when complete, unless it is significantly worse."
 
         self.run_for_each(request, select_rows(queryset), ask)
 
-    @admin.action(description="Promote whatever is lost", permissions=["queue"])
+    @admin.action(description="Promote without checks", permissions=["queue"])
     def force_promotion(
         self, request: HttpRequest, queryset: QuerySet[IndexBuild]
     ) -> HttpResponse | None:
         def force(build: IndexBuild) -> str:
             lifecycle.request_promotion(build, is_forced=True)
-            return f"{build} is promoted within seconds."
+            return f"{build} will be promoted within seconds."
 
         builds = select_rows(queryset).select_related("index__live_build")
-        question = "Have these builds answer searches at once, whatever is lost by it?"
+        question = (
+            "Promote these builds now, even if they are incomplete or worse than the live build?"
+        )
         rows = [(build, self._describe_losses(build)) for build in builds]
         page = self.ask_confirmation(request, "force_promotion", question, rows)
         if page is None:
@@ -294,7 +298,7 @@ class IndexBuildAdmin(UndeletableRowAdmin):
     def resume(self, request: HttpRequest, queryset: QuerySet[IndexBuild]) -> None:
         def resume(build: IndexBuild) -> str:
             lifecycle.resume_build(build)
-            return f"{build} goes on."
+            return f"{build} is resumed."
 
         self.run_for_each(request, select_rows(queryset), resume)
         tasks.enqueue_reconciliation()
@@ -306,7 +310,7 @@ class IndexBuildAdmin(UndeletableRowAdmin):
             return f"{build} is given up."
 
         builds = select_rows(queryset)
-        question = "Give these builds up? What was made for them is removed."
+        question = "Give up these builds? Everything made for them is removed."
         rows = [(build, f"{build.copied_count + build.embedded_count:,} nodes") for build in builds]
         page = self.ask_confirmation(request, "give_up", question, rows)
         if page is None:
@@ -317,8 +321,8 @@ class IndexBuildAdmin(UndeletableRowAdmin):
         failed = lifecycle.find_failed_artifacts(build).count()
         failed += lifecycle.count_newly_failed_standalone_nodes(build)
         lost = [
-            f"documents it lacks: {self.missing(build)}",
-            f"documents that failed in it alone: {failed:,}",
+            f"missing documents: {self.missing(build)}",
+            f"documents that failed only in this build: {failed:,}",
         ]
         return ", ".join([*lost, *filter(None, [self.measured(build)])])
 

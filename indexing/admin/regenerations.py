@@ -39,7 +39,7 @@ def _start_regenerations(
         count = regeneration.total_count
         of = ngettext("of %d document", "of %d documents", count) % count
         said = format_html(
-            'Regenerating {} {}: <a href="{}">how far it is</a>.',
+            'Regenerating {} {}: <a href="{}">show progress</a>.',
             ", ".join(regeneration.types),
             of,
             reverse("admin:indexing_regeneration_change", args=[regeneration.pk]),
@@ -47,7 +47,7 @@ def _start_regenerations(
         model_admin.message_user(request, said, messages.SUCCESS)
 
 
-@admin.action(description="Regenerate: cut, write and embed all again", permissions=["queue"])
+@admin.action(description="Regenerate everything: chunks, texts and vectors", permissions=["queue"])
 def regenerate_indexes(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Index]
 ) -> None:
@@ -58,7 +58,7 @@ def regenerate_indexes(
     )
 
 
-@admin.action(description="Regenerate what is missing", permissions=["queue"])
+@admin.action(description="Regenerate missing nodes", permissions=["queue"])
 def regenerate_missing_of_indexes(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Index]
 ) -> None:
@@ -69,7 +69,7 @@ def regenerate_missing_of_indexes(
     _start_regenerations(model_admin, request, asked)
 
 
-@admin.action(description="Regenerate: cut, write and embed all again", permissions=["queue"])
+@admin.action(description="Regenerate everything: chunks, texts and vectors", permissions=["queue"])
 def regenerate_artifacts(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
@@ -77,7 +77,7 @@ def regenerate_artifacts(
     _start_regenerations(model_admin, request, [([ALL_TYPES], {"artifact_ids": artifact_ids})])
 
 
-@admin.action(description="Regenerate what is missing", permissions=["queue"])
+@admin.action(description="Regenerate missing nodes", permissions=["queue"])
 def regenerate_missing_of_artifacts(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Artifact]
 ) -> None:
@@ -89,7 +89,7 @@ def regenerate_missing_of_artifacts(
 
 
 @admin.action(
-    description="Regenerate, with all of their type of their documents", permissions=["queue"]
+    description="Regenerate all nodes of the same type in these documents", permissions=["queue"]
 )
 def regenerate_nodes(
     model_admin: ServiceRowAdmin, request: HttpRequest, queryset: QuerySet[Node]
@@ -114,7 +114,7 @@ class RegenerationAdmin(ReadOnlyAdmin):
     long_fields = ["artifact_ids"]
     id_fields = ["pk"]
     search_fields = ["index__name"]
-    search_help_text = "Name of the index, or the regeneration's id."
+    search_help_text = "Index name, or regeneration id."
     exclude = ["artifact_ids", "lease_token", "leased_until"]
     actions = ["cancel"]
 
@@ -134,6 +134,6 @@ class RegenerationAdmin(ReadOnlyAdmin):
         for regeneration in running:
             cancel_regeneration(regeneration)
         message = ngettext(
-            "%d regeneration called off.", "%d regenerations called off.", len(running)
+            "%d regeneration cancelled.", "%d regenerations cancelled.", len(running)
         )
         self.message_user(request, message % len(running), messages.SUCCESS)

@@ -19,9 +19,9 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
     """
     if spec.provider == "rdkit":
         require_rdkit()
-        return "fingerprints of RDKit, which is installed."
+        return "RDKit fingerprints; RDKit is installed."
     if spec.provider in {"huggingface", "openai"}:
-        return "not examined; it is fetched or asked when it is first used."
+        return "not checked; it is downloaded or called when first used."
     if spec.provider == "clip" or spec.model not in minilm.CONVERTED_NAMES:
         return _describe_catalogue_model(spec)
     folder = minilm.model_folder(spec.precision)
@@ -33,7 +33,7 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
             f"{len(wrong)} of its files are not as they were written: {wrong[0]}",
             fix=f"Delete {folder}; it is made again when it is next used.",
         )
-    return "converted, and every file has the hash it was written with."
+    return "converted; all file hashes are correct."
 
 
 def _describe_catalogue_model(spec: EmbeddingSpec) -> str:

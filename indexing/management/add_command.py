@@ -31,8 +31,8 @@ class AddDocumentsCommand(StrataCommand):
         parser.add_argument(
             "--wait",
             action="store_true",
-            help="Return only when all of it can be searched, or has failed; the exit status is 1 "
-            "if any failed. Where no server runs, the work is done here and waited for anyway.",
+            help="Wait until every document can be searched or has failed; the exit status is 1 "
+            "if any failed. Without a server, the command does the work and always waits.",
         )
 
     def add_documents(
@@ -62,7 +62,9 @@ class AddDocumentsCommand(StrataCommand):
                 wait_for_artifacts(index, accepted)
                 failed_count = self._report_failures(accepted)
             elif server is not None:
-                self.stdout.write("The running server indexes it now: manage.py status")
+                self.stdout.write(
+                    "The running server indexes it now. To see progress: manage.py status"
+                )
         if refused or failed_count:
             raise SystemExit(1)
 
@@ -89,7 +91,7 @@ class AddDocumentsCommand(StrataCommand):
             assert each.error is not None
             self.stderr.write(f"{each.name}: {each.error} [{each.error.code}]")
         said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-        self.stdout.write(said or "There was nothing to add.")
+        self.stdout.write(said or "Nothing to add.")
         return accepted, refused
 
     def _report_failures(self, accepted: set[UUID]) -> int:

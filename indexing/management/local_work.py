@@ -35,4 +35,6 @@ def trigger_reconciliation() -> None:
     try:
         enqueue_reconciliation()
     except BrokerError:
-        logger.warning("The broker is away; the work begins within a minute of its return")
+        logger.warning(
+            "The broker cannot be reached; the work starts within a minute after it returns"
+        )

@@ -77,7 +77,7 @@ def wait_for_regeneration(
     started_at = progressed_at = printed_at = time.monotonic()
     last_counts: tuple[int, int, int] | None = None
     with make_bars(console) as bars:
-        documents = bars.add_task("Going through documents", total=regeneration.total_count)
+        documents = bars.add_task("Processing documents", total=regeneration.total_count)
         nodes = bars.add_task("Syncing nodes", total=None)
         while True:
             progress = get_regeneration_progress(get_regeneration(regeneration.pk))
@@ -106,14 +106,14 @@ def wait_for_regeneration(
 
 def _format_regeneration_progress(progress: RegenerationProgress, nodes_per_second: float) -> str:
     row = progress.regeneration
-    parts = [f"Regenerating: {row.done_count} of {row.total_count} documents gone through"]
+    parts = [f"Regenerating: {row.done_count} of {row.total_count} documents processed"]
     if progress.eta_seconds is not None:
         parts.append(f"{progress.artifacts_per_second} a second")
         parts.append(f"about {progress.eta_seconds:.0f} s left")
     nodes = f"{progress.pending_count} nodes to go"
     if progress.pending_count and nodes_per_second > 0:
         nodes += f", about {progress.pending_count / nodes_per_second:.0f} s left"
-    texts = f"; {progress.awaited_count} to be written about" if progress.awaited_count else ""
+    texts = f"; {progress.awaited_count} texts to be written" if progress.awaited_count else ""
     return f"{', '.join(parts)}; {nodes}{texts}"
 
 

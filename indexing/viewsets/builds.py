@@ -46,7 +46,7 @@ class PlanView(APIView):
 class RollBackView(APIView):
     @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGE_RESPONSES)
     def post(self, request: Request, index: str) -> Response:
-        """Roll back to the build that was live before."""
+        """Roll back to the previous live build."""
         lifecycle.get_index(index)
         build = lifecycle.roll_back_index(index)
         tasks.enqueue_reconciliation()

@@ -39,7 +39,7 @@ INDEX_RETURNS = (
 
 @with_example({"repair": True})
 class VerifySerializer(StrictSerializer):
-    repair = FlagField(default=False, help_text="Plan, write or remove again whatever differs.")
+    repair = FlagField(default=False, help_text="Repair or remove everything that differs.")
 
 
 @extend_schema(tags=["Indexes and builds"])
@@ -94,7 +94,7 @@ class IndexViewSet(viewsets.ViewSet):
 
         Compares its documents, ledger and store in both directions.
 
-        The report is the live build's; ``beside`` has those of the builds beside it.
+        The report is the live build's; ``beside`` has the reports of the other builds.
         """
         live = _get_progress(index)["build"]
         reports = {report["build"]: report for report in _verify(request, index)}

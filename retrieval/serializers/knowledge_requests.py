@@ -92,31 +92,41 @@ class SourceQuerySerializer(KnowledgeQuerySerializer):
 
 class BlendQuerySerializer(KnowledgeQuerySerializer):
     concept_weight = FiniteFloatField(
-        default=1.0, help_text="Of a concept's own similarity.", **WEIGHT_RANGE
+        default=1.0, help_text="Weight of a concept's own similarity.", **WEIGHT_RANGE
     )
     source_weight = FiniteFloatField(
-        default=0.8, help_text="Of that of a source that bears it.", **WEIGHT_RANGE
+        default=0.8,
+        help_text="Weight of the similarity of a source that quotes the concept.",
+        **WEIGHT_RANGE,
     )
     relationship_weight = FiniteFloatField(
-        default=0.6, help_text="Of that of the type of one of its relationships.", **WEIGHT_RANGE
+        default=0.6,
+        help_text="Weight of the similarity of the type of one of its relationships.",
+        **WEIGHT_RANGE,
     )
 
 
 class SubgraphQuerySerializer(KnowledgeQuerySerializer):
     min_similarity = FiniteFloatField(
         default=DEFAULT_SUBGRAPH_SIMILARITY,
-        help_text="What lies over it is shown.",
+        help_text="Show only concepts above this similarity.",
         **SIMILARITY_RANGE,
     )
     limit = serializers.IntegerField(
-        default=50, min_value=1, max_value=MAX_LIMIT, source="top_k", help_text="Of each sort."
+        default=50,
+        min_value=1,
+        max_value=MAX_LIMIT,
+        source="top_k",
+        help_text="At most this many of each kind.",
     )
 
 
 @with_example({"query": "how it feeds", "limit": 5})
 class EvidenceParametersSerializer(StrictSerializer):
     query = StringField(
-        required=False, max_length=MAX_QUERY_CHARS, help_text="What to order it by."
+        required=False,
+        max_length=MAX_QUERY_CHARS,
+        help_text="Order the evidence by similarity to this query.",
     )
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
@@ -131,18 +141,25 @@ class ContextParametersSerializer(StrictSerializer):
 
 
 class PathParametersSerializer(StrictSerializer):
-    like = WordsField(help_text="What the types are to be near to, with commas between.")
+    like = WordsField(
+        help_text="Words that the relationship types should be similar to, separated by commas."
+    )
     depth = serializers.IntegerField(
-        default=2, min_value=1, max_value=MAX_DEPTH, help_text="Relationships in a row, at most."
+        default=2,
+        min_value=1,
+        max_value=MAX_DEPTH,
+        help_text="Maximum number of relationships in a chain.",
     )
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
     min_similarity = FiniteFloatField(
-        required=False, help_text="Of a type to a word, from -1 to 1.", **SIMILARITY_RANGE
+        required=False,
+        help_text="Similarity of a type to a word, from -1 to 1.",
+        **SIMILARITY_RANGE,
     )
 
 
 class SimilarSourcesParametersSerializer(StrictSerializer):
-    index = IndexNamesField(required=False, help_text="By default the source's own.")
+    index = IndexNamesField(required=False, help_text="Default: the source's index.")
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_LIMIT, source="top_k")
     min_similarity = FiniteFloatField(
         required=False, help_text="Cosine, from -1 to 1.", **SIMILARITY_RANGE
@@ -155,12 +172,12 @@ class EmergentParametersSerializer(StrictSerializer):
     state = serializers.ChoiceField(choices=["open", "dismissed"], default="open")
     min_similarity = FiniteFloatField(
         required=False,
-        help_text="Between the two concepts; no lower than what pairs are kept from.",
+        help_text="Similarity of the two concepts; must not be below that of stored pairs.",
         **SIMILARITY_RANGE,
     )
     bridge_similarity = FiniteFloatField(
         default=DEFAULT_BRIDGE_SIMILARITY,
-        help_text="Of a source to both concepts.",
+        help_text="Similarity of a source to both concepts.",
         **SIMILARITY_RANGE,
     )
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_LIMIT)
@@ -176,4 +193,4 @@ class EmergentParametersSerializer(StrictSerializer):
 @with_example({"type": "f2f3f4a0-0b1c-4d5e-8f90-1a2b3c4d5e6f"})
 class AcceptPairSerializer(StrictSerializer):
     type = serializers.UUIDField(help_text="The relationship type.")
-    reversed = FlagField(default=False, help_text="From the second concept to the first.")
+    reversed = FlagField(default=False, help_text="Relate the second concept to the first.")

@@ -97,12 +97,13 @@ class MatchReasonSerializer(serializers.Serializer):
     weight = serializers.FloatField()
     score = serializers.FloatField(help_text="Similarity times weight.")
     through = serializers.DictField(
-        child=serializers.UUIDField(), help_text="What led there, if not its own meaning."
+        child=serializers.UUIDField(),
+        help_text="What it was found through, if not its own similarity.",
     )
 
 
 class KnowledgeHitSerializer(serializers.Serializer):
-    score = serializers.FloatField(help_text=f"The best of its ways. {EVIDENCE_DISCLAIMER}")
+    score = serializers.FloatField(help_text=f"The best of its scores. {EVIDENCE_DISCLAIMER}")
     score_kind = serializers.CharField()
     kind = serializers.ChoiceField(choices=KINDS)
     id = serializers.UUIDField()
@@ -116,12 +117,12 @@ class EntityHitSerializer(KnowledgeHitSerializer):
 
     node_id = serializers.UUIDField()
     verdict = VerdictField()
-    start_offset = serializers.IntegerField(allow_null=True, help_text="Null.")
-    end_offset = serializers.IntegerField(allow_null=True, help_text="Null.")
-    artifact = HitArtifactSerializer(allow_null=True, help_text="Null.")
-    page = HitPageSerializer(allow_null=True, help_text="Null.")
+    start_offset = serializers.IntegerField(allow_null=True, help_text="Always null.")
+    end_offset = serializers.IntegerField(allow_null=True, help_text="Always null.")
+    artifact = HitArtifactSerializer(allow_null=True, help_text="Always null.")
+    page = HitPageSerializer(allow_null=True, help_text="Always null.")
     source = HitSourceSerializer(  # type: ignore[assignment]
-        allow_null=True, help_text="Null."
+        allow_null=True, help_text="Always null."
     )
     metadata = serializers.DictField()
 
@@ -159,7 +160,7 @@ class SourceHitSerializer(KnowledgeHitSerializer):
     heading = serializers.CharField(allow_null=True)
     artifact = HitArtifactSerializer()
     page = HitPageSerializer()
-    similarity = serializers.FloatField(help_text="Of its nearest chunk.")
+    similarity = serializers.FloatField(help_text="Similarity of its nearest chunk.")
     stale = serializers.BooleanField(help_text="It changed since its chunks were embedded.")
     chunks = HitSerializer(many=True)
     concepts = QuotedConceptSerializer(many=True)
@@ -225,9 +226,11 @@ class SubgraphAnswerSerializer(KnowledgeAnswerSerializer):
     concepts = ConceptHitSerializer(many=True)
     sources = SourceHitSerializer(many=True)
     relationship_types = RelationshipTypeHitSerializer(many=True)
-    relationships = RelationshipSerializer(many=True, help_text="Among the concepts.")
+    relationships = RelationshipSerializer(
+        many=True, help_text="Relationships among these concepts."
+    )
     evidence = ConceptInstanceSerializer(
-        many=True, help_text="What joins the concepts to the sources."
+        many=True, help_text="The quotes that connect the concepts with the sources."
     )
 
 
@@ -242,7 +245,7 @@ class SingleConceptAnswerSerializer(serializers.Serializer):
 
 
 class RankedInstanceSerializer(InstanceSerializer):
-    similarity = serializers.FloatField(allow_null=True, help_text="To the query.")
+    similarity = serializers.FloatField(allow_null=True, help_text="Similarity to the query.")
     way = serializers.CharField()
 
 
@@ -270,13 +273,13 @@ class ConceptContextAnswerSerializer(SingleConceptAnswerSerializer):
 
 
 class PathStepSerializer(RelationshipSerializer):
-    similarity = serializers.FloatField(help_text="Of its type to the word.")
+    similarity = serializers.FloatField(help_text="Similarity of its type to the word.")
     like = serializers.CharField()
-    reversed = serializers.BooleanField(help_text="Gone against its direction.")
+    reversed = serializers.BooleanField(help_text="Followed against its direction.")
 
 
 class ConceptPathSerializer(serializers.Serializer):
-    similarity = serializers.FloatField(help_text="The least of its steps'.")
+    similarity = serializers.FloatField(help_text="The lowest similarity of its steps.")
     concepts = serializers.ListField(child=serializers.UUIDField())
     steps = PathStepSerializer(many=True)
 
@@ -321,7 +324,7 @@ EMERGENT_PAIR_EXAMPLE: dict[str, Any] = {
 class EmergentPairSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     index = serializers.CharField()
-    concepts = ConceptLabelSerializer(many=True, help_text="Two.")
+    concepts = ConceptLabelSerializer(many=True, help_text="The two concepts.")
     similarity = serializers.FloatField()
     way = serializers.CharField()
     state = serializers.ChoiceField(choices=["open", "dismissed"])

@@ -98,17 +98,17 @@ class QueryParametersSerializer(StrictSerializer):
     )
     verify = FlagField(default=True, help_text="Compare each hit with the document as it is now.")
     explain = FlagField(
-        default=False, help_text="Say what gave each hit its score; costs more requests."
+        default=False, help_text="Explain each hit's score; this costs more requests."
     )
     stale = serializers.ChoiceField(
         choices=[str(stale) for stale in StaleHitPolicy],
         default="flag",
-        help_text="What becomes of hits whose document has changed since.",
+        help_text="How to treat hits whose document has changed since it was indexed.",
     )
     min_revision = serializers.IntegerField(
         required=False,
         min_value=0,
-        help_text="A write's revision: hits that show it and all before it, or 409.",
+        help_text="A write's revision. If the index does not show that write yet: 409.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class HierarchicalParametersSerializer(QueryParametersSerializer):
         min_value=1,
         max_value=MAX_ARTIFACTS,
         source="artifacts",
-        help_text="Artifacts.",
+        help_text="Maximum number of artifacts.",
     )
 
 
@@ -149,14 +149,22 @@ class SpaceParametersSerializer(StrictSerializer):
     """The parameters of a search that ranks artifacts in a separate vector space and by words."""
 
     index = IndexNamesField()
-    query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="Words.")
+    query = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="Query text.")
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
     limit = serializers.IntegerField(
-        default=10, min_value=1, max_value=MAX_LIMIT, source="top_k", help_text="Artifacts."
+        default=10,
+        min_value=1,
+        max_value=MAX_LIMIT,
+        source="top_k",
+        help_text="Maximum number of artifacts.",
     )
     offset = serializers.IntegerField(default=0, min_value=0, max_value=MAX_OFFSET)
     min_similarity = FiniteFloatField(
-        required=False, min_value=0, max_value=1, source="min_score", help_text="In that space."
+        required=False,
+        min_value=0,
+        max_value=1,
+        source="min_score",
+        help_text="Minimum similarity in that vector space.",
     )
     filter = FilterField(required=False)
     verify = FlagField(default=True)
@@ -197,18 +205,20 @@ class AskParametersSerializer(StrictSerializer):
     index = IndexNameField()
     query = StringField(required=False, max_length=MAX_QUERY_CHARS)
     q = StringField(required=False, max_length=MAX_QUERY_CHARS, help_text="The same as query.")
-    filter = FilterField(required=False, help_text="Holds beside what the question itself says.")
+    filter = FilterField(
+        required=False, help_text="Applied in addition to the filters found in the question."
+    )
     limit = serializers.IntegerField(
-        default=10, min_value=1, max_value=MAX_ANSWER_HITS, help_text="Hits."
+        default=10, min_value=1, max_value=MAX_ANSWER_HITS, help_text="Maximum number of hits."
     )
     pipeline = serializers.CharField(
-        required=False, help_text="By default the one the index's spec names."
+        required=False, help_text="Default: the pipeline named in the index's spec."
     )
     explain = FlagField(
-        default=False, help_text="Say of each hit how it came through the pipeline."
+        default=False, help_text="Explain for each hit what each component did to it."
     )
     why_not = serializers.UUIDField(
-        required=False, help_text="A node or an artifact: say where it was lost."
+        required=False, help_text="Id of a node or artifact: explain which component dropped it."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class BuildNumbersField(serializers.Field):
     pass
 
 
-SEVERAL_HELP = "Where several were searched."
+SEVERAL_HELP = "Only if several indexes were searched."
 
 
 class HitArtifactSerializer(serializers.Serializer):
@@ -129,22 +129,22 @@ class HitSerializer(CommonHitSerializer):
 
 
 class SummaryHitSerializer(CommonHitSerializer):
-    start_offset = serializers.IntegerField(allow_null=True, help_text="Null.")
-    end_offset = serializers.IntegerField(allow_null=True, help_text="Null.")
+    start_offset = serializers.IntegerField(allow_null=True, help_text="Always null.")
+    end_offset = serializers.IntegerField(allow_null=True, help_text="Always null.")
     page = HitPageSerializer(allow_null=True)
     source = HitSourceSerializer(  # type: ignore[assignment]
-        allow_null=True, help_text="Null."
+        allow_null=True, help_text="Always null."
     )
     type = serializers.CharField(help_text="`page_summary` or `artifact_summary`.")
-    entity_id = serializers.UUIDField(help_text="Of the page or artifact.")
+    entity_id = serializers.UUIDField(help_text="Id of the page or artifact.")
     artifact_id = serializers.UUIDField()
     artifact_title = serializers.CharField()
     summary_text = serializers.CharField()
-    model_name = serializers.CharField(help_text="What wrote it.")
+    model_name = serializers.CharField(help_text="Model or method that wrote it.")
     date_embedded = serializers.DateTimeField(allow_null=True)
-    page_id = serializers.UUIDField(required=False, help_text="On page summaries.")
-    page_index = serializers.IntegerField(required=False, help_text="On page summaries.")
-    page_count = serializers.IntegerField(required=False, help_text="On artifact summaries.")
+    page_id = serializers.UUIDField(required=False, help_text="Only for page summaries.")
+    page_index = serializers.IntegerField(required=False, help_text="Only for page summaries.")
+    page_count = serializers.IntegerField(required=False, help_text="Only for artifact summaries.")
 
 
 class QuestionHitSerializer(CommonHitSerializer):
@@ -155,10 +155,10 @@ class QuestionHitSerializer(CommonHitSerializer):
     page = HitPageSerializer()
     passage = HitSourceSerializer()
     source = serializers.CharField(help_text="File name.")  # type: ignore[assignment]
-    id = serializers.UUIDField(help_text="Of the question.")
+    id = serializers.UUIDField(help_text="Id of the question.")
     chunk_id = serializers.UUIDField()
     question = serializers.CharField()
-    summary = serializers.CharField(help_text="Of the chunk, in a line.")
+    summary = serializers.CharField(help_text="One-line summary of the chunk.")
 
 
 class StageTimesSerializer(serializers.Serializer):
@@ -248,32 +248,32 @@ class ToolAnswerSerializer(SearchAnswerSerializer):
 
 class StructureMatchSerializer(serializers.Serializer):
     node_id = serializers.UUIDField()
-    smiles = serializers.CharField(help_text="As the artifact has it.")
+    smiles = serializers.CharField(help_text="As written in the artifact.")
     similarity = serializers.FloatField(help_text="Cosine of the fingerprints.")
     rank = serializers.IntegerField(help_text="Counted from 1.")
     verdict = VerdictField(allow_null=True)
 
 
 class RankedHitSerializer(HitSerializer):
-    rank = serializers.IntegerField(help_text="Of its artifact by the words, counted from 1.")
+    rank = serializers.IntegerField(
+        help_text="Rank of its artifact in the text search, counted from 1."
+    )
 
 
 class SpaceHitSerializer(serializers.Serializer):
     """An artifact found in a separate vector space, by its passages, or both."""
 
     score = serializers.FloatField()
-    score_kind = serializers.CharField(help_text="`cosine`; where passages count too, `rrf`.")
+    score_kind = serializers.CharField(help_text="`cosine`; with passages, `rrf`.")
     artifact = HitArtifactSerializer()
     metadata = serializers.DictField()
     index = serializers.CharField(required=False, help_text=SEVERAL_HELP)
-    passage = RankedHitSerializer(
-        allow_null=True, help_text="Null where none was found, or none was asked for."
-    )
+    passage = RankedHitSerializer(allow_null=True, help_text="Null if none was found or requested.")
 
 
 class StructureHitSerializer(SpaceHitSerializer):
     structure = StructureMatchSerializer(
-        allow_null=True, help_text="Null where only the words found it."
+        allow_null=True, help_text="Null if only the text search found it."
     )
 
 
@@ -309,15 +309,15 @@ class StructureSearchAnswerSerializer(SearchAnswerSerializer):
 class ImageMatchSerializer(serializers.Serializer):
     node_id = serializers.UUIDField()
     media_type = serializers.CharField()
-    sha256 = serializers.CharField(help_text="Of the file whose pixels were embedded.")
-    similarity = serializers.FloatField(help_text="Cosine of the picture and the words.")
+    sha256 = serializers.CharField(help_text="SHA-256 of the embedded image file.")
+    similarity = serializers.FloatField(help_text="Cosine of image and query.")
     rank = serializers.IntegerField(help_text="Counted from 1.")
     verdict = VerdictField(allow_null=True)
 
 
 class ImageHitSerializer(SpaceHitSerializer):
     image = ImageMatchSerializer(
-        allow_null=True, help_text="Null where only the artifact's passages were found."
+        allow_null=True, help_text="Null if only the artifact's passages were found."
     )
 
 
@@ -465,7 +465,7 @@ class SourceAnswerSerializer(serializers.Serializer):
     ordinal = serializers.IntegerField()
     heading = serializers.CharField()
     text = serializers.CharField()
-    start = serializers.IntegerField(help_text="In its page's text.")
+    start = serializers.IntegerField(help_text="First character, in its page's text.")
     end = serializers.IntegerField()
     content_hash = serializers.CharField(allow_null=True)
     artifact = SourceArtifactSerializer()
@@ -481,11 +481,11 @@ class PipelineRankSerializer(serializers.Serializer):
     """The score and steps that a query pipeline adds to a hit."""
 
     score_kind = serializers.CharField(
-        help_text="Of the component that ranked it last: `rrf`, `similarity_and_rank`, "
+        help_text="Set by the last component that ranked the hit: `rrf`, `similarity_and_rank`, "
         "`cross_encoder`, `mmr`, or the name of a postprocessor."
     )
     similarity = serializers.FloatField(
-        allow_null=True, help_text="Cosine to the question; null where it has no vector any more."
+        allow_null=True, help_text="Cosine to the question; null if it no longer has a vector."
     )
     explain = serializers.ListField(
         child=serializers.DictField(),
@@ -522,7 +522,7 @@ class RefusalSerializer(serializers.Serializer):
 
 
 class CitationSerializer(serializers.Serializer):
-    number = serializers.IntegerField(help_text="Of the hit, counted from 1.")
+    number = serializers.IntegerField(help_text="Number of the hit, counted from 1.")
     answer_start = serializers.IntegerField(help_text="Unicode code points, in the answer.")
     answer_end = serializers.IntegerField()
     node_id = serializers.UUIDField()
@@ -603,7 +603,7 @@ class AskAnswerSerializer(serializers.Serializer):
     took_ms = serializers.DictField(child=serializers.FloatField())
     why_not = serializers.DictField(required=False)
     restarted = serializers.BooleanField(
-        required=False, help_text="The answer was begun anew after its connection broke."
+        required=False, help_text="The answer was restarted after the connection was lost."
     )
     answer = serializers.CharField(allow_null=True)
     model_name = serializers.CharField(allow_null=True, help_text="`extractive` without a model.")

@@ -24,7 +24,7 @@ export async function* streamAnswerEvents(parameters, signal) {
       if (error.name === "AbortError" || !(error instanceof TypeError)) throw error;
     }
   }
-  yield { kind: "error", data: { detail: "The connection broke, and could not be made again." } };
+  yield { kind: "error", data: { detail: "The connection was lost and could not be restored." } };
 }
 
 /** Parse server-sent events from a byte stream. */
@@ -80,11 +80,11 @@ export function answerElement(metadata, showHit) {
 
 function refusalText({ refusal, hits }) {
   if (refusal) return [refusal.detail, refusal.fix].filter(Boolean).join(" ");
-  return hits.length ? "No sentence of these passages answers it." : "Nothing was found to answer it from.";
+  return hits.length ? "These passages do not answer the question." : "No passages were found for this question.";
 }
 
 function attributionText(model) {
-  return model === "extractive" ? "In the documents’ own sentences." : `Written by ${model} from the passages below.`;
+  return model === "extractive" ? "Quoted from the documents." : `Written by ${model} from the passages below.`;
 }
 
 /** Tags for the filters and identifiers parsed from the question, and notes on what failed. */

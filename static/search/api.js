@@ -26,7 +26,7 @@ export async function getJson(path, parameters = {}, signal = undefined) {
   const response = await fetchOk(path, parameters, signal, { Accept: "application/json" });
   const body = await response.json().catch(() => null);
   if (body !== null) return body;
-  throw new ApiError(response.status, "The service's answer was cut off.");
+  throw new ApiError(response.status, "The service's response was incomplete.");
 }
 
 /** GET a path; return the response if its status is 2xx, else throw an ApiError. */
@@ -45,9 +45,9 @@ export async function fetchOk(path, parameters, signal, headers) {
   } catch (error) {
     if (error.name === "AbortError") throw error;
     if (error instanceof TypeError && /header|ISO-8859-1|ByteString/i.test(error.message)) {
-      throw new ApiError(401, "This cannot be a key: it holds characters that no key has.");
+      throw new ApiError(401, "This is not an API key: it contains invalid characters.");
     }
-    throw new ApiError(0, "The service cannot be reached; it may be starting again.");
+    throw new ApiError(0, "The service cannot be reached; it may be restarting.");
   }
   if (response.ok) return response;
   const body = await response.json().catch(() => null);
@@ -70,7 +70,7 @@ export async function sendJson(method, path, content = undefined) {
     const body = content === undefined ? undefined : JSON.stringify(content);
     response = await fetch(new URL(API + path, location.href), { method, headers, body });
   } catch {
-    throw new ApiError(0, "The service cannot be reached; it may be starting again.");
+    throw new ApiError(0, "The service cannot be reached; it may be restarting.");
   }
   const body = await response.json().catch(() => null);
   if (response.ok) return body;

@@ -27,7 +27,7 @@ export async function toggleContext(hit, toggle, context) {
     toggle.setAttribute("aria-expanded", "false");
     toggle.textContent = "Show in context";
     const said =
-      error.status === 404 ? "This passage is gone: its document has changed or was deleted." : error.message;
+      error.status === 404 ? "This passage no longer exists: its document has changed or was deleted." : error.message;
     toggle.dispatchEvent(new CustomEvent("problem", { bubbles: true, detail: said }));
   }
 }
@@ -46,7 +46,7 @@ function renderContext(hit, source, context) {
 
   const pages = element("div", { className: "pages", tabIndex: 0 });
   pages.setAttribute("role", "group");
-  pages.setAttribute("aria-label", "The passage with what surrounds it");
+  pages.setAttribute("aria-label", "The passage in its context");
   const sources = [source, ...source.neighbours].sort((a, b) => a.ordinal - b.ordinal);
   let lastPage = null;
   sources.forEach((each, at) => {
@@ -71,7 +71,7 @@ function renderContext(hit, source, context) {
   );
   if (!stands) {
     context.append(
-      element("p", { className: "notice" }, "The document has changed since this was indexed. This is its text now; the hit no longer stands at its place."),
+      element("p", { className: "notice" }, "The document has changed since this was indexed. This is its current text; the hit is no longer at these offsets."),
     );
   }
   context.append(pages);

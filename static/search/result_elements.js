@@ -40,7 +40,7 @@ function headElement(heading, formatScore) {
 function scoreElement(hit) {
   return element(
     "span",
-    { className: "score", title: "Score, and what kind it is" },
+    { className: "score", title: "Score and its kind" },
     `${formatScore(hit.score)} ${hit.score_kind}`,
   );
 }
@@ -89,7 +89,7 @@ function metadataTagElements(metadata) {
 
 function hitCheckElement(verdict) {
   const titles = {
-    exact: "It stands at its offsets in the document as that is now",
+    exact: "The document still contains this text at these offsets",
     stale: "The document has changed since this was indexed",
   };
   return element("span", { className: `verdict ${verdict}`, title: titles[verdict] ?? "" }, verdict);
@@ -109,7 +109,7 @@ function explainElement({ dense, sparse }) {
       element("td", {}, share ? formatScore(share.score) : "–"),
       element("td", {}, share ? formatScore(share.contribution) : "–"),
     );
-  const heads = ["Ranking", "Rank", "Score", "Adds"].map((name) => element("th", { scope: "col" }, name));
+  const heads = ["Ranking", "Rank", "Score", "Contribution"].map((name) => element("th", { scope: "col" }, name));
   return element(
     "table",
     { className: "explain" },
@@ -208,7 +208,7 @@ export function summaryElement(hit, words) {
     !isOfPage && hit.page_count != null
       ? element("span", {}, formatCount(hit.page_count, "page", "pages"))
       : null,
-    element("span", { className: "writer", title: "What wrote it", dir: "auto" }, hit.model_name),
+    element("span", { className: "writer", title: "Written by", dir: "auto" }, hit.model_name),
     hit.verdict ? hitCheckElement(hit.verdict) : null,
   );
   return hitElement(

@@ -19,7 +19,7 @@ class TestCreate:
         secret, said = run("create", "importer")
 
         assert ApiKey.find_name_by_secret(secret.strip()) == "importer"
-        assert "not kept" in said
+        assert "not stored" in said
 
     @pytest.mark.parametrize("name", ["", "  ", "x" * 101])
     def test_refuses_a_name_that_is_none(self, name):

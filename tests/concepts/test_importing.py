@@ -50,10 +50,10 @@ class TestImportConcepts:
 
         assert status == 1
         assert out.splitlines() == [
-            "concepts: 2 added, 0 there already",
-            "quotes: 1 added, 0 there already",
-            "relationship types: 1 added, 0 there already",
-            "relationships: 1 added, 0 there already",
+            "concepts: 2 added, 0 already there",
+            "quotes: 1 added, 0 already there",
+            "relationship types: 1 added, 0 already there",
+            "relationships: 1 added, 0 already there",
             "1 refused",
         ]
         assert "graph.jsonl:1, quote 2" in err
@@ -70,7 +70,7 @@ class TestImportConcepts:
         )
 
         assert status == 0
-        assert "concepts: 0 added, 2 there already" in out
+        assert "concepts: 0 added, 2 already there" in out
         heron = Concept.objects.get(label="Heron")
         assert heron.description == "A wading bird"
         assert heron.search_terms == ["Ardea", "Reiher"]

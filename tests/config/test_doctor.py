@@ -17,7 +17,7 @@ class TestDoctor:
         with pytest.raises(SystemExit):
             call_command("doctor", port=0)
 
-        assert f"fail index     plain #1 waits: {problem}" in capsys.readouterr().out
+        assert f"fail index     plain #1 is waiting: {problem}" in capsys.readouterr().out
 
     def test_distinguishes_its_own_port_from_that_of_another_program(self, live_server):
         ours = doctor._check_port(live_server.thread.port)
@@ -26,7 +26,7 @@ class TestDoctor:
 
         assert (ours.is_ok, ours.detail) == (
             True,
-            f"A web server of Strata answers at {live_server.thread.port}.",
+            f"A Strata web server answers on port {live_server.thread.port}.",
         )
         assert (others.is_ok, others.fix) == (False, "Choose another with PORT=.")
 
@@ -39,7 +39,7 @@ class TestDoctor:
         settings.QDRANT_URL = "https://vectors:6333"
         encrypted = doctor._check_store()
 
-        assert (plain.is_ok, plain.fix) == (True, "Use https on a network that others use.")
+        assert (plain.is_ok, plain.fix) == (True, "Use https on a shared network.")
         assert (encrypted.is_ok, encrypted.fix) == (True, "")
 
 

@@ -41,4 +41,4 @@ class TestEnqueueOnCommit:
             artifact = give()
 
         assert Artifact.objects.filter(pk=artifact.pk).exists()
-        assert "The broker is away" in caplog.text or "a defect" in caplog.text
+        assert "The broker cannot be reached" in caplog.text or "a defect" in caplog.text

@@ -147,7 +147,7 @@ class TestEvaluateCommand:
         out = capsys.readouterr().out
         assert [line.split()[0] for line in out.splitlines()[1:3]] == ["hybrid", "sparse"]
         assert "hybrid against sparse:" in out
-        assert "[+0.0000, +0.0000]  within chance" in out
+        assert "[+0.0000, +0.0000]  not significant" in out
         assert "hybrid against sparse" in report.read_text()
 
     def test_measures_a_query_pipeline(self, filled, folder, capsys):
@@ -176,7 +176,7 @@ class TestEvaluateCommand:
             with pytest.raises(SystemExit) as ended:
                 call_command("evaluate", *given)
             assert ended.value.code == 3
-            assert "hybrid has nDCG@10 1.0000, below 1.01" in capsys.readouterr().err
+            assert "hybrid: nDCG@10 is 1.0000, below 1.01" in capsys.readouterr().err
         else:
             call_command("evaluate", *given)
 

@@ -79,7 +79,7 @@ class TestPromoteAsked:
         assert decide_promotion(beside)
 
         assert now_live() == beside
-        assert verdict(beside) == "promoted: nothing is significantly lost by it."
+        assert verdict(beside) == "promoted: no measure is significantly worse."
         assert again(beside).comparison["measures"]["nDCG@10"]["difference"] == 0
 
     def test_refuses_a_build_that_finds_significantly_less(self, live, golden):
@@ -109,7 +109,7 @@ class TestPromoteAsked:
 
         assert decide_promotion(beside)
 
-        assert verdict(beside) == "promoted: there was nothing to measure it by."
+        assert verdict(beside) == "promoted: there were no queries to measure it with."
         assert again(beside).comparison["measures"] == {}
 
     def test_promotes_the_first_build_of_an_index(self, live):

@@ -45,7 +45,7 @@ class TestRenderReport:
         assert "recall@100" in page
         assert "MRR" in page
         assert "granite cools slowly" in page
-        assert "Answered by d3" in page
+        assert "Relevant documents: d3" in page
         assert "Note 1" in page
         assert "&lt;script&gt;alert(1)&lt;/script&gt; heron" in page
 

@@ -25,22 +25,24 @@ FAULTS = {
     "raise": Fault("an exception at the n-th call", 1, 1),  # rounds over every n there is
     "edit": Fault("a document edited while it is being indexed", 20, 200),
     "delete": Fault("a document deleted while it is being indexed", 20, 200),
-    "messages": Fault("messages doubled, reordered and lost", 10, 500),  # orders, by seed
+    "messages": Fault("messages duplicated, reordered and lost", 10, 500),  # orders, by seed
     "full-disk": Fault("the disk full", 1, 5),
     "locked": Fault("the database locked by another process", 2, 10),
-    "poison": Fault("a document that kills or blocks what reads it", 1, 5),  # of each sort
+    "poison": Fault("a document that kills or blocks its parser", 1, 5),  # of each sort
     "stop": Fault("SIGTERM during work", 2, 20),
-    "frozen": Fault("a worker frozen past its lease, then woken", 1, 1),  # rounds of all moments
+    "frozen": Fault(
+        "a worker frozen beyond its lease, then resumed", 1, 1
+    ),  # rounds of all moments
     "broker-away": Fault("a document saved while Redis refuses", 100, 1_000),
-    "broker-lost": Fault("Redis stopped while its messages are worked on", 5, 20),
+    "broker-lost": Fault("Redis stopped while its messages are processed", 5, 20),
     "broker-emptied": Fault("Redis emptied midway", 3, 30),
-    "messages-doubled": Fault("a message of Redis doubled and shuffled", 1, 10),  # rounds of 20
+    "messages-doubled": Fault("messages of Redis duplicated and shuffled", 1, 10),  # rounds of 20
     "database-restarted": Fault("PostgreSQL restarted at once", 2, 20),
     "store-away": Fault("Qdrant stopped and started", 2, 20),
     "store-failing": Fault("a call of Qdrant that fails, is slow or is lost", 1, 10),  # rounds
     "store-late": Fault("a deletion carried out after it was given up", 1, 10),
     "worker-killed": Fault("kill -9 of a worker with its children", 3, 30),
-    "worker-frozen": Fault("a worker process stopped past its lease, then woken", 1, 10),
+    "worker-frozen": Fault("a worker process stopped beyond its lease, then resumed", 1, 10),
     "workers-contending": Fault("eight workers at one document", 2, 20),
     "machine": Fault("a random sequence of all of these", 20, 300),  # sequences
 }

@@ -70,7 +70,7 @@ class TestAChangedSpec:
             promoted = run(service, "promote", "notes")
             listed = run(service, "builds", "notes")
 
-        assert "notes #2 is whole: 1 vectors copied, 0 made." in applied
+        assert "notes #2 is complete: 1 vectors copied, 0 made." in applied
         assert "notes #2 is live" in promoted
         assert [line.split()[:3] for line in listed.splitlines()[1:]] == [
             ["notes", "#1", "standby"],

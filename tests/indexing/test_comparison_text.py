@@ -25,14 +25,14 @@ UNMEASURED: dict[str, Any] = {
     "measures": {},
     "is_loss": False,
     "measured_at": "2026-11-21T12:00:00+00:00",
-    "verdict": "promoted: there was nothing to measure it by.",
+    "verdict": "promoted: there were no queries to measure it with.",
 }
 
 
 class TestDescribeComparison:
     def test_is_an_aligned_table_under_what_was_asked_and_over_the_verdict(self):
         assert describe_comparison(REFUSED) == [
-            "24 golden queries, answered by chunks; live: #3",
+            "24 golden queries, searched in chunks; live: #3",
             "measure    live     new  difference  95% interval",
             "nDCG@10  0.6921  0.6000     -0.0921  -0.1500 to -0.0300 (a loss)",
             "R@100    1.0000  1.0000     +0.0000  +0.0000 to +0.0000",
@@ -44,11 +44,13 @@ class TestDescribeComparison:
 
         lines = describe_comparison(kept)
 
-        assert lines[0].startswith("24 questions written about chunks of the live build")
+        assert lines[0].startswith("24 generated questions about chunks of the live build")
         assert any("optimistic" in line for line in lines)
 
     def test_is_the_verdict_alone_where_nothing_was_measured(self):
-        assert describe_comparison(UNMEASURED) == ["Promoted: there was nothing to measure it by."]
+        assert describe_comparison(UNMEASURED) == [
+            "Promoted: there were no queries to measure it with."
+        ]
 
     def test_has_no_verdict_before_there_is_one(self):
         undecided = {**REFUSED, "verdict": None}

@@ -14,6 +14,6 @@ class TestPlan:
 
         lines = output.getvalue().splitlines()
         assert lines[0] == "plain: no new build"
-        assert lines[1].startswith("  Search settings, changed at once (now number 1): ")
+        assert lines[1].startswith("  Search settings, changed immediately (now number 1): ")
         assert "search.rrf_k: 60 -> 3" in lines[1]
         assert Index.objects.get(pk="plain").search_settings.number == 1

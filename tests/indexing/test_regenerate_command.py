@@ -35,10 +35,10 @@ def check_regenerating(service: Service, folder: Path) -> None:
 
     done = service.manage("regenerate", "--index", "plain", "--type", "chunk", "--limit", "30")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "30 documents gone through, 30 made anew: 30 nodes, 0 texts\n"
+    assert done.stdout == "30 documents processed, 30 regenerated: 30 nodes, 0 texts\n"
 
     again = service.manage("regenerate", "--only-missing", "--stale", "--offset", "10")
-    assert again.stdout == "30 documents gone through, 0 made anew: 0 nodes, 0 texts\n"
+    assert again.stdout == "30 documents processed, 0 regenerated: 0 nodes, 0 texts\n"
 
     service.verify("--index", "plain")
 
@@ -83,7 +83,7 @@ class TestRegenerate:
             command.send_signal(signal.SIGINT)
             said = command.communicate(timeout=120)[1]
 
-        assert "It goes on with the next server." in said
+        assert "It continues when the next server starts." in said
         assert "Traceback" not in said
         [regeneration_id] = re.findall(r"--cancel ([0-9a-f-]{36})", said)
         cancelled = idle.manage("regenerate", "--cancel", regeneration_id)

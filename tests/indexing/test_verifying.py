@@ -37,7 +37,7 @@ class TestVerify:
         with django_capture_on_commit_callbacks(execute=True):
             said = act(admin_client, "indexing_index", "verify", build.index)
 
-        assert said == "Verifying 1 build; its report will be shown with it."
+        assert said == "Verifying 1 build. The report will appear on its page."
         assert wakes == [("verify_build", {"build_id": build.pk, "repair": False})]
 
     def test_shows_what_was_found_and_changes_nothing(
@@ -76,7 +76,7 @@ class TestVerifyBuild:
 
         tasks.verify_build(build_id=build.pk, repair=False)
 
-        assert "not to its end: The store is away." in shown(admin_client, build)
+        assert "stopped by an error: The store is away." in shown(admin_client, build)
 
     def test_does_nothing_for_a_build_that_is_gone(self, build):
         tasks.verify_build(build_id=10_000, repair=True)

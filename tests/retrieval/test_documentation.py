@@ -10,7 +10,7 @@ from tests.factories import give, sync
 from tests.written import make_build
 
 GUIDE = Path(settings.BASE_DIR) / "docs" / "how-to" / "use-from-python.md"
-SECTIONS = ["Inside LlamaIndex", "Inside a Haystack pipeline", "Without either"]
+SECTIONS = ["Inside LlamaIndex", "Inside a Haystack pipeline", "Without LlamaIndex or Haystack"]
 
 
 def code_of(section: str) -> str:

@@ -11,11 +11,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        create = actions.add_parser("create", help="Make a key; its secret is shown this once.")
-        create.add_argument("name", help="Whose it is, or what it is for.")
-        actions.add_parser("list", help="Every key, the newest first.")
-        revoke = actions.add_parser("revoke", help="Close a key from the next request on.")
-        revoke.add_argument("prefix", help="As the list shows it.")
+        create = actions.add_parser(
+            "create", help="Create a key and print its secret, which is shown only once."
+        )
+        create.add_argument("name", help="The key's owner or purpose.")
+        actions.add_parser("list", help="List all keys, newest first.")
+        revoke = actions.add_parser("revoke", help="Revoke a key, effective at once.")
+        revoke.add_argument("prefix", help="The key's prefix, as shown by list.")
 
     def handle(self, *, action: str, **options: Any) -> None:
         try:
@@ -39,7 +41,7 @@ class Command(BaseCommand):
             raise CommandError(f"A name must have 1 to {longest} characters.")
         key, secret = ApiKey.issue(name)
         self.stdout.write(secret)  # alone on stdout, so that a script can take it
-        self.stderr.write(f"{key} was made. Its secret is not kept: copy it now.")
+        self.stderr.write(f"{key} was created. Copy its secret now: it is not stored.")
 
     def _list(self) -> None:
         for key in ApiKey.objects.all():

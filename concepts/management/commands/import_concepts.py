@@ -20,9 +20,9 @@ PLURALS = {
 
 class Command(StrataCommand):
     help = (
-        "Take concepts, relationship types and relationships into an index, from JSON Lines or "
-        "GraphML. Given again, a file only completes what is there. A server that runs embeds "
-        "them at once, else the next one does."
+        "Import concepts, relationship types and relationships into an index from JSON Lines or "
+        "GraphML. Importing a file again adds only what is missing. The running server embeds "
+        "them at once; if none runs, the next one does."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -53,7 +53,7 @@ class Command(StrataCommand):
             server.reconcile()
         for kind, plural in PLURALS.items():
             if added[kind] or unchanged[kind]:
-                self.stdout.write(f"{plural}: {added[kind]} added, {unchanged[kind]} there already")
+                self.stdout.write(f"{plural}: {added[kind]} added, {unchanged[kind]} already there")
         if refused_count:
             self.stdout.write(f"{refused_count} refused")
             sys.exit(1)

@@ -17,13 +17,13 @@ MIN_CONCEPTS_FOR_GRAPH = 5_000  # with more due concepts, building a search grap
 
 class Command(StrataCommand):
     help = (
-        "Look for the neighbours of every concept that changed, and keep the pairs that are near. "
-        "A server does so by itself within a minute; after a large import this is faster while "
-        "none runs, for it builds the vector engine's graph first."
+        "Find the nearest concepts of every changed concept, and store the similar pairs. A "
+        "server does this by itself within a minute. After a large import, stop the server and "
+        "run this command: it is faster, because it builds the vector engine's graph first."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--index", help="One index only.")
+        parser.add_argument("--index", help="Only this index.")
 
     def handle(self, *, index: str | None, **options: Any) -> None:
         live = IndexBuild.objects.live().order_by("index")
@@ -35,7 +35,7 @@ class Command(StrataCommand):
         server = find_server()
         if server is not None:
             server.reconcile()
-            self.stdout.write("The server that runs looks for them now.")
+            self.stdout.write("The running server finds them now.")
             return
         with ExitStack() as stack:
             if has_embedded_store():
@@ -53,7 +53,7 @@ class Command(StrataCommand):
                 done += count
                 advance(count)
         pairs = EmergentPair.objects.filter(first__index=build.index_id).open()
-        self.stdout.write(f"{build}: {done:,} concepts compared, pairs open: {pairs.count():,}")
+        self.stdout.write(f"{build}: {done:,} concepts compared, {pairs.count():,} open pairs")
 
 
 def _build_graph(build: IndexBuild) -> None:

@@ -17,8 +17,8 @@ LIBRARY = Path(settings.BASE_DIR) / "demo" / "library"
 
 class Command(StrataCommand):
     help = (
-        "Add the demo documents: the running Python's language reference, and a small library "
-        "of files in many formats. Adding them again changes nothing."
+        "Add the demo documents: the language reference of this Python version, and a small "
+        "library of files in many formats. Adding them again changes nothing."
     )
 
     def handle(self, **options: Any) -> None:
@@ -40,4 +40,4 @@ class Command(StrataCommand):
         if server := find_server():
             server.reconcile()
         elif has_embedded_store() and options["verbosity"]:
-            self.stdout.write("Added; manage.py serve indexes it.")
+            self.stdout.write("Added. manage.py serve indexes the documents.")

@@ -31,7 +31,9 @@ class DiagnosticResult:
 
 
 class Command(BaseCommand):
-    help = "Look at all the service stands on; each line says what to do."
+    help = (
+        "Check Python, disk, models, port, database and vector store; print a fix for each failure."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -89,7 +91,9 @@ def _check_models() -> Iterator[DiagnosticResult]:
     try:
         embeddings = {model for spec in get_specs().values() for model in spec.embedding_specs}
     except StrataError as error:
-        yield DiagnosticResult("specs", False, str(error), "manage.py check names the field.")
+        yield DiagnosticResult(
+            "specs", False, str(error), "Run manage.py check; it names the field."
+        )
         return
     for embedding in sorted(embeddings, key=lambda e: e.model):
         name = f"{embedding.model} ({embedding.provider}, {embedding.precision})"
@@ -108,7 +112,9 @@ def _check_port(port: int) -> DiagnosticResult:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             if _is_served_by_strata(port):
-                return DiagnosticResult("port", True, f"A web server of Strata answers at {port}.")
+                return DiagnosticResult(
+                    "port", True, f"A Strata web server answers on port {port}."
+                )
             return DiagnosticResult(
                 "port", False, f"Port {port}: {error.strerror}.", "Choose another with PORT=."
             )
@@ -131,7 +137,7 @@ def _check_database() -> DiagnosticResult:
         return DiagnosticResult("database", False, f"{error}", "Check DATABASE_URL and the server.")
     if missing:
         return DiagnosticResult(
-            "database", False, f"{len(missing)} migrations are missing.", "manage.py migrate"
+            "database", False, f"{len(missing)} migrations are missing.", "Run manage.py migrate."
         )
     return DiagnosticResult("database", True, f"{connection.vendor}, migrated.")
 
@@ -159,5 +165,5 @@ def _check_store() -> DiagnosticResult:
     has_key = bool(getattr(settings, "QDRANT_API_KEY", ""))
     if has_key and not getattr(settings, "QDRANT_URL", "").startswith("https:"):
         answers += " The API key is sent to it unencrypted."
-        return DiagnosticResult("vectors", True, answers, "Use https on a network that others use.")
+        return DiagnosticResult("vectors", True, answers, "Use https on a shared network.")
     return DiagnosticResult("vectors", True, answers)

@@ -32,7 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="Address to listen on.")
         parser.add_argument("--port", type=int, default=8000)
         parser.add_argument(
-            "--demo", action="store_true", help="At the first start, add the demo documents."
+            "--demo", action="store_true", help="Add the demo documents at the first start."
         )
 
     def handle(self, *, host: str, port: int, demo: bool, **options: Any) -> None:
@@ -78,10 +78,10 @@ class Command(BaseCommand):
             for thread in background:
                 thread.start()
             stopped.wait()
-            self.stderr.write("Stopping; what is not done yet goes on at the next start.")
+            self.stderr.write("Stopping. Unfinished work continues at the next start.")
 
     def _print_welcome(self, url: str, is_first_start: bool, has_demo: bool) -> None:
-        lines = [f"Strata serves at {url}", f"API documentation at {url}/api/docs/"]
+        lines = [f"Strata is running at {url}", f"API documentation at {url}/api/docs/"]
         if is_first_start:
             given = settings.STRATA_ADMIN_KEY
             if not (given and ApiKey.find_name_by_secret(given) is not None):
@@ -94,11 +94,11 @@ class Command(BaseCommand):
                 asked = "indexes/"
             lines += [
                 "",
-                "Made at this first start, and shown this once:",
+                "Created at this first start and shown only once:",
                 f"  admin login  {ADMIN_NAME} / {password}   ({url}/admin/)",
                 f"  API key      {shown}",
                 "",
-                *([] if given else [f"Open {url}/#key={secret}", "or paste:"]),
+                *([] if given else [f"Open {url}/#key={secret}", "or run:"]),
                 f'  curl -H "Authorization: Bearer {shown}" \\',
                 f"    '{url}/api/v1/{asked}'",
             ]

@@ -26,8 +26,8 @@ EXIT_BELOW_THRESHOLD = 3  # exit status if a measure is below its threshold
 
 class Command(BaseCommand):
     help = (
-        "Measure retrieval by human judgements: one row a system. Without --index, a throw-away "
-        "index of the folder's corpus is made first."
+        "Measure retrieval against human judgements: one row per system. Without --index, a "
+        "temporary index of the folder's corpus is built first."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -36,28 +36,31 @@ class Command(BaseCommand):
             help="A BEIR folder, or a CSV file with the columns query and artifact.",
         )  # fmt: skip
         parser.add_argument(
-            "--golden", action="store_true", help="By the golden queries of the index, and no PATH."
+            "--golden",
+            action="store_true",
+            help="Use the golden queries of the index instead of PATH.",
         )
-        parser.add_argument("--spec", default="plain", help="Recipe of the throw-away index.")
+        parser.add_argument("--spec", default="plain", help="Spec of the temporary index.")
         parser.add_argument(
-            "--index", help="An index that holds the documents; they go by external ids or ids."
+            "--index",
+            help="An index with the documents; judgements name them by external id or id.",
         )
         parser.add_argument(
             "--modes",
-            help=f"Of {', '.join(SYSTEM_FACTORY_BY_MODE)}, and query pipelines by their names; by "
-            "default those modes that the index can answer.",
+            help=f"Any of {', '.join(SYSTEM_FACTORY_BY_MODE)}, and names of query pipelines; by "
+            "default all modes that the index supports.",
         )
-        parser.add_argument("--pipeline", metavar="A", help="Measure this pipeline, or mode.")
-        parser.add_argument("--against", metavar="B", help="Compare with this pipeline, or mode.")
+        parser.add_argument("--pipeline", metavar="A", help="Measure this pipeline or mode.")
+        parser.add_argument("--against", metavar="B", help="Compare with this pipeline or mode.")
         parser.add_argument(
             "--measures", default=",".join(DEFAULT_MEASURES), help="In ir_measures' notation."
         )
         parser.add_argument("--json", action="store_true")
-        parser.add_argument("--report", type=Path, metavar="FILE", help="Write a page of HTML.")
+        parser.add_argument("--report", type=Path, metavar="FILE", help="Write an HTML report.")
         parser.add_argument(
             "--fail-below", action="append", default=[], metavar="MEASURE=VALUE",
-            help=f"End with status {EXIT_BELOW_THRESHOLD} where a system has less of it; "
-            "the baseline may.",
+            help=f"Exit with status {EXIT_BELOW_THRESHOLD} if a system is below this value; "
+            "the baseline is not checked.",
         )  # fmt: skip
         # Only the parent process sets this, for the child process with its own empty data folder.
         parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
@@ -93,7 +96,7 @@ class Command(BaseCommand):
 
     def _check_thresholds(self, run: EvaluationRun, thresholds: Mapping[str, float]) -> None:
         short = [
-            f"{row['system']} has {name} {row['measures'][name]:.4f}, below {least:g}."
+            f"{row['system']}: {name} is {row['measures'][name]:.4f}, below {least:g}."
             for name, least in thresholds.items()
             for row in run.results
             if row["measures"][name] < least and row["system"] != run.baseline
@@ -198,7 +201,7 @@ def _format_difference(difference: Mapping[str, Any]) -> list[str]:
     if difference["is_significant"]:
         said = "better" if difference["difference"] > 0 else "worse"
     interval = f"[{difference['low']:+.4f}, {difference['high']:+.4f}]"
-    return [f"{difference['difference']:+.4f}", interval, said or "within chance"]
+    return [f"{difference['difference']:+.4f}", interval, said or "not significant"]
 
 
 def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:

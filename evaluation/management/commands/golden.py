@@ -9,7 +9,7 @@ from indexing.models import Index
 
 class Command(StrataCommand):
     help = (
-        "Write the golden queries of an index into its folder: what stands there already, and "
+        "Write the golden queries of an index into its folder: the queries already there, and "
         "the hits that people marked as good or bad."
     )
 

@@ -11,8 +11,8 @@ from indexing.models import IndexBuild
 
 class Command(StrataCommand):
     help = (
-        "Build an index by its spec as it is now, beside the live build. Stopped at any moment, "
-        "it is gone on with by whoever works, or by the same command."
+        "Build an index from its current spec, beside the live build. If the command is stopped, "
+        "any worker continues the build, or the same command does."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -20,13 +20,13 @@ class Command(StrataCommand):
         parser.add_argument(
             "--promote",
             action="store_true",
-            help="Have it answer searches once it is whole, if nothing is significantly lost.",
+            help="Promote the build when it is complete, unless it is significantly worse.",
         )
         parser.add_argument(
-            "--max-calls", type=int, metavar="N", help="Of a language model; then it is paused."
+            "--max-calls", type=int, metavar="N", help="Pause after this many LLM calls."
         )
         parser.add_argument(
-            "--max-minutes", type=int, metavar="N", help="Paused then, if it is not whole."
+            "--max-minutes", type=int, metavar="N", help="Pause after this many minutes."
         )
 
     def handle(
@@ -47,11 +47,11 @@ class Command(StrataCommand):
                 index, promotion=promotion, max_calls=max_calls, max_minutes=max_minutes
             )
             if build.state == IndexBuild.State.LIVE:
-                self.stdout.write(f"{build} is live and made by this spec; nothing had to be made.")
+                self.stdout.write(f"{build} is live and already matches this spec.")
                 return
             trigger_reconciliation()
             is_new = build.state == IndexBuild.State.BUILDING
-            said = "is being built beside the live build." if is_new else "is kept from before."
+            said = "is being built beside the live build." if is_new else "is the standby build."
             self.stdout.write(f"{build} {said}")
             build = wait_for_build(build, self.stdout.write)
         vector_counts = f"{build.copied_count:,} vectors copied, {build.embedded_count:,} made"
@@ -65,4 +65,6 @@ class Command(StrataCommand):
                 f"manage.py promote {index} --force"
             )
         else:
-            self.stdout.write(f"{build} is whole: {vector_counts}. Next: manage.py promote {index}")
+            self.stdout.write(
+                f"{build} is complete: {vector_counts}. Next: manage.py promote {index}"
+            )

@@ -19,10 +19,10 @@ ACTIONS: dict[str, Callable[[IndexBuild], None]] = {
 
 
 class Command(StrataCommand):
-    help = "The builds there are; or pause, resume or give up one that is not live."
+    help = "List the builds; or pause, resume or cancel one that is not live."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("index", nargs="?", help="By default all.")
+        parser.add_argument("index", nargs="?", help="Default: all indexes.")
         actions = parser.add_mutually_exclusive_group()
         for action in ACTIONS:
             actions.add_argument(f"--{action}", type=int, metavar="N", help="The build's number.")

@@ -14,15 +14,15 @@ from indexing.spec.loaded import get_specs
 
 
 class Command(StrataCommand):
-    help = "What applying a changed spec would do, before anything is spent on it."
+    help = "Show what applying a changed spec would change, and estimate its cost."
     loads_specs = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("index", nargs="?", help="By default every index whose spec changed.")
+        parser.add_argument("index", nargs="?", help="Default: every index whose spec changed.")
         parser.add_argument(
             "--exact",
             action="store_true",
-            help="Look at every document and not at a sample; takes as long as cutting them does.",
+            help="Examine every document instead of a sample; takes as long as chunking them.",
         )
         parser.add_argument("--json", action="store_true")
 
@@ -30,7 +30,7 @@ class Command(StrataCommand):
         names = [index] if index is not None else _find_changed_indexes()
         estimates = []
         for name in names:
-            with progress_bar(f"Looking at {name}", None) as advance:
+            with progress_bar(f"Examining {name}", None) as advance:
                 estimates.append(estimate_build(name, is_exact=exact, advance=advance))
         if json:
             said = [estimate.as_json() for estimate in estimates]
@@ -38,7 +38,7 @@ class Command(StrataCommand):
             return
         console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
         if not estimates:
-            console.print("Every index is built and searched by its spec as it is.")
+            console.print("Every index matches its spec.")
         for estimate in estimates:
             _print_estimate(console, estimate)
 
@@ -58,11 +58,11 @@ def _print_estimate(console: Console, estimate: BuildEstimate) -> None:
     console.print(f"{estimate.index}: {', '.join(estimate.changes) or 'no new build'}")
     if estimate.search_changes:
         console.print(
-            f"  Search settings, changed at once (now number {estimate.search_settings}): "
+            f"  Search settings, changed immediately (now number {estimate.search_settings}): "
             f"{', '.join(estimate.search_changes)}"
         )
     if estimate.is_free:
-        console.print("  Nothing that is stored changes: it costs nothing.")
+        console.print("  No stored data changes: this costs nothing.")
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("  kind")
@@ -84,13 +84,13 @@ def _print_estimate(console: Console, estimate: BuildEstimate) -> None:
     if estimate.is_estimate:
         console.print(
             f"  Estimated from {estimate.sampled_count:,} of {estimate.artifact_count:,} "
-            "documents; --exact looks at all."
+            "documents; --exact examines all."
         )
 
 
 def _format_minutes(minutes: float | None) -> str:
     if minutes is None:
-        return "minutes unknown, as nothing was measured yet"
+        return "time unknown, because nothing was measured yet"
     if 0 < minutes < 1:
         return "under a minute"
     return f"{minutes:,.0f} minutes"

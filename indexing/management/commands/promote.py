@@ -11,13 +11,13 @@ from indexing.models import IndexBuild
 
 
 class Command(StrataCommand):
-    help = "Have a build answer searches in the live one's place, if nothing is lost by it."
+    help = "Replace the live build by another one, unless that is significantly worse."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("index")
-        parser.add_argument("--build", type=int, metavar="N", help="By default the newest.")
+        parser.add_argument("--build", type=int, metavar="N", help="Default: the newest.")
         parser.add_argument(
-            "--force", action="store_true", help="Whatever is lost by it, and whole or not."
+            "--force", action="store_true", help="Even if it is incomplete or worse."
         )
 
     def handle(self, *, index: str, build: int | None, force: bool, **options: Any) -> None:

@@ -12,12 +12,12 @@ from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
 class Command(StrataCommand):
     help = (
-        "Give up the builds that are only kept to roll back to, and remove what builds given up "
-        "have left."
+        "Give up the standby builds, which are kept for rollback, and remove the data of all "
+        "builds given up."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("index", nargs="?", help="By default all.")
+        parser.add_argument("index", nargs="?", help="Default: all indexes.")
 
     def handle(self, *, index: str | None, **options: Any) -> None:
         if index is not None:
@@ -32,4 +32,4 @@ class Command(StrataCommand):
             self.stdout.write(f"Builds removed: {count}")
             return
         trigger_reconciliation()
-        self.stdout.write("What they left is removed once no search can be reading it.")
+        self.stdout.write("Their data is removed when no search can be reading it.")

@@ -27,38 +27,38 @@ from indexing.stores.ownership import exclusive_store_access, has_embedded_store
 
 class Command(StrataCommand):
     help = (
-        "Have nodes made and embedded anew in every build that is kept up to date, and follow it "
-        "to its end. Interrupted, it goes on where it was at the next start."
+        "Create and embed nodes again in every build that is kept up to date, and wait until "
+        "that is done. If interrupted, it continues at the next start."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--type", action="append", dest="types", metavar="TYPE",
             help=f"One of {', '.join(list_regeneration_types())}, or {ALL_TYPES} (the default); "
-            "several if given several times. Summaries and questions are written again, except "
+            "may be given several times. Summaries and questions are written again, except "
             "those written by hand.",
         )  # fmt: skip
-        parser.add_argument("--index", help="All indexes where none is named.")
+        parser.add_argument("--index", help="Default: all indexes.")
         parser.add_argument(
             "--only-missing",
             action="store_true",
-            help="Only what lacks nodes or points it should have.",
+            help="Only documents with missing nodes or points.",
         )
         parser.add_argument(
             "--stale",
             action="store_true",
-            help="Only what has changed since, or was never hashed.",
+            help="Only documents that changed since, or were never hashed.",
         )
         parser.add_argument(
             "--limit", type=_integer_from(1), metavar="N",
-            help="So many documents, in the order of their ids.",
+            help="At most N documents, in the order of their ids.",
         )  # fmt: skip
         parser.add_argument("--offset", type=_integer_from(0), metavar="N", default=0)
         parser.add_argument(
             "--cancel",
             type=_parse_regeneration_id,
             metavar="ID",
-            help="Call one off; nothing else is done.",
+            help="Cancel this regeneration and do nothing else.",
         )
 
     def handle(
@@ -104,8 +104,10 @@ class Command(StrataCommand):
                     regeneration, lambda: server is None or find_server() is not None
                 )
             except KeyboardInterrupt:
-                goes_on = "with the next server" if runs_workers_here else "without this command"
-                self.stderr.write(f"It goes on {goes_on}. {_cancel_hint(regeneration)}")
+                goes_on = (
+                    "when the next server starts" if runs_workers_here else "without this command"
+                )
+                self.stderr.write(f"It continues {goes_on}. {_cancel_hint(regeneration)}")
                 raise SystemExit(128 + signal.SIGINT) from None
             except (CommandError, ServerUnreachable) as error:
                 raise CommandError(f"{error} {_cancel_hint(regeneration)}") from None
@@ -119,9 +121,9 @@ class Command(StrataCommand):
 
     def _report(self, progress: RegenerationProgress) -> None:
         row = progress.regeneration
-        prefix = "Called off: " if row.state == Regeneration.State.CANCELLED else ""
+        prefix = "Cancelled: " if row.state == Regeneration.State.CANCELLED else ""
         self.stdout.write(
-            f"{prefix}{row.done_count} documents gone through, {row.due_artifact_count} made anew: "
+            f"{prefix}{row.done_count} documents processed, {row.due_artifact_count} regenerated: "
             f"{row.due_node_count} nodes, {row.due_text_count} texts"
         )
         failed = {
@@ -139,7 +141,7 @@ class Command(StrataCommand):
 
 
 def _cancel_hint(regeneration: Regeneration) -> str:
-    return f"To call it off: manage.py regenerate --cancel {regeneration.pk}"
+    return f"To cancel it: manage.py regenerate --cancel {regeneration.pk}"
 
 
 def _integer_from(minimum: int) -> Any:

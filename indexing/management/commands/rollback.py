@@ -8,7 +8,7 @@ from indexing.management.local_work import trigger_reconciliation
 
 
 class Command(StrataCommand):
-    help = "Have the build answer searches that was live before."
+    help = "Make the previous live build live again."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("index")
@@ -18,6 +18,6 @@ class Command(StrataCommand):
         build = roll_back_index(index)
         trigger_reconciliation()
         self.stdout.write(
-            f"{build} is live again. The spec still says otherwise: set it back, or the next "
-            f"manage.py apply {index} promotes what was left."
+            f"{build} is live again. The spec file still describes the other build: revert it, or "
+            f"the next manage.py apply {index} promotes that build again."
         )

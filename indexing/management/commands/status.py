@@ -9,10 +9,10 @@ from indexing.progress import get_index_progress
 
 
 class Command(StrataCommand):
-    help = "How far each index has come."
+    help = "Show the progress of each index."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--index", help="One index only.")
+        parser.add_argument("--index", help="Only this index.")
 
     def handle(self, *, index: str | None, **options: Any) -> None:
         found = get_index_progress(index)
@@ -43,4 +43,4 @@ class Command(StrataCommand):
         console.print(table)
         for progress in found:
             if progress.problem:
-                console.print(f"{progress.name} waits: {progress.problem}")
+                console.print(f"{progress.name} is waiting: {progress.problem}")

@@ -15,9 +15,9 @@ class Command(StrataCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--index", help="One index only.")
+        parser.add_argument("--index", help="Only this index.")
         parser.add_argument(
-            "--repair", action="store_true", help="Make due, or remove, whatever differs."
+            "--repair", action="store_true", help="Repair or remove everything that differs."
         )
 
     def handle(self, *, index: str | None, repair: bool, **options: Any) -> None:
@@ -40,8 +40,8 @@ class Command(StrataCommand):
             self._print_report(report, repairs=repair)
         if not all(report["is_sound"] for report in reports):
             self.stderr.write(
-                "Not everything agrees. What is being indexed syncs by itself; for the rest, "
-                "run verify --repair."
+                "There are differences. Documents being indexed sync by themselves; for the "
+                "rest, run verify --repair."
             )
             raise SystemExit(1)
 

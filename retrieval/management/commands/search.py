@@ -20,13 +20,15 @@ class Command(BaseCommand):
     help = "Search an index and print the best hits."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("query", help="Words; with --kind structures a SMILES.")
-        parser.add_argument("--index", required=True, help="One name, or several with commas.")
+        parser.add_argument("query", help="Query text; a SMILES with --kind structures.")
+        parser.add_argument(
+            "--index", required=True, help="One index name, or several separated by commas."
+        )
         parser.add_argument("--kind", choices=list(SEARCHES), default="pages")
         parser.add_argument("--mode", choices=[str(mode) for mode in Mode], default="hybrid")
         parser.add_argument("--limit", type=int, default=10)
-        parser.add_argument("--filter", help="JSON, as the API takes it.")
-        parser.add_argument("--json", action="store_true", help="Print the API's own answer.")
+        parser.add_argument("--filter", help="A filter as JSON, as in the API.")
+        parser.add_argument("--json", action="store_true", help="Print the API's response.")
 
     def handle(
         self,
@@ -116,7 +118,7 @@ class Command(BaseCommand):
 
     def _print_heading(self, line: Text, hit: dict[str, Any]) -> None:
         if hit.get("verdict") == "stale" or hit.get("stale"):
-            line.append("  stale: the document has changed since", style="yellow")
+            line.append("  stale: the document has changed since it was indexed", style="yellow")
         self._console.print(line)
 
     def _print_text(self, text: str, margin: int) -> None:

@@ -24,28 +24,26 @@ from summaries.processing import (
 
 class Command(StrataCommand):
     help = (
-        "Make of a file what an index would be given, as files to read and edit: its text "
-        "(parsed.md) and its chunks with questions, summaries and fields (chunks.json). Nothing "
-        "is embedded before --embed."
+        "Process a file as an index would, and write the results as files to read and edit: its "
+        "text (parsed.md) and its chunks with questions, summaries and fields (chunks.json). "
+        "Nothing is embedded before --embed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
         parser.add_argument("--index", required=True)
-        parser.add_argument(
-            "--out", type=Path, required=True, metavar="DIR", help="Folder of the files."
-        )
+        parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="Output folder.")
         stages = parser.add_mutually_exclusive_group()
         stages.add_argument("--parse-only", action="store_true", help="Stop after parsed.md.")
         stages.add_argument(
             "--chunk-only",
             action="store_true",
-            help="Cut parsed.md, edited or not, and have nothing written about the chunks.",
+            help="Chunk parsed.md, edited or not, and write no questions or summaries.",
         )
         stages.add_argument(
             "--embed",
             action="store_true",
-            help="Give the index the document, with chunks.json as it stands.",
+            help="Add the document to the index, with chunks.json as it is.",
         )
 
     def handle(
@@ -78,7 +76,7 @@ class Command(StrataCommand):
         self._report(inspection)
 
     def _write_chunks_with_progress(self, inspection: FileInspection) -> None:
-        with progress_bar("Writing about chunks", None) as advance:
+        with progress_bar("Writing questions and summaries", None) as advance:
             inspection.write_annotated_chunks(advance)
 
     def _add_to_index_and_wait(self, inspection: FileInspection) -> None:
@@ -95,7 +93,7 @@ class Command(StrataCommand):
                 stack.enter_context(local_workers())
                 wait_for_artifacts(inspection.build.index_id, {artifact.pk})
                 self._raise_if_failed(artifact)
-                self.stdout.write(f"{inspection.build} holds it: artifact {artifact.pk}")
+                self.stdout.write(f"Added to {inspection.build} as artifact {artifact.pk}")
         if server is not None:
             try:
                 server.reconcile()
@@ -103,7 +101,7 @@ class Command(StrataCommand):
                 raise CommandError(
                     f"{error} Everything is written down; the next manage.py serve embeds it."
                 ) from None
-            self.stdout.write("The running server embeds it now: manage.py status")
+            self.stdout.write("The running server embeds it now. To see progress: manage.py status")
 
     def _raise_if_failed(self, artifact: Artifact) -> None:
         catalog = get_catalog()

@@ -110,7 +110,7 @@ class TestTheBuildsPage:
 
         page = admin_client.get(url).content.decode()
 
-        assert "Documents it lacks" in page
+        assert "Missing documents" in page
         assert "-0.3000 to -0.1000 (a loss)" in page
         assert "Refused: nDCG@10 falls by 0.200, more than chance explains." in page
 
@@ -119,7 +119,7 @@ class TestPromote:
     def test_asks_for_the_promotion(self, beside, admin_client):
         said = act(admin_client, BUILDS, "promote", beside)
 
-        assert said.startswith(f"{beside} is promoted once it is whole")
+        assert said.startswith(f"{beside} will be promoted when complete")
         assert again(beside).promotion == "when_complete"
 
     def test_says_why_not(self, build, admin_client):
@@ -131,7 +131,7 @@ class TestPromote:
     def test_continues_after_a_build_that_raises_an_error(self, build, beside, admin_client):
         said = act(admin_client, BUILDS, "promote", build, beside)
 
-        assert said.startswith(f"{beside} is promoted")
+        assert said.startswith(f"{beside} will be promoted")
         assert again(beside).promotion == "when_complete"
 
 
@@ -141,14 +141,14 @@ class TestForcePromotion:
 
         page = asked_first(admin_client, BUILDS, "force_promotion", beside)
 
-        assert "documents it lacks: 1" in page
+        assert "missing documents: 1" in page
         assert "refused (nDCG@10 -0.200)" in page
         assert again(beside).promotion == "manual"
 
     def test_is_done_once_that_is_confirmed(self, beside, admin_client):
         said = confirm(admin_client, BUILDS, "force_promotion", beside)
 
-        assert said == f"{beside} is promoted within seconds."
+        assert said == f"{beside} will be promoted within seconds."
         assert again(beside).promotion == "forced"
 
 
@@ -164,7 +164,7 @@ class TestPauseAndResume:
 
         said = act(admin_client, BUILDS, "resume", beside)
 
-        assert said == f"{beside} goes on."
+        assert said == f"{beside} is resumed."
         assert again(beside).paused_at is None
         assert reconciled == [True]
 
@@ -202,7 +202,7 @@ class TestApplyTheSpec:
     def test_says_when_nothing_has_to_be_made(self, build, specs, admin_client, reconciled):
         said = act(admin_client, "indexing_index", "apply_spec", build.index)
 
-        assert said == f"{build} is live and made by this spec; nothing has to be made."
+        assert said == f"{build} is live and already matches this spec."
 
     def test_says_what_is_wrong_with_a_spec(self, build, specs, admin_client, reconciled):
         specs("chunks: {strategies: []}\n")
@@ -223,7 +223,7 @@ class TestRollBack:
         with django_capture_on_commit_callbacks(execute=True):
             said = act(admin_client, "indexing_index", "roll_back", build.index)
 
-        assert said == f"{build} answers again."
+        assert said == f"{build} is live again."
         assert IndexBuild.objects.live().get(index="plain") == build
         assert wakes == [("reconcile_store", {})]
 
@@ -252,4 +252,4 @@ class TestPrune:
     def test_says_when_none_is_kept(self, build, admin_client):
         said = confirm(admin_client, "indexing_index", "prune", build.index)
 
-        assert said == "plain keeps no build to roll back to."
+        assert said == "plain has no standby build."

@@ -120,7 +120,7 @@ class TestCancel:
 
         said = act(admin_client, "indexing_regeneration", "cancel")
 
-        assert said == "1 regeneration called off."
+        assert said == "1 regeneration cancelled."
         running.refresh_from_db()
         over.refresh_from_db()
         assert (running.state, over.state) == ("cancelled", "done")

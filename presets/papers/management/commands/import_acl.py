@@ -11,7 +11,7 @@ from presets.papers.importing import add_papers
 class Command(AddDocumentsCommand):
     help = (
         "Add papers of the ACL Anthology to an index, from its own XML and YAML or from JSON "
-        "Lines. What has no abstract is left out; run again, what is there is passed over."
+        "Lines. Papers without an abstract are skipped, and so are papers already in the index."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
