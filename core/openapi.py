@@ -24,7 +24,7 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
         "A value or a name is not allowed.",
         {
             "code": "invalid",
-            "detail": "There is no field 'limits' here.",
+            "detail": "There is no field 'limits'.",
             "field": "limits",
             "allowed": ["index", "limit", "offset", "query"],
         },
@@ -48,7 +48,7 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
     ),
     413: (
         "The body is larger than is accepted.",
-        {"code": "too_large", "detail": "A JSON body may have 33,554,432 bytes."},
+        {"code": "too_large", "detail": "A JSON body may have at most 33,554,432 bytes."},
     ),
     415: (
         "The body is of a type that is not accepted.",

@@ -86,7 +86,7 @@ def find_evidence_build(index: str) -> IndexBuild:
                 for each in IndexBuild.objects.live()
                 if each.spec.evidence is not None
             ],
-            fix="Write evidence: true into its spec.",
+            fix="Set evidence: true in its spec.",
         )
     return build
 

@@ -50,7 +50,7 @@ class AnswerSynthesiser:
         if not 1 <= sentences <= 20:
             raise InvalidInput("sentences must be between 1 and 20.", field="sentences")
         if max_tokens < 1:
-            raise InvalidInput("max_tokens is at least 1.", field="max_tokens")
+            raise InvalidInput("max_tokens must be 1 or more.", field="max_tokens")
         read_prompt_template(prompt)  # that it is there
         self.sentences = sentences
         self.uses_model = uses_model

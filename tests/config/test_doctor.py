@@ -17,7 +17,7 @@ class TestDoctor:
         with pytest.raises(SystemExit):
             call_command("doctor", port=0)
 
-        assert f"fail index     plain #1 waits: {problem}" in capsys.readouterr().out
+        assert f"fail index     The build plain #1 waits: {problem}" in capsys.readouterr().out
 
     def test_tells_a_port_of_its_own_from_that_of_another(self, live_server):
         ours = doctor._check_port(live_server.thread.port)
@@ -28,7 +28,7 @@ class TestDoctor:
             True,
             f"A web server of Strata answers at {live_server.thread.port}.",
         )
-        assert (others.is_ok, others.fix) == (False, "Choose another with PORT=.")
+        assert (others.is_ok, others.fix) == (False, "Choose another port with PORT=.")
 
     def test_advises_to_encrypt_the_key_of_the_store(self, settings, monkeypatch):
         settings.STRATA_VECTOR_STORE = "qdrant"

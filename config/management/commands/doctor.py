@@ -89,7 +89,9 @@ def _check_models() -> Iterator[DiagnosticResult]:
     try:
         embeddings = {model for spec in get_specs().values() for model in spec.embedding_specs}
     except StrataError as error:
-        yield DiagnosticResult("specs", False, str(error), "manage.py check names the field.")
+        yield DiagnosticResult(
+            "specs", False, str(error), "Run manage.py check; it names the field."
+        )
         return
     for embedding in sorted(embeddings, key=lambda e: e.model):
         name = f"{embedding.model} ({embedding.provider}, {embedding.precision})"
@@ -110,7 +112,7 @@ def _check_port(port: int) -> DiagnosticResult:
             if _is_served_by_strata(port):
                 return DiagnosticResult("port", True, f"A web server of Strata answers at {port}.")
             return DiagnosticResult(
-                "port", False, f"Port {port}: {error.strerror}.", "Choose another with PORT=."
+                "port", False, f"Port {port}: {error.strerror}.", "Choose another port with PORT=."
             )
     return DiagnosticResult("port", True, f"Port {port} is free.")
 
@@ -131,7 +133,10 @@ def _check_database() -> DiagnosticResult:
         return DiagnosticResult("database", False, f"{error}", "Check DATABASE_URL and the server.")
     if missing:
         return DiagnosticResult(
-            "database", False, f"{len(missing)} migrations are missing.", "manage.py migrate"
+            "database",
+            False,
+            f"{len(missing)} migrations have not been applied.",
+            "Run manage.py migrate.",
         )
     return DiagnosticResult("database", True, f"{connection.vendor}, migrated.")
 
@@ -143,7 +148,7 @@ def _check_builds() -> Iterator[DiagnosticResult]:
     except DatabaseError:  # before the first start, or told above
         return
     for build in builds:
-        yield DiagnosticResult("index", False, f"{build} waits: {build.problem}")
+        yield DiagnosticResult("index", False, f"The build {build} waits: {build.problem}")
 
 
 def _check_store() -> DiagnosticResult:

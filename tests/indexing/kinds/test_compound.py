@@ -71,10 +71,10 @@ class TestSpec:
             ("metadata: {smiles: {type: text}}\ncompounds: true\n", "as a keyword"),
             (
                 "metadata: {smiles: {type: keyword, lowercase: true}}\ncompounds: true\n",
-                "its case kept",
+                "without lowercase",
             ),
             ("compounds: {radios: 2}\n", "allowed here: field, radius, bits"),
-            ("embedding: {provider: rdkit}\n", "reads structures and no text"),
+            ("embedding: {provider: rdkit}\n", "embeds chemical structures, not text"),
         ],
     )
     def test_refuses_what_cannot_be(self, text, words):
