@@ -67,8 +67,8 @@ class TestSpec:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("compounds: true\n", "declare 'smiles'"),
-            ("metadata: {smiles: {type: text}}\ncompounds: true\n", "as a keyword"),
+            ("compounds: true\n", "'smiles' must be declared"),
+            ("metadata: {smiles: {type: text}}\ncompounds: true\n", "with type keyword"),
             (
                 "metadata: {smiles: {type: keyword, lowercase: true}}\ncompounds: true\n",
                 "without lowercase",
