@@ -203,7 +203,11 @@ class TestDoor:
 
             assert read_answer(client) == (
                 408,
-                {"code": "body_timeout", "detail": "The request body did not arrive within 1 s."},
+                {
+                    "code": "body_timeout",
+                    "detail": "The request body did not arrive within 1 s.",
+                    "fix": "Send the request again over a faster connection, or in smaller parts.",
+                },
             )
 
     def test_holds_no_thread_for_slow_bodies(self, door):
