@@ -18,7 +18,8 @@ def check_admin_key(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
     if not (secret.isascii() and secret.isprintable() and " " not in secret):
         return [
             Error(
-                "STRATA_ADMIN_KEY may hold visible ASCII characters only: it travels in a header.",
+                "STRATA_ADMIN_KEY may hold visible ASCII characters only, because it is sent in a "
+                "header.",
                 hint="openssl rand -hex 32 makes a good one.",
                 id="access.E001",
             )

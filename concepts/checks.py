@@ -13,7 +13,7 @@ def check_emergent_similarity(**kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Error(
-            "STRATA_EMERGENT_SIMILARITY is a cosine: above 0, and 1 at most; it is "
+            "STRATA_EMERGENT_SIMILARITY must be a cosine above 0 and at most 1; it is "
             f"{settings.STRATA_EMERGENT_SIMILARITY}.",
             id="concepts.E001",
         )

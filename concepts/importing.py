@@ -133,7 +133,9 @@ def _import_quote(
     if document := _get_string(content, "document"):
         given: dict[str, Artifact] = find_by_external_ids(index, [document])
         if document not in given:
-            raise QuoteNotFound(f"{index} has no document {document!r}.", field="document")
+            raise QuoteNotFound(
+                f"The index {index} has no document {document!r}.", field="document"
+            )
         artifact = given[document].pk
     _, is_new = add_instance(
         concept.pk,
@@ -175,7 +177,7 @@ def _require_concept(index: str, content: Mapping[str, Any], field: str) -> Conc
     label = _get_string(content, field, is_required=True)
     concept = find_concept(index, label)
     if concept is None:
-        raise InvalidInput(f"{index} has no concept {label[:100]!r}.", field=field)
+        raise InvalidInput(f"The index {index} has no concept {label[:100]!r}.", field=field)
     return concept
 
 
@@ -201,7 +203,7 @@ def _read_json_lines(path: Path) -> Iterator[ImportStatement]:
                 kind = content.pop("type", None)
                 if kind not in ALLOWED_FIELDS:
                     raise InvalidInput(
-                        "Each line must name its type.", field="type", allowed=ALLOWED_FIELDS
+                        "Each line must have a type.", field="type", allowed=ALLOWED_FIELDS
                     )
                 _check_fields(content, ALLOWED_FIELDS[kind])
             except StrataError as error:
@@ -216,7 +218,7 @@ def _read_graphml(path: Path) -> Iterator[ImportStatement]:
     try:
         graph = networkx.read_graphml(path)
     except (networkx.NetworkXError, SyntaxError, ValueError, KeyError) as error:
-        raise InvalidInput(f"{path.name} is not GraphML: {error}") from None
+        raise InvalidInput(f"{path.name} is not valid GraphML: {error}") from None
     labels = {}
     for node, attributes in graph.nodes(data=True):
         labels[node] = str(attributes.get("label") or attributes.get("name") or node)
@@ -242,7 +244,7 @@ def _check_fields(content: Mapping[str, Any], allowed: set[str]) -> None:
     for name in content:
         if name not in allowed:
             shown = str(name)[:100]
-            raise InvalidInput(f"There is no field {shown!r} here.", field=shown, allowed=allowed)
+            raise InvalidInput(f"There is no field {shown!r}.", field=shown, allowed=allowed)
 
 
 def _get_string(content: Mapping[str, Any], field: str, *, is_required: bool = False) -> str:
@@ -269,4 +271,4 @@ def _get_uuid(content: Mapping[str, Any], field: str) -> UUID | None:
     try:
         return UUID(value)
     except ValueError:
-        raise InvalidInput(f"{field} must be an id, a UUID.", field=field) from None
+        raise InvalidInput(f"{field} must be an id (a UUID).", field=field) from None

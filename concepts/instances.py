@@ -32,7 +32,7 @@ def add_instance(
         InvalidInput: the concept's index has no such source or document.
     """
     if len(quote) > MAX_QUOTE_CHARS:
-        raise InvalidInput(f"A quote has {MAX_QUOTE_CHARS} characters at most.", field="quote")
+        raise InvalidInput(f"quote must have at most {MAX_QUOTE_CHARS} characters.", field="quote")
     concept = lock_concept(concept_id)
     sources = _select_sources(concept.index, source_id, artifact_id)
     for source in sources:
@@ -52,7 +52,7 @@ def add_instance(
             )
     raise QuoteNotFound(
         field="quote",
-        fix="Quote the text as it is written there; case and white space do not matter.",
+        fix="Copy the quote from the text; case and white space may differ.",
     )
 
 
@@ -86,14 +86,19 @@ def _select_sources(
     index: str, source_id: UUID | None, artifact_id: UUID | None
 ) -> Iterable[Source]:
     if (source_id is None) == (artifact_id is None):
-        raise InvalidInput("Name the source or the artifact it is from.", field="source")
+        raise InvalidInput(
+            "Give either source or artifact, where the quote is from.", field="source"
+        )
     sources = Source.objects.filter(artifact__index=index).order_by("ordinal")
     if source_id is not None:
         field, sources = "source", sources.filter(pk=source_id)
     else:
         field, sources = "artifact", sources.filter(artifact=artifact_id)
     if not sources.exists():
-        raise InvalidInput(f"{index} has no such {field}, or it is not read yet.", field=field)
+        raise InvalidInput(
+            f"The index {index} has no {field} with this id, or its text has not been read yet.",
+            field=field,
+        )
     return sources
 
 

@@ -36,7 +36,7 @@ def require_concept_index(index: str) -> None:
             f"The index {index} holds no concepts.",
             field="index",
             allowed={build.index_id for build in receiving if build.spec.concepts},
-            fix="Switch concepts on in its spec.",
+            fix="Set concepts: true in its spec.",
         )
 
 
@@ -108,11 +108,14 @@ def merge_concepts(target_id: UUID, merged_ids: Collection[UUID]) -> Concept:
     """
     others = sorted(set(merged_ids) - {target_id})
     if not others:
-        raise InvalidInput("Name another concept to merge into this one.", field="concepts")
+        raise InvalidInput(
+            "concepts must name at least one other concept to merge into this one.",
+            field="concepts",
+        )
     locked = {each: lock_concept(each) for each in sorted([target_id, *others])}
     target = locked.pop(target_id)
     if any(each.index != target.index for each in locked.values()):
-        raise InvalidInput("Concepts of several indexes cannot be merged.", field="concepts")
+        raise InvalidInput("concepts must all belong to one index.", field="concepts")
     terms = [*target.search_terms]
     for merged in locked.values():
         terms += [merged.label, *merged.search_terms]
@@ -260,9 +263,9 @@ def relate_concepts(
         raise InvalidInput("A concept cannot have a relationship with itself.", field="target")
     for field, concept_id in (("source", source_id), ("target", target_id)):
         if not Concept.objects.of_index(index).filter(pk=concept_id).exists():
-            raise InvalidInput(f"{index} has no concept {concept_id}.", field=field)
+            raise InvalidInput(f"The index {index} has no concept {concept_id}.", field=field)
     if not RelationshipType.objects.filter(pk=type_id, index=index).exists():
-        raise InvalidInput(f"{index} has no relationship type {type_id}.", field="type")
+        raise InvalidInput(f"The index {index} has no relationship type {type_id}.", field="type")
     return Relationship.objects.get_or_create(
         source_id=source_id, type_id=type_id, target_id=target_id
     )
@@ -288,7 +291,8 @@ def _save_entity(entity: Entity) -> None:
         if not others.exclude(pk=entity.pk).exists():
             raise
         raise ContentConflict(
-            f"{entity.index} has a {entity._meta.verbose_name} named {str(entity)!r} already.",
+            f"The index {entity.index} already has a {entity._meta.verbose_name} named "
+            f"{str(entity)!r}.",
             fix="Change that one, or merge the two.",
         ) from None
 
@@ -305,16 +309,16 @@ def _remove_entity(entity: Entity) -> int:
 def _clean_name(name: str, field: str, max_chars: int) -> str:
     cleaned = " ".join(name.split())
     if not cleaned:
-        raise InvalidInput(f"A {field} must not be blank.", field=field)
+        raise InvalidInput(f"{field} must not be blank.", field=field)
     if len(cleaned) > max_chars:
-        raise InvalidInput(f"A {field} has {max_chars} characters at most.", field=field)
+        raise InvalidInput(f"{field} must have at most {max_chars} characters.", field=field)
     return cleaned
 
 
 def _clean_category(category: str) -> str:
     cleaned = " ".join(category.lower().split())
     if len(cleaned) > 60:
-        raise InvalidInput("A category has 60 characters at most.", field="category")
+        raise InvalidInput("category must have at most 60 characters.", field="category")
     return cleaned
 
 
@@ -322,7 +326,8 @@ def _clean_description(description: str) -> str:
     cleaned = description.strip()
     if len(cleaned) > MAX_DESCRIPTION_CHARS:
         raise InvalidInput(
-            f"A description has {MAX_DESCRIPTION_CHARS} characters at most.", field="description"
+            f"description must have at most {MAX_DESCRIPTION_CHARS} characters.",
+            field="description",
         )
     return cleaned
 
@@ -333,11 +338,12 @@ def clean_search_terms(terms: Sequence[str]) -> list[str]:
         InvalidInput: there are too many terms, or one is blank or too long.
     """
     cleaned = _remove_duplicate_terms(
-        _clean_name(term, "search term", MAX_LABEL_CHARS) for term in terms
+        _clean_name(term, f"search_terms.{position}", MAX_LABEL_CHARS)
+        for position, term in enumerate(terms)
     )
     if len(cleaned) > MAX_SEARCH_TERMS:
         raise InvalidInput(
-            f"A concept has {MAX_SEARCH_TERMS} search terms at most.", field="search_terms"
+            f"search_terms must hold at most {MAX_SEARCH_TERMS} terms.", field="search_terms"
         )
     return cleaned
 

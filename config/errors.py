@@ -165,7 +165,7 @@ def _translate_error(error: Exception) -> Response | None:
         logger.error("The broker did not answer: %s", error)
         return _service_unavailable(
             "broker_unavailable",
-            "The broker of messages did not answer. What is due is done once it does.",
+            "The message broker did not answer. Work that was saved starts once it answers again.",
         )
     if isinstance(error, exceptions.APIException):
         return _drf_error_response(error)
@@ -176,7 +176,7 @@ def _translate_error(error: Exception) -> Response | None:
             403, "permission_denied", str(error) or "You do not have permission to do this."
         )
     if isinstance(error, RequestDataTooBig):
-        return _error_response(413, "too_large", "The body is larger than is accepted.")
+        return _error_response(413, "too_large", "The request body is larger than the limit.")
     if isinstance(error, (SuspiciousOperation, BadRequest, UnreadablePostError)):
         return _error_response(400, "malformed", "The request cannot be read.")
     return None

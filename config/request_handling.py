@@ -149,7 +149,10 @@ async def _body_deadline() -> AsyncIterator[None]:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        raise BodyTimeout(f"The request's body did not come within {seconds} s.") from None
+        raise BodyTimeout(
+            f"The request body did not arrive within {seconds} s.",
+            fix="Send the request again over a faster connection, or in smaller parts.",
+        ) from None
 
 
 def _check_body_size(byte_count: int, limit: int) -> None:
@@ -159,7 +162,7 @@ def _check_body_size(byte_count: int, limit: int) -> None:
 
 def _make_too_large(limit: int) -> TooLarge:
     return TooLarge(
-        f"The body of this request may have at most {limit:,} bytes.", fix="Send less at a time."
+        f"The request body may have at most {limit:,} bytes.", fix="Send less at a time."
     )
 
 
@@ -229,8 +232,8 @@ async def _answer_on_loop(
     global _stream_count
     if _stream_count >= settings.STRATA_MAX_STREAMS:
         raise TooManyStreams(
-            f"The server is writing {settings.STRATA_MAX_STREAMS} answers, as many as it may.",
-            fix="Ask again after the seconds that Retry-After names.",
+            f"The server is already streaming {settings.STRATA_MAX_STREAMS} answers, its limit.",
+            fix="Try again after the number of seconds in Retry-After.",
         )
     body.file.seek(0)
     messages = [{"type": "http.request", "body": body.file.read(), "more_body": False}]

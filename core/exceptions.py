@@ -55,13 +55,13 @@ class InvalidInput(StrataError):
 
 
 class Malformed(InvalidInput):
-    """The request's body cannot be read."""
+    """The request body cannot be read."""
 
     code = "malformed"
 
 
 class TooLarge(InvalidInput):
-    """What was sent is larger than is accepted."""
+    """The request, file or line is larger than the limit."""
 
     code = "too_large"
 
@@ -80,13 +80,13 @@ class DiskFull(StrataError):
 
 
 class BodyTimeout(StrataError):
-    """The request's body did not come in time."""
+    """The request body did not arrive in time."""
 
     code = "body_timeout"
 
 
 class TooManyStreams(StrataError):
-    """The server is writing as many answers as it may."""
+    """The server is already streaming as many answers as it may."""
 
     code = "too_many_streams"
     is_retryable = True

@@ -24,7 +24,7 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
         "A value or a name is not allowed.",
         {
             "code": "invalid",
-            "detail": "There is no field 'limits' here.",
+            "detail": "There is no field 'limits'.",
             "field": "limits",
             "allowed": ["index", "limit", "offset", "query"],
         },

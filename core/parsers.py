@@ -60,14 +60,14 @@ def load_json(text: bytes | str) -> Any:
             text = text.decode("utf-8-sig")  # with or without a byte order mark
         return json.loads(text, parse_float=_parse_finite_float, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise Malformed(f"This is not UTF-8: byte {error.start} is invalid.") from None
+        raise Malformed(f"The text is not UTF-8: byte {error.start} is invalid.") from None
     except RecursionError:
-        raise Malformed("This JSON is nested too deeply.") from None
+        raise Malformed("The JSON is nested too deeply.") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise Malformed(f"This is not JSON: {error.msg} ({where}).") from None
+        raise Malformed(f"The text is not valid JSON: {error.msg} ({where}).") from None
     except ValueError as error:
-        raise Malformed(f"This JSON cannot be stored: {error}.") from None
+        raise Malformed(f"The JSON holds a number that cannot be stored: {error}.") from None
 
 
 def iter_lines(stream: Readable, *, limit: int) -> Iterator[Line]:
@@ -99,7 +99,7 @@ def iter_lines(stream: Readable, *, limit: int) -> Iterator[Line]:
 def _parse_finite_float(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits[:30]} is too large a number")
+        raise ValueError(f"{digits[:30]} is too large")
     return number
 
 

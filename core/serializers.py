@@ -38,7 +38,7 @@ class StrictSerializer(serializers.Serializer):
                 if name not in allowed:
                     shown = str(name)[:MAX_NAME_CHARS]
                     raise InvalidInput(
-                        f"There is no field {shown!r} here.", field=shown, allowed=allowed
+                        f"There is no field {shown!r}.", field=shown, allowed=allowed
                     )
         return super().to_internal_value(data)
 

@@ -78,7 +78,7 @@ def _add_group(index: str, group: list[Line]) -> list[dict[str, Any]]:
             logger.warning("A group of a batch could not be stored", exc_info=not tries_left)
     error = {
         "code": "database_unavailable",
-        "detail": "The database did not take this line; give it again.",
+        "detail": "The database did not save this line; send it again.",
     }
     return [_rejected(line, error) for line in group]
 

@@ -10,7 +10,7 @@ class UnknownArtifact(StrataError):
 
 
 class ContentConflict(StrataError):
-    """Another artifact of this index already holds this identity."""
+    """Another artifact of this index already has this content."""
 
     code = "content_conflict"
 

@@ -103,5 +103,5 @@ def require_free_disk(folder: Path, byte_count: int) -> None:
         raise DiskFull(
             f"Only {free // 2**20} MiB of disk are free, and "
             f"{settings.STRATA_MIN_FREE_BYTES // 2**20} MiB are kept in reserve.",
-            fix="Free some space in the data folder's file system; nothing given is lost.",
+            fix="Free some space in the data folder's file system; stored documents are kept.",
         )

@@ -48,7 +48,9 @@ ORDERINGS = ("created_at", "updated_at", "title")
 
 
 class URLField(StringField):
-    default_error_messages = {"invalid_url": "Enter an absolute URL."}
+    default_error_messages = {
+        "invalid_url": "The URL must be absolute, such as https://example.org/."
+    }
 
     def to_internal_value(self, data: Any) -> str:
         url = super().to_internal_value(data).strip()
@@ -64,7 +66,7 @@ class URLField(StringField):
             self.fail("invalid_url")
         if scheme not in URL_SCHEMES:
             raise InvalidInput(
-                f"A URL may not start with {scheme[:MAX_NAME_CHARS]}:",
+                f"The URL must not start with {scheme[:MAX_NAME_CHARS]}:",
                 field=self.field_name,
                 allowed=URL_SCHEMES,
             )
@@ -91,10 +93,10 @@ class MetadataField(serializers.Field):
     """A JSON object; the fields that an index declares are checked when it is stored."""
 
     default_error_messages = {
-        "invalid": "Enter a JSON object.",
-        "too_deep": f"Metadata may be nested {MAX_METADATA_DEPTH} levels deep.",
+        "invalid": "Metadata must be a JSON object.",
+        "too_deep": f"Metadata may be nested at most {MAX_METADATA_DEPTH} levels deep.",
         "too_large": f"Metadata may have at most {MAX_METADATA_CHARS:,} characters.",
-        "number": "A whole number must fit 64 bits.",
+        "number": "A whole number in metadata must fit in 64 bits.",
     }
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact,
             return artifact, AddOutcome.REVISED
     except IntegrityError:
         raise ContentConflict(
-            "Another artifact of this index has this very content.",
+            "Another artifact of this index already has this content.",
             fix="Delete one of the two, or give them external ids.",
         ) from None
 
@@ -208,7 +208,7 @@ def _parse_claimed(artifact: Artifact) -> ParsedDocument:
         raise Unparsable(
             "gave_up",
             f"Reading the file failed {settings.STRATA_MAX_ATTEMPTS} times. {artifact.last_error}",
-            fix="Convert it to another format and give it again.",
+            fix="Convert the file to another format and add it again.",
         )
     return parse_file(
         artifact.file_path,

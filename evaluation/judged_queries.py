@@ -84,7 +84,8 @@ def read_judged_queries(path: Path) -> JudgedQueries:
                 qrels.setdefault(query_id, {})[document_id] = int(relevance)
             except ValueError:
                 raise InvalidInput(
-                    f"{table.name}, line {rows.line_num}: not a query, a document and a number.",
+                    f"{table.name}, line {rows.line_num}: the line must hold a query id, a "
+                    "document id and a number.",
                     field=str(table),
                 ) from None
     texts = {
@@ -121,7 +122,7 @@ def _drop_unjudged_queries(
 ) -> JudgedQueries:
     queries = {query_id: texts[query_id] for query_id in qrels if texts.get(query_id, "").strip()}
     if not queries:
-        raise InvalidInput(f"No query is judged in {Path(where).name}.", field=where)
+        raise InvalidInput(f"{Path(where).name} holds no judged query.", field=where)
     return JudgedQueries(queries, {query_id: qrels[query_id] for query_id in queries})
 
 
@@ -135,8 +136,8 @@ def _read_csv(path: Path) -> JudgedQueries:
         names = [name.strip().lower() for name in rows.fieldnames or ()]
         if not {"query", "artifact"} <= set(names) <= set(CSV_COLUMNS):
             raise InvalidInput(
-                f"The first line of {path.name} names the columns query and artifact, and maybe "
-                "page and relevance.",
+                f"The first line of {path.name} must name the columns query and artifact; page and "
+                "relevance are optional.",
                 field=str(path),
                 allowed=CSV_COLUMNS,
             )
@@ -181,7 +182,8 @@ def _read_beir_lines(path: Path) -> Iterator[dict[str, Any]]:
                 content = None
             if not isinstance(content, dict) or "_id" not in content:
                 raise InvalidInput(
-                    f"{path.name}, line {number}: not a JSON object with an _id.", field=str(path)
+                    f"{path.name}, line {number}: the line must be a JSON object with an _id.",
+                    field=str(path),
                 )
             yield content
 
@@ -189,7 +191,7 @@ def _read_beir_lines(path: Path) -> Iterator[dict[str, Any]]:
 def _require_file(path: Path) -> None:
     if not path.is_file():
         raise InvalidInput(
-            f"There is no {path}.",
+            f"{path} does not exist.",
             field=str(path),
             fix="A BEIR folder holds corpus.jsonl, queries.jsonl and qrels/test.tsv; a CSV file "
             "ends in .csv.",
@@ -212,9 +214,9 @@ def resolve_artifact_ids(index: str, judged_queries: JudgedQueries) -> JudgedQue
     ids_by_name = _find_artifact_ids(index, names)
     if not ids_by_name:
         raise InvalidInput(
-            f"None of the documents that were judged is in {index}.",
+            f"The index {index} holds none of the judged documents.",
             field="qrels",
-            fix="Name them by their external ids, or by their artifacts' ids.",
+            fix="Name the documents by their external ids or artifact ids.",
         )
 
     def resolve_name(name: str) -> str:

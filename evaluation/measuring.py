@@ -76,7 +76,7 @@ def parse_measures(names: Iterable[str]) -> list[Any]:
                 fix="Name them as ir_measures does: nDCG@10, R@100, RR, P@5.",
             ) from None
     if not measures:
-        raise InvalidInput("Name a measure.", field="measures")
+        raise InvalidInput("measures must name at least one measure.", field="measures")
     return measures
 
 

@@ -33,7 +33,7 @@ def render_report(run: EvaluationRun) -> str:
     """
     if run.state != EvaluationRun.State.DONE:
         raise InvalidInput(
-            f"This evaluation is {run.state}; there is a report once it is done.", field="id"
+            f"The evaluation is {run.state}; it has no report until it is done.", field="id"
         )
     first = run.measures[0]
     values: dict[str, dict[str, list[float]]] = run.details["values"]

@@ -71,7 +71,7 @@ def create_run(
     judged = judged or read_golden_queries(index)
     if judged is None:
         raise InvalidInput(
-            f"There is nothing to measure {index} by.",
+            f"The index {index} has no judgements or golden queries to be measured by.",
             field="qrels",
             fix="Send queries and qrels, mark hits as good or bad, or write golden queries into "
             f"{golden_queries_folder(index)}.",
@@ -131,7 +131,7 @@ def measure_run(
             run,
             state=State.FAILED,
             error_code="gave_up",
-            error_detail=f"Measuring stopped its worker {run.max_attempts()} times.",
+            error_detail=f"The worker died at each of {run.max_attempts()} attempts.",
         )
     progress = _RunProgress(run, is_stop_requested, advance)
     build = IndexBuild.objects.live().filter(index=run.index_id).first()
@@ -218,7 +218,7 @@ def _update_claimed_run(run: EvaluationRun, **fields: Any) -> None:
 
 def _require_at_most(given: Sequence[str] | Mapping[str, str], limit: int, field: str) -> None:
     if len(given) > limit:
-        raise InvalidInput(f"One run takes {limit:,} {field} at most.", field=field)
+        raise InvalidInput(f"An evaluation takes at most {limit:,} {field}.", field=field)
 
 
 # --- Results -------------------------------------------------------------------------

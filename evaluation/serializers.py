@@ -64,7 +64,9 @@ class EvaluationRequestSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("queries" in attrs) != ("qrels" in attrs):
-            raise serializers.ValidationError({"qrels": ["queries and qrels come together."]})
+            raise serializers.ValidationError(
+                {"qrels": ["queries and qrels must be given together."]}
+            )
         return attrs
 
 

@@ -38,14 +38,16 @@ def save_judgement(
         names = Index.objects.values_list("name", flat=True)
         raise UnknownIndex(f"There is no index {index[:100]!r}.", field="index", allowed=names)
     if (node_id is None) == (artifact_id is None):
-        raise InvalidInput("Name a hit or an artifact, and not both.", field="node_id")
+        raise InvalidInput("Give either node_id or artifact_id.", field="node_id")
     page_index = None
     if node_id is not None:
         artifact_id, page_index = _find_judged_page(index, node_id)
     assert artifact_id is not None
     artifact = Artifact.objects.filter(pk=artifact_id, index=index).first()
     if artifact is None:
-        raise UnknownArtifact(f"{index} has no artifact with this id.", field="artifact_id")
+        raise UnknownArtifact(
+            f"The index {index} has no artifact with this id.", field="artifact_id"
+        )
     judged_page: dict[str, Any] = {
         "index_id": index, "query_hash": hash_text(query), "artifact": artifact,
         "page_index": page_index,
@@ -78,9 +80,9 @@ def _find_judged_page(index: str, node_id: UUID) -> tuple[UUID, int | None]:
     node = Node.objects.filter(point_id=node_id, build__index=index).first()
     if node is None or node.artifact_id is None:
         raise InvalidInput(
-            f"{index} has no hit on a document with this id.",
+            f"The index {index} has no hit with this node_id.",
             field="node_id",
-            fix="Give the node_id of a hit as a search of this index answers it.",
+            fix="Send the node_id of a hit that a search of this index returned.",
         )
     pages = dict(Page.objects.filter(artifact=node.artifact_id).values_list("pk", "index"))
     if node.page_id is None or len(pages) < 2:

@@ -61,7 +61,7 @@ def check_system_name(name: str) -> None:
     pipelines = find_pipeline_files()
     if name not in SYSTEM_FACTORY_BY_MODE and name not in pipelines:
         raise InvalidInput(
-            f"There is neither a mode nor a pipeline named {name[:100]!r}.",
+            f"There is no mode or pipeline named {name[:100]!r}.",
             field="systems",
             allowed=[*SYSTEM_FACTORY_BY_MODE, *pipelines],
         )

@@ -88,7 +88,7 @@ def find_evidence_build(index: str) -> IndexBuild:
                 for each in IndexBuild.objects.live()
                 if each.spec.evidence is not None
             ],
-            fix="Write evidence: true into its spec.",
+            fix="Set evidence: true in its spec.",
         )
     if build.lost_at is not None:  # duplicates of what was lost would not be found
         raise make_loss_error(index)

@@ -103,7 +103,7 @@ def clean_metadata_value(name: str, field: FieldSpec, value: Any) -> Any:
     """
     if field.many:
         if not isinstance(value, list):
-            raise _invalid_value_error(name, field, "takes a list of")
+            raise _invalid_value_error(name, f"must be a list of values of type {field.type}")
         return [_clean_scalar(name, field, each) for each in value]
     return _clean_scalar(name, field, value)
 
@@ -115,7 +115,7 @@ def _clean_scalar(name: str, field: FieldSpec, value: Any) -> Any:
     }  # fmt: skip
     is_bool = isinstance(value, bool)
     if not isinstance(value, types[field.type]) or (is_bool and field.type != "bool"):
-        raise _invalid_value_error(name, field, "takes a value of type")
+        raise _invalid_value_error(name, f"must be of type {field.type}")
     return _normalise_scalar(name, field, value)
 
 
@@ -123,24 +123,22 @@ def _normalise_scalar(name: str, field: FieldSpec, value: Any) -> Any:
     if field.type == "float":
         return float(value)  # the engine's float fields do not match integers
     if field.type == "integer" and not -(2**63) <= value < 2**63:
-        raise _invalid_value_error(name, field, "takes, within 64 bits, a value of type")
+        raise _invalid_value_error(name, "must fit in 64 bits")
     if field.type == "datetime":
         try:
             datetime.fromisoformat(value)
         except ValueError:
-            raise _invalid_value_error(
-                name, field, "takes, written as in RFC 3339, a value of type"
-            ) from None
+            raise _invalid_value_error(name, "must be a date and time by RFC 3339") from None
     if field.lowercase:
         value = value.lower()
     if field.closed_values is not None and value not in field.closed_values:
         raise InvalidInput(
-            f"{value!r} is not one of the values metadata.{name} may take.",
+            f"{value!r} is not an allowed value of metadata.{name}.",
             field=f"metadata.{name}",
             allowed=field.closed_values,
         )
     return value
 
 
-def _invalid_value_error(name: str, field: FieldSpec, phrase: str) -> InvalidInput:
-    return InvalidInput(f"metadata.{name} {phrase} {field.type}.", field=f"metadata.{name}")
+def _invalid_value_error(name: str, requirement: str) -> InvalidInput:
+    return InvalidInput(f"metadata.{name} {requirement}.", field=f"metadata.{name}")

@@ -21,7 +21,7 @@ def check_specs(**kwargs: Any) -> list[CheckMessage]:
         return [
             Error(
                 f"The folder of index specs, {folder}, does not exist.",
-                hint="Make it, or point STRATA_SPECS_DIR at the right one.",
+                hint="Make the folder, or set STRATA_SPECS_DIR to the right one.",
                 id="indexing.E001",
             )
         ]

@@ -11,7 +11,7 @@ class InvalidSpec(StrataError):
 
 
 class UnreadableRecipe(StrataError):
-    """The index was stored by another release, in a form that this one does not understand."""
+    """The index was stored by another release, in a form that this release cannot read."""
 
     code = "unreadable_recipe"
     is_about_setup = True
@@ -66,7 +66,7 @@ class StoreOutcomeUnknown(StoreUnavailable):
 
 
 class StoreBusy(StoreUnavailable):
-    """The vector store limits how often it may be asked; safe to retry."""
+    """The vector store limits the rate of requests; safe to retry."""
 
     code = "store_busy"
 
@@ -106,7 +106,7 @@ class BuildUnfinished(StrataError):
 
 
 class UnknownBuild(StrataError):
-    """The index has no build of this number."""
+    """The index has no build with this number."""
 
     code = "unknown_build"
 

@@ -64,7 +64,9 @@ def apply_spec(
     with transaction.atomic():
         index, _ = Index.objects.select_for_update().get_or_create(name=name)
         if index.removal_requested_at is not None:
-            raise WrongBuildState(f"{name} is being removed.", fix="Try again once it is gone.")
+            raise WrongBuildState(
+                f"The index {name} is being removed.", fix="Try again once it is removed."
+            )
         store_search_settings(index, spec)
         for build in index.builds.not_retired().order_by("-number"):
             if build.is_made_by(spec):
@@ -109,7 +111,7 @@ def get_build(name: str, number: int) -> IndexBuild:
     if build is None:
         numbers = builds.not_retired().values_list("number", flat=True)
         raise UnknownBuild(
-            f"{name} has no build {number}.",
+            f"The index {name} has no build {number}.",
             field="number",
             allowed=[str(each) for each in numbers],
         )
@@ -238,7 +240,7 @@ def promote_build(build: IndexBuild, *, is_forced: bool = False) -> IndexBuild |
         index = Index.objects.select_for_update().get(pk=build.index_id)
         current = index.builds.not_retired().filter(pk=build.pk).first()
         if current is None:
-            raise WrongBuildState(f"{build} was given up and cannot be promoted.")
+            raise WrongBuildState(f"The build {build} was given up and cannot be promoted.")
         previous = index.live_build
         if previous is not None and previous.pk == build.pk:
             return None
@@ -284,8 +286,8 @@ def roll_back_index(name: str) -> IndexBuild:
     )
     if kept is None:
         raise WrongBuildState(
-            f"No build of {name} is kept to roll back to.",
-            fix="Restore the spec's earlier text and apply it.",
+            f"The index {name} has no standby build to roll back to.",
+            fix="Restore the earlier text of the spec and apply it.",
         )
     promote_build(kept, is_forced=True)
     return kept
@@ -365,8 +367,8 @@ def _require_complete(build: IndexBuild) -> None:
     missing = count_missing(build)
     if missing:
         raise BuildUnfinished(
-            f"{build} still lacks {missing} documents that {build.index_id} shows now.",
-            fix="Wait until it is whole, or force it.",
+            f"The build {build} still lacks {missing} documents that the live build shows.",
+            fix="Wait until the build is complete, or force its promotion.",
         )
 
 
@@ -378,7 +380,8 @@ def _filter_not_live(build: IndexBuild) -> models.QuerySet[IndexBuild]:
 def _require_not_live(build: IndexBuild) -> None:
     if not _filter_not_live(build).exists():
         raise WrongBuildState(
-            f"{build} is live or given up; this is for builds beside the live one.",
+            f"The build {build} is live or given up; only a build beside the live one can be "
+            "paused, resumed or cancelled.",
             field="number",
         )
 

@@ -107,7 +107,7 @@ class ModelLoader(Generic[Model]):
         if self._error is None:
             return ModelLoading(
                 f"{self._name} {ModelLoading.STATE}",
-                fix="Try again in a moment; the log tells if it fails.",
+                fix="Try again shortly. If the model cannot be loaded, the log says why.",
             )
         # A copy, because an exception that is raised repeatedly keeps the frames of every raise.
         error = copy.copy(self._error)

@@ -45,9 +45,9 @@ def wait_for_revision(index: str, build_id: int, kinds: Sequence[str], revision:
         finally:
             _waiting_slots.release()
     raise NotYetIndexed(
-        f"{index} does not show revision {revision} yet.",
+        f"The index {index} does not show revision {revision} yet.",
         field="min_revision",
-        fix="Ask again in a moment; the index's progress says what it waits for.",
+        fix="Try again shortly; GET indexes/{index}/ shows what the index waits for.",
     )
 
 

@@ -22,7 +22,7 @@ def check_pipelines(**kwargs: Any) -> list[CheckMessage]:
         return [
             Error(
                 f"The folder of query pipelines, {folder}, does not exist.",
-                hint="Make it, or point STRATA_PIPELINES_DIR at the right one.",
+                hint="Make the folder, or set STRATA_PIPELINES_DIR to the right one.",
                 id="retrieval.E001",
             )
         ]

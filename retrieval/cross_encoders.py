@@ -102,7 +102,7 @@ def _load_model(name: str) -> Any:
     names = {model["model"] for model in TextCrossEncoder.list_supported_models()}
     if name not in names:
         raise ModelUnavailable(
-            f"There is no cross-encoder {name!r}, and no folder of that name.",
+            f"There is no cross-encoder and no folder named {name!r}.",
             field="model",
             allowed=names,
         )
@@ -139,5 +139,5 @@ def _make_encoder(name: str, **options: Any) -> Any:
             fix=None
             if options
             else f"Connect this machine to huggingface.co, or copy {cache} from a "
-            "machine that has the model; it is tried again by itself.",
+            "machine that has the model; it is retried automatically.",
         ) from error

@@ -63,11 +63,11 @@ class _FilterParser:
     def parse_object(self, content: object, place: str, *, depth: int) -> Filter | None:
         if not isinstance(content, Mapping):
             raise InvalidInput(
-                f"A filter is a JSON object of fields and values, not {_json_type(content)}.",
+                f"A filter must be a JSON object of fields and values, not {_json_type(content)}.",
                 field=place,
             )
         if depth > MAX_DEPTH:
-            raise InvalidInput(f"The filter nests deeper than {MAX_DEPTH} levels.", field=place)
+            raise InvalidInput(f"The filter is nested deeper than {MAX_DEPTH} levels.", field=place)
         parts = [
             self._parse_key(key, value, f"{place}.{key}", depth) for key, value in content.items()
         ]
@@ -76,20 +76,20 @@ class _FilterParser:
     def _parse_key(self, key: str, value: object, place: str, depth: int) -> Filter | None:
         if key in {"all_of", "any_of"}:
             if not isinstance(value, list) or not value:
-                raise InvalidInput(f"{key} takes a list of one filter or more.", field=place)
+                raise InvalidInput(f"{key} must be a list of at least one filter.", field=place)
             parts = [
                 self.parse_object(part, f"{place}.{number}", depth=depth + 1)
                 for number, part in enumerate(value)
             ]
             if None in parts:  # an empty object matches everything
                 number = parts.index(None)
-                raise InvalidInput("This filter is empty.", field=f"{place}.{number}")
+                raise InvalidInput("The filter is empty.", field=f"{place}.{number}")
             filters = [part for part in parts if part is not None]
             return _all_of(filters) if key == "all_of" else _any_of(filters)
         if key == "not":
             negated = self.parse_object(value, place, depth=depth + 1)
             if negated is None:
-                raise InvalidInput("This filter is empty.", field=place)
+                raise InvalidInput("The filter is empty.", field=place)
             return Not(negated)
         return self._parse_field(key, value, place)
 
@@ -97,7 +97,7 @@ class _FilterParser:
         fields = self.spec.filter_fields
         if name not in fields:
             raise InvalidInput(
-                f"{self.spec.name} has no field {name[:100]!r} to filter by.",
+                f"The index {self.spec.name} has no field {name[:100]!r} to filter by.",
                 field=place[:200],
                 allowed=[*fields, *COMBINATORS],
             )
@@ -112,7 +112,7 @@ class _FilterParser:
             return self._parse_range(name, value, place, read_value)
         if isinstance(value, list):
             if not value:
-                raise InvalidInput(f"{name} takes one value or more.", field=place)
+                raise InvalidInput(f"{name} must have at least one value.", field=place)
             places = [f"{place}.{number}" for number in range(len(value))]
             return self._make_match(
                 name, field_type, [read_value(*pair) for pair in zip(value, places, strict=True)]
@@ -135,7 +135,7 @@ class _FilterParser:
                 )
         if not bounds:
             raise InvalidInput(
-                "A range takes one bound or more.", field=place, allowed=RANGE_OPERATORS
+                "A range must have at least one bound.", field=place, allowed=RANGE_OPERATORS
             )
         return Range(
             name, **{bound: read(value, f"{place}.{bound}") for bound, value in bounds.items()}
@@ -172,7 +172,7 @@ def _normalise_value(value: Any, field_spec: FieldSpec, place: str) -> Any:
         value = value.lower()
     if field_spec.closed_values is not None and value not in field_spec.closed_values:
         raise InvalidInput(
-            f"{value[:100]!r} is not among the values of this field.",
+            f"{value[:100]!r} is not an allowed value of this field.",
             field=place,
             allowed=field_spec.closed_values,
         )
@@ -181,18 +181,20 @@ def _normalise_value(value: Any, field_spec: FieldSpec, place: str) -> Any:
 
 def _read_string(value: object, place: str) -> str:
     if not isinstance(value, str):
-        raise InvalidInput(f"This takes a string, not {_json_type(value)}.", field=place)
+        raise InvalidInput(f"The value must be a string, not {_json_type(value)}.", field=place)
     if len(value) > MAX_VALUE_CHARS:
-        raise InvalidInput(f"This is longer than {MAX_VALUE_CHARS} characters.", field=place)
+        raise InvalidInput(f"The value is longer than {MAX_VALUE_CHARS} characters.", field=place)
     if not is_text(value):
-        raise InvalidInput("This holds half a surrogate pair, which is no text.", field=place)
+        raise InvalidInput(
+            "The value holds half a surrogate pair, which is not valid text.", field=place
+        )
     return value
 
 
 def _read_nonblank_string(value: object, place: str) -> str:
     text = _read_string(value, place)
     if not text.strip():
-        raise InvalidInput("This takes one word or more.", field=place)
+        raise InvalidInput("The value must hold at least one word.", field=place)
     return text
 
 
@@ -201,32 +203,36 @@ def _read_id(value: object, place: str) -> str:
     try:
         return str(uuid.UUID(text))
     except ValueError:
-        raise InvalidInput("This takes an id (a UUID).", field=place) from None
+        raise InvalidInput("The value must be an id (a UUID).", field=place) from None
 
 
 def _read_integer(value: object, place: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(f"This takes a whole number, not {_json_type(value)}.", field=place)
+        raise InvalidInput(
+            f"The value must be a whole number, not {_json_type(value)}.", field=place
+        )
     if not -(2**63) <= value < 2**63:
-        raise InvalidInput("This number does not fit into 64 bits.", field=place)
+        raise InvalidInput("The value must fit in 64 bits.", field=place)
     return value
 
 
 def _read_float(value: object, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInput(f"This takes a number, not {_json_type(value)}.", field=place)
+        raise InvalidInput(f"The value must be a number, not {_json_type(value)}.", field=place)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InvalidInput("This must be a finite number.", field=place)
+        raise InvalidInput("The value must be a finite number.", field=place)
     return number
 
 
 def _read_bool(value: object, place: str) -> bool:
     if not isinstance(value, bool):
-        raise InvalidInput(f"This takes true or false, not {_json_type(value)}.", field=place)
+        raise InvalidInput(
+            f"The value must be true or false, not {_json_type(value)}.", field=place
+        )
     return value
 
 
@@ -234,14 +240,14 @@ def _read_datetime(value: object, place: str) -> str:
     """Convert to UTC; a date without a time is midnight UTC, as in the store."""
     fix = "Write it as 2019-05-01T12:00:00Z."
     if not isinstance(value, str) or not _DATETIME.fullmatch(value):
-        raise InvalidInput("This takes a date and time by RFC 3339.", field=place, fix=fix)
+        raise InvalidInput("The value must be a date and time by RFC 3339.", field=place, fix=fix)
     try:
         moment = datetime.fromisoformat(value.upper())
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError):
-        raise InvalidInput("There is no such date and time.", field=place, fix=fix) from None
+        raise InvalidInput("The date and time does not exist.", field=place, fix=fix) from None
 
 
 _READER_BY_FIELD_TYPE: dict[str, Callable[[object, str], Any]] = {

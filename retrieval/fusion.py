@@ -133,7 +133,7 @@ def similarity_and_rank_fusion(
         Retrieval", ACM TOIS 2023, who compare the two.
     """
     if not 0 <= w <= 1:
-        raise ValueError(f"w lies between 0 and 1, which {w} does not.")
+        raise ValueError(f"w must be between 0 and 1, not {w}.")
     ids = [[id for id, _ in ranking] for ranking in rankings]
     sums = dict(reciprocal_rank_fusion(ids, k=k))
     similarities: defaultdict[str, list[float]] = defaultdict(list)

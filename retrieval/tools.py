@@ -93,11 +93,13 @@ def prepare_tool_call(index: str, name: str, arguments: object, grant: Grant) ->
     spec = _get_spec(index, grant)
     tools = {} if spec is None else spec.tools
     if spec is None or name not in tools:
-        raise UnknownTool(f"{index} declares no tool {name[:100]!r}.", field="name", allowed=tools)
+        raise UnknownTool(
+            f"The index {index} declares no tool {name[:100]!r}.", field="name", allowed=tools
+        )
     if problem := spec.find_tool_problem(name):
         raise UnavailableTool(
             f"The live build of {index} cannot answer the tool {name}: {problem}.",
-            fix="Apply the spec, and promote the build.",
+            fix="Apply the spec and promote the build.",
         )
     tool = tools[name]
     values = _check_argument_names(tool, arguments)
@@ -166,7 +168,9 @@ def _check_argument_names(tool: ToolSpec, arguments: object) -> dict[str, Any]:
 
 def _read_limit(limit: object) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput(f"limit is a number between 1 and {MAX_LIMIT}.", field="limit")
+        raise InvalidInput(
+            f"limit must be a whole number between 1 and {MAX_LIMIT}.", field="limit"
+        )
     return limit
 
 

@@ -39,7 +39,7 @@ class LanguageModelMisconfigured(LanguageModelError):
 
 
 class LanguageModelCallsSpent(LanguageModelError):
-    """The build has made all the calls of a language model that it may make."""
+    """The build has used all its allowed calls of the language model."""
 
     code = "language_model_calls_spent"
     is_about_setup = True

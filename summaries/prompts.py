@@ -42,7 +42,9 @@ def read_prompt_template(name: str) -> str:
             allowed=[path.stem for path in folder.glob("*.txt")],
         ) from None
     if text.count(USER_PART_MARKER) != 1:
-        raise InvalidSpec(f"The prompt {name!r} needs one line {USER_PART_MARKER.strip()!r}.")
+        raise InvalidSpec(
+            f"The prompt {name!r} must have exactly one line {USER_PART_MARKER.strip()!r}."
+        )
     try:
         Engine(autoescape=False).from_string(text)
     except TemplateSyntaxError as error:

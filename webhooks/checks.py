@@ -33,8 +33,8 @@ def check_secret(**kwargs: Any) -> list[CheckMessage]:
     if not settings.STRATA_WEBHOOK_SECRET:
         return [
             Error(
-                "STRATA_WEBHOOK_URLS is set, STRATA_WEBHOOK_SECRET is not: no receiver could "
-                "tell who speaks.",
+                "STRATA_WEBHOOK_URLS is set but STRATA_WEBHOOK_SECRET is not, so receivers could "
+                "not verify the sender.",
                 hint=f"{GENERATE_COMMAND} makes one.",
                 id="webhooks.E002",
             )

@@ -105,6 +105,6 @@ def decode_secret(secret: str) -> bytes:
         raise ValueError(f"What follows {SECRET_PREFIX} is not base64.") from error
     if len(key) not in KEY_LENGTHS:
         raise ValueError(
-            f"It holds {len(key)} bytes; {KEY_LENGTHS.start} to {KEY_LENGTHS.stop - 1} are wanted."
+            f"It holds {len(key)} bytes; {KEY_LENGTHS.start} to {KEY_LENGTHS.stop - 1} are allowed."
         )
     return key

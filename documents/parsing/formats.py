@@ -136,8 +136,8 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
     holds = held_format.name if held_format else held or _describe_text(head)
     raise Unparsable(
         "wrong_format",
-        f"The file is named {suffix or 'as text'} but its content is {holds}.",
-        fix="Give the file the name that fits its content.",
+        f"The file's name says {suffix or 'text'}, but its content is {holds}.",
+        fix="Rename the file so that its extension matches its content.",
     )
 
 

@@ -41,5 +41,5 @@ def _too_many_pixels() -> Unparsable:
     return Unparsable(
         "too_many_pixels",
         f"The image has more than {MAX_PIXELS:,} pixels.",
-        fix="Make it smaller and give it again.",
+        fix="Scale the image down and add it again.",
     )

@@ -90,7 +90,7 @@ def _wait_for_run(run_id: UUID, server: RunningServer | None) -> EvaluationRun:
             time.sleep(POLL_SECONDS)
             if server is not None and find_server() is None:
                 raise StrataError(
-                    "The server has stopped. The next server that starts continues it."
+                    "The server has stopped. The next server that starts continues the evaluation."
                 )
             run = get_run(run_id)
             advance(run.done_count - shown)

@@ -101,8 +101,8 @@ def _split_piece(
         [part] = parts
         if part.end - part.start == 1:
             raise UnchunkableText(
-                f"The character at {part.start} of a passage has more tokens than the embedding "
-                "model's window."
+                f"The character at offset {part.start} of a passage has more tokens than the "
+                "embedding model's window."
             )
         halves = split_sentence(text, part, (part.end - part.start + 1) // 2)
         return [[half] for half in halves]

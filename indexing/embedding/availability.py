@@ -30,8 +30,8 @@ def describe_model_availability(spec: EmbeddingSpec) -> str:
         return "weights at hand; converted when it is first used."
     if wrong := minilm.find_model_problems(spec.precision):
         raise ModelUnavailable(
-            f"{len(wrong)} of its files are not as they were written: {wrong[0]}",
-            fix=f"Delete {folder}; it is made again when it is next used.",
+            f"{len(wrong)} files of the model have changed since they were written: {wrong[0]}",
+            fix=f"Delete {folder}; it is made again when the model is next used.",
         )
     return "converted; all file hashes are correct."
 

@@ -37,7 +37,7 @@ class ClipModel:
 
     @property
     def llama_index(self) -> "BaseEmbedding":
-        raise InvalidSpec("LlamaIndex's embeddings read no originals of Strata's.")
+        raise InvalidSpec("LlamaIndex cannot embed pictures with this model.")
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         pictures = [read_image(Path(settings.STRATA_FILES_DIR) / name) for name in texts]
@@ -82,7 +82,7 @@ def load_clip(spec: EmbeddingSpec) -> ClipModel:
         raise ModelUnavailable(
             f"{spec.model} could not be fetched: {error}",
             fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
-            "machine that has the models; it is tried again by itself.",
+            "machine that has the models; it is retried automatically.",
         ) from error
 
 

@@ -129,8 +129,8 @@ class Embedder:
     def _check_dimension(self, vectors: Vectors) -> None:
         if vectors.shape[-1] != self.spec.dimension:
             raise EmbeddingMismatch(
-                f"{self.spec.model} gives {vectors.shape[-1]} dimensions, "
-                f"the spec says {self.spec.dimension}.",
+                f"{self.spec.model} returns vectors of {vectors.shape[-1]} dimensions, but "
+                f"embedding.dimension is {self.spec.dimension}.",
                 field="embedding.dimension",
                 fix=f"Set embedding.dimension to {vectors.shape[-1]}.",
             )

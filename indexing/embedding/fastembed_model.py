@@ -84,7 +84,7 @@ def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
         )
     if spec.precision != "float32":
         raise InvalidSpec(
-            f"{spec.model} comes in one precision; leave out embedding.precision.",
+            f"{spec.model} has only one precision; leave out embedding.precision.",
             field="embedding.precision",
             allowed=["float32"],
         )
@@ -95,7 +95,7 @@ def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
         raise ModelUnavailable(
             f"{spec.model} could not be fetched: {error}",
             fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
-            "machine that has the model; it is tried again by itself.",
+            "machine that has the model; it is retried automatically.",
         ) from error
 
 

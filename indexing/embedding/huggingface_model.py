@@ -83,6 +83,6 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
             f"{spec.model} could not be loaded: {error}",
             field="embedding.model",
             fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
-            "machine that has the model; it is tried again by itself.",
+            "machine that has the model; it is retried automatically.",
         ) from error
     return HuggingFaceModel(embedding)

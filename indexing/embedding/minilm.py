@@ -319,8 +319,8 @@ def _check_vectors(folder: Path, precision: Precision) -> None:
         is_equal = bool((vectors * expected).sum(axis=1).min() >= INT8_COSINE)
     if not is_equal:
         raise ModelUnavailable(
-            f"{NAME} ({precision}) does not give the published vectors on this machine.",
-            fix="Report the processor and the versions of onnx and onnxruntime.",
+            f"{NAME} ({precision}) does not return the published vectors on this machine.",
+            fix="Report the processor and the versions of onnx and onnxruntime as an issue.",
         )
 
 
@@ -365,7 +365,9 @@ def _move_into_place(building: Path, precision: Precision) -> None:
             _fsync(folder.parent)
             return
     if find_model_problems(precision):
-        raise ModelUnavailable(f"{folder} cannot be written.", fix="Remove it and try again.")
+        raise ModelUnavailable(
+            f"{folder} cannot be written.", fix="Delete this folder and try again."
+        )
 
 
 def _remove_abandoned_conversions(models: Path) -> None:

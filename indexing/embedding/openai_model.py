@@ -76,7 +76,7 @@ class OpenAICompatibleEmbedding(BaseEmbedding):
             ) from error
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise EmbeddingUnavailable(
-                f"The embedding provider gave {len(vectors)} vectors for {len(texts)} texts."
+                f"The embedding provider returned {len(vectors)} vectors for {len(texts)} texts."
             )
         return vectors
 

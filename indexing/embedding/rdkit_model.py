@@ -32,7 +32,7 @@ class MorganModel:
 
     @property
     def llama_index(self) -> "BaseEmbedding":
-        raise InvalidSpec("LlamaIndex has no embedding of chemical structures.")
+        raise InvalidSpec("LlamaIndex cannot embed chemical structures.")
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         return np.stack([self.embed_query(text) for text in texts])

@@ -54,7 +54,7 @@ class AddDocumentsCommand(StrataCommand):
             if index not in names:
                 raise CommandError(
                     f"There is no index named {index!r}; there are: {', '.join(names)}. "
-                    "A new one is one YAML file in specs/."
+                    "To make a new one, add a YAML file to specs/."
                 )
             accepted, refused = self._add_stream(stream, total, server)
             failed_count = 0

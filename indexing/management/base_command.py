@@ -26,7 +26,7 @@ class StrataCommand(BaseCommand):
             raise CommandError(f"{error} {error.fix or ''}".strip()) from None
         except DatabaseError as error:
             raise CommandError(
-                f"The database does not answer as it should: {error}. manage.py doctor says more."
+                f"The database reported an error: {error}. Run manage.py doctor for details."
             ) from error
 
 

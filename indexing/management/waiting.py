@@ -59,7 +59,7 @@ def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
             elif time.monotonic() - progressed_at > STALL_SECONDS:
                 for progress in get_index_progress(index):
                     if _is_lasting(progress.problem):
-                        raise CommandError(f"{index} waits: {progress.problem}")
+                        raise CommandError(f"The index {index} waits: {progress.problem}")
             remaining = [pk for pk in head if pk in open_ids] + remaining[IDS_PER_QUERY:]
             if open_ids:
                 time.sleep(WAIT_POLL_SECONDS)
@@ -92,10 +92,11 @@ def wait_for_regeneration(
                 last_counts, progressed_at = counts, now
             elif now - progressed_at > STALL_SECONDS:
                 if _is_lasting(progress.problem):
-                    raise CommandError(f"It waits: {progress.problem}")
+                    raise CommandError(f"The regeneration waits: {progress.problem}")
                 if not has_worker():
                     raise CommandError(
-                        "The server has stopped. The next server that starts continues it."
+                        "The server has stopped. The next server that starts continues the "
+                        "regeneration."
                     )
             if not console.is_terminal and now - printed_at >= LOG_LINE_SECONDS:
                 printed_at = now
@@ -141,7 +142,7 @@ def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBu
                 done, progressed_at = now_done, time.monotonic()
             problem = build.first_problem
             if _is_lasting(problem) and time.monotonic() - progressed_at > BUILD_STALL_SECONDS:
-                raise CommandError(f"{build} waits: {problem}")
+                raise CommandError(f"The build {build} waits: {problem}")
             if done >= total and build.promotion == IndexBuild.Promotion.MANUAL:
                 break
             time.sleep(max(BUILD_POLL_SECONDS, 4 * (time.monotonic() - started)))
@@ -149,9 +150,9 @@ def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBu
     for line in describe_comparison(build.comparison):
         write(line)
     if build.state == IndexBuild.State.RETIRED:
-        raise CommandError(f"{build} was given up.")
+        raise CommandError(f"The build {build} was given up.")
     if build.paused_at is not None:
-        raise CommandError(f"{build} is paused. {build.pause_reason}".strip())
+        raise CommandError(f"The build {build} is paused. {build.pause_reason}".strip())
     return build
 
 

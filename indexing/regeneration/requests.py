@@ -40,8 +40,10 @@ def begin_regeneration(
     named_ids = None if artifact_ids is None else sorted(str(each) for each in set(artifact_ids))
     if named_ids is not None and len(named_ids) > MAX_NAMED_ARTIFACTS:
         raise InvalidInput(
-            f"These are {len(named_ids):,} artifacts; up to {MAX_NAMED_ARTIFACTS:,} can be named.",
-            fix="Regenerate their index.",
+            f"artifacts must name at most {MAX_NAMED_ARTIFACTS:,} artifacts, not "
+            f"{len(named_ids):,}.",
+            field="artifacts",
+            fix="Leave out artifacts to regenerate the whole index.",
         )
     regeneration = Regeneration(
         index_id=index,
@@ -65,7 +67,7 @@ def _clean_types(types: Collection[str], index: str | None) -> list[str]:
     for each in types:
         if each not in known and each != ALL_TYPES:
             raise InvalidInput(
-                f"There is no type {each!r} to regenerate.",
+                f"There is no type {each!r} that can be regenerated.",
                 field="type",
                 allowed=[ALL_TYPES, *known],
             )
@@ -79,7 +81,7 @@ def _clean_types(types: Collection[str], index: str | None) -> list[str]:
     for each in wanted:
         if each not in available_types:
             raise InvalidInput(
-                f"{index} has no nodes of type {each!r}.",
+                f"The index {index} has no nodes of type {each!r}.",
                 field="type",
                 allowed=[ALL_TYPES, *available_types],
             )

@@ -37,6 +37,8 @@ FIELD_SEARCH_SETTINGS = ("said_as", "description")
 
 STORED = "stored"  # the validation context of specs from the database
 
+FIELD_NAME_RULE = "the name must be a lowercase letter, then lowercase letters, digits, underscores"
+
 
 class IndexSpec(FrozenModel):
     """How one index is built and searched."""
@@ -76,7 +78,10 @@ class IndexSpec(FrozenModel):
         if not self.kinds:
             raise ValueError("chunks.embed is false and no other kind of node is switched on")
         if self.artifact_summaries is not None and self.page_summaries is None:
-            raise ValueError("artifact_summaries are made from page_summaries: switch both on")
+            raise ValueError(
+                "artifact_summaries are made from page_summaries: page_summaries must be switched "
+                "on too"
+            )
         known_collections = list(dict.fromkeys(kind.collection for kind in KINDS.values()))
         for held, collection in self.collections.items():
             if held not in known_collections:
@@ -85,7 +90,10 @@ class IndexSpec(FrozenModel):
                     f"allowed here: {', '.join(known_collections)}"
                 )
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,100}", collection):
-                raise ValueError(f"collections.{held}: letters, digits, dots, dashes, underscores")
+                raise ValueError(
+                    f"collections.{held}: the name must be a letter, then up to 100 letters, "
+                    "digits, dots, dashes and underscores"
+                )
         if len(set(self.collections.values())) < len(self.collections):
             raise ValueError("collections: each kind of node needs a collection of its own")
         return self
@@ -95,14 +103,14 @@ class IndexSpec(FrozenModel):
         if info.context == STORED:  # they may be for a build that is not live yet
             return self
         if self.evidence is not None and not self.chunks.embed:
-            raise ValueError("evidence: findings are compared by their chunks: chunks.embed: true")
+            raise ValueError(
+                "evidence: chunks.embed must be true, since findings are compared by chunks"
+            )
         for name, tool in self.tools.items():
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
-                raise ValueError(
-                    f"tools.{name}: a small letter, then small letters, digits and underscores"
-                )
+                raise ValueError(f"tools.{name}: {FIELD_NAME_RULE}")
             if "limit" in tool.parameters:
-                raise ValueError(f"tools.{name}.parameters.limit: every tool has that one already")
+                raise ValueError(f"tools.{name}.parameters.limit: the name is reserved")
             if problem := self.find_tool_problem(name):
                 raise ValueError(problem)
         for name, identifier in self.identifiers.items():
@@ -114,19 +122,21 @@ class IndexSpec(FrozenModel):
     def _check_embedding_providers(self) -> "IndexSpec":
         if self.embedding.provider == "rdkit":
             raise ValueError(
-                "embedding.provider: rdkit reads structures and no text: switch compounds on"
+                "embedding.provider: rdkit embeds chemical structures, not text; leave it out here "
+                "and set compounds: true"
             )
         if self.embedding.provider == "clip":
             raise ValueError(
-                "embedding.provider: clip reads pictures and hardly text: switch images on"
+                "embedding.provider: clip embeds pictures, not long texts; leave it out here and "
+                "set images: true"
             )
         if self.compounds is None:
             return self
         declared = self.metadata.get(self.compounds.field)
         if declared is None or declared.type != "keyword" or declared.lowercase:
             raise ValueError(
-                f"compounds.field: declare {self.compounds.field!r} below metadata as a keyword, "
-                "its case kept"
+                f"compounds.field: {self.compounds.field!r} must be declared under metadata with "
+                "type keyword and without lowercase"
             )
         return self
 
@@ -134,16 +144,14 @@ class IndexSpec(FrozenModel):
     def _check_names(self) -> "IndexSpec":
         if not NAME_PATTERN.fullmatch(self.name):
             raise ValueError(
-                f"{self.name!r} is not an index name: a small letter, then small letters, "
-                "digits and dashes, 63 at most"
+                f"{self.name!r} is not a valid index name: it must be a lowercase letter, then "
+                "lowercase letters, digits and dashes, at most 63 characters"
             )
         for field in self.metadata:
             if field in RESERVED_FIELDS.union(*(KINDS[kind].payload_fields for kind in self.kinds)):
-                raise ValueError(f"metadata.{field}: the name is used by the index already")
+                raise ValueError(f"metadata.{field}: the name is reserved by the index")
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", field):
-                raise ValueError(
-                    f"metadata.{field}: a small letter, then small letters, digits and underscores"
-                )
+                raise ValueError(f"metadata.{field}: {FIELD_NAME_RULE}")
         return self
 
     @property

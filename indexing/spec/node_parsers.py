@@ -49,6 +49,6 @@ def _check_language(language: str) -> None:
         get_language(language)
     except LookupError:
         raise InvalidSpec(
-            f"The node parser 'code' knows no language {language!r}; allowed are those of "
-            "tree-sitter-language-pack."
+            f"The node parser 'code' does not support the language {language!r}; allowed are those "
+            "of tree-sitter-language-pack."
         ) from None

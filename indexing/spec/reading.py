@@ -44,7 +44,7 @@ def parse_spec(name: str, text: str) -> IndexSpec:
     if not isinstance(content, Mapping):
         raise InvalidSpec(f"{name}.yaml must hold a mapping of settings.")
     if "name" in content:
-        raise InvalidSpec(f"{name}.yaml: leave out name; the file's own name is the index's.")
+        raise InvalidSpec(f"{name}.yaml: remove name; the index is named after the file.")
     try:
         spec = IndexSpec.model_validate({**content, "name": name})
         for strategy in spec.chunks.strategies:

@@ -187,7 +187,7 @@ class ChunkSpec(FrozenModel):
         if not keys:
             raise ValueError("name at least one chunking strategy")
         if len(set(keys)) != len(keys):
-            raise ValueError("each chunking strategy, and each node parser, may stand once")
+            raise ValueError("each chunking strategy and node parser may be listed only once")
         return self
 
 
@@ -272,7 +272,7 @@ class IdentifierSpec(FrozenModel):
         try:
             matches_nothing = re.compile(pattern).fullmatch("")
         except re.error as error:
-            raise ValueError(f"this is no regular expression: {error}") from None
+            raise ValueError(f"the expression is not a valid regular expression: {error}") from None
         if matches_nothing:
             raise ValueError("the expression matches the empty text")
         return pattern
@@ -307,13 +307,14 @@ class FieldSpec(FrozenModel):
     @model_validator(mode="after")
     def _check_values(self) -> "FieldSpec":
         if (self.values is not None or self.lowercase) and self.type not in {"keyword", "text"}:
-            raise ValueError("values and lowercase belong to keyword and text fields")
+            raise ValueError("values and lowercase are allowed for keyword and text fields only")
         names = [each.value for each in self.values or ()]
         if len(set(names)) < len(names):
-            raise ValueError("values: each stands once")
+            raise ValueError("values: each value may be listed only once")
         if self.said_as is not None and self.type != FIELD_TYPE_BY_SAID_AS[self.said_as]:
             raise ValueError(
-                f"said_as: {self.said_as} belongs to {FIELD_TYPE_BY_SAID_AS[self.said_as]} fields"
+                f"said_as: {self.said_as} is allowed for {FIELD_TYPE_BY_SAID_AS[self.said_as]} "
+                "fields only"
             )
         return self
 
@@ -347,7 +348,7 @@ class ToolSpec(FrozenModel):
             self.query.format(**dict.fromkeys(self.parameters, ""))
         except (KeyError, IndexError, ValueError, AttributeError):
             known = ", ".join(f"{{{name}}}" for name in self.parameters)
-            raise ValueError(f"query may hold the tool's parameters only: {known}") from None
+            raise ValueError(f"query may name only the tool's parameters: {known}") from None
         return self
 
 

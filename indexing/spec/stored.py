@@ -70,8 +70,8 @@ def read_stored_spec(recipe: str, search_settings: str | None) -> IndexSpec:
         spec = IndexSpec.model_validate(joined, extra="ignore", context=STORED)
     except ValidationError as error:
         raise UnreadableRecipe(
-            f"The index {joined.get('name')} was stored by another release, and this one does not "
-            f"understand it: {describe_first_error(error)}",
+            f"The index {joined.get('name')} was stored by another release, and this release "
+            f"cannot read it: {describe_first_error(error)}",
             fix="Run the release that applied its spec, or a newer one.",
         ) from None
     _log_ignored_keys(joined)

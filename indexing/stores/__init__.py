@@ -115,4 +115,4 @@ def _make_store(kind: str) -> VectorStore:
         )
     if kind == "memory":
         return QdrantStore.in_memory()
-    raise ValueError(f"STRATA_VECTOR_STORE is {kind!r}; it may be embedded, qdrant or memory.")
+    raise ValueError(f"STRATA_VECTOR_STORE must be embedded, qdrant or memory, not {kind!r}.")

@@ -34,7 +34,7 @@ def to_store_error(error: ClientError) -> StrataError:
         unavailable = StoreUnavailable if is_unsent else StoreOutcomeUnknown
         return unavailable(f"The vector store did not answer: {error}")
     if isinstance(error, ResourceExhaustedResponse):
-        busy = StoreBusy(f"The vector store limits how often it may be asked: {error}")
+        busy = StoreBusy(f"The vector store limits the rate of requests: {error}")
         busy.retry_after = float(error.retry_after_s)
         return busy
     if isinstance(error, QdrantException):
@@ -57,16 +57,17 @@ def _to_refusal(status: int | None, detail: str) -> StrataError:
             return StoreRefused("The vector store does not accept the API key.", fix=KEY_FIX)
         case HTTPStatus.FORBIDDEN:
             return StoreRefused(
-                f"The API key does not allow this in the vector store: {detail}", fix=KEY_FIX
+                f"The API key of the vector store does not allow this request: {detail}",
+                fix=KEY_FIX,
             )
         case HTTPStatus.NOT_FOUND if not detail:
             return StoreRefused("There is no Qdrant server at QDRANT_URL.", fix=ADDRESS_FIX)
         case HTTPStatus.TOO_MANY_REQUESTS:
-            return StoreBusy(f"The vector store limits how often it may be asked: {detail}")
+            return StoreBusy(f"The vector store limits the rate of requests: {detail}")
         case HTTPStatus.BAD_REQUEST if detail.startswith(STRICT_MODE_PREFIX):
             return StoreRefused(
                 f"The strict mode of the vector store refused a request: {detail}",
-                fix="Raise this limit of the collection's strict mode, or switch it off.",
+                fix="Raise this limit of the collection's strict mode, or switch the mode off.",
             )
     if status is None or status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
         # A proxy may send this while the server still works on the request.

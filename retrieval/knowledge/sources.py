@@ -100,7 +100,7 @@ def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[str, DenseVect
     vectors = read_vectors(rows)
     if not vectors:
         raise NotYetIndexed(
-            "None of the source's chunks is embedded yet.", field="id", fix="Ask in a moment."
+            "None of the source's chunks is embedded yet.", field="id", fix="Try again shortly."
         )
     mean = np.mean(list(vectors.values()), axis=0)
     return source.artifact.index, mean / np.linalg.norm(mean)

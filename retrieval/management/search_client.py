@@ -57,7 +57,7 @@ def open_indexes(server: RunningServer | None) -> Iterator[None]:
         raise CommandError(f"The running server did not answer: {error}") from None
     except DatabaseError as error:
         raise CommandError(
-            f"The database does not answer as it should: {error}. manage.py doctor says more."
+            f"The database reported an error: {error}. Run manage.py doctor for details."
         ) from None
     finally:
         close_store()

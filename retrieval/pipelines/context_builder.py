@@ -25,7 +25,7 @@ class ContextBuilder:
 
     def __init__(self, max_chars: int = 12_000) -> None:
         if max_chars < MIN_CONTEXT_CHARS:
-            raise InvalidInput(f"max_chars is at least {MIN_CONTEXT_CHARS}.", field="max_chars")
+            raise InvalidInput(f"max_chars must be {MIN_CONTEXT_CHARS} or more.", field="max_chars")
         self.max_chars = max_chars
 
     @component.output_types(passages=list[Passage], contexts=list[AnswerContext])

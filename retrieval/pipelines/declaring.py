@@ -141,8 +141,8 @@ def read_declarations() -> Iterator[PipelineDeclaration | InvalidPipeline]:
 def _read_declaration_file(name: str, path: Path) -> PipelineDeclaration:
     if not NAME_PATTERN.fullmatch(name):
         raise InvalidPipeline(
-            f"{path.name}: the file's name is the pipeline's: a small letter, then small "
-            "letters, digits and dashes, 63 at most."
+            f"{path.name}: the pipeline is named after the file, so the name must be a lowercase "
+            "letter, then lowercase letters, digits and dashes, at most 63 characters."
         )
     try:
         return parse_declaration(name, path.read_text(encoding="utf-8"))
@@ -155,8 +155,8 @@ def _check_components(declaration: PipelineDeclaration) -> None:
     for name, component in declaration.components.items():
         if not _COMPONENT_NAME_PATTERN.fullmatch(name):
             raise InvalidPipeline(
-                f"{file}: {name!r} is not a valid name for a component: a small letter, then small "
-                "letters, digits and underscores."
+                f"{file}: {name!r} is not a valid name for a component: it must be a lowercase "
+                "letter, then lowercase letters, digits and underscores."
             )
         known = COMPONENTS.get(component.type_name)
         if known is None or component.type not in {
@@ -168,13 +168,13 @@ def _check_components(declaration: PipelineDeclaration) -> None:
             )
         if _contains_type_key(component.init_parameters):
             raise InvalidPipeline(
-                f"{file}: components.{name}.init_parameters: no parameter may name a type."
+                f"{file}: components.{name}.init_parameters: the key type is not allowed."
             )
     hits = [c for c in declaration.components.values() if c.type_name == HITS_COMPONENT_TYPE]
     if len(hits) != 1:
         raise InvalidPipeline(
-            f"{file}: one component is a {HITS_COMPONENT_TYPE}, whose passages are the hits; "
-            f"here are {len(hits)}."
+            f"{file}: exactly one component must be a {HITS_COMPONENT_TYPE}, whose passages are "
+            f"the hits; there are {len(hits)}."
         )
 
 
@@ -186,14 +186,16 @@ def _check_connections(declaration: PipelineDeclaration) -> None:
         ):
             if component not in declaration.components:
                 raise InvalidPipeline(
-                    f"{file}: connections: {socket!r} names no component of this pipeline.",
+                    f"{file}: connections: {socket!r} does not name a component of this pipeline.",
                     allowed=declaration.components,
                 )
     try:
         declaration.execution_order  # noqa: B018 - raises if the components form a cycle
     except CycleError as error:
         cycle = " -> ".join(reversed(error.args[1]))
-        raise InvalidPipeline(f"{file}: connections: they form a cycle: {cycle}.") from None
+        raise InvalidPipeline(
+            f"{file}: connections: they must not form a cycle: {cycle}."
+        ) from None
 
 
 def _contains_type_key(value: Any) -> bool:

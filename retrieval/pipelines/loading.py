@@ -133,7 +133,8 @@ def _connect(pipeline_name: str, pipeline: "Pipeline", sender: str, receiver: st
         sockets = pipeline.graph.nodes[component][f"{direction}_sockets"]
         if socket not in sockets:
             raise InvalidPipeline(
-                f"{pipeline_name}.yaml: connections: {end!r} is no {direction} of this pipeline.",
+                f"{pipeline_name}.yaml: connections: {end!r} is not an {direction} of this "
+                "pipeline.",
                 allowed=[f"{component}.{each}" for each in sockets],
             )
     try:

@@ -50,7 +50,7 @@ class Reranker:
         budget_ms: int = 1_000,
     ) -> None:
         if model and postprocessor:
-            raise InvalidInput("Name a model or a postprocessor, not both.", field="postprocessor")
+            raise InvalidInput("Give model or postprocessor, not both.", field="postprocessor")
         if postprocessor and postprocessor not in POSTPROCESSORS:
             raise InvalidInput(
                 f"There is no postprocessor {postprocessor!r}.",

@@ -74,11 +74,13 @@ def check_query(indexes: Sequence[str | IndexBuild], query: str) -> None:
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(f"The query is longer than {MAX_QUERY_CHARS} characters.", field="query")
     if not is_text(query):
-        raise InvalidInput("The query holds half a surrogate pair.", field="query")
+        raise InvalidInput(
+            "The query holds half a surrogate pair, which is not valid text.", field="query"
+        )
     if not indexes:
-        raise InvalidInput("Name an index.", field="index")
+        raise InvalidInput("index must name at least one index.", field="index")
     if len(indexes) > MAX_INDEXES:
-        raise InvalidInput(f"One search takes {MAX_INDEXES} indexes at most.", field="index")
+        raise InvalidInput(f"A search takes at most {MAX_INDEXES} indexes.", field="index")
 
 
 def check_request(request: SearchRequest) -> None:

@@ -238,7 +238,7 @@ def require_same_model(targets: Sequence[Target]) -> None:
             f"{target.index} ({target.embedding.model})" for target in targets_by_model.values()
         )
         raise InvalidInput(
-            f"This search compares cosines, so its indexes must share one embedding model; these "
+            f"The search compares cosines, so its indexes must share one embedding model; these "
             f"do not: {models}.",
             field="index",
             fix="Search them one by one.",

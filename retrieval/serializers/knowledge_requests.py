@@ -36,7 +36,7 @@ SIMILARITY_RANGE: dict[str, Any] = {"min_value": -1.0, "max_value": 1.0}
 class WordsField(serializers.Field):
     """Words separated by commas, or a list of words."""
 
-    default_error_messages = {"invalid": f"This takes 1 to {MAX_WORDS} words."}
+    default_error_messages = {"invalid": f"The value must be 1 to {MAX_WORDS} words."}
 
     def to_internal_value(self, data: Any) -> list[str]:
         words = data.split(",") if isinstance(data, str) else data
@@ -71,7 +71,7 @@ class KnowledgeQuerySerializer(StrictSerializer):
             raise InvalidInput("Give index or collection, not both.", field="collection")
         attrs.setdefault("index", collection)
         if attrs["index"] is None:
-            raise InvalidInput("Name an index.", field="index")
+            raise InvalidInput("Give an index.", field="index")
         return attrs
 
 
@@ -186,7 +186,9 @@ class EmergentParametersSerializer(StrictSerializer):
     def validate_min_similarity(self, value: float) -> float:
         threshold = settings.STRATA_EMERGENT_SIMILARITY
         if value < threshold:
-            raise serializers.ValidationError(f"Pairs are kept from {threshold} on.")
+            raise serializers.ValidationError(
+                f"min_similarity must be at least {threshold}; pairs below it are not kept."
+            )
         return value
 
 

@@ -34,7 +34,9 @@ from retrieval.source_context import MAX_WINDOW
 class IndexNamesField(serializers.Field):
     """A name, several names separated by commas, or a list of names."""
 
-    default_error_messages = {"invalid": "This takes the name of an index, or a list of names."}
+    default_error_messages = {
+        "invalid": "The value must be the name of an index, or a list of names."
+    }
 
     def to_internal_value(self, data: Any) -> list[str]:
         names = data.split(",") if isinstance(data, str) else data
@@ -53,7 +55,7 @@ class IndexNamesField(serializers.Field):
 class IndexNameField(IndexNamesField):
     """The name of an index; in a query string it comes as a list of one."""
 
-    default_error_messages = {"invalid": "This takes the name of one index."}
+    default_error_messages = {"invalid": "The value must be the name of one index."}
 
     def to_internal_value(self, data: Any) -> Any:
         names = super().to_internal_value(data)
@@ -270,7 +272,7 @@ def read_query_string(params: QueryDict) -> dict[str, Any]:
             content["filter"] = load_json(content["filter"])
         except Malformed:
             raise InvalidInput(
-                "The filter is not JSON.",
+                "The filter is not valid JSON.",
                 field="filter",
                 fix='Write it as {"year": {"gte": 2019}}, percent-encoded.',
             ) from None

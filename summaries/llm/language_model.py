@@ -138,8 +138,8 @@ class LanguageModel:
                 value = schema.model_validate_json(response)
             except ValidationError as second_error:
                 raise InvalidCompletion(
-                    f"The language model's answer is not a {schema.__name__}, asked twice: "
-                    f"{'; '.join(list_validation_errors(second_error))}",
+                    f"The language model's response does not match {schema.__name__} after two "
+                    f"attempts: {'; '.join(list_validation_errors(second_error))}",
                     **asdict(call_cost),
                 ) from None
         return Completion(value=value, model_name=self.name, **asdict(call_cost))
@@ -247,7 +247,7 @@ class LanguageModel:
             call_cost.completion_tokens += usage.completion_tokens or 0
         if choice.finish_reason == "length":
             raise InvalidCompletion(
-                f"The language model's answer was cut off at {max_tokens} tokens.",
+                f"The language model's response was truncated at {max_tokens} tokens.",
                 **asdict(call_cost),
             )
         if choice.finish_reason == "content_filter" or getattr(choice.message, "refusal", None):
@@ -267,7 +267,7 @@ class LanguageModel:
 
         unsendable = (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL)
         misconfigured = LanguageModelMisconfigured(
-            "The language model's address or key cannot be sent.", fix=SETTINGS_FIX
+            "The language model's address or key is not valid.", fix=SETTINGS_FIX
         )
         call_cost.call_count += 1
         try:
@@ -291,7 +291,8 @@ class LanguageModel:
             if error.encoding == "ascii":  # in a header; the body is UTF-8
                 raise misconfigured from None
             raise LanguageModelRefused(
-                "The text holds half a character, which cannot be sent.", **asdict(call_cost)
+                "The text holds half a surrogate pair, which cannot be sent to the language model.",
+                **asdict(call_cost),
             ) from None
         except (AttributeError, LookupError, TypeError, ValueError):
             # The body violates the protocol: for example a proxy's page, or a truncated response.
@@ -305,7 +306,7 @@ class LanguageModel:
         status = error.status_code
         body = error.body
         reason = body.get("message") if isinstance(body, dict) else body
-        redacted_reason = self._redact(" ".join(str(reason or "nothing else").split()))
+        redacted_reason = self._redact(" ".join(str(reason or "no message").split()))
         detail = f"The language model's endpoint answered {status}: {redacted_reason}"
         if status in RETRYABLE_STATUSES or status >= 500:
             unavailable = LanguageModelUnavailable(detail, **asdict(call_cost))
@@ -364,8 +365,8 @@ class LanguageModel:
             )
         except ValueError:  # LlamaIndex knows this model as one without chat completions
             raise LanguageModelMisconfigured(
-                f"The model {self.name} does not answer chat completions.",
-                fix="Name another in STRATA_LLM_MODEL.",
+                f"The model {self.name} does not support chat completions.",
+                fix="Set STRATA_LLM_MODEL to another model.",
             ) from None
 
 

@@ -72,9 +72,9 @@ def list_chunk_keys(spec: IndexSpec) -> list[str]:
     for name in (*KEYS_BEFORE_FIELDS, *KEYS_AFTER_FIELDS):
         if name in spec.metadata:
             raise InvalidSpec(
-                f"specs/{spec.name}.yaml: metadata.{name} cannot stand in {CHUNKS_FILE_NAME}, "
-                "which has a key of this name already.",
-                fix="Call the field something else.",
+                f"specs/{spec.name}.yaml: metadata.{name} cannot be written to {CHUNKS_FILE_NAME}, "
+                "which already has a key of this name.",
+                fix="Rename the field.",
             )
     return [*KEYS_BEFORE_FIELDS, *spec.metadata, *KEYS_AFTER_FIELDS]
 
@@ -112,7 +112,7 @@ def read_chunks(
     except InvalidInput as error:
         raise InvalidInput(f"{CHUNKS_FILE_NAME}: {error}") from None
     if not isinstance(content, list):
-        raise InvalidInput(f"{CHUNKS_FILE_NAME}, line 1: this is not a list of objects.")
+        raise InvalidInput(f"{CHUNKS_FILE_NAME}, line 1: the file must hold a list of objects.")
     reader = _ChunkReader(text, spec, sources)
     chunks = [reader.read(part) for part in locate_list_elements(text)]
     return sorted(chunks, key=lambda chunk: chunk.location), reader.describe_corrections()
@@ -130,7 +130,7 @@ class _ChunkReader:
 
     def read(self, part: LocatedValue) -> AnnotatedChunk:
         if not isinstance(part.value, dict):
-            raise self._make_error(part.at, "this is no object")
+            raise self._make_error(part.at, "the list must hold objects only")
         parts = self._read_members(part)
         source = self._read_source(parts["source_ordinal"])
         text = self._read_string(parts["text"])
@@ -164,9 +164,9 @@ class _ChunkReader:
     def describe_corrections(self) -> list[str]:
         """One sentence for each key whose values differed from the document and were corrected."""
         explanations = {
-            "start_offset": "offsets were not those of the text, which were taken",
-            "page_index": "page_index is not that of the text, which was taken",
-            "heading": "the heading is not the document's, which was taken",
+            "start_offset": "the offsets did not match the text and were corrected",
+            "page_index": "page_index did not match the text and was corrected",
+            "heading": "the heading did not match the document and was corrected",
         }
         return [
             f"{CHUNKS_FILE_NAME}, line {line_number_at(self._text, places[0])}"
@@ -183,7 +183,9 @@ class _ChunkReader:
                     each.key_at, f"{each.key}: there is no such key", allowed=self._keys
                 )
             if each.key in parts:
-                raise self._make_error(each.key_at, f"{each.key}: it stands twice in this object")
+                raise self._make_error(
+                    each.key_at, f"{each.key}: the key is given twice in this object"
+                )
             parts[each.key] = each
         for name in (*KEYS_BEFORE_FIELDS, *KEYS_AFTER_FIELDS):
             if name not in parts and name not in OPTIONAL_KEYS:
@@ -214,14 +216,14 @@ class _ChunkReader:
         if found < 0:
             raise self._make_error(
                 parts["text"].key_at,
-                f"text: it does not stand in source {source.ordinal} of the document; chunks are "
-                "passages of it, word for word",
+                f"text: it does not occur in source {source.ordinal} of the document; a chunk must "
+                "be copied from it word for word",
             )
         if not is_at_offset and source.text.find(text, found + 1) >= 0:
             raise self._make_error(
                 parts["start_offset"].key_at,
-                f"start_offset: the text does not stand there, and more than once in source "
-                f"{source.ordinal}, so its place is not known",
+                f"start_offset: the text is not at this offset and occurs more than once in source "
+                f"{source.ordinal}, so its place is ambiguous",
             )
         self._corrected_positions.setdefault("start_offset", []).append(
             parts["start_offset"].key_at
@@ -233,13 +235,13 @@ class _ChunkReader:
         name = self._read_string(part)
         if name not in names:
             raise self._make_error(
-                part.key_at, f"strategy: {name!r} is not one of the spec's", allowed=names
+                part.key_at, f"strategy: {name!r} is not a strategy of the spec", allowed=names
             )
         return name
 
     def _read_questions(self, part: LocatedValue) -> list[str]:
         if not isinstance(part.value, list):
-            raise self._make_error(part.key_at, f"{part.key}: it takes a list of strings")
+            raise self._make_error(part.key_at, f"{part.key}: it must be a list of strings")
         if len(part.value) > MAX_QUESTIONS:
             raise self._make_error(
                 part.key_at,
@@ -248,7 +250,7 @@ class _ChunkReader:
         questions = []
         for each in locate_list_elements(self._text, part.at):
             if not isinstance(each.value, str):
-                raise self._make_error(each.at, f"{part.key}: it takes a list of strings")
+                raise self._make_error(each.at, f"{part.key}: it must be a list of strings")
             question = clean_text(each.value).strip()
             if not question:
                 raise self._make_error(each.at, f"{part.key}: a question is blank")
@@ -293,7 +295,7 @@ class _ChunkReader:
             cleaned = clean_metadata_value(name, field_spec, value)
         except InvalidInput as error:
             if error.allowed is not None:
-                problem = f"{value!r} is not one of its values"
+                problem = f"{value!r} is not an allowed value"
                 raise self._make_error(at, f"{name}: {problem}", allowed=error.allowed) from None
             raise self._make_error(at, f"{name}: {error.detail.rstrip('.')}") from None
         if isinstance(cleaned, str) and not cleaned.strip():
@@ -308,22 +310,24 @@ class _ChunkReader:
         if first != at:
             line = line_number_at(self._text, first)
             raise self._make_error(
-                at, f"chunk_id: {chunk.chunk_id!r} stands in line {line} already"
+                at, f"chunk_id: {chunk.chunk_id!r} is already used in line {line}"
             )
         first = self._places.setdefault(chunk.location, at)
         if first != at:
             line = line_number_at(self._text, first)
-            raise self._make_error(at, f"text: the chunk of line {line} is this very passage")
+            raise self._make_error(at, f"text: the chunk in line {line} is the same passage")
 
     def _read_string(self, part: LocatedValue) -> str:
         if not isinstance(part.value, str):
-            raise self._make_error(part.key_at, f"{part.key}: it takes a string")
+            raise self._make_error(part.key_at, f"{part.key}: it must be a string")
         return clean_text(part.value)
 
     def _read_integer(self, part: LocatedValue) -> int:
         value = part.value
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_INTEGER:
-            raise self._make_error(part.key_at, f"{part.key}: it takes a whole number from 0 on")
+            raise self._make_error(
+                part.key_at, f"{part.key}: it must be a whole number of at least 0"
+            )
         return value
 
     def _make_error(

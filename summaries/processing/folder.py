@@ -114,7 +114,7 @@ class InspectionFolder:
             return cls(path, manifest)
         if existing_manifest.index != manifest.index:
             raise InvalidInput(
-                f"{path} is about the index {existing_manifest.index!r}.",
+                f"{path} was made for the index {existing_manifest.index!r}.",
                 fix="Name another folder with --out.",
             )
         folder = cls(path, existing_manifest)
@@ -123,8 +123,8 @@ class InspectionFolder:
                 folder.is_edited(name) for name in (PARSED_FILE_NAME, CHUNKS_FILE_NAME)
             ):
                 raise InvalidInput(
-                    f"{path} was made from a {existing_manifest.file.name} of other content than "
-                    f"{manifest.file.name} has now.",
+                    f"{path} was made from {existing_manifest.file.name}, whose content differs "
+                    f"from that of {manifest.file.name}.",
                     fix="Name another folder with --out.",
                 )
             for name in (PARSED_FILE_NAME, CHUNKS_FILE_NAME):
@@ -148,8 +148,8 @@ class InspectionFolder:
         """Raise ``InvalidInput`` if writing this file would overwrite edits by hand."""
         if self.is_edited(name):
             raise InvalidInput(
-                f"{self.path / name} was edited by hand, and would be written over.",
-                fix="Move it away to have it made again.",
+                f"{self.path / name} was edited by hand and would be overwritten.",
+                fix="Move the file away to have it made again.",
             )
 
     def read(self, name: str) -> str:
@@ -168,7 +168,7 @@ class InspectionFolder:
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise InvalidInput(
-                f"{name}, line {line}: this is not UTF-8.", fix="Save the file as UTF-8."
+                f"{name}, line {line}: the text is not UTF-8.", fix="Save the file as UTF-8."
             ) from None
 
     def write(self, name: str, text: str) -> None:
@@ -202,7 +202,7 @@ def describe_file(path: Path) -> InputFile:
         OSError: it cannot be read.
     """
     if not path.is_file():
-        raise InvalidInput(f"{path} is a folder." if path.is_dir() else f"There is no {path}.")
+        raise InvalidInput(f"{path} is a folder." if path.is_dir() else f"{path} does not exist.")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return InputFile(name=clean_text(path.name)[:500], sha256=digest, byte_count=file.tell())
@@ -242,6 +242,6 @@ def _require_no_foreign_files(path: Path) -> None:
     )
     if others:
         raise InvalidInput(
-            f"{path} holds {others[0]} and no {MANIFEST_FILE_NAME}: process did not make it.",
+            f"{path} was not made by process: it holds {others[0]} and no {MANIFEST_FILE_NAME}.",
             fix="Name a new folder with --out.",
         )

@@ -47,7 +47,7 @@ def read_pages(text: str) -> list[ParsedPage]:
     if before.strip():
         line = before[: len(before) - len(before.lstrip())].count("\n") + 1
         raise InvalidInput(
-            f"{PARSED_FILE_NAME}, line {line}: this text comes before the first page.",
+            f"{PARSED_FILE_NAME}, line {line}: the text comes before the first page heading.",
             fix="Begin with a line '# Page 1', or delete the file to have it made again.",
         )
     pages = []
@@ -56,8 +56,8 @@ def read_pages(text: str) -> list[ParsedPage]:
         if int(heading["number"]) != number:
             line = text.count("\n", 0, heading.start()) + 1
             raise InvalidInput(
-                f"{PARSED_FILE_NAME}, line {line}: this is page {number}, and called "
-                f"{heading['number']}.",
+                f"{PARSED_FILE_NAME}, line {line}: the heading says page {heading['number']}, but "
+                f"this is page {number}.",
                 fix="Number the pages from 1; an empty one keeps its heading, and a line of the "
                 "text that begins like one has a backslash in front.",
             )

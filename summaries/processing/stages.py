@@ -82,7 +82,7 @@ class FileInspection:
             names = list(Index.objects.values_list("name", flat=True))
             raise UnknownIndex(
                 f"There is no index named {index!r}; there are: {', '.join(names)}.",
-                fix="A new one is one YAML file in specs/.",
+                fix="To make a new one, add a YAML file to specs/.",
             )
         manifest = Manifest(
             file=describe_file(file_path),
@@ -105,10 +105,10 @@ class FileInspection:
         if self.build.spec.questions is None:
             name = self.build.index_id
             raise InvalidSpec(
-                f"specs/{name}.yaml has no questions, so nothing is written about the chunks of "
-                f"{name}.",
-                fix="Add 'questions: true' to the spec of an index that is still empty; "
-                "--parse-only and --chunk-only work without, and manage.py add embeds.",
+                f"specs/{name}.yaml has no questions section, so process has no questions to "
+                "write.",
+                fix="Add 'questions: true' to the spec of an index that is still empty, or use "
+                "--parse-only, --chunk-only or manage.py add, which need no questions.",
             )
 
     def parse(self) -> None:
@@ -174,8 +174,8 @@ class FileInspection:
         chunks = self._read_checked_chunks(cut)
         if cut.sources and not any(chunk.questions for chunk in chunks):
             raise InvalidInput(
-                f"{CHUNKS_FILE_NAME} holds no question, so none of its chunks would be found.",
-                fix="Write some by hand, or move it away to have them written.",
+                f"{CHUNKS_FILE_NAME} holds no questions, so no search would find its chunks.",
+                fix="Write questions into the file, or move it away to have them written.",
             )
         with self._measure_stage("plan"):
             model_name = self._get_model_name()
@@ -341,7 +341,9 @@ class FileInspection:
             content = save_incoming_file(name, iter(lambda: file.read(READ_CHUNK_BYTES), b""))
         try:
             if content.sha256 != self.manifest.file.sha256:
-                raise InvalidInput(f"{self.file_path} changed meanwhile.", fix="Run it again.")
+                raise InvalidInput(
+                    f"{self.file_path} changed while it was processed.", fix="Run process again."
+                )
             document = DocumentToSave(
                 pages=cut.pages,
                 title=note.title,

@@ -51,11 +51,12 @@ def edit_summary(artifact_id: UUID, page_id: UUID | None, text: str | None) -> l
     ]
     if not builds:
         raise InvalidInput(
-            f"{artifact.index} makes no summaries of {'artifacts' if page is None else 'pages'}.",
-            fix="Switch them on in its spec.",
+            f"The index {artifact.index} has no summaries of "
+            f"{'artifacts' if page is None else 'pages'}.",
+            fix="Switch the summaries on in its spec.",
         )
     if text is not None and not text.strip():
-        raise InvalidInput("A summary must not be blank.", field="text")
+        raise InvalidInput("text must not be blank.", field="text")
     assign_next_revision(artifact)
     Artifact.objects.filter(pk=artifact_id).update(revision=artifact.revision)
     return [_edit_summary_in_build(build, artifact, page, text) for build in builds]
@@ -133,7 +134,7 @@ def clean_chunk_fields(build: IndexBuild, fields: dict[str, Any]) -> dict[str, A
     for name in fields:
         if name not in build.spec.metadata:
             raise InvalidInput(
-                f"{build.index_id} declares no field {name!r}.",
+                f"The index {build.index_id} declares no field {name!r}.",
                 field="fields",
                 allowed=build.spec.metadata,
             )

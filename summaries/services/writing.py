@@ -89,8 +89,10 @@ def limit_to_calls_left(build: IndexBuild, count: int) -> int:
     left = build.max_calls - spent
     if left > 0:
         return min(count, left)
-    reason = f"{build} has made the {build.max_calls} calls of a language model that it may make."
-    fix = f"Apply {build.index_id} again with more, or without --max-calls."
+    reason = (
+        f"The build {build} has used its {build.max_calls} allowed calls of the language model."
+    )
+    fix = f"Apply {build.index_id} again with a larger --max-calls, or without it."
     if build.state == IndexBuild.State.LIVE:
         raise LanguageModelCallsSpent(reason, fix=fix)
     pause_build(build, f"{reason} {fix}")

@@ -40,7 +40,7 @@ class TestConceptAdmin:
 
         assert b"knowledge already has Heron" in taken.content
         assert b"Select a valid choice" in elsewhere.content
-        assert b"50 search terms at most" in many.content
+        assert b"search_terms must hold at most 50 terms" in many.content
         assert Concept.objects.get() == heron
 
     def test_filters_concepts_by_evidence(self, admin_client, heron, wakes):
@@ -65,7 +65,7 @@ class TestConceptAdmin:
         alone = act(admin_client, "concepts_concept", "merge_concepts", crane)
 
         assert said == "Merged 2 concepts into Crane."
-        assert alone == "Name another concept to merge into this one."
+        assert alone == "concepts must name at least one other concept to merge into this one."
         assert Concept.objects.get() == crane
 
 

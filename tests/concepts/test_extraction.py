@@ -224,7 +224,7 @@ class TestExtractConcepts:
         give(f"Another text. {passage(model, [FIXATION])}", index=INDEX)
 
         extract_concepts(knowledge)
-        with pytest.raises(LanguageModelCallsSpent, match="made the 1 calls"):
+        with pytest.raises(LanguageModelCallsSpent, match="used its 1 allowed calls"):
             extract_concepts(knowledge)
 
         assert len(model.asked) == 1

@@ -79,8 +79,8 @@ class TestImportConcepts:
         ("line", "says"),
         [
             ({"type": "concept", "labl": "x"}, "no field 'labl'"),
-            ({"type": "idea"}, "must name its type"),
-            ({"label": "x"}, "must name its type"),
+            ({"type": "idea"}, "must have a type"),
+            ({"label": "x"}, "must have a type"),
             ([1], "a JSON object"),
             ({"type": "concept", "label": ["x"]}, "label must be a string"),
             ({"type": "concept", "label": "x", "evidence": ["x"]}, "a list of objects"),
@@ -124,7 +124,7 @@ class TestImportConcepts:
         broken = tmp_path / "broken.graphml"
         broken.write_text("<graphml><node")
 
-        with pytest.raises(CommandError, match="is not GraphML"):
+        with pytest.raises(CommandError, match="is not valid GraphML"):
             bring(path=broken)
         with pytest.raises(CommandError, match="cannot be read"):
             bring(path=tmp_path / "none.jsonl")

@@ -157,5 +157,5 @@ class TestRemovingADocument:
 
 
 def test_a_quote_has_an_upper_bound(heron, document):
-    with pytest.raises(InvalidInput, match="characters at most"):
+    with pytest.raises(InvalidInput, match="quote must have at most"):
         add_instance(heron.pk, "x" * (instances.MAX_QUOTE_CHARS + 1), artifact_id=document.pk)

@@ -57,7 +57,7 @@ class TestCreateConcept:
         assert [event[1]["artifact_id"] for event in announced] == [str(document.pk)]
 
     def test_refuses_a_label_that_is_taken_in_any_case(self, heron):
-        with pytest.raises(ContentConflict, match="concept named 'HERON' already"):
+        with pytest.raises(ContentConflict, match="already has a concept named 'HERON'"):
             services.create_concept(INDEX, " HERON ")
 
     def test_lets_another_kind_have_the_name(self, heron):
@@ -179,7 +179,7 @@ class TestMergeConcepts:
         assert verify_build(knowledge).findings == {}
 
     def test_wants_another_of_the_same_index(self, heron):
-        with pytest.raises(InvalidInput, match="another concept"):
+        with pytest.raises(InvalidInput, match="at least one other concept"):
             services.merge_concepts(heron.pk, [heron.pk])
         with pytest.raises(UnknownConcept):
             services.merge_concepts(heron.pk, [uuid.uuid4()])

@@ -74,7 +74,7 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["add", "nowhere", "--index", "plain"], "There is no nowhere."),
+            (["add", "nowhere", "--index", "plain"], "nowhere does not exist."),
             (["add", "manage.py", "--index", "nil"], "There is no index named 'nil'; there are:"),
             (["search", "x", "--index", "nil"], "nil"),
             (["status", "--index", "nil"], "There is no index named 'nil'; there are:"),

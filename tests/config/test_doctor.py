@@ -28,7 +28,7 @@ class TestDoctor:
             True,
             f"A Strata web server answers on port {live_server.thread.port}.",
         )
-        assert (others.is_ok, others.fix) == (False, "Choose another with PORT=.")
+        assert (others.is_ok, others.fix) == (False, "Choose another port with PORT=.")
 
     def test_advises_to_encrypt_the_key_of_the_store(self, settings, monkeypatch):
         settings.STRATA_VECTOR_STORE = "qdrant"

@@ -25,4 +25,4 @@ class TestEvaluate:
 
         again = served.manage("evaluate", "--golden", "--index", "plain")
         assert again.returncode == 1
-        assert "nothing to measure plain by" in again.stderr
+        assert "no judgements or golden queries" in again.stderr

@@ -41,7 +41,7 @@ class TestReadCsv:
             ("query,artifact,page\nq,d0,0\n", "page"),
             ("query,artifact,relevance\nq,d0,high\n", "relevance"),
             ("query,artifact\nq,d0,7\n", "more columns"),
-            ("query,artifact\n", "No query"),
+            ("query,artifact\n", "no judged query"),
         ],
     )
     def test_says_what_is_wrong(self, tmp_path, text, said):

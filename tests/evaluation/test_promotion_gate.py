@@ -164,7 +164,10 @@ class TestPromoteAsked:
         assert not decide_promotion(beside)
 
         assert now_live() == live
-        assert verdict(beside) == "refused: queries.jsonl, line 1: not a JSON object with an _id."
+        assert (
+            verdict(beside)
+            == "refused: queries.jsonl, line 1: the line must be a JSON object with an _id."
+        )
 
 
 class TestAForcedPromotion:

@@ -193,9 +193,7 @@ class TestAddEvidence:
             add(EvidenceInput("https://one.example/a", WORDS), wrong)
 
         assert caught.value.field == "items.1.citation.date"
-        assert caught.value.detail == (
-            "citation.date takes, written as in RFC 3339, a value of type datetime."
-        )
+        assert caught.value.detail == ("citation.date must be a date and time by RFC 3339.")
         assert not Artifact.objects.exists()
 
     def test_stores_none_while_the_store_is_away(self, findings, monkeypatch):

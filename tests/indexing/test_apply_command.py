@@ -58,7 +58,7 @@ class TestAChangedSpec:
         assert "notes #2 is given up." in pruned
         assert "Builds removed: 1" in pruned
         assert refused.returncode == 1
-        assert "No build of notes is kept to roll back to." in refused.stderr
+        assert "The index notes has no standby build to roll back to." in refused.stderr
 
     def test_is_built_beside_a_running_server(self, tmp_path, spec):
         (tmp_path / "data").mkdir()

@@ -289,7 +289,7 @@ class TestRollBack:
         assert verify_build(live()).is_sound
 
     def test_says_when_there_is_nothing_to_go_back_to(self, build):
-        with pytest.raises(WrongBuildState, match="No build of plain is kept"):
+        with pytest.raises(WrongBuildState, match="plain has no standby build"):
             lifecycle.roll_back_index("plain")
 
 

@@ -53,10 +53,13 @@ class TestRegenerate:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["--type", "nil"], "no type 'nil' to regenerate. There are: all, chunk, compound,"),
+            (
+                ["--type", "nil"],
+                "no type 'nil' that can be regenerated. There are: all, chunk, compound,",
+            ),
             (["--type", "summary", "--index", "plain"], "There are: all, chunk."),
             (["--index", "nil"], "There is no index named 'nil'. There are:"),
-            (["--limit", "0"], "'0' is no number from 1 on."),
+            (["--limit", "0"], "'0' is not a whole number of at least 1."),
             (["--cancel", "x"], "'x' is not the id of a regeneration."),
             (["--cancel", str(uuid4())], "no regeneration with this id"),
         ],

@@ -203,7 +203,11 @@ class TestDoor:
 
             assert read_answer(client) == (
                 408,
-                {"code": "body_timeout", "detail": "The request's body did not come within 1 s."},
+                {
+                    "code": "body_timeout",
+                    "detail": "The request body did not arrive within 1 s.",
+                    "fix": "Send the request again over a faster connection, or in smaller parts.",
+                },
             )
 
     def test_holds_no_thread_for_slow_bodies(self, door):
@@ -274,7 +278,7 @@ class TestDoor:
                 413,
                 {
                     "code": "too_large",
-                    "detail": f"The body of this request may have at most {limit} bytes.",
+                    "detail": f"The request body may have at most {limit} bytes.",
                     "fix": "Send less at a time.",
                 },
             )

@@ -86,4 +86,4 @@ class TestACallLimit:
 
         assert len(writer.asked) == 1
         assert BuildLanguageModelCost.objects.get(build=begun).call_count == 1
-        assert "1 calls" in IndexBuild.objects.get(pk=begun.pk).pause_reason
+        assert "1 allowed calls" in IndexBuild.objects.get(pk=begun.pk).pause_reason

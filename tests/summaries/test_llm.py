@@ -344,7 +344,7 @@ class TestComplete:
     def test_does_not_repair_an_answer_that_was_cut_off(self, endpoint, model):
         endpoint.scripts = [says('{"topics": [', "length")]
 
-        with pytest.raises(InvalidCompletion, match="cut off at 64 tokens") as caught:
+        with pytest.raises(InvalidCompletion, match="truncated at 64 tokens") as caught:
             ask(model, max_tokens=64)
 
         assert caught.value.call_count == 1
@@ -430,7 +430,7 @@ class TestComplete:
         assert not caught.value.is_about_setup
 
     def test_refuses_a_text_that_cannot_be_sent(self, endpoint, model):
-        with pytest.raises(LanguageModelRefused, match="half a character"):
+        with pytest.raises(LanguageModelRefused, match="half a surrogate pair"):
             model.complete("Be brief.", "\ud83d", Answer)
 
         assert endpoint.requests == []

@@ -128,7 +128,7 @@ class TestARealServer:
         assert first.value == second.value
 
     def test_tells_that_an_answer_was_cut_off(self, model):
-        with pytest.raises(InvalidCompletion, match="cut off at 8 tokens") as caught:
+        with pytest.raises(InvalidCompletion, match="truncated at 8 tokens") as caught:
             model.complete("Answer in JSON.", ENDLESS, Essay, max_tokens=8)
 
         assert caught.value.completion_tokens == 8

@@ -176,10 +176,13 @@ class TestReadPages:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("# Page 1\n\nRest.\n\n# Page 3\n\nIce.\n", "line 5: this is page 2, and called 3"),
-            ("# Page 1\n\n# Page 1\n", "line 3: this is page 2, and called 1"),
-            ("\n\nRest.\n\n# Page 1\n", "line 3: this text comes before the first page"),
-            ("Rest.", "line 1: this text comes before the first page"),
+            (
+                "# Page 1\n\nRest.\n\n# Page 3\n\nIce.\n",
+                "line 5: the heading says page 3, but this is page 2",
+            ),
+            ("# Page 1\n\n# Page 1\n", "line 3: the heading says page 1, but this is page 2"),
+            ("\n\nRest.\n\n# Page 1\n", "line 3: the text comes before the first page"),
+            ("Rest.", "line 1: the text comes before the first page"),
         ],
     )
     def test_names_the_line_where_pages_are_not_in_order(self, text, said):
@@ -312,7 +315,7 @@ class TestCut:
         (out / PARSED_FILE_NAME).write_text("# Page 1\n\nBetter.\n")
         file.write_text("Only the calf raise is left.")
 
-        with pytest.raises(CommandError, match="of other content than knee"):
+        with pytest.raises(CommandError, match="content differs from that of knee"):
             process(file, out, "--chunk-only")
 
         assert (out / PARSED_FILE_NAME).read_text() == "# Page 1\n\nBetter.\n"
@@ -577,8 +580,8 @@ class TestEmbed:
         row = Annotation.objects.get(source__ordinal=0)
         assert row.source.text[row.start_offset : row.end_offset] == row.text
         said = capsys.readouterr().err
-        assert f"line {line_of(out, 'start_offset')}: offsets were not those" in said
-        assert f"line {line_of(out, 'Old')}: the heading is not the document's" in said
+        assert f"line {line_of(out, 'start_offset')}: the offsets did not match" in said
+        assert f"line {line_of(out, 'Old')}: the heading did not match the document" in said
 
     def test_takes_chunks_that_someone_else_wrote(self, physio, file, out):
         process(file, out)
@@ -602,7 +605,7 @@ class TestEmbed:
         process(file, out)
         file.write_text("Only the calf raise is left.")
 
-        with pytest.raises(CommandError, match="of other content"):
+        with pytest.raises(CommandError, match="content differs"):
             process(file, out, "--embed")
 
         assert not Artifact.objects.exists()
@@ -631,7 +634,7 @@ class TestEmbed:
         inspection = FileInspection.open(file, "physio", out)
         file.write_text("Only the calf raise is left.")
 
-        with pytest.raises(StrataError, match="changed meanwhile"):
+        with pytest.raises(StrataError, match="changed while it was processed"):
             inspection.add_to_index()
 
         assert not Artifact.objects.exists()
@@ -660,23 +663,23 @@ class TestCheckedChunks:
         ("change", "at", "said"),
         [
             (change(muscle_groups=["core", "elbow"]), '"elbow"',
-             "muscle_groups: 'elbow' is not one of its values; allowed: adductors, biceps"),
-            (change(muscle_groups="core"), '"muscle_groups"', "muscle_groups: .* takes a list"),
-            (change(muscle_groups=[7]), " 7", "muscle_groups: .* takes a value of type keyword"),
-            (change(content_type=["anatomy"]), '"content_type"', "content_type: .* takes a value"),
+             "muscle_groups: 'elbow' is not an allowed value; allowed: adductors, biceps"),
+            (change(muscle_groups="core"), '"muscle_groups"', "muscle_groups: .* must be a list"),
+            (change(muscle_groups=[7]), " 7", "muscle_groups: .* must be of type keyword"),
+            (change(content_type=["anatomy"]), '"content_type"', "content_type: .* must be of"),
             (change(conditions=[" "]), '" "', "conditions: a value is blank"),
             (change(muscles=[]), '"muscles"', "muscles: there is no such key; allowed: chunk_id"),
             (drop("strategy"), "{", "strategy: it is missing"),
-            (change(text=7), '"text"', "text: it takes a string"),
+            (change(text=7), '"text"', "text: it must be a string"),
             (change(text=" "), '"text"', "text: it is blank"),
-            (change(text="Of whales."), '"text"', "text: it does not stand in source 0"),
+            (change(text="Of whales."), '"text"', "text: it does not occur in source 0"),
             (change(text="s", start_offset=0), '"start_offset"', "more than once in source 0"),
-            (change(start_offset=True), '"start_offset"', "start_offset: it takes a whole number"),
-            (change(chunk_index=-1), '"chunk_index"', "chunk_index: it takes a whole number"),
-            (change(chunk_index=2**40), '"chunk_index"', "chunk_index: it takes a whole number"),
+            (change(start_offset=True), '"start_offset"', "start_offset: it must be a whole"),
+            (change(chunk_index=-1), '"chunk_index"', "chunk_index: it must be a whole"),
+            (change(chunk_index=2**40), '"chunk_index"', "chunk_index: it must be a whole"),
             (change(source_ordinal=2), '"source_ordinal"', "there is no source 2"),
             (change(strategy="semantic"), '"strategy"', "strategy: .* allowed: sentence"),
-            (change(summary=None), '"summary"', "summary: it takes a string"),
+            (change(summary=None), '"summary"', "summary: it must be a string"),
             (change(summary="x" * 1001), '"summary"', "it may have at most 1000 characters"),
             (change(hypothetical_questions="Why?"), '"hypothetical_q', "a list of strings"),
             (change(hypothetical_questions=["Why?", ""]), '      ""', "a question is blank"),
@@ -698,7 +701,7 @@ class TestCheckedChunks:
 
     @pytest.mark.parametrize(
         ("change", "said"),
-        [(same_id, "stands in line 3 already"), (same_place, "line 3 is this very passage")],
+        [(same_id, "is already used in line 3"), (same_place, "line 3 is the same passage")],
     )
     def test_are_refused_where_one_stands_twice(self, physio, file, out, change, said):
         process(file, out)
@@ -710,15 +713,15 @@ class TestCheckedChunks:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            (b"[\n{,}\n]", r"chunks.json: This is not JSON: .* \(line 2"),
-            (b'{"chunks": []}', "line 1: this is not a list"),
+            (b"[\n{,}\n]", r"chunks.json: The text is not valid JSON: .* \(line 2"),
+            (b'{"chunks": []}', "line 1: the file must hold a list"),
             (b"[\n  {},\n  7]", "line 2: chunk_id: it is missing"),
-            (b"[\n\n  7]", "line 3: this is no object"),
-            (b'[{"text": "a",\n "text": "b"}]', "line 2: text: it stands twice"),
-            (b"[\n\xff]", "line 2: this is not UTF-8"),
+            (b"[\n\n  7]", "line 3: the list must hold objects only"),
+            (b'[{"text": "a",\n "text": "b"}]', "line 2: text: the key is given twice"),
+            (b"[\n\xff]", "line 2: the text is not UTF-8"),
             (b"[" * 100_000, "nested too deeply"),
             (b'[{"chunk_index": NaN}]', "NaN"),
-            (b"", "This is not JSON"),
+            (b"", "The text is not valid JSON"),
         ],
     )
     def test_are_refused_where_the_file_is_none(self, physio, file, out, content, said):
@@ -790,7 +793,7 @@ class TestFolder:
     def test_belongs_to_one_index(self, physio, file, out):
         process(file, out)
 
-        with pytest.raises(CommandError, match="is about the index 'physio'"):
+        with pytest.raises(CommandError, match="was made for the index 'physio'"):
             process(file, out, "--parse-only", index="plain")
 
     def test_may_be_no_file(self, physio, file):
@@ -836,7 +839,7 @@ class TestTheCommand:
     @pytest.mark.parametrize(
         ("name", "index", "said"),
         [
-            ("nowhere.md", "physio", "There is no .*nowhere.md"),
+            ("nowhere.md", "physio", "nowhere.md does not exist"),
             ("", "physio", "is a folder"),
             ("broken.pdf", "physio", "its content is something else"),
             ("knee.md", "nil", "There is no index named 'nil'; there are: "),

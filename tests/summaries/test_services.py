@@ -363,7 +363,7 @@ class TestTakeSummary:
     def test_refuses_where_the_index_makes_none(self, build, writer):
         artifact, _ = add_artifact("plain", TextContent(PAGES), title="x")
 
-        with pytest.raises(InvalidInput, match="makes no summaries"):
+        with pytest.raises(InvalidInput, match="has no summaries"):
             services.edit_summary(artifact.pk, None, "Mine.")
 
     def test_knows_no_artifact_that_is_gone(self, wide):

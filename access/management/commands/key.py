@@ -24,7 +24,7 @@ class Command(BaseCommand):
             self._run_action(action, options)
         except OperationalError as error:
             raise CommandError(
-                f"The database does not answer as it should: {error}. Run manage.py migrate first."
+                f"The database reported an error: {error}. Run manage.py migrate first."
             ) from None
 
     def _run_action(self, action: str, options: dict[str, Any]) -> None:
@@ -38,7 +38,7 @@ class Command(BaseCommand):
     def _create(self, name: str) -> None:
         longest = ApiKey._meta.get_field("name").max_length or 0
         if not 0 < len(name) <= longest:
-            raise CommandError(f"A name must have 1 to {longest} characters.")
+            raise CommandError(f"NAME must have 1 to {longest} characters.")
         key, secret = ApiKey.issue(name)
         self.stdout.write(secret)  # alone on stdout, so that a script can take it
         self.stderr.write(f"{key} was created. Copy its secret now: it is not stored.")
@@ -55,6 +55,8 @@ class Command(BaseCommand):
         names = [str(key) for key in matching]
         if len(names) != 1:
             found = ", ".join(names) or "none"
-            raise CommandError(f"{prefix!r} must fit exactly one active key; it fits: {found}.")
+            raise CommandError(
+                f"PREFIX must match exactly one active key; {prefix!r} matches: {found}."
+            )
         matching.revoke()
         self.stdout.write(f"{names[0]} is revoked.")

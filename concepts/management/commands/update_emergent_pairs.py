@@ -30,7 +30,7 @@ class Command(StrataCommand):
         builds = {build.index_id: build for build in live if build.spec.concepts is not None}
         if index is not None and index not in builds:
             raise CommandError(
-                f"{index!r} holds no concepts; these indexes do: {', '.join(builds)}."
+                f"The index {index!r} holds no concepts; these indexes do: {', '.join(builds)}."
             )
         server = find_server()
         if server is not None:

@@ -26,7 +26,7 @@ class Command(StrataCommand):
             Index.objects.values_list("name", flat=True)
         )
         if missing:
-            raise CommandError(f"specs/{missing.pop()}.yaml, which the demo fills, is missing.")
+            raise CommandError(f"specs/{missing.pop()}.yaml is missing; the demo needs it.")
         for path in iter_files([LIBRARY]):
             for _ in add_file("library", path):
                 pass

@@ -116,7 +116,7 @@ def _check_port(port: int) -> DiagnosticResult:
                     "port", True, f"A Strata web server answers on port {port}."
                 )
             return DiagnosticResult(
-                "port", False, f"Port {port}: {error.strerror}.", "Choose another with PORT=."
+                "port", False, f"Port {port}: {error.strerror}.", "Choose another port with PORT=."
             )
     return DiagnosticResult("port", True, f"Port {port} is free.")
 

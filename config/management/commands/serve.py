@@ -38,8 +38,8 @@ class Command(BaseCommand):
     def handle(self, *, host: str, port: int, demo: bool, **options: Any) -> None:
         if settings.STRATA_VECTOR_STORE != "embedded":
             raise CommandError(
-                "serve is the embedded form. With these settings, run a web server on "
-                "config.asgi and Celery workers on config."
+                "serve runs only with the embedded settings. With these settings, run a web server "
+                "on config.asgi and Celery workers on config."
             )
         stopped = _make_stop_event()
         try:

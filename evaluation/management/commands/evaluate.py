@@ -67,7 +67,7 @@ class Command(BaseCommand):
 
     def handle(self, *, path: Path | None, golden: bool, index: str | None, **options: Any) -> None:
         if (path is None) != golden or (golden and index is None):
-            raise CommandError("Name a PATH, or --golden with an --index.")
+            raise CommandError("Give a PATH, or --golden with an --index.")
         try:
             limits = _parse_thresholds(options["fail_below"])
             measures = list(dict.fromkeys([*_split_names(options["measures"]), *limits]))
@@ -155,7 +155,8 @@ def _parse_thresholds(given: Sequence[str]) -> dict[str, float]:
             least = float(value)
         except ValueError:
             raise InvalidInput(
-                f"{text!r} is not a measure with a value.", fix="Write it as nDCG@10=0.9."
+                f"--fail-below must be a measure with a value, not {text!r}.",
+                fix="Write it as nDCG@10=0.9.",
             ) from None
         limits[str(parse_measures([name])[0])] = least
     return limits

@@ -23,8 +23,8 @@ class Command(StrataCommand):
         golden = write_golden_queries(index)
         if golden is None:
             raise CommandError(
-                f"No one has marked a hit of {index} as good yet: the search page and "
-                "POST /api/v1/judgements/ do."
+                f"No hit of the index {index} is marked as good. Mark hits on the search page or "
+                "with POST /api/v1/judgements/."
             )
         count = sum(len(judged) for judged in golden.qrels.values())
         folder = golden_queries_folder(index)

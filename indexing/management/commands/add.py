@@ -17,6 +17,6 @@ class Command(AddDocumentsCommand):
 
     def handle(self, *, paths: list[Path], index: str, wait: bool, **options: Any) -> None:
         if missing := [path for path in paths if not path.exists()]:
-            raise CommandError(f"There is no {missing[0]}.")
+            raise CommandError(f"{missing[0]} does not exist.")
         given = (each for path in iter_files(paths) for each in add_file(index, path))
         self.add_documents(index, given, wait=wait)

@@ -40,7 +40,7 @@ class Command(StrataCommand):
     ) -> None:
         for name, limit in (("--max-calls", max_calls), ("--max-minutes", max_minutes)):
             if limit is not None and limit < 1:
-                raise CommandError(f"{name} takes a number from 1.")
+                raise CommandError(f"{name} must be a whole number of at least 1.")
         promotion = IndexBuild.Promotion.WHEN_COMPLETE if promote else IndexBuild.Promotion.MANUAL
         with ensure_workers():
             build = apply_spec(

@@ -37,6 +37,7 @@ def _get_newest_build(index: str) -> IndexBuild:
     build = builds.order_by("-number").first()
     if build is None:
         raise WrongBuildState(
-            f"No build of {index} waits to be promoted.", fix=f"manage.py apply {index} makes one."
+            f"The index {index} has no build that waits to be promoted.",
+            fix=f"Run manage.py apply {index} to make one.",
         )
     return build

@@ -147,7 +147,7 @@ def _cancel_hint(regeneration: Regeneration) -> str:
 def _integer_from(minimum: int) -> Any:
     def number(text: str) -> int:
         if not text.isdecimal() or int(text) < minimum:
-            raise ArgumentTypeError(f"{text!r} is no number from {minimum} on.")
+            raise ArgumentTypeError(f"{text!r} is not a whole number of at least {minimum}.")
         return int(text)
 
     return number

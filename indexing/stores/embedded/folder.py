@@ -25,7 +25,7 @@ def lock_folder(folder: Path) -> int:
             raise
         raise StoreLocked(
             "Another process owns the embedded vector store.",
-            fix="Stop the server that runs on this data folder, or let it do the work.",
+            fix="Stop the server that uses this data folder, or send the request to it.",
         ) from None
     return descriptor
 

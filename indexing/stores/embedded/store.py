@@ -300,9 +300,9 @@ class EmbeddedStore(VectorStore):
         free = shutil.disk_usage(self._folder).free
         if free < needed:
             raise DiskFull(
-                f"{free // 2**20} MiB are free where the vectors are kept; at least "
+                f"{free // 2**20} MiB of disk are free where the vectors are stored; at least "
                 f"{needed // 2**20} MiB are needed.",
-                fix="Free some space; what waits is then written by itself.",
+                fix="Free some space; waiting writes then continue automatically.",
             )
 
     def _collection_folder(self, name: str) -> Path:
@@ -375,7 +375,7 @@ def _translate_engine_errors() -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise StoreUnavailable(f"The embedded vector store broke down: {error}") from error
+        raise StoreUnavailable(f"The embedded vector store crashed: {error}") from error
 
 
 def _check_dimension(collection: _OpenCollection, dense: Any) -> None:

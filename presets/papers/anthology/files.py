@@ -49,7 +49,7 @@ def open_anthology(path: Path) -> Anthology:
     elif path.is_file() and path.name.endswith((".jsonl", ".jsonl.gz")):
         return Anthology((path,), PersonNames())
     raise InvalidInput(
-        f"There is nothing of the Anthology at {path}.",
+        f"{path} holds no files of the ACL Anthology.",
         field="path",
         fix="Name a folder that holds xml/ and yaml/, an .xml file of it, or a .jsonl or "
         ".jsonl.gz file of papers.",

@@ -63,7 +63,7 @@ def _read_line(line: Line) -> Paper:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the line"
-        raise Malformed(f"This is no paper: {where}: {first['msg']}.") from None
+        raise Malformed(f"The line is not a valid paper: {where}: {first['msg']}.") from None
     names = (to_plain_text(name) for name in given.authors)
     return Paper(
         id=given.id,

@@ -43,7 +43,7 @@ def read_collection(path: Path, people: PersonNames) -> Iterator[Paper | Invalid
             while element.getprevious() is not None:  # free the cleared elements
                 del parent[0]
     except etree.XMLSyntaxError as error:
-        yield InvalidInput(f"The XML breaks off: {error.msg}.", field=str(path))
+        yield InvalidInput(f"The XML is truncated or damaged: {error.msg}.", field=str(path))
     except OSError as error:
         yield InvalidInput(f"The file cannot be read: {error}.", field=str(path))
 
@@ -83,8 +83,8 @@ def _read_paper(
         )
     except (KeyError, ValueError):
         return InvalidInput(
-            f"Line {paper.sourceline}: the paper, its volume or its collection has no id as the "
-            "Anthology gives them."
+            f"Line {paper.sourceline}: the paper, its volume or its collection has no valid "
+            "Anthology id."
         )
     awards = (to_plain_text(markup_to_text(award)) for award in paper.iterfind("award"))
     return Paper(

@@ -165,7 +165,7 @@ def _parse_filter(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise CommandError("--filter is not JSON.") from None
+        raise CommandError("--filter is not valid JSON.") from None
 
 
 def _format_json(answer: dict[str, Any]) -> str:

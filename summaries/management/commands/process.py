@@ -99,7 +99,7 @@ class Command(StrataCommand):
                 server.reconcile()
             except ServerUnreachable as error:
                 raise CommandError(
-                    f"{error} Everything is written down; the next manage.py serve embeds it."
+                    f"{error} The document is saved; the next manage.py serve embeds it."
                 ) from None
             self.stdout.write("The running server embeds it now. To see progress: manage.py status")
 

@@ -230,7 +230,7 @@ class TestRollBack:
     def test_says_when_there_is_none(self, build, admin_client):
         said = act(admin_client, "indexing_index", "roll_back", build.index)
 
-        assert said.startswith("plain: No build of plain is kept to roll back to.")
+        assert said.startswith("plain: The index plain has no standby build to roll back to.")
 
 
 class TestPrune:

@@ -90,7 +90,7 @@ class TestRegenerateArtifacts:
 
         said = act(admin_client, "documents_artifact", "regenerate_artifacts")
 
-        assert "up to 1 can be named" in said
+        assert "must name at most 1 artifacts" in said
         assert not Regeneration.objects.exists()
 
 

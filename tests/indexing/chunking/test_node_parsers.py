@@ -153,7 +153,7 @@ class TestCode:
         assert max(len(chunk.text) for chunk in chunks) <= 600
 
     def test_knows_the_languages_there_are(self):
-        with pytest.raises(InvalidSpec, match="knows no language 'klingon'"):
+        with pytest.raises(InvalidSpec, match="does not support the language 'klingon'"):
             parse_spec("a", strategies("{parser: code, options: {language: klingon}}"))
 
 
@@ -196,7 +196,7 @@ class TestSpec:
         [
             (["{parser: markdwn}"], "no node parser 'markdwn'; allowed: markdown, sentence_window"),
             (["{parser: os.path}"], "parser: String should match"),
-            (["{parser: markdown}"] * 2, "each node parser, may stand once"),
+            (["{parser: markdown}"] * 2, "may be listed only once"),
             (
                 ["{parser: semantic, options: {size: 2}}"],
                 "size: there is no such option; options of semantic: buffer_size, breakpoint",

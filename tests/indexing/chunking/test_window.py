@@ -97,5 +97,5 @@ class TestWindow:
         assert all(chunk.token_count <= 16 for chunk in kept + broken)
 
     def test_refuses_a_character_that_cannot_fit(self):
-        with pytest.raises(ValueError, match="character at 0"):
+        with pytest.raises(ValueError, match="character at offset 0"):
             cut("x", window=16, count_tokens=Counter(20))

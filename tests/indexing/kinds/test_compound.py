@@ -67,14 +67,14 @@ class TestSpec:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("compounds: true\n", "declare 'smiles'"),
-            ("metadata: {smiles: {type: text}}\ncompounds: true\n", "as a keyword"),
+            ("compounds: true\n", "'smiles' must be declared"),
+            ("metadata: {smiles: {type: text}}\ncompounds: true\n", "with type keyword"),
             (
                 "metadata: {smiles: {type: keyword, lowercase: true}}\ncompounds: true\n",
-                "its case kept",
+                "without lowercase",
             ),
             ("compounds: {radios: 2}\n", "allowed here: field, radius, bits"),
-            ("embedding: {provider: rdkit}\n", "reads structures and no text"),
+            ("embedding: {provider: rdkit}\n", "embeds chemical structures, not text"),
         ],
     )
     def test_refuses_what_cannot_be(self, text, words):

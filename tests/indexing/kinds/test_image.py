@@ -86,7 +86,7 @@ class TestSpec:
         [
             ("images: {modell: x}\n", "allowed here: model, dimension"),
             ("images: {dimension: 0}\n", "images.dimension"),
-            ("embedding: {provider: clip}\n", "switch images on"),
+            ("embedding: {provider: clip}\n", "set images: true"),
         ],
     )
     def test_refuses_what_cannot_be(self, text, words):

@@ -58,7 +58,7 @@ REFUSALS = {
     "a limit of validation": (422, "value 0 invalid, must be 1 or larger", StoreRejected, "422"),
     "a slow request": (408, "Timeout", StoreOutcomeUnknown, "failed: Timeout"),
     "a dead node": (500, "1 of 1 read operations failed", StoreOutcomeUnknown, "1 of 1"),
-    "too often, without a time": (429, "Rate limiting exceeded", StoreBusy, "how often"),
+    "too often, without a time": (429, "Rate limiting exceeded", StoreBusy, "rate of requests"),
 }  # fmt: skip
 
 

@@ -82,5 +82,5 @@ class TestImportAcl:
         refused = idle.manage("import_acl", str(tmp_path / "nowhere"))
 
         assert refused.returncode == 1
-        assert "nothing of the Anthology" in refused.stderr
+        assert "no files of the ACL Anthology" in refused.stderr
         assert "xml/" in refused.stderr

@@ -89,7 +89,7 @@ class TestAddPapers:
 
         add_artifact = importing.add_artifact
         monkeypatch.setattr(importing, "add_artifact", refuse_owls)
-        unread = InvalidInput("The XML breaks off.", field="2031.owl.xml")
+        unread = InvalidInput("The XML is truncated.", field="2031.owl.xml")
 
         refused, missing, added = add_papers(
             "papers", [OWLS, unread, replace(OWLS, id="2031.owl-main.2", title="Larks")]

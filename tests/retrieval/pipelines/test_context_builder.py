@@ -69,5 +69,5 @@ class TestContextBuilder:
         assert build([]) == ([], [])
 
     def test_refuses_too_little_room(self):
-        with pytest.raises(InvalidInput, match="at least 200"):
+        with pytest.raises(InvalidInput, match="must be 200 or more"):
             ContextBuilder(max_chars=10)

@@ -1,0 +1,187 @@
+"""``docs/reference/errors.md`` names every code that users meet, and the status of its answer."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from rest_framework import exceptions
+
+from config.errors import exception_handler, http_status
+from core.exceptions import StrataError
+from documents.exceptions import Unparsable
+from indexing.exceptions import UnchunkableText
+from tests.config.test_errors import every_condition
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reference" / "errors.md"
+NOT_SERVED = {"benchmarks", "demo", "tests"}
+# What Django REST framework raises by itself.
+DRF_ERRORS = [
+    exceptions.MethodNotAllowed("PUT"),
+    exceptions.NotAcceptable(),
+    exceptions.NotAuthenticated(),
+    exceptions.ParseError(),
+    exceptions.PermissionDenied(),
+    exceptions.UnsupportedMediaType("a/b"),
+]
+
+
+# --- What the page names ---------------------------------------------------------------------
+
+
+def read_section(start: str, end: str) -> str:
+    text = "\n" + PAGE.read_text(encoding="utf-8")
+    return text[text.index(f"\n{start}\n") : text.index(f"\n{end}\n")]
+
+
+def documented_codes(start: str, end: str) -> set[str]:
+    return set(re.findall(r"^\| `(\w+)` \|", read_section(start, end), re.MULTILINE))
+
+
+def documented_statuses() -> dict[str, set[int]]:
+    statuses: dict[str, set[int]] = defaultdict(set)
+    section = read_section("## The request", "## Messages of `invalid`")
+    for code, status in re.findall(r"^\| `(\w+)` \| (\d{3}) \|", section, re.MULTILINE):
+        statuses[code].add(int(status))
+    return statuses
+
+
+# --- What the code says ----------------------------------------------------------------------
+
+
+@cache
+def every_node() -> list[ast.AST]:
+    """The syntax of every module that a server runs."""
+    packages = {each.parent for each in ROOT.glob("*/__init__.py")}
+    paths = [
+        path
+        for package in packages
+        if package.name not in NOT_SERVED
+        for path in package.rglob("*.py")
+    ]
+    return [
+        node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+
+def every_call(*names: str) -> Iterator[ast.Call]:
+    """The calls of a function, class or method of one of these names."""
+    for node in every_node():
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in names:
+                yield node
+
+
+def constants(nodes: list[ast.expr], kind: type) -> list:
+    return [
+        node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is kind
+    ]
+
+
+def answered_statuses() -> dict[str, set[int]]:
+    """The statuses that each code of an answer comes with."""
+    statuses: dict[str, set[int]] = defaultdict(set)
+    for condition in every_condition():
+        if condition is not Unparsable:  # its instances have codes of their own, on artifacts
+            statuses[condition.code].add(http_status(condition()))
+    for error in DRF_ERRORS:
+        answer = exception_handler(error, {})
+        assert answer is not None
+        statuses[answer.data["code"]].add(answer.status_code)
+    for call in every_call("NotFound", "AuthenticationFailed"):
+        [code] = constants([each.value for each in call.keywords if each.arg == "code"], str)
+        statuses[code].add(getattr(exceptions, ast.unparse(call.func)).status_code)
+    for call in every_call("_error_response", "_render_django_error"):
+        for status, code in zip(constants(call.args, int), constants(call.args, str), strict=False):
+            statuses[code].add(status)
+    for call in every_call("_service_unavailable"):
+        statuses[constants(call.args, str)[0]].add(503)
+    return statuses
+
+
+def artifact_codes() -> set[str]:
+    refusals = [constants(call.args[:1], str) for call in every_call("Unparsable", "_error_reply")]
+    planning = ast.parse((ROOT / "indexing" / "catalog.py").read_text(encoding="utf-8"))
+    return {code for codes in refusals for code in codes} | literal_codes(ast.walk(planning))
+
+
+def literal_codes(nodes: Iterable[ast.AST]) -> set[str]:
+    """The codes of errors that are written out: ``code = "x"``, ``error_code="x"`` and
+    ``{"code": "x"}``."""
+    values: list[ast.expr] = []
+    for node in nodes:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "code":
+            value = node.value
+            values += [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+        elif isinstance(node, ast.keyword) and node.arg == "error_code":
+            values.append(node.value)
+        elif isinstance(node, ast.Dict) and {"code", "detail"} <= set(
+            constants([key for key in node.keys if key is not None], str)
+        ):
+            pairs = zip(node.keys, node.values, strict=True)
+            values += [value for key, value in pairs if getattr(key, "value", "") == "code"]
+    return {code for code in constants(values, str) if code}
+
+
+def describe_difference(what: str, written: set[str], documented: set[str]) -> str:
+    """One sentence on what is missing on either side; empty where nothing is."""
+    problems = []
+    if missing := sorted(written - documented):
+        problems.append(f"{PAGE.name} lacks these {what}: {', '.join(missing)}.")
+    if extra := sorted(documented - written):
+        problems.append(f"{PAGE.name} names {what} that no code gives: {', '.join(extra)}.")
+    return " ".join(problems)
+
+
+class TestErrorReference:
+    def test_names_every_code_of_an_answer_and_no_other(self):
+        problem = describe_difference(
+            "codes of answers", set(answered_statuses()), set(documented_statuses())
+        )
+
+        assert not problem, problem
+
+    def test_gives_each_code_the_status_of_its_answer(self):
+        answered, documented = answered_statuses(), documented_statuses()
+
+        wrong = [
+            f"{code} is answered with {sorted(answered[code])}, but {PAGE.name} says "
+            f"{sorted(documented[code])}."
+            for code in sorted(answered.keys() & documented.keys())
+            if answered[code] != documented[code]
+        ]
+
+        assert not wrong, " ".join(wrong)
+
+    def test_names_every_code_of_an_artifact_and_no_other(self):
+        written = artifact_codes() | {UnchunkableText.code}
+
+        problem = describe_difference(
+            "codes of artifacts", written, documented_codes("## Artifacts", "### Warnings")
+        )
+
+        assert not problem, problem
+
+    def test_names_every_code_of_a_warning_and_no_other(self):
+        written = {constants(call.args[:1], str)[0] for call in every_call("warn") if call.args}
+
+        problem = describe_difference(
+            "codes of warnings", written, documented_codes("### Warnings", "## Commands")
+        )
+
+        assert not problem, problem
+
+    def test_names_every_code_that_is_written_out_elsewhere(self):
+        named = set(documented_statuses()) | documented_codes("## Artifacts", "## Commands")
+        bases = {
+            StrataError.code,
+            Unparsable.code,
+        }  # no answer has these: other errors derive from them
+
+        unnamed = sorted(literal_codes(every_node()) - named - bases)
+
+        assert not unnamed, f"{PAGE.name} lacks these codes: {', '.join(unnamed)}."
