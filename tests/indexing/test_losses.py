@@ -33,7 +33,7 @@ def restore_an_old_snapshot(build: IndexBuild) -> None:
     """It lacks the newest point, and still holds one that was deleted since: as many in all."""
     first, newest = Node.objects.earliest("pk"), Node.objects.latest("pk")
     [stored] = get_store().retrieve(COLLECTION, [first.point_id], with_vectors=True).values()
-    remove_artifact(first.artifact_id)
+    remove_artifact(first.artifact.pk)
     sync(build)
     get_store().upsert(
         COLLECTION, [Point(first.point_id, stored.dense, stored.sparse, stored.payload)]
