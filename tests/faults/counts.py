@@ -40,6 +40,7 @@ FAULTS = {
     "database-restarted": Fault("PostgreSQL restarted at once", 2, 20),
     "store-away": Fault("Qdrant stopped and started", 2, 20),
     "store-failing": Fault("a call of Qdrant that fails, is slow or is lost", 1, 10),  # rounds
+    "store-emptied": Fault("a collection dropped or points deleted behind Strata's back", 1, 10),
     "store-late": Fault("a deletion carried out after it was given up", 1, 10),
     "worker-killed": Fault("kill -9 of a worker with its children", 3, 30),
     "worker-frozen": Fault("a worker process stopped beyond its lease, then resumed", 1, 10),

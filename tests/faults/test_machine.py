@@ -26,6 +26,7 @@ from documents.models import PendingRevision
 from indexing import embedding, lifecycle
 from indexing.exceptions import BuildUnfinished, WrongBuildState
 from indexing.models import IndexBuild
+from indexing.stores import get_store
 from indexing.verification import verify_build
 from tests.faults.counts import IS_LONG, note, times
 from tests.faults.inside import Inside
@@ -166,6 +167,18 @@ class Service(RuleBasedStateMachine):
         if waiting := self.inside.messages.waiting:
             del waiting[place % len(waiting)]
 
+    @rule(is_whole=st.booleans())
+    def lose_points(self, is_whole: bool) -> None:
+        """The store loses the live build's points, all or some."""
+        build = IndexBuild.objects.live().get(index="plain")
+        collection = build.collection("chunk")
+        if is_whole:
+            get_store().drop_collection(collection)
+        else:
+            points = next(get_store().scroll(collection, batch=2), [])
+            get_store().delete(collection, [point.id for point in points])
+        self.shown.clear()  # until a sync; a loss of some is noticed by the reconciliation only
+
     @rule()
     def let_leases_run_out(self) -> None:
         self.inside.let_leases_run_out()
@@ -180,7 +193,12 @@ class Service(RuleBasedStateMachine):
     def finds_what_stands(self) -> None:
         """After any step, a search finds every document, and only texts that the document had."""
         for name in self.owner.ids:
-            hits = self.owner.find(name, name)
+            try:
+                hits = self.owner.find(name, name)
+            except Refused as refused:
+                if refused.answer.json()["code"] != "points_lost":
+                    raise
+                continue
             assert hits or name not in self.shown
             for hit in hits:
                 if hit["verdict"] == "exact":

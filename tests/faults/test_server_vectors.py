@@ -4,6 +4,7 @@ answer."""
 import time
 
 import pytest
+from qdrant_client import QdrantClient
 
 from tests.faults.counts import note, times
 from tests.faults.servers_rig import (
@@ -75,6 +76,25 @@ class TestAVectorStoreThatFails:
         struck = sum(rig.qdrant.fired.values()) - before
         assert struck >= 3 * times("store-failing"), rig.qdrant.fired
         note("store-failing", struck)
+
+
+class TestAVectorStoreThatLosesPoints:
+    def test_is_filled_again_and_says_so_meanwhile(self, rig, given):
+        collection = "vectors.page_embeddings.1"
+        store = QdrantClient(url=rig.qdrant.url)
+
+        with reading(given) as reader:
+            for _ in range(times("store-emptied")):
+                refused = reader.refused
+                store.delete_collection(collection)
+                wait_for(lambda so_far=refused: reader.refused > so_far)
+                given.require_sound()
+                note("store-emptied")
+        points, _ = store.scroll(collection, limit=15)
+        store.delete(collection, [point.id for point in points], wait=True)
+        note("store-emptied")
+
+        given.require_sound()
 
 
 class TestADeletionThatComesTooLate:
