@@ -124,7 +124,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     InvalidSpec: 422,
     UnreadableRecipe: 503,
     EmbeddingMismatch: 500,
-    InvalidPipeline: 500,
+    InvalidPipeline: 422,
 }
 
 # DRF's codes that say less than the status.

@@ -1,12 +1,9 @@
 """Make response schemas for the model, and describe how a response violates one."""
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
-
-if TYPE_CHECKING:
-    pass
 
 MAX_REPORTED_ERRORS: Final = 8  # of an invalid response, reported back to the model
 
