@@ -1,10 +1,12 @@
 """Workers that process builds in batches."""
 
 import logging
+import time
 from collections.abc import Callable
 
 from core.exceptions import StrataError
 from core.workers import BatchWorker
+from indexing.exceptions import StoreBusy
 from indexing.models import IndexBuild
 from indexing.services import DocumentPlanner
 
@@ -22,10 +24,11 @@ class BuildWorker(BatchWorker[int]):
         super().__init__()
         self._work = work  # one batch of a build; returns how much it has done
         self._set_problem = set_problem  # saves what blocks a build
+        self._waits_until: dict[int, float] = {}  # build -> when a busy store may be asked again
 
     def run_batch(self, key: int) -> bool:
         build = IndexBuild.objects.not_paused().filter(pk=key).first()
-        if build is None:
+        if build is None or time.monotonic() < self._waits_until.get(key, 0.0):
             return False
         try:
             count = self._work(build, self.stop_requested.is_set)
@@ -33,6 +36,8 @@ class BuildWorker(BatchWorker[int]):
             # The rows are unchanged; the reconciliation enqueues the work again.
             logger.warning("Work on %s waits: %s", build, error)
             self._set_problem(build, error)
+            if isinstance(error, StoreBusy):
+                self._waits_until[key] = time.monotonic() + (error.retry_after or 0.0)
             return False
         except Exception:
             # For example of an unavailable database; it must not block the other builds.

@@ -1,5 +1,7 @@
 """Effects of a Qdrant server that refuses requests on work, searches and health checks."""
 
+import time
+
 import pytest
 from django.core.management import call_command
 
@@ -55,7 +57,14 @@ def refusal(request):
 
 
 @pytest.fixture
-def refused(build, server, refusal):
+def waits_until(monkeypatch):
+    """When the sync worker asks a busy store again, by build."""
+    monkeypatch.setattr(tasks.sync_worker, "_waits_until", {})
+    return tasks.sync_worker._waits_until
+
+
+@pytest.fixture
+def refused(build, server, refusal, waits_until):
     """A build with a pending and a synced node; its server refuses every request."""
     sync(build, give("A heron waits in the shallows."))
     plan_nodes(give("Reeds grow by the weir.").pk, build)
@@ -66,7 +75,9 @@ def refused(build, server, refusal):
 
 
 class TestARefusal:
-    def test_costs_no_attempt_and_work_continues_afterwards(self, refused, server, refusal):
+    def test_costs_no_attempt_and_work_continues_afterwards(
+        self, refused, server, refusal, waits_until
+    ):
         *_, told = refusal
         for _ in range(7):
             tasks.sync_worker.run(refused.pk)
@@ -74,6 +85,7 @@ class TestARefusal:
         problem = IndexBuild.objects.get(pk=refused.pk).problem
 
         server.heal()
+        waits_until.clear()  # the time has passed
         tasks.sync_worker.run(refused.pk)
 
         assert (waiting.attempts, waiting.last_error != "") == (0, True)
@@ -103,3 +115,19 @@ class TestARefusal:
         assert (ready.status_code, told in ready.json()["checks"]["vectors"]) == (503, True)
         [line] = [line for line in capsys.readouterr().out.splitlines() if "fail vectors" in line]
         assert told in line
+
+
+@pytest.mark.parametrize("refusal", [REFUSALS["a rate limit"]])
+class TestARateLimit:
+    def test_is_waited_for_as_long_as_the_server_says(self, refused, server, monkeypatch):
+        tasks.sync_worker.run(refused.pk)
+        server.heal()
+
+        tasks.sync_worker.run(refused.pk)
+        waiting = Node.objects.filter(state=Node.State.PENDING).count()
+        now = time.monotonic()
+        monkeypatch.setattr("indexing.workers.time.monotonic", lambda: now + 20)
+        tasks.sync_worker.run(refused.pk)
+
+        assert waiting == 1
+        assert not Node.objects.filter(state=Node.State.PENDING).exists()
