@@ -16,7 +16,7 @@ run: $(VENV)/.base  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with t
 	@exec $(BIN)/python manage.py serve --port $(PORT) --demo
 
 test: $(VENV)/.dev  ## Run the tests, or those that ARGS= names
-	$(BIN)/python -m pytest $(or $(ARGS),--numprocesses logical --maxprocesses 4 --dist loadfile)
+	$(BIN)/python -m pytest $(or $(ARGS),--numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder)
 
 check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 	$(BIN)/ruff check .
