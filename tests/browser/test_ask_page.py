@@ -37,7 +37,7 @@ class TestAnAnswer:
         said = asked.inner_text(".answer .text")
 
         assert "Boats leave before dawn" in said
-        assert "own sentences" in asked.inner_text(".answer .place")
+        assert "Quoted from the documents" in asked.inner_text(".answer .place")
         assert asked.locator("#results > li").count() >= 1
 
     def test_shows_markup_of_documents_as_text(self, asked):

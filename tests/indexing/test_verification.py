@@ -130,7 +130,6 @@ class TestVerifyBuild:
         report = verify_build(build)
 
         assert report.findings == expected_findings(sort)
-        assert (settings.STRATA_VECTORS_DIR / COLLECTION / "closed").exists()
         verify_build(build, repair=True)
         sync(build)
         close_store()

@@ -389,7 +389,7 @@ class TestWrite:
             1,
             0,
         ]
-        assert "It will not." in load(out / MANIFEST_FILE_NAME)["warnings"]["write"][0]
+        assert "The model refuses." in load(out / MANIFEST_FILE_NAME)["warnings"]["write"][0]
 
     def test_writes_nothing_while_the_model_is_away(self, physio, file, out, monkeypatch):
         class Outage(StrataError):
@@ -399,7 +399,7 @@ class TestWrite:
 
         monkeypatch.setattr(stages, "get_writer", lambda: ScriptedWriter(elbow=Outage()))
 
-        with pytest.raises(CommandError, match="It does not answer"):
+        with pytest.raises(CommandError, match="The model does not respond"):
             process(file, out)
 
         assert not (out / CHUNKS_FILE_NAME).exists()

@@ -149,7 +149,7 @@ def _check_builds() -> Iterator[DiagnosticResult]:
     except DatabaseError:  # before the first start, or told above
         return
     for build in builds:
-        yield DiagnosticResult("index", False, f"{build} waits: {build.first_problem}")
+        yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
 
 
 def _check_store() -> DiagnosticResult:

@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -48,23 +47,6 @@ class TestGetStore:
         close_store()
 
         assert get_store() is not first
-
-    def test_is_closed_in_order_by_a_process_that_ends(self, tmp_path):
-        filling = """if True:
-            import django; django.setup()
-            from indexing.stores import CollectionSchema, get_store
-            get_store().ensure_collection("a", CollectionSchema(4, {}))
-            assert get_store().count("a") == 0
-        """
-        environment = os.environ | {
-            "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
-            "STRATA_DATA_DIR": str(tmp_path),
-        }
-
-        root = Path(__file__).parents[3]
-        subprocess.run([sys.executable, "-c", filling], cwd=root, env=environment, check=True)
-
-        assert (tmp_path / "vectors" / "a" / "closed").exists()
 
     def test_refuses_a_kind_that_does_not_exist(self, settings):
         settings.STRATA_VECTOR_STORE = "shoebox"
