@@ -81,7 +81,7 @@ class TestAVectorStoreThatFails:
 class TestAVectorStoreThatLosesPoints:
     def test_is_filled_again_and_says_so_meanwhile(self, rig, given):
         collection = "vectors.page_embeddings.1"
-        store = QdrantClient(url=rig.qdrant.url)
+        store = QdrantClient(url=rig.qdrant.url, check_compatibility=False)
 
         with reading(given) as reader:
             for _ in range(times("store-emptied")):
@@ -89,10 +89,13 @@ class TestAVectorStoreThatLosesPoints:
                 store.delete_collection(collection)
                 wait_for(lambda so_far=refused: reader.refused > so_far)
                 given.require_sound()
+                right = reader.right
+                wait_for(lambda so_far=right: reader.right > so_far)
                 note("store-emptied")
         points, _ = store.scroll(collection, limit=15)
         store.delete(collection, [point.id for point in points], wait=True)
         note("store-emptied")
+        store.close()
 
         given.require_sound()
 
