@@ -1,7 +1,7 @@
 """CLIP models from fastembed: an image model and a text model that share one vector space."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.conf import settings
@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from documents.parsing.image import PILLOW_FORMATS
-from indexing.exceptions import InvalidSpec, ModelUnavailable
+from indexing.exceptions import ModelUnavailable
 from indexing.spec import EmbeddingSpec
-
-if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 VISION_SUFFIX, TEXT_SUFFIX = "-vision", "-text"  # the ends of fastembed's names for such a pair
 MAX_ASPECT_RATIO = 8  # longer edge to shorter edge: the models read only a square
@@ -34,10 +31,6 @@ class ClipModel:
     def __init__(self, vision: Any, text: Any) -> None:
         self._vision = vision
         self._text = text
-
-    @property
-    def llama_index(self) -> "BaseEmbedding":
-        raise InvalidSpec("LlamaIndex cannot embed pictures with this model.")
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         pictures = [read_image(Path(settings.STRATA_FILES_DIR) / name) for name in texts]

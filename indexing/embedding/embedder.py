@@ -13,7 +13,7 @@ from core.exceptions import StrataError
 from core.import_lock import import_lock
 from indexing.embedding import minilm
 from indexing.embedding.vectors import Vectors
-from indexing.exceptions import EmbeddingMismatch
+from indexing.exceptions import EmbeddingMismatch, InvalidSpec
 from indexing.model_loading import ModelLoader, waiting_for_models
 from indexing.spec import EmbeddingSpec
 
@@ -26,11 +26,6 @@ class LoadedModel(Protocol):
 
     batch_texts: int  # most texts of one call
     batch_tokens: int  # most tokens of one call, padding included; one text may exceed it
-
-    @property
-    def llama_index(self) -> "BaseEmbedding":
-        """The LlamaIndex embedding it was loaded through."""
-        ...
 
     def embed_batch(self, texts: list[str]) -> Vectors:
         """(texts, dimension), in the given order; one call of the runtime or provider."""
@@ -62,12 +57,18 @@ class Embedder:
 
     @property
     def llama_index(self) -> "BaseEmbedding":
-        """The same model as a LlamaIndex embedding, which adds the spec's prefixes."""
-        if not (self.spec.document_prefix or self.spec.query_prefix):
-            return self._model.llama_index
-        from indexing.embedding.prefixed import PrefixedEmbedding
+        """This embedder as a LlamaIndex embedding.
 
-        return PrefixedEmbedding(self)
+        Raises:
+            InvalidSpec: the model embeds structures or images, and LlamaIndex asks for texts.
+        """
+        if self.spec.provider in {"rdkit", "clip"}:
+            raise InvalidSpec(
+                f"{self.spec.model} cannot be used in LlamaIndex: it embeds no texts."
+            )
+        from indexing.embedding.llama_index import LlamaIndexEmbedding
+
+        return LlamaIndexEmbedding(self)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(texts, dimension), in the given order.

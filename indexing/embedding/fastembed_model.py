@@ -9,8 +9,6 @@ import numpy as np
 from django.conf import settings
 from fastembed import TextEmbedding
 from fastembed.common.model_description import ModelSource, PoolingType
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.embeddings.fastembed import FastEmbedEmbedding
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -25,29 +23,26 @@ _catalogue_lock = threading.Lock()  # all threads share fastembed's list of mode
 
 
 class FastembedModel:
-    """A fastembed model that LlamaIndex loaded."""
+    """A loaded model of fastembed."""
 
     batch_texts = 64
     # About 8 texts of 130 tokens. Batches of 4 to 16 such texts are equally fast within the noise
     # (79 to 83 texts/s on two cores); batches of 32 are slower (74).
     batch_tokens = 1_024
 
-    def __init__(self, embedding: BaseEmbedding, window: int) -> None:
-        self.llama_index = embedding
-        # Bypass LlamaIndex, whose callback manager keeps the id of every call for the life of the
-        # process (in its trace map). Its layer costs no measurable time.
-        self._model: Any = embedding._model  # type: ignore[attr-defined]
-        tokenizer = self._model.model.tokenizer
+    def __init__(self, embedding: TextEmbedding, window: int) -> None:
+        self._embedding = embedding
+        tokenizer = get_tokenizer(embedding)
         tokenizer.enable_truncation(window)
         self._untruncated_tokenizer = Tokenizer.from_str(tokenizer.to_str())
         self._untruncated_tokenizer.no_truncation()
         self._untruncated_tokenizer.no_padding()
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        return np.stack(list(self._model.embed(texts, batch_size=len(texts))))
+        return np.stack(list(self._embedding.embed(texts, batch_size=len(texts))))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        [vector] = self._model.query_embed(text)
+        [vector] = self._embedding.query_embed(text)
         return np.asarray(vector, np.float32)
 
     def count_tokens(self, texts: list[str]) -> list[int]:
@@ -100,13 +95,13 @@ def load_fastembed(spec: EmbeddingSpec) -> FastembedModel:
 
 
 def _load(spec: EmbeddingSpec, name: str, **options: Any) -> FastembedModel:
-    embedding: Any = FastEmbedEmbedding(
+    embedding = TextEmbedding(
         model_name=name,
         cache_dir=str(Path(settings.STRATA_MODELS_DIR) / "fastembed"),
         threads=settings.STRATA_EMBEDDING_THREADS,
         **options,
     )
-    limit = embedding._model.model.tokenizer.truncation["max_length"]
+    limit = get_tokenizer(embedding).truncation["max_length"]
     if spec.window > limit:
         raise InvalidSpec(
             f"embedding.window: {spec.model} reads {limit} tokens, not {spec.window}.",
@@ -114,6 +109,11 @@ def _load(spec: EmbeddingSpec, name: str, **options: Any) -> FastembedModel:
             fix=f"Set embedding.window to {limit} or less.",
         )
     return FastembedModel(embedding, spec.window)
+
+
+def get_tokenizer(embedding: TextEmbedding) -> Any:
+    """The tokenizer of a model, which all of fastembed's text models have."""
+    return embedding.model.tokenizer  # type: ignore[attr-defined]
 
 
 def _register_converted_model(precision: minilm.Precision) -> str:

@@ -1,17 +1,19 @@
 """Any sentence-transformers model on torch; both are extras (requirements/huggingface.in)."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from django.conf import settings
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 
 from core.import_lock import import_lock
 from indexing.embedding import minilm
 from indexing.exceptions import InvalidSpec, ModelUnavailable
 from indexing.spec import EmbeddingSpec
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 INSTALL: Final = (
     "pip install torch==2.13.0 && "
@@ -20,15 +22,13 @@ INSTALL: Final = (
 
 
 class HuggingFaceModel:
-    """A sentence-transformers model that LlamaIndex loaded."""
+    """A loaded model of sentence-transformers."""
 
     batch_texts = 64
     batch_tokens = 2_048
 
-    def __init__(self, embedding: BaseEmbedding) -> None:
-        self.llama_index = embedding
-        # Bypass LlamaIndex for the reason given in ``fastembed_model``.
-        self._model: Any = embedding._model  # type: ignore[attr-defined]
+    def __init__(self, model: "SentenceTransformer") -> None:
+        self._model = model
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         vectors = self._model.encode(
@@ -61,7 +61,7 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
         )
     try:
         with import_lock:
-            from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+            from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise ModelUnavailable(
             "The huggingface provider needs torch and sentence-transformers.", fix=INSTALL
@@ -70,13 +70,8 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
     is_minilm = spec.model in minilm.CONVERTED_NAMES
     cache = Path(settings.STRATA_MODELS_DIR) / "huggingface"
     try:
-        embedding = HuggingFaceEmbedding(
-            model_name=str(minilm.find_weights()) if is_minilm else spec.model,
-            max_length=spec.window,
-            # The spec has the prefixes; without this, LlamaIndex adds its own for some models.
-            query_instruction="",
-            text_instruction="",
-            cache_folder=str(cache),
+        model = SentenceTransformer(
+            str(minilm.find_weights()) if is_minilm else spec.model, cache_folder=str(cache)
         )
     except (OSError, ValueError) as error:
         raise ModelUnavailable(
@@ -85,4 +80,6 @@ def load_huggingface(spec: EmbeddingSpec) -> HuggingFaceModel:
             fix=f"Connect this machine to huggingface.co, or copy {cache} from a "
             "machine that has the model; it is retried automatically.",
         ) from error
-    return HuggingFaceModel(embedding)
+    model.max_seq_length = spec.window
+    model.default_prompt_name = None  # the spec has the prefixes
+    return HuggingFaceModel(model)

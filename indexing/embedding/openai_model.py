@@ -9,8 +9,6 @@ from typing import Any, Final
 import httpx
 import numpy as np
 from django.conf import settings
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 
@@ -27,24 +25,25 @@ class RejectedText(ValueError):
     """The provider rejects this text but accepts others."""
 
 
-class OpenAICompatibleEmbedding(BaseEmbedding):
-    """A LlamaIndex embedding that calls the endpoint of the settings."""
+class OpenAIModel:
+    """A model behind an OpenAI-compatible endpoint."""
 
-    _client: httpx.Client = PrivateAttr()
-    _dimensions: int | None = PrivateAttr()
+    batch_texts = 128
+    batch_tokens = 32_768  # OpenAI allows 300,000; other servers less
 
     def __init__(self, model_name: str, base_url: str, api_key: str, dimension: int) -> None:
-        super().__init__(model_name=model_name, embed_batch_size=OpenAIModel.batch_texts)
+        self._model_name = model_name
+        self._tokenize = get_tokenizer()
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # The slash at the end keeps the path of the base URL when another is joined to it.
-        self._client = httpx.Client(
+        self.client = httpx.Client(
             base_url=base_url.rstrip("/") + "/", headers=headers, timeout=TIMEOUT
         )
         # Only this family accepts a dimension; other servers refuse the parameter.
         is_sizable = model_name.startswith("text-embedding-3")
         self._dimensions = dimension if is_sizable else None
 
-    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+    def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         """(texts, dimension), in the given order.
 
         Raises:
@@ -80,67 +79,37 @@ class OpenAICompatibleEmbedding(BaseEmbedding):
             )
         return vectors
 
-    def _post(self, texts: list[str]) -> httpx.Response:
-        body: dict[str, Any] = {
-            "model": self.model_name,
-            "input": texts,
-            "encoding_format": "float",
-        }
-        if self._dimensions is not None:
-            body["dimensions"] = self._dimensions
-        try:
-            return self._client.post("embeddings", json=body)
-        except httpx.TransportError as error:
-            raise EmbeddingUnavailable(
-                f"The embedding provider did not answer: {error!r}"
-            ) from error
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self.embed([query])[0].tolist()
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        import asyncio
-
-        return await asyncio.to_thread(self._get_query_embedding, query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self.embed([text])[0].tolist()
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return self.embed(texts).tolist()
-
-
-class OpenAIModel:
-    """An OpenAI-compatible endpoint as a ``LoadedModel``."""
-
-    batch_texts = 128
-    batch_tokens = 32_768  # OpenAI allows 300,000; other servers less
-
-    def __init__(self, embedding: OpenAICompatibleEmbedding) -> None:
-        self.llama_index = embedding
-        self._tokenize = get_tokenizer()
-
-    def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        return self.llama_index.embed(texts)
-
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        return np.asarray(self.llama_index.embed([text])[0], np.float32)
+        return np.asarray(self.embed_batch([text])[0], np.float32)
 
     def count_tokens(self, texts: list[str]) -> list[int]:
         """Exact for OpenAI's models (cl100k); an estimate for others, whose tokenizer is
         unknown."""
         return [len(self._tokenize(text)) for text in texts]
 
+    def _post(self, texts: list[str]) -> httpx.Response:
+        body: dict[str, Any] = {
+            "model": self._model_name,
+            "input": texts,
+            "encoding_format": "float",
+        }
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
+        try:
+            return self.client.post("embeddings", json=body)
+        except httpx.TransportError as error:
+            raise EmbeddingUnavailable(
+                f"The embedding provider did not answer: {error!r}"
+            ) from error
+
 
 def load_openai(spec: EmbeddingSpec) -> OpenAIModel:
     """Create the model without a request: a wrong address or key fails at the first text."""
     return OpenAIModel(
-        OpenAICompatibleEmbedding(
-            spec.model,
-            settings.STRATA_OPENAI_BASE_URL,
-            settings.STRATA_OPENAI_API_KEY,
-            spec.dimension,
-        )
+        spec.model,
+        settings.STRATA_OPENAI_BASE_URL,
+        settings.STRATA_OPENAI_API_KEY,
+        spec.dimension,
     )
 
 

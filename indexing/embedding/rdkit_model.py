@@ -1,16 +1,12 @@
 """Embed chemical structures as Morgan fingerprints (RDKit)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexing.embedding.smiles import parse_smiles, require_rdkit
-from indexing.exceptions import InvalidSpec
 from indexing.spec import MORGAN_PREFIX, EmbeddingSpec
-
-if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 
 class MorganModel:
@@ -29,10 +25,6 @@ class MorganModel:
         from rdkit.Chem import rdFingerprintGenerator
 
         self._generator: Any = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=bits)
-
-    @property
-    def llama_index(self) -> "BaseEmbedding":
-        raise InvalidSpec("LlamaIndex cannot embed chemical structures.")
 
     def embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         return np.stack([self.embed_query(text) for text in texts])

@@ -83,7 +83,7 @@ def close_store() -> None:
             _store = None
 
 
-# Close collections properly when the process ends: closed ones can be read in little memory.
+# Flush and close collections when the process ends.
 atexit.register(close_store)
 
 

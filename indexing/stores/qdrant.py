@@ -13,7 +13,6 @@ import numpy as np
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
-from qdrant_client.local.qdrant_local import QdrantLocal
 
 from indexing.exceptions import StoreUnavailable
 from indexing.stores.base import (
@@ -85,11 +84,11 @@ class QdrantStore(VectorStore):
     a payload removes it.
     """
 
-    def __init__(self, client: QdrantClient) -> None:
+    def __init__(self, client: QdrantClient, *, is_in_memory: bool = False) -> None:
         self._client = client
         # The in-memory mode uses plain Python lists and is not thread-safe.
-        self._is_local = isinstance(client._client, QdrantLocal)
-        self.has_late_writes = not self._is_local
+        self._is_local = is_in_memory
+        self.has_late_writes = not is_in_memory
         self._client_lock: AbstractContextManager[object] = (
             threading.RLock() if self._is_local else nullcontext()
         )
@@ -112,7 +111,7 @@ class QdrantStore(VectorStore):
     @classmethod
     def in_memory(cls) -> Self:
         """A store in memory, for tests: nothing is persisted and no server is needed."""
-        return cls(QdrantClient(":memory:"))
+        return cls(QdrantClient(":memory:"), is_in_memory=True)
 
     def open_llama_index(
         self, name: str, text_key: str, encode_queries: SparseEncoder

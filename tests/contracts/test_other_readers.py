@@ -16,7 +16,7 @@ FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 @pytest.fixture
 def client():
     client = QdrantClient(":memory:")
-    store = QdrantStore(client)
+    store = QdrantStore(client, is_in_memory=True)
     store.ensure_collection(NAME, CollectionSchema(3, {"year": "integer"}))
     store.upsert(
         NAME,
@@ -146,7 +146,7 @@ class TestHaystack:
 
 
 def test_our_own_reader_does_not_see_the_key_kept_for_haystack(client):
-    store = QdrantStore(client)
+    store = QdrantStore(client, is_in_memory=True)
 
     [payload] = [point.payload for point in store.retrieve(NAME, [FIRST]).values()]
 

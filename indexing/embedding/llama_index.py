@@ -1,4 +1,4 @@
-"""A LlamaIndex embedding that adds the spec's prefixes."""
+"""An embedder as LlamaIndex takes it."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,8 +10,8 @@ from indexing.embedding.vectors import Vectors
 from indexing.spec import EmbeddingSpec
 
 
-class PrefixingEmbedder(Protocol):
-    """An embedder that puts the prefixes of its spec before each text."""
+class EmbedsTexts(Protocol):
+    """An ``Embedder``, whose module imports this one."""
 
     spec: EmbeddingSpec
 
@@ -21,12 +21,12 @@ class PrefixingEmbedder(Protocol):
     async def aembed_documents(self, texts: Sequence[str]) -> Vectors: ...
 
 
-class PrefixedEmbedding(BaseEmbedding):
-    """A LlamaIndex embedding that calls an embedder, so that every text gets its prefix."""
+class LlamaIndexEmbedding(BaseEmbedding):
+    """A LlamaIndex embedding that calls an embedder, which adds the prefixes of its spec."""
 
-    _embedder: PrefixingEmbedder = PrivateAttr()
+    _embedder: EmbedsTexts = PrivateAttr()
 
-    def __init__(self, embedder: PrefixingEmbedder) -> None:
+    def __init__(self, embedder: EmbedsTexts) -> None:
         super().__init__(model_name=embedder.spec.model)
         self._embedder = embedder
 
