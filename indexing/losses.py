@@ -62,7 +62,9 @@ def find_and_restore_lost_points(build: IndexBuild) -> int:
 def has_lost_collection(build_id: int, collection: str) -> bool:
     """Whether the collection is empty or missing although the ledger says that points were written;
     if so, the build answers no further search. For a search that has found nothing."""
-    build = IndexBuild.objects.not_retired().get(pk=build_id)
+    build = IndexBuild.objects.not_retired().filter(pk=build_id).first()
+    if build is None:  # its points were removed on purpose
+        return False
     kinds = build.collections()[collection]
     was_written = _synced_nodes(build).filter(kind__in=kinds)
     # Asked in this order: a point is written before its node is synced.
@@ -144,7 +146,8 @@ def _set_pending(build: IndexBuild, node_ids: list[int]) -> None:
 
 
 def _are_nodes_left(build: IndexBuild) -> bool:
-    return Node.objects.unsynced(build).filter(turn__gte=LOST_TURN).exists()
+    """Whether nodes are still to be written that were synced before the loss."""
+    return Node.objects.unsynced(build).filter(synced_at__lt=build.lost_at).exists()
 
 
 def _log_price(build: IndexBuild) -> None:

@@ -118,6 +118,8 @@ class TestALoss:
         assert caplog.text.count("manage.py verify --repair") == 1
 
         verify_build(synced, repair=True)
+        tasks.reconcile_store()
+        assert client_with_key().get(SEARCH).status_code == 503
         sync(synced)
         tasks.reconcile_store()
 
