@@ -14,10 +14,9 @@ from evaluation.bootstrap import bootstrap_confidence_interval
 from evaluation.golden_queries import read_golden_queries
 from evaluation.judged_queries import JudgedQueries, resolve_artifact_ids, split_page_name
 from evaluation.measuring import compute_measures, parse_measures
-from evaluation.systems import RANKING_DEPTH
+from evaluation.systems import RANKING_DEPTH, load_retriever_class
 from indexing.models import IndexBuild
 from retrieval.search import MAX_LIMIT, MAX_OFFSET, MAX_QUERY_CHARS
-from retrieval.searches import load_retriever
 from summaries.models import Annotation, WrittenText
 
 GOLDEN_SOURCE = "golden_queries"
@@ -140,7 +139,7 @@ def rank_artifacts(build: IndexBuild, kind: str, query: str) -> dict[str, float]
     """Return the best artifacts of a build (live or not) as artifact id -> score of its best node;
     fetches further pages of hits until there are ``RANKING_DEPTH`` artifacts."""
     best: dict[str, float] = {}
-    retriever = load_retriever(SEARCH_BY_KIND[kind])
+    retriever = load_retriever_class(SEARCH_BY_KIND[kind])
     for offset in range(0, MAX_OFFSET + 1, MAX_LIMIT):
         hits = retriever(build, top_k=MAX_LIMIT, offset=offset, verify=False).search(query).hits
         for hit in hits:

@@ -12,7 +12,6 @@ from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.pipelines.declaring import find_pipeline_files
 from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET, Hit, Mode, SearchAnswer
-from retrieval.searches import load_retriever
 
 FIRST_PAGE_SIZE = 10  # hits
 RANKING_DEPTH = 100  # artifacts or pages per query, as recall@100 needs
@@ -96,7 +95,7 @@ class ModeSystem:
                 return
 
     def _search(self, query: str, **options: Any) -> SearchAnswer:
-        retriever = load_retriever(self.search)
+        retriever = load_retriever_class(self.search)
         answer: SearchAnswer = retriever(self.index, mode=self.mode, **options).search(query)
         return answer
 
@@ -109,10 +108,10 @@ class HierarchicalSystem:
     index: str
 
     def answer_first_page(self, query: str) -> None:
-        load_retriever("hierarchical")(self.index).search(query)
+        load_retriever_class("hierarchical")(self.index).search(query)
 
     def rank_locations(self, query: str) -> Iterator[HitLocation]:
-        retriever = load_retriever("hierarchical")(
+        retriever = load_retriever_class("hierarchical")(
             self.index, artifacts=MAX_ARTIFACTS, verify=False
         )
         for artifact in retriever.search(query).artifacts:
@@ -179,3 +178,11 @@ REQUIRED_KINDS_BY_MODE: Mapping[str, set[str]] = {
     "questions": {"question"},
     "hierarchical": {"chunk", "page_summary"},
 }
+
+
+def load_retriever_class(search: str) -> Any:
+    """The retriever of a search. The table of searches is imported here because it imports the
+    REST framework, and every command imports this module."""
+    from retrieval.searches import load_retriever
+
+    return load_retriever(search)

@@ -30,6 +30,14 @@ class StrataCommand(BaseCommand):
             ) from error
 
 
+def limit_database_cache() -> None:
+    """Limit SQLite's cache and memory map, for a command that reads most of the database once."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA mmap_size = 0")
+            cursor.execute("PRAGMA cache_size = -4000")  # KiB
+
+
 def prepare_database(*, loads_specs: bool = True) -> list[str]:
     """Load every spec as an index; with the embedded store, run due migrations first.
 

@@ -89,6 +89,22 @@ class TestCommands:
         assert "Traceback" not in ended.stderr
 
 
+class TestImports:
+    @pytest.mark.parametrize(
+        "arguments", [["help"], ["status"], ["key", "list"], ["search", "--help"]]
+    )
+    def test_load_no_library_of_models_or_pipelines(self, idle, arguments):
+        """They would take seconds."""
+        idle.environment["PYTHONPROFILEIMPORTTIME"] = "1"
+        idle.manage("status")  # migrates
+
+        imported = idle.manage(*arguments).stderr
+
+        modules = {line.rpartition("|")[2].strip() for line in imported.splitlines()}
+        assert "django" in modules
+        assert not modules & {"llama_index.core", "haystack", "fastembed", "onnxruntime"}
+
+
 class TestServe:
     def test_refuses_a_second_server_on_the_same_folder(self, served):
         second = Service(served.data_dir)

@@ -7,7 +7,7 @@ from concepts.emergent_pairs import nodes_due_for_pairing, update_emergent_pairs
 from concepts.models import EmergentPair
 from core.progress_bars import progress_bar
 from core.running_server import find_server
-from indexing.management.base_command import StrataCommand
+from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import IndexBuild
 from indexing.stores import get_store
 from indexing.stores.ownership import exclusive_store_access, has_embedded_store
@@ -39,6 +39,7 @@ class Command(StrataCommand):
             return
         with ExitStack() as stack:
             if has_embedded_store():
+                limit_database_cache()
                 stack.enter_context(exclusive_store_access())
             for build in builds.values() if index is None else [builds[index]]:
                 self._update_pairs(build)

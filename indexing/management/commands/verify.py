@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from core.running_server import find_server
-from indexing.management.base_command import StrataCommand
+from indexing.management.base_command import StrataCommand, limit_database_cache
 from indexing.models import Index, IndexBuild
 from indexing.verification import FINDINGS, verify_build
 
@@ -34,6 +34,7 @@ class Command(StrataCommand):
                 report = answer.json()
                 reports += [report, *report.pop("beside")]
         else:
+            limit_database_cache()
             builds = IndexBuild.objects.not_retired().filter(index__in=chosen)
             reports = [verify_build(build, repair=repair).as_json() for build in builds]
         for report in reports:
