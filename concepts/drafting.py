@@ -20,6 +20,7 @@ CHARACTERS_PER_TOKEN = 4  # about, in English; an exact count would load the emb
 class _EntityDrafter:
     kind: str
     model: type[Entity]
+    shown_fields: tuple[str, ...]  # of an entity, in a search hit
 
     def find_rows(self, index: str) -> QuerySet[Any]:
         return self.model._default_manager.filter(index=index)
@@ -36,12 +37,8 @@ class _EntityDrafter:
             text_hash=text_hash,
             source_hash=text_hash,  # it is its own source
             token_count=-(-len(entity.text) // CHARACTERS_PER_TOKEN),
-            details=self.describe(entity),
+            details={name: getattr(entity, name) for name in self.shown_fields},
         )
-
-    def describe(self, entity: Any) -> dict[str, Any]:
-        """The fields of an entity that a search hit shows."""
-        raise NotImplementedError
 
     def make_payload(self, node: Node) -> Payload:
         return node.details | base_payload(node)
@@ -50,22 +47,10 @@ class _EntityDrafter:
 class ConceptDrafter(_EntityDrafter):
     kind = "concept"
     model = Concept
-
-    def describe(self, entity: Concept) -> dict[str, Any]:
-        return {
-            "label": entity.label,
-            "description": entity.description,
-            "search_terms": entity.search_terms,
-        }
+    shown_fields = ("label", "description", "search_terms")
 
 
 class RelationshipTypeDrafter(_EntityDrafter):
     kind = "relationship_type"
     model = RelationshipType
-
-    def describe(self, entity: RelationshipType) -> dict[str, Any]:
-        return {
-            "name": entity.name,
-            "category": entity.category,
-            "description": entity.description,
-        }
+    shown_fields = ("name", "category", "description")

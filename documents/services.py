@@ -448,7 +448,7 @@ def _fail_claimed(artifact: Artifact, claim: Claim[Artifact], error: Unparsable)
 def _set_failed(artifact: Artifact, error: Unparsable) -> None:
     replace_pages(artifact, [])
     artifact.error_code = error.code[:60]
-    artifact.error_detail = f"{error.detail} {error.fix or ''}".strip()
+    artifact.error_detail = error.with_fix()
     _save_final_state(artifact, Artifact.State.FAILED)
 
 

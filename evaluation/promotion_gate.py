@@ -76,9 +76,7 @@ def decide_promotion(
             live, requested, before_each_query
         )
     except InvalidInput as error:
-        return _refuse_and_store(
-            requested, _make_unmeasured_comparison(), f"{error} {error.fix or ''}".strip()
-        )
+        return _refuse_and_store(requested, _make_unmeasured_comparison(), error.with_fix())
     if measured["is_loss"]:
         return _refuse_and_store(requested, measured, _describe_loss(measured))
     if measured["measures"]:

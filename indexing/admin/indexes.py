@@ -47,7 +47,7 @@ class UndeletableRowAdmin(ReadOnlyAdmin):
             try:
                 message, level = act(row), messages.SUCCESS
             except StrataError as error:
-                message, level = f"{row}: {error} {error.fix or ''}".strip(), messages.ERROR
+                message, level = f"{row}: {error.with_fix()}", messages.ERROR
             self.message_user(request, message, level)
 
     def ask_confirmation(

@@ -33,7 +33,7 @@ def _start_regenerations(
         try:
             regeneration = begin_regeneration(types, **scope)
         except StrataError as error:
-            model_admin.message_user(request, f"{error} {error.fix or ''}".strip(), messages.ERROR)
+            model_admin.message_user(request, error.with_fix(), messages.ERROR)
             continue
         enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         count = regeneration.total_count

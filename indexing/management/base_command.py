@@ -23,7 +23,7 @@ class StrataCommand(BaseCommand):
                 self.stderr.write(self.style.WARNING(note))
             return super().execute(*args, **options)
         except StrataError as error:
-            raise CommandError(f"{error} {error.fix or ''}".strip()) from None
+            raise CommandError(error.with_fix()) from None
         except DatabaseError as error:
             raise CommandError(
                 f"The database reported an error: {error}. Run manage.py doctor for details."

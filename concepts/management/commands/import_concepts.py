@@ -42,7 +42,7 @@ class Command(StrataCommand):
                     if imported.error is not None:
                         refused_count += 1
                         error = imported.error
-                        message = f"{imported.location}: {error} {error.fix or ''}".strip()
+                        message = f"{imported.location}: {error.with_fix()}"
                         self.stderr.write(f"{message} [{error.code}]")
                     else:
                         (added if imported.is_new else unchanged)[imported.kind] += 1

@@ -46,7 +46,7 @@ class Command(BaseCommand):
             with exclusive_store_access():
                 self._serve(host, port, stopped, has_demo=demo)
         except StrataError as error:
-            raise CommandError(f"{error} {error.fix or ''}".strip()) from None
+            raise CommandError(error.with_fix()) from None
         # Threads of the model and the engine would delay a normal exit; everything is written and
         # closed by now.
         self.stdout.flush()
