@@ -105,12 +105,18 @@ def add_texts(
         raise RuntimeError(rejected[0])
 
 
-def wait_until_ready(service: "Service | Production", count: int, index: str = "plain") -> None:
-    """Return once ``count`` artifacts are ready."""
+def wait_until_ready(
+    service: "Service | Production",
+    count: int,
+    index: str = "plain",
+    *,
+    poll_seconds: float = POLL_SECONDS,
+) -> None:
+    """Return once ``count`` artifacts are ready; each poll takes processor time of the service."""
     parameters: dict[str, Any] = {"status": "ready", "limit": 1}
     address = f"indexes/{index}/artifacts/"
     while service.api.get(address, params=parameters).json()["count"] < count:
-        time.sleep(POLL_SECONDS)
+        time.sleep(poll_seconds)
 
 
 def read_embedding_seconds(service: "Service | Production") -> float:

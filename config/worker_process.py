@@ -4,6 +4,7 @@ stop, heartbeat file and logging. Embedded mode does not use them."""
 import logging
 import mmap
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,12 @@ def set_stop_flag(**kwargs: Any) -> None:
 
 @signals.celeryd_after_setup.connect
 def import_libraries_before_forking(**kwargs: Any) -> None:
-    """In the worker itself: otherwise each child would import them, which takes 3 s of CPU time,
+    """In the worker itself: otherwise each child would import them, which takes 6 s of CPU time,
     and hold its own copy in memory."""
     from indexing.embedding import import_libraries
 
+    for name in ("llama_index.core.schema", "indexing.stores.qdrant", "indexing.stores.sparse"):
+        import_module(name)
     import_libraries()
 
 

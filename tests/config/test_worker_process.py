@@ -1,5 +1,7 @@
 import logging
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -79,3 +81,25 @@ class TestResumeWorkAfterLoading:
         model_tried.send(None)
 
         assert wakes == [("reconcile_indexes", {})]
+
+
+class TestImportLibrariesBeforeForking:
+    def test_imports_what_children_would_each_import(self, tmp_path):
+        program = (
+            "import django, sys; django.setup()\n"
+            "from config.worker_process import import_libraries_before_forking\n"
+            "import_libraries_before_forking()\n"
+            "print(*sys.modules, sep='\\n')"
+        )
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings.embedded",
+            "STRATA_DATA_DIR": str(tmp_path),
+        }
+
+        printed = subprocess.run(
+            [sys.executable, "-c", program], env=environment, check=True, capture_output=True
+        ).stdout.decode()
+
+        needed = {"llama_index.core.schema", "qdrant_client", "fastembed", "onnxruntime"}
+        assert needed <= set(printed.splitlines())
