@@ -71,7 +71,9 @@ def main() -> None:
     )
     parser.add_argument("--pairs", type=int, default=10, help="of runs: http, searches")
     parser.add_argument("--seconds", type=float, default=120, help="of each attack: abuse")
-    parser.add_argument("--production", action="store_true", help="in the production form: abuse")
+    parser.add_argument(
+        "--production", action="store_true", help="in the production form: abuse, searches"
+    )
     parser.add_argument("--documents", type=int, default=2_000, help="in a switched index")
     parser.add_argument("--asked", type=int, default=10_000, help="documents that are asked about")
     parser.add_argument(
@@ -132,7 +134,12 @@ def main() -> None:
         if arguments.only == "searches":
             from benchmarks.searches import measure_searches
 
-            measure_searches(arguments.against, arguments.pairs, QUERIES)
+            measure_searches(
+                arguments.against,
+                arguments.pairs,
+                QUERIES,
+                is_production=arguments.production,
+            )
         if arguments.only == "abuse":
             from benchmarks.abuse import measure_abuse
 

@@ -2,8 +2,6 @@
 other clients, the memory of the service, and the bytes it writes."""
 
 import itertools
-import os
-import secrets
 import select
 import socket
 import statistics
@@ -15,8 +13,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from benchmarks.service import production_service
 from tests.serving import KEY, serving
 from tests.summaries.test_llm import Endpoint, Handler, delta, streams
 
@@ -248,42 +246,8 @@ def _embedded(folder: Path, environment: dict[str, str]) -> Iterator[Target]:
 
 @contextmanager
 def _production(folder: Path, environment: dict[str, str]) -> Iterator[Target]:
-    """Start the production form with a new database on the tests' PostgreSQL, and their Redis."""
-    import psycopg
-
-    from tests.qdrant_loopback.process import qdrant_loopback
-    from tests.servers.production import Production
-
-    server = os.environ.get(
-        "STRATA_TEST_DATABASE_URL", "postgresql://postgres@127.0.0.1:5432/postgres"
-    )
-    name = f"strata_abuse_{secrets.token_hex(4)}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-        try:
-            with qdrant_loopback() as qdrant:
-                production = Production(
-                    folder,
-                    database_url=f"{server.rpartition('/')[0]}/{name}",
-                    redis_url=os.environ.get("STRATA_TEST_REDIS_URL", "redis://127.0.0.1:6379/9"),
-                    qdrant_url=qdrant.url,
-                    **{**environment, "STRATA_TEST_QUICK": "1", "WEB_CONCURRENCY": "1"},
-                )
-                for command in (["migrate"], ["status"]):
-                    _check(production.manage(*command))
-                key = _check(production.manage("key", "create", "abuse")).strip()
-                production.authorise(key)
-                with production.worker("documents", "indexing"), production.web() as process:
-                    uploaded = production.upload("tide.txt", TIDE)
-                    production.wait_until_ready([uploaded], 180)
-                    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-                    yield Target(
-                        production.port, key, [int(pid) for pid in children.split()], folder
-                    )
-        finally:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _check(ran: Any) -> str:
-    assert ran.returncode == 0, ran.stderr
-    return str(ran.stdout)
+    with production_service(folder, environment) as (production, key, pid):
+        uploaded = production.upload("tide.txt", TIDE)
+        production.wait_until_ready([uploaded], 180)
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        yield Target(production.port, key, [int(child) for child in children.split()], folder)

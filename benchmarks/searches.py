@@ -2,13 +2,24 @@
 
 import statistics
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.resources import read_processor_seconds
-from benchmarks.service import Connection, add_texts, load_pages, wait_until_ready
+from benchmarks.service import (
+    Connection,
+    add_texts,
+    load_pages,
+    production_service,
+    wait_until_ready,
+)
 from tests.serving import ROOT, Service
+
+if TYPE_CHECKING:
+    from tests.servers.production import Production
 
 PAGES = 100  # 3,200 nodes: filling both checkouts takes some minutes
 PAGE_CHARS = 2_300  # five chunks
@@ -33,40 +44,68 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-def measure_searches(other: Path, pairs: int, queries: list[str]) -> None:
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A service with filled indexes, whose process ``pid`` answers the searches."""
+
+    connection: Connection
+    pid: int
+
+
+def measure_searches(
+    other: Path, pairs: int, queries: list[str], *, is_production: bool = False
+) -> None:
     """``other`` is a checkout with its own environment in ``.venv``; each fills its own index."""
+    form = _production if is_production else _embedded
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-bench-")))
         specs = folder / "specs"
         specs.mkdir()
         for name, spec in SPECS.items():
             (specs / f"{name}.yaml").write_text(spec, encoding="utf-8")
-        services: dict[str, Service] = {}
+        services: dict[str, Searched] = {}
         for name, root in (("other", other), ("this", ROOT)):
             (folder / name).mkdir()
-            service = services[name] = Service(folder / name, STRATA_SPECS_DIR=str(specs))
-            service.root, service.python = root, str(root / ".venv/bin/python")
-            service.start()
-            stack.callback(service.stop)
-            _fill(service)
-        connections = {name: Connection(service.port) for name, service in services.items()}
+            services[name] = stack.enter_context(form(folder / name, root, specs))
         seconds: dict[str, dict[str, list[float]]] = {
             kind: {name: [] for name in services} for kind in KINDS
         }
         for pair in range(-1, pairs):
             for kind, (index, search, given) in KINDS.items():
                 for name in sorted(services, reverse=pair % 2 == 0):
-                    before = _read_seconds(services[name])
+                    service = services[name]
+                    before = read_processor_seconds(service.pid)
                     for n in range(SEARCHES_PER_RUN):
                         query = f"{queries[n % len(queries)]} {pair} {n}"
                         parameters = {"index": index, "query": query, **given}
-                        connections[name].post(f"/api/v1/search/{search}", parameters)
+                        service.connection.post(f"/api/v1/search/{search}", parameters)
                     if pair >= 0:
-                        seconds[kind][name].append(_read_seconds(services[name]) - before)
+                        seconds[kind][name].append(read_processor_seconds(service.pid) - before)
     _print(seconds, pairs)
 
 
-def _fill(service: Service) -> None:
+@contextmanager
+def _embedded(folder: Path, root: Path, specs: Path) -> Iterator[Searched]:
+    service = Service(folder, STRATA_SPECS_DIR=str(specs))
+    service.root, service.python = root, str(root / ".venv/bin/python")
+    service.start()
+    try:
+        _fill(service)
+        assert service.process is not None
+        yield Searched(Connection(service.port), service.process.pid)
+    finally:
+        service.stop()
+
+
+@contextmanager
+def _production(folder: Path, root: Path, specs: Path) -> Iterator[Searched]:
+    environment = {"STRATA_SPECS_DIR": str(specs)}
+    with production_service(folder, environment, root=root) as (service, key, pid):
+        _fill(service)
+        yield Searched(Connection(service.port, key), pid)
+
+
+def _fill(service: "Service | Production") -> None:
     pages = load_pages(PAGES, PAGE_CHARS)
     for index in SPECS:
         add_texts(service, pages, index)
@@ -77,11 +116,6 @@ def _fill(service: Service) -> None:
         wait_until_ready(service, PAGES, index)
     while service.api.get("indexes/all/").json()["nodes"]["pending"]:
         pass
-
-
-def _read_seconds(service: Service) -> float:
-    assert service.process is not None
-    return read_processor_seconds(service.process.pid)
 
 
 def _print(seconds: dict[str, dict[str, list[float]]], pairs: int) -> None:

@@ -3,6 +3,8 @@
 import gzip
 import itertools
 import json
+import os
+import secrets
 import socket
 import tempfile
 import time
@@ -36,10 +38,13 @@ class Connection:
     service.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, key: str = KEY) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._headers = f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {KEY}\r\n"
+        self._headers = (
+            f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {key}\r\n"
+            "X-Forwarded-Proto: https\r\n"  # as the proxy of the production form sends it
+        )
 
     def get(self, path: str) -> bytes:
         return self._send_request(f"GET {path} HTTP/1.1\r\n{self._headers}\r\n".encode())
@@ -89,6 +94,43 @@ def measured_service(**environment: str) -> Iterator[Service]:
         serving(Path(folder), **environment) as service,
     ):
         yield service
+
+
+@contextmanager
+def production_service(
+    folder: Path, environment: Mapping[str, str], *, root: Path = ROOT
+) -> Iterator[tuple["Production", str, int]]:
+    """Start the production form of a checkout, with a new database on the tests' PostgreSQL, their
+    Redis and the stand-in for Qdrant; yield it, an API key, and the pid of its web server."""
+    import psycopg
+
+    from tests.qdrant_loopback.process import qdrant_loopback
+    from tests.servers.production import Production
+
+    server = os.environ.get(
+        "STRATA_TEST_DATABASE_URL", "postgresql://postgres@127.0.0.1:5432/postgres"
+    )
+    name = f"strata_bench_{secrets.token_hex(4)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        try:
+            with qdrant_loopback() as qdrant:
+                production = Production(
+                    folder,
+                    database_url=f"{server.rpartition('/')[0]}/{name}",
+                    redis_url=os.environ.get("STRATA_TEST_REDIS_URL", "redis://127.0.0.1:6379/9"),
+                    qdrant_url=qdrant.url,
+                    **{**environment, "STRATA_TEST_QUICK": "1", "WEB_CONCURRENCY": "1"},
+                )
+                production.root, production.python = root, str(root / ".venv/bin/python")
+                for command in (["migrate"], ["status"]):
+                    production.manage(*command).check_returncode()
+                key = production.manage("key", "create", "benchmark").stdout.strip()
+                production.authorise(key)
+                with production.worker("documents", "indexing"), production.web() as process:
+                    yield production, key, process.pid
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def add_texts(

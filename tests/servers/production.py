@@ -34,6 +34,9 @@ def missing(what: str) -> None:
 class Production:
     """Its processes share only a database, a broker, a vector store and a folder."""
 
+    root = ROOT  # set to another checkout, with its interpreter, to compare both
+    python = sys.executable
+
     def __init__(
         self, data_dir: Path, *, database_url: str, redis_url: str, qdrant_url: str, **settings: str
     ) -> None:
@@ -66,8 +69,8 @@ class Production:
     def manage(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a command beside the processes."""
         return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT, env=self.environment, capture_output=True, text=True,
+            [self.python, "manage.py", *arguments],
+            cwd=self.root, env=self.environment, capture_output=True, text=True,
             timeout=MANAGE_SECONDS, check=False,
         )  # fmt: skip
 
@@ -76,7 +79,7 @@ class Production:
         """Run a process during the block; its output goes to a log with its name."""
         with (self.logs / name).open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", *arguments], cwd=ROOT, env=self.environment,
+                [self.python, "-m", *arguments], cwd=self.root, env=self.environment,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 start_new_session=True,
             )  # fmt: skip
