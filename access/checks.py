@@ -5,7 +5,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.checks import CheckMessage, Error, register
 
 MIN_SECRET_CHARS = 16  # characters
 
@@ -26,11 +26,11 @@ def check_admin_key(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
         ]
     if len(secret) < MIN_SECRET_CHARS:
         return [
-            Warning(
+            Error(
                 f"STRATA_ADMIN_KEY is shorter than {MIN_SECRET_CHARS} characters and can be "
                 "guessed.",
                 hint="openssl rand -hex 32 makes a good one.",
-                id="access.W001",
+                id="access.E002",
             )
         ]
     return []

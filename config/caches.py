@@ -1,5 +1,6 @@
 """The cache that processes share in the production form."""
 
+import json
 import logging
 from typing import Any
 
@@ -7,6 +8,17 @@ from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
+
+
+class JSONSerializer:
+    """Keeps values as JSON, because reading a pickle runs what it holds: whoever could write to
+    Redis could run code in every process."""
+
+    def dumps(self, value: Any) -> bytes:
+        return json.dumps(value).encode()
+
+    def loads(self, data: bytes) -> Any:
+        return json.loads(data)
 
 
 class FaultTolerantRedisCache(RedisCache):

@@ -7,7 +7,12 @@ import logging
 import math
 from typing import Any
 
-from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import (
+    BadRequest,
+    DisallowedHost,
+    RequestDataTooBig,
+    SuspiciousOperation,
+)
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -210,6 +215,9 @@ def _error_response(status: int, code: str, detail: str) -> Response:
 
 
 def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if isinstance(exception, DisallowedHost):
+        detail = "The service does not know this host name. Add it to ALLOWED_HOSTS."
+        return _render_django_error(request, 400, "malformed", detail)
     return _render_django_error(request, 400, "malformed", "The request cannot be read.")
 
 

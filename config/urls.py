@@ -2,17 +2,17 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from config import views
+from config.api_description import DocsView, SchemaView
 from retrieval.views.pipelines import pipelines_page
 
 urlpatterns = [
     path("", views.search_page, name="search-page"),
     path("health/live", views.live, name="live"),
     path("health/ready", views.ready, name="ready"),
-    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/schema/", SchemaView.as_view(), name="schema"),
+    path("api/docs/", DocsView.as_view(url_name="schema"), name="docs"),
     path("api/v1/", include("retrieval.urls")),  # first: searches come most often
     path("api/v1/", include("documents.urls")),
     path("api/v1/", include("indexing.urls")),

@@ -14,6 +14,7 @@ from core.exceptions import InvalidInput
 from evaluation.history import find_earlier_runs
 from evaluation.models import EvaluationRun
 
+REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"
 WIDTH, HEIGHT = 720, 200
 _SHOWN_QUERY_COUNT = 15  # queries per list
 _MAX_BAR_STEP = 24  # units from one bar to the next
@@ -40,6 +41,7 @@ def render_report(run: EvaluationRun) -> str:
     return render_to_string(
         "evaluation/report.html",
         {
+            "policy": REPORT_POLICY,
             "run": run,
             "first": format_measure_name(first),
             "measures": [format_measure_name(name) for name in run.measures],

@@ -20,7 +20,7 @@ from evaluation.history import find_earlier_runs, render_run
 from evaluation.judged_queries import make_judged_queries
 from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.models import EvaluationRun, Judgement
-from evaluation.report import render_report
+from evaluation.report import REPORT_POLICY, render_report
 from evaluation.runs import create_run, get_run
 from evaluation.serializers import (
     VERDICT_NAMES,
@@ -123,7 +123,9 @@ class EvaluationViewSet(viewsets.ViewSet):
     )
     def report(self, request: Request, run_id: str) -> HttpResponse:
         """Read the report of a finished run as one HTML page."""
-        return HttpResponse(render_report(_find_run(run_id)))
+        return HttpResponse(
+            render_report(_find_run(run_id)), headers={"Content-Security-Policy": REPORT_POLICY}
+        )
 
 
 def _find_run(run_id: str) -> EvaluationRun:

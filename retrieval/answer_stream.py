@@ -193,13 +193,11 @@ def _make_chunk_event(answer_id: str, text: str, end_char: int) -> AnswerEvent:
 async def _find_stored(
     position: StreamPosition, caller: str, question: AskRequest
 ) -> _StoredAnswer | None:
-    stored: _StoredAnswer | None = await asyncio.to_thread(
-        cache.get, _cache_key(position.answer_id)
-    )
-    if stored is None or (stored.caller, stored.question_hash) != (
-        caller,
-        _hash_question(question),
-    ):
+    values = await asyncio.to_thread(cache.get, _cache_key(position.answer_id))
+    if values is None:
+        return None
+    stored = _StoredAnswer(**values)
+    if (stored.caller, stored.question_hash) != (caller, _hash_question(question)):
         return None
     # Another connection may have received more of the answer, but never less.
     return stored if position.chars is None or position.chars <= len(stored.text) else None
@@ -210,7 +208,7 @@ async def _store(answer_id: str, stored: _StoredAnswer) -> None:
 
     In a thread, because the cache may be a server and the event loop must not wait for it.
     """
-    await asyncio.to_thread(cache.set, _cache_key(answer_id), stored, RESUMABLE_SECONDS)
+    await asyncio.to_thread(cache.set, _cache_key(answer_id), asdict(stored), RESUMABLE_SECONDS)
 
 
 def _cache_key(answer_id: str) -> str:

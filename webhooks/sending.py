@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import httpx
 from django.core.serializers.json import DjangoJSONEncoder
 
+from core.outbound import make_async_client
 from webhooks.models import Delivery
 
 SECRET_PREFIX = "whsec_"  # noqa: S105
@@ -41,7 +42,7 @@ def post_deliveries(deliveries: Sequence[Delivery], secret: str) -> list[Deliver
 
 async def _post_all(deliveries: Sequence[Delivery], key: bytes) -> list[DeliveryResponse]:
     # Redirects are not followed: what is signed for one receiver must not reach another.
-    async with httpx.AsyncClient(follow_redirects=False, timeout=TIMEOUT_SECONDS) as client:
+    async with make_async_client(follow_redirects=False, timeout=TIMEOUT_SECONDS) as client:
         return await asyncio.gather(*(_post(client, delivery, key) for delivery in deliveries))
 
 

@@ -45,6 +45,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "config.content_security.ContentSecurityPolicyMiddleware",
     "config.body_limits.BodyLimitMiddleware",  # before any that reads a form
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -54,6 +55,12 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+
+# Names by which requests may address the service, separated by commas.
+ALLOWED_HOSTS = [
+    host.strip() for host in os.environ.get("ALLOWED_HOSTS", "").split(",") if host.strip()
+]
+STRATA_LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 
 ROOT_URLCONF = "config.urls"
 FILE_UPLOAD_TEMP_DIR = STRATA_DATA_DIR / "uploads"
@@ -171,6 +178,11 @@ STRATA_LLM_MAX_WAIT_SECONDS = 30.0  # if a server asks for longer, the queue ret
 STRATA_LLM_CONCURRENCY = int(os.environ.get("STRATA_LLM_CONCURRENCY", 4))
 # Characters of document text per call: about 6,000 tokens, which fits small models.
 STRATA_LLM_CONTEXT_CHARS = int(os.environ.get("STRATA_LLM_CONTEXT_CHARS", 24_000))
+
+# Hosts of webhook receivers and models that may have a private address, separated by commas.
+STRATA_PRIVATE_HOSTS = [
+    host.strip() for host in os.environ.get("STRATA_PRIVATE_HOSTS", "").split(",") if host.strip()
+]
 
 # --- Webhooks --------------------------------------------------------------------------------
 

@@ -7,11 +7,17 @@ from django.utils.functional import SimpleLazyObject
 
 from config.data_folder import load_or_create_secret_key
 from config.settings.base import *  # noqa: F403
-from config.settings.base import STRATA_DATA_DIR
+from config.settings.base import (
+    ALLOWED_HOSTS,
+    STRATA_DATA_DIR,
+    STRATA_LOOPBACK_HOSTS,
+    STRATA_PRIVATE_HOSTS,
+)
 
 SECRET_KEY: Any = SimpleLazyObject(partial(load_or_create_secret_key, STRATA_DATA_DIR))
 DEBUG = False
-ALLOWED_HOSTS = ["*"]  # by default it listens on loopback only
+ALLOWED_HOSTS = [*ALLOWED_HOSTS, *STRATA_LOOPBACK_HOSTS]
+STRATA_PRIVATE_HOSTS = [*STRATA_PRIVATE_HOSTS, *STRATA_LOOPBACK_HOSTS]  # such as a local model
 
 DATABASES = {
     "default": {

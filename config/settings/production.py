@@ -7,7 +7,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from config.settings.base import *  # noqa: F403
-from config.settings.base import LOGGING, STATIC_ROOT
+from config.settings.base import ALLOWED_HOSTS, LOGGING, STATIC_ROOT
+
+MIN_SECRET_KEY_CHARS = 50  # Django's own recommendation
 
 
 def _require_env(name: str) -> str:
@@ -48,10 +50,15 @@ def _parse_database_url(url: str) -> dict[str, object]:
 
 
 SECRET_KEY = _require_env("SECRET_KEY")
+if len(SECRET_KEY) < MIN_SECRET_KEY_CHARS:
+    raise ImproperlyConfigured(
+        f"SECRET_KEY has fewer than {MIN_SECRET_KEY_CHARS} characters, so sessions could be "
+        "forged. `openssl rand -hex 32` makes a good one."
+    )
 # Sessions signed with these stay valid after SECRET_KEY has changed.
 SECRET_KEY_FALLBACKS = [key for key in os.environ.get("SECRET_KEY_FALLBACKS", "").split(",") if key]
 DEBUG = False
-ALLOWED_HOSTS = [host.strip() for host in _require_env("ALLOWED_HOSTS").split(",")]
+_require_env("ALLOWED_HOSTS")
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host != "*"]
 DATABASES = {"default": _parse_database_url(_require_env("DATABASE_URL"))}
 
@@ -64,8 +71,10 @@ _has_tls = not _read_flag("STRATA_PLAIN_HTTP")
 SECURE_SSL_REDIRECT = _has_tls
 SECURE_REDIRECT_EXEMPT = ["^health/"]  # health checks do not pass through the proxy
 SECURE_HSTS_SECONDS = 31_536_000 if _has_tls else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = _has_tls
-SECURE_HSTS_PRELOAD = _has_tls
+# Both reach beyond this service, and a preload list is hard to leave.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _read_flag("STRATA_HSTS_SUBDOMAINS")
+SECURE_HSTS_PRELOAD = _read_flag("STRATA_HSTS_PRELOAD")
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]  # ask for these two
 SESSION_COOKIE_SECURE = _has_tls
 CSRF_COOKIE_SECURE = _has_tls
 
@@ -86,7 +95,11 @@ CACHES = {
         "BACKEND": "config.caches.FaultTolerantRedisCache",
         "LOCATION": _require_env("REDIS_URL"),
         "KEY_PREFIX": "strata",
-        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},  # seconds
+        "OPTIONS": {
+            "serializer": "config.caches.JSONSerializer",
+            "socket_connect_timeout": 1,  # seconds
+            "socket_timeout": 1,  # seconds
+        },
     }
 }
 

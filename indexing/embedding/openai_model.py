@@ -12,6 +12,7 @@ from django.conf import settings
 from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 
+from core.outbound import make_client
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 
@@ -36,7 +37,7 @@ class OpenAIModel:
         self._tokenize = get_tokenizer()
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # The slash at the end keeps the path of the base URL when another is joined to it.
-        self.client = httpx.Client(
+        self.client = make_client(
             base_url=base_url.rstrip("/") + "/", headers=headers, timeout=TIMEOUT
         )
         # Only this family accepts a dimension; other servers refuse the parameter.

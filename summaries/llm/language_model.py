@@ -322,19 +322,21 @@ class LanguageModel:
 
     @contextmanager
     def _open_client(self, seconds: float | None = None) -> Iterator["OpenAILike"]:
-        import httpx
         import openai
 
-        transport = httpx.Client(verify=_get_ssl_context())
+        from core.outbound import make_client
+
+        transport = make_client(verify=_get_ssl_context())
         with openai.OpenAI(http_client=transport, **self._client_options(seconds)) as client:
             yield self._make_llm(openai_client=client)
 
     @asynccontextmanager
     async def _aopen_client(self) -> AsyncIterator["OpenAILike"]:
-        import httpx
         import openai
 
-        transport = httpx.AsyncClient(verify=_get_ssl_context())
+        from core.outbound import make_async_client
+
+        transport = make_async_client(verify=_get_ssl_context())
         async with openai.AsyncOpenAI(http_client=transport, **self._client_options()) as client:
             yield self._make_llm(async_openai_client=client)
 

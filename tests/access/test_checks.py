@@ -16,7 +16,7 @@ class TestCheckAdminKey:
 
         assert [error.id for error in check_admin_key(None)] == ["access.E001"]
 
-    def test_warns_of_one_that_can_be_guessed(self, settings):
+    def test_refuses_one_that_can_be_guessed(self, settings):
         settings.STRATA_ADMIN_KEY = "short"
 
-        assert [error.id for error in check_admin_key(None)] == ["access.W001"]
+        assert [error.id for error in check_admin_key(None)] == ["access.E002"]

@@ -106,6 +106,12 @@ class TestImports:
 
 
 class TestServe:
+    def test_needs_host_names_to_admit_other_machines(self, idle):
+        ended = idle.manage("serve", "--host", "0.0.0.0", "--port", str(idle.port))
+
+        assert ended.returncode == 1
+        assert "Set ALLOWED_HOSTS" in ended.stderr
+
     def test_refuses_a_second_server_on_the_same_folder(self, served):
         second = Service(served.data_dir)
 

@@ -24,6 +24,7 @@ SECRETS = {
     "SECRET_KEY": "long-enough-to-be-taken-for-a-random-one-0123456789-abcdefghij",
     "ALLOWED_HOSTS": "strata.example",
     "POSTGRES_PASSWORD": "the-database",
+    "REDIS_PASSWORD": "the-messages",
     "QDRANT_API_KEY": "the-vectors",
     "FLOWER_BASIC_AUTH": "operator:password",
 }
@@ -136,12 +137,13 @@ class TestCompose:
             if name != "flower":
                 assert set(service["environment"]) - read_by_settings() - gunicorns == set(), name
 
-    def test_gives_flower_no_secret_but_its_own(self, ours):
+    def test_gives_flower_only_its_login_and_the_brokers_password(self, ours):
         passed = " ".join(filter(None, ours["flower"]["environment"].values()))
 
-        assert [name for name, secret in SECRETS.items() if secret in passed] == [
-            "FLOWER_BASIC_AUTH"
-        ]
+        assert {name for name, secret in SECRETS.items() if secret in passed} == {
+            "FLOWER_BASIC_AUTH",
+            "REDIS_PASSWORD",
+        }
         assert not ours["flower"].get("volumes")
 
     def test_shares_one_folder_of_originals_and_one_of_models(self, ours, image):

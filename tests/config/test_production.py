@@ -72,6 +72,19 @@ class TestEnvironment:
 
         assert shown == dict.fromkeys(names, has_tls)
 
+    def test_asks_browsers_for_tls_of_this_host_only(self, read):
+        names = ["SECURE_HSTS_SECONDS", "SECURE_HSTS_INCLUDE_SUBDOMAINS", "SECURE_HSTS_PRELOAD"]
+
+        assert list(values(read(*names)).values()) == [31_536_000, False, False]
+        asked = {"STRATA_HSTS_SUBDOMAINS": "1", "STRATA_HSTS_PRELOAD": "1"}
+        assert list(values(read(*names, **asked)).values()) == [31_536_000, True, True]
+
+    def test_refuses_a_short_secret_key(self, read):
+        ran = read(SECRET_KEY="k" * 49)
+
+        assert ran.returncode != 0
+        assert "SECRET_KEY has fewer than 50 characters" in ran.stderr
+
     def test_refuses_words_that_are_no_flag(self, read):
         ran = read(STRATA_PLAIN_HTTP="please")
 

@@ -1,3 +1,4 @@
+import html
 import re
 from xml.etree import ElementTree
 
@@ -36,7 +37,7 @@ class TestRenderReport:
 
         assert "<script" not in page
         assert not re.search(r"(src|href)=", page)
-        assert "default-src 'none'" in page
+        assert "default-src 'none'" in html.unescape(page)
 
     def test_shows_figures_queries_and_what_was_returned(self, run):
         page = render_report(run)

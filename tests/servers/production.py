@@ -49,6 +49,7 @@ class Production:
             "DJANGO_SETTINGS_MODULE": "tests.servers.settings",
             "SECRET_KEY": secrets.token_hex(),
             "ALLOWED_HOSTS": "*",
+            "STRATA_PRIVATE_HOSTS": "127.0.0.1",
             "DATABASE_URL": database_url,
             "REDIS_URL": redis_url,
             "QDRANT_URL": qdrant_url,

@@ -1,3 +1,4 @@
+import ipaddress
 import os
 import secrets
 import signal
@@ -40,6 +41,14 @@ class Command(BaseCommand):
             raise CommandError(
                 "serve runs only with the embedded settings. With these settings, run a web server "
                 "on config.asgi and Celery workers on config."
+            )
+        if not _is_loopback(host) and not set(settings.ALLOWED_HOSTS) - set(
+            settings.STRATA_LOOPBACK_HOSTS
+        ):
+            raise CommandError(
+                f"--host {host} admits other machines, so the service needs the names by which "
+                "they may address it. Set ALLOWED_HOSTS, such as "
+                "ALLOWED_HOSTS=search.example.org,192.168.1.20"
             )
         stopped = _make_stop_event()
         try:
@@ -118,6 +127,13 @@ def _preload() -> None:
     preload_pipelines()
     models.join()
     freeze_loaded_objects()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _make_stop_event() -> threading.Event:
