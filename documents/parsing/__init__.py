@@ -8,7 +8,11 @@ processes under limits, never in the caller's process. Nothing here uses the dat
 from core.text import clean_text, is_text
 from documents.parsing.document import Limits, ParsedDocument, ParsedPage, ParseWarning
 from documents.parsing.formats import FORMATS, IMAGE_TYPES, SUPPORTED_SUFFIXES, Format
-from documents.parsing.process_pool import close_child_processes, parse_file
+from documents.parsing.process_pool import (
+    close_child_processes,
+    parse_file,
+    read_confinement,
+)
 
 __all__ = [
     "FORMATS",
@@ -23,4 +27,5 @@ __all__ = [
     "close_child_processes",
     "is_text",
     "parse_file",
+    "read_confinement",
 ]

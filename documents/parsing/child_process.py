@@ -1,7 +1,8 @@
 """Main program of the child process that parses files; started only by ``process_pool``.
 
-It reads one JSON request per line from standard input and writes each reply (8 bytes of length,
-then JSON) to the original standard output. It ends when its parent is gone, when it is idle, or
+Its arguments are the folders that it may read. It reads one JSON request per line from standard
+input and writes each reply (8 bytes of length, then JSON) to the original standard output; a
+request without a path asks how it is confined. It ends when its parent is gone, when it is idle, or
 when it has used too much memory.
 """
 
@@ -17,9 +18,10 @@ import threading
 import traceback
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from documents.exceptions import Unparsable
+from documents.parsing.confinement import confine
 from documents.parsing.document import DocumentDraft, Limits
 from documents.parsing.formats import detect_format
 
@@ -36,6 +38,8 @@ def main() -> None:
     # Only replies use this descriptor: what native libraries print must not mix with them.
     reply_fd = os.dup(1)
     os.dup2(2, 1)
+    status = _open_own_status()
+    confinement = confine(sys.argv[1:])  # before there is a second thread
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_LOG_BYTES, MAX_LOG_BYTES))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
@@ -48,10 +52,13 @@ def main() -> None:
             break
         limits = Limits(**request["limits"])
         _apply_limits(limits)
-        reply = _parse_to_reply(
-            Path(request["path"]), request["file_name"], limits, request["takes_images"]
-        )
-        is_worn = count == MAX_FILES or _peak_bytes() > MAX_PEAK_BYTES
+        if request["path"] is None:
+            reply: Reply = {"confinement": confinement}
+        else:
+            reply = _parse_to_reply(
+                Path(request["path"]), request["file_name"], limits, request["takes_images"]
+            )
+        is_worn = count == MAX_FILES or _peak_bytes(status) > MAX_PEAK_BYTES
         reply["is_spent"] = reply.get("is_spent", False) or is_worn
         _send_reply(reply_fd, reply)
         if reply["is_spent"]:
@@ -137,15 +144,22 @@ def _send_reply(fd: int, reply: Reply) -> None:
             view = view[os.write(fd, view) :]
 
 
-def _peak_bytes() -> int:
-    """The peak memory of this process."""
+def _open_own_status() -> BinaryIO | None:
+    """A file that shows this process's memory, opened while it may; None where there is none."""
     try:
+        return Path("/proc/self/status").open("rb", buffering=0)
+    except OSError:
+        return None
+
+
+def _peak_bytes(status: BinaryIO | None) -> int:
+    """The peak memory of this process."""
+    if status is not None:
         # On Linux ``ru_maxrss`` below includes the parent's peak, and a server's may be large.
-        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
-    except (OSError, IndexError, ValueError):
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        status.seek(0)
+        return int(status.read().partition(b"VmHWM:")[2].split()[0]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 if __name__ == "__main__":

@@ -69,13 +69,15 @@ def parse_file(
         OSError: the file is missing or cannot be opened; a retry may help.
     """
     limits = limits or Limits.from_settings()
+    path = path.resolve()
     request = {
-        "path": str(path.absolute()),
+        "path": str(path),
         "file_name": file_name,
         "limits": asdict(limits),
         "takes_images": takes_images,
     }
-    reply = _request_reply(json.dumps(request).encode() + b"\n", limits)
+    is_original = any(path.is_relative_to(folder) for folder in _folders_of_originals())
+    reply = _request_reply(request, limits, None if is_original else path.parent)
     if "os_error" in reply:
         raise OSError(*reply["os_error"], str(path))
     if "error" in reply:
@@ -89,6 +91,14 @@ def parse_file(
         encoding=document["encoding"],
         warnings=tuple(ParseWarning(**warning) for warning in document["warnings"]),
     )
+
+
+def read_confinement() -> list[str]:
+    """How a child is confined; see ``documents.parsing.confinement``."""
+    limits = Limits.from_settings()
+    request = {"path": None, "limits": asdict(limits)}
+    confinement: list[str] = _request_reply(request, limits, None)["confinement"]
+    return confinement
 
 
 def close_child_processes() -> None:
@@ -106,14 +116,22 @@ atexit.register(close_child_processes)
 os.register_at_fork(after_in_child=_clear_pool_after_fork)
 
 
-def _request_reply(request: bytes, limits: Limits) -> dict[str, Any]:
-    """A child's reply; ``Unparsable`` if the child crashed or timed out."""
+def _folders_of_originals() -> list[Path]:
+    from django.conf import settings  # a child, which imports this module too, needs no Django
+
+    folders = [settings.STRATA_FILES_DIR, settings.FILE_UPLOAD_TEMP_DIR]
+    return [Path(folder).resolve() for folder in folders]
+
+
+def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None) -> dict[str, Any]:
+    """A child's reply; ``Unparsable`` if the child crashed or timed out. ``folder``: where the file
+    is, unless it is an original; a child that may read it is used once."""
     while True:
-        child, is_fresh = _acquire_child()
+        child, is_fresh = _acquire_child() if folder is None else (_ChildProcess([folder]), True)
         is_reusable = False
         try:
             reply = child.send_request(request, limits)
-            is_reusable = not reply["is_spent"]
+            is_reusable = not reply["is_spent"] and folder is None
             return reply
         except _TimedOut:
             raise _timeout_error(limits) from None
@@ -140,7 +158,7 @@ def _acquire_child() -> tuple["_ChildProcess", bool]:
         try:
             child = _idle.pop()
         except IndexError:
-            return _ChildProcess(), True
+            return _ChildProcess(_folders_of_originals()), True
         if child.is_alive():
             return child, False
         child.close()
@@ -155,11 +173,15 @@ def _timeout_error(limits: Limits) -> Unparsable:
 
 
 class _ChildProcess:
-    def __init__(self) -> None:
+    def __init__(self, folders: list[Path]) -> None:
         # A file, not a pipe: it need not be read while waiting for the reply.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
-        self._process = subprocess.Popen(
-            [sys.executable, "-X", "utf8", "-W", "ignore", "-m", "documents.parsing.child_process"],
+        self._process = subprocess.Popen(  # noqa: S603 - a program of ours
+            [
+                *(sys.executable, "-X", "utf8", "-W", "ignore"),
+                *("-m", "documents.parsing.child_process"),
+                *map(str, folders),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -172,13 +194,15 @@ class _ChildProcess:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def send_request(self, request: bytes, limits: Limits) -> dict[str, Any]:
+    def send_request(self, request: dict[str, Any], limits: Limits) -> dict[str, Any]:
         """Send a request and return the reply. After ``_ChildExited`` or ``_TimedOut`` the child
         must be closed."""
         deadline = time.monotonic() + limits.seconds
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(request)  # much smaller than a pipe's buffer: never blocks
+            self._process.stdin.write(
+                json.dumps(request).encode() + b"\n"
+            )  # much smaller than a pipe's buffer: never blocks
         except BrokenPipeError:
             raise _ChildExited(self._process.wait()) from None
         length = int.from_bytes(self._receive(8, deadline), "big")

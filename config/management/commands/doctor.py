@@ -15,6 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from config.views import LIVE
 from core.exceptions import StrataError
 from core.running_server import find_server
+from documents.parsing import read_confinement
 from indexing.embedding import describe_model_availability
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_specs
@@ -54,6 +55,7 @@ def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
     yield _check_python()
     yield _check_free_disk()
     yield from _check_models()
+    yield _check_confinement()
     server = find_server()
     if server is not None:
         yield DiagnosticResult("port", True, f"The service runs at {server.url}.")
@@ -72,6 +74,14 @@ def _check_python() -> DiagnosticResult:
     is_ok = sys.version_info >= (3, 11)
     return DiagnosticResult(
         "python", is_ok, f"Python {version}.", "" if is_ok else "Use 3.11 or later."
+    )
+
+
+def _check_confinement() -> DiagnosticResult:
+    if in_force := read_confinement():
+        return DiagnosticResult("readers", True, f"Files are read with {' and '.join(in_force)}.")
+    return DiagnosticResult(
+        "readers", True, "Files are read with limits only: the system cannot confine processes."
     )
 
 

@@ -1,0 +1,111 @@
+"""What the process that reads files cannot do. Its own program is run, with other code in it."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from documents.parsing import parse_file, process_pool, read_confinement
+from documents.parsing.confinement import NO_NETWORK, NO_OTHER_FILES
+from tests.documents.parsing.conftest import LIMITS
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def in_force() -> list[str]:
+    return read_confinement()
+
+
+@pytest.fixture
+def confined(tmp_path):
+    """Run a program in a confined process that may read ``tmp_path/documents``; return its output
+    lines, the error's name where it fails."""
+    (tmp_path / "documents").mkdir()
+
+    def run(program: str, *arguments: object) -> list[str]:
+        done = subprocess.run(
+            [
+                sys.executable, "-c",
+                "import sys\n"
+                "from documents.parsing.confinement import confine\n"
+                "confine(sys.argv[1:2])\n"
+                "try:\n"
+                f"    {program}\n"
+                "except OSError as error:\n"
+                "    print(type(error).__name__)\n",
+                tmp_path / "documents", *map(str, arguments),
+            ],
+            cwd=ROOT, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        return done.stdout.splitlines()
+
+    return run
+
+
+def require(measure: str, in_force: list[str]) -> None:
+    if measure not in in_force:
+        pytest.skip(f"this kernel or container does not offer: {measure}")
+
+
+class TestConfine:
+    def test_lets_the_reader_read_documents(self, confined, tmp_path):
+        (tmp_path / "documents" / "a.txt").write_text("words")
+
+        assert confined("print(open(sys.argv[2]).read())", tmp_path / "documents/a.txt") == [
+            "words"
+        ]
+
+    def test_hides_all_other_files(self, in_force, confined, tmp_path):
+        require(NO_OTHER_FILES, in_force)
+        (tmp_path / "secret.txt").write_text("secret")
+        read = "print(open(sys.argv[2]).read())"
+
+        for path in (tmp_path / "secret.txt", "/etc/passwd", ROOT / "pyproject.toml"):
+            assert confined(read, path) == ["PermissionError"]
+
+    def test_hides_the_environment_of_the_service(self, in_force, confined):
+        require(NO_OTHER_FILES, in_force)
+
+        shown = confined("print(open(f'/proc/{sys.argv[2]}/environ', 'rb').read())", os.getpid())
+
+        assert shown == ["PermissionError"]
+
+    def test_lets_it_write_nothing(self, in_force, confined, tmp_path):
+        require(NO_OTHER_FILES, in_force)
+
+        shown = confined("open(sys.argv[2], 'w')", tmp_path / "documents" / "new.txt")
+
+        assert shown == ["PermissionError"]
+        assert not (tmp_path / "documents" / "new.txt").exists()
+
+    def test_lets_it_stop_no_other_process(self, in_force, confined):
+        require(NO_OTHER_FILES, in_force)
+
+        assert confined("import os; os.kill(int(sys.argv[2]), 0)", os.getpid()) == [
+            "PermissionError"
+        ]
+
+    def test_lets_it_reach_no_network(self, in_force, confined):
+        require(NO_NETWORK, in_force)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = server.getsockname()
+
+            shown = confined(f"import socket; socket.create_connection({address!r}, 5)")
+            with socket.create_connection(address, 5):
+                pass  # the server listens
+
+        assert shown in (["OSError"], ["PermissionError"], ["ConnectionRefusedError"])
+
+
+class TestParseFile:
+    def test_reads_a_file_outside_the_originals_with_a_process_of_its_own(self, settings, tmp_path):
+        settings.FILE_UPLOAD_TEMP_DIR = settings.STRATA_FILES_DIR
+        process_pool.close_child_processes()
+        (tmp_path / "a.txt").write_text("words")
+
+        assert parse_file(tmp_path / "a.txt", file_name="a.txt", limits=LIMITS).pages[0].text
+        assert not process_pool._idle
