@@ -47,7 +47,7 @@ def create_run(
     asked_by: str = "",
 ) -> EvaluationRun:
     """Create a queued run. By default it measures every mode the index can answer, with the index's
-    golden queries.
+    golden queries. If the same one already waits to begin, return that one.
 
     Raises:
         UnknownIndex: there is no such index.
@@ -78,15 +78,20 @@ def create_run(
         )
     _require_at_most(judged.queries, MAX_RUN_QUERIES, "queries")
     resolve_artifact_ids(index, judged)
+    request = {
+        "index_id": index,
+        "systems": system_names,
+        "baseline": baseline,
+        "measures": parsed,
+        "source": source,
+        "judgements_hash": judged.fingerprint,
+    }
+    if waiting := EvaluationRun.objects.filter(state=State.QUEUED, **request).first():
+        return waiting
     return EvaluationRun.objects.create(
-        index_id=index,
-        systems=system_names,
-        baseline=baseline,
-        measures=parsed,
-        source=source,
+        **request,
         queries=judged.queries,
         qrels=judged.qrels,
-        judgements_hash=judged.fingerprint,
         query_count=len(judged.queries),
         total_count=len(judged.queries) * len(system_names),
         asked_by=asked_by[:150],

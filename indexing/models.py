@@ -502,6 +502,16 @@ class RegenerationQuerySet(LeasedQuerySet["Regeneration"]):
     def running(self) -> "RegenerationQuerySet":
         return self.filter(state=Regeneration.State.RUNNING)
 
+    def waiting_like(self, regeneration: "Regeneration") -> "RegenerationQuerySet":
+        """Those with the same request that have not begun."""
+        given = {
+            name: getattr(regeneration, name)
+            for name in ("index_id", "types", "is_for_missing", "is_for_stale", "limit", "offset")
+        }
+        named = regeneration.artifact_ids
+        is_same = Q(artifact_ids__isnull=True) if named is None else Q(artifact_ids=named)
+        return self.running().filter(is_same, **given, first=None, attempts=0)
+
     def claimable(self) -> "RegenerationQuerySet":
         """Running regenerations that no worker holds; the oldest first."""
         return self.running().free().order_by("started_at", "pk")

@@ -27,7 +27,7 @@ def begin_regeneration(
     offset: int = 0,
 ) -> Regeneration:
     """Create a regeneration of nodes of these types (or all) in every build that is not retired; in
-    all indexes if ``index`` is None.
+    all indexes if ``index`` is None. If the same one already waits to begin, return that one.
 
     Raises:
         UnknownIndex: there is no such index.
@@ -54,6 +54,8 @@ def begin_regeneration(
         limit=limit,
         offset=offset,
     )
+    if waiting := Regeneration.objects.waiting_like(regeneration).first():
+        return waiting
     count = len(named_ids) if named_ids is not None else find_regenerated_ids(regeneration).count()
     remaining_count = max(0, count - offset)
     regeneration.total_count = remaining_count if limit is None else min(limit, remaining_count)

@@ -33,6 +33,15 @@ class TestBeginRun:
         assert run.measures == ["nDCG@10", "R@100", "RR"]
         assert (run.state, run.total_count) == (State.QUEUED, 6)
 
+    def test_returns_the_same_run_that_waits(self, run, judged):
+        given = {"systems": ["hybrid", "sparse"], "baseline": "sparse", "judged": judged}
+
+        assert create_run("plain", **given).pk == run.pk
+        assert create_run("plain", **given, measures=["P@1"]).pk != run.pk
+
+        claim_run(run.pk)
+        assert create_run("plain", **given).pk != run.pk
+
     def test_measures_the_baseline_as_well(self, filled, judged):
         assert create_run("plain", systems=["plain"], baseline="dense", judged=judged).systems == [
             "plain",

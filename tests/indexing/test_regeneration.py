@@ -80,6 +80,17 @@ class TestBeginRegeneration:
         assert begin_regeneration(["chunk"], offset=5).total_count == 0
         assert begin_regeneration(["chunk"], artifact_ids=[three[0].pk]).total_count == 1
 
+    @pytest.mark.parametrize("named", [False, True])
+    def test_returns_the_same_one_that_waits(self, three, named):
+        given = {"artifact_ids": [three[0].pk]} if named else {"index": "plain", "limit": 2}
+        waiting = begin_regeneration(["chunk"], **given)
+
+        assert begin_regeneration(["chunk"], **given).pk == waiting.pk
+        assert begin_regeneration(["chunk"], **given, is_for_stale=True).pk != waiting.pk
+
+        claim_regeneration(waiting.pk)
+        assert begin_regeneration(["chunk"], **given).pk != waiting.pk
+
     def test_takes_all_for_every_type_there_is(self, build):
         assert begin_regeneration(["all"]).types == TYPES
 

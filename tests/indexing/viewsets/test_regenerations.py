@@ -108,7 +108,7 @@ class TestRetrieve:
 
 class TestList:
     def test_shows_the_newest_first_by_pages(self, api):
-        first, second, third = (begin_regeneration(["chunk"]) for _ in range(3))
+        first, second, third = (begin_regeneration(["chunk"], offset=n) for n in range(3))
 
         answer = api.get(REGENERATE, {"limit": 2}).json()
 
