@@ -57,6 +57,7 @@ def main() -> None:
             "survey",
             "http",
             "searches",
+            "grants",
             "abuse",
         ],
     )
@@ -133,6 +134,10 @@ def main() -> None:
             from benchmarks.searches import measure_searches
 
             measure_searches(arguments.against, arguments.pairs, QUERIES)
+        if arguments.only == "grants":
+            from benchmarks.grants import measure_grants
+
+            measure_grants(arguments.chunks, arguments.pairs, QUERIES)
         if arguments.only == "abuse":
             from benchmarks.abuse import measure_abuse
 

@@ -177,12 +177,13 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
         for asked in (text, "What of Ada?", "What is in N-red1?", "What is in N-blue1?"):
             given = {"index": "full", "query": asked, "pipeline": pipeline, "limit": 20}
             yield Request("ask", {**given, "explain": True}, is_get=False)
-    for id in _list_ids(tenants, "node_id", "artifact_id"):
+    for tenant in tenants.ids:
+        id = tenants.ids[tenant]["node_id"][0]
         yield Request("ask", {"index": "full", "query": text, "why_not": id}, is_get=False)
     for path, given in LISTS.items():
         yield Request(path, given)
     for path in LOOK_UPS:
-        yield from _look_up(tenants, path)
+        yield from _look_up(tenants, path, most=1)
     query = {"query": text, "limit": 20}
     yield Request("indexes/full/tools/search_knowledge_base/", query, is_get=False)
     yield Request("indexes/full/tools/search_by_condition/", {"condition": "sore back"}, False)
@@ -191,10 +192,10 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
     yield Request("indexes/evidence/evidence/related", related, is_get=False)
 
 
-def _look_up(tenants: Tenants, path: str) -> Iterator[Request]:
+def _look_up(tenants: Tenants, path: str, most: int | None = None) -> Iterator[Request]:
     name = path[path.index("{") + 1 : path.index("}")]
     for tenant, ids in tenants.ids.items():
-        for id in ids.get(name, []):
+        for id in ids.get(name, [])[:most]:
             yield Request(path.format(**{name: id}), LOOK_UPS[path], sought_tenant=tenant)
 
 
