@@ -46,5 +46,7 @@ def measure_grants(chunk_count: int, pairs: int, queries: list[str]) -> None:
                 mine / theirs for mine, theirs in zip(taken, seconds["everything"], strict=True)
             )
             milliseconds = statistics.median(taken) / SEARCHES_PER_RUN * 1e3
-            print(f"  {mode:7} {name:13} {milliseconds:6.2f}  ratio, median of the runs: {ratio:.3f}")
+            print(
+                f"  {mode:7} {name:13} {milliseconds:6.2f}  ratio, median of the runs: {ratio:.3f}"
+            )
     close_store()

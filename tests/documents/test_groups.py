@@ -52,7 +52,15 @@ class TestCleanGroups:
 
     @pytest.mark.parametrize(
         "groups",
-        [[""], [" staff"], ["a" * 101], ["a\nb"], [5], [None, "staff"], [str(n) for n in range(51)]],
+        [
+            [""],
+            [" staff"],
+            ["a" * 101],
+            ["a\nb"],
+            [5],
+            [None, "staff"],
+            [str(n) for n in range(51)],
+        ],
     )
     def test_refuses_what_is_no_name(self, groups):
         with pytest.raises(InvalidInput) as error:
@@ -123,9 +131,7 @@ class TestWriting:
 
 class TestCommand:
     def test_gives_its_documents_the_groups(self, build, tmp_path, monkeypatch):
-        monkeypatch.setattr(
-            "indexing.management.add_command.find_server", lambda: None
-        )
+        monkeypatch.setattr("indexing.management.add_command.find_server", lambda: None)
         monkeypatch.setattr("indexing.management.add_command.has_embedded_store", lambda: False)
         (tmp_path / "notes.txt").write_text("One.")
         (tmp_path / "more.jsonl").write_text('{"text": "Two.", "groups": ["board"]}\n{"text": "3"}')
@@ -150,7 +156,7 @@ class TestOverHttp:
         path = "/api/v1/indexes/plain/artifacts/"
         file = SimpleUploadedFile("notes.txt", b"Two.")
         api.post(path, {"text": "One.", "groups": ["staff"]}, format="json")
-        api.post(path, {"file": file, "groups": ["a", "b"]}, format="multipart")
+        api.post(path, {"file": file, "groups": '["b", "a"]'}, format="multipart")
         lines = api.post(
             f"{path}batch", b'{"text": "3", "groups": ["c"]}', content_type="application/x-ndjson"
         )
@@ -158,6 +164,15 @@ class TestOverHttp:
 
         listed = api.get(path).json()["results"]
         assert [each["groups"] for each in listed] == [["staff"], ["a", "b"], ["c"]]
+
+    @pytest.mark.parametrize("groups", ["staff", "[", '{"a": 1}', "[1]"])
+    def test_names_the_field_of_a_wrong_value_in_a_form(self, build, groups):
+        given = {"file": SimpleUploadedFile("notes.txt", b"Two."), "groups": groups}
+        path = "/api/v1/indexes/plain/artifacts/"
+        answer = client_with_key().post(path, given, format="multipart")
+
+        assert answer.status_code == 400
+        assert answer.json()["field"].startswith("groups")
 
     @pytest.mark.parametrize("groups", ["staff", [1], [" "], {"a": 1}, ["a" * 101]])
     def test_names_the_field_of_a_wrong_value(self, build, groups):
@@ -186,7 +201,7 @@ class TestOverHttp:
         assert hidden.title == "Field notes"
 
     def test_shows_nothing_about_the_index_as_a_whole(self, staff):
-        for path in ("evaluations/", "regenerations/", "indexes/plain/builds/"):
+        for path in ("evaluations/", "regenerate/", "indexes/plain/builds/"):
             answer = staff.get(f"/api/v1/{path}")
             assert (answer.status_code, answer.json()["code"]) == (403, "needs_all_documents")
         assert staff.delete("/api/v1/indexes/plain/").status_code == 403

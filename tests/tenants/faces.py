@@ -8,10 +8,11 @@ from typing import Any
 
 from retrieval.searches import SEARCHES
 from tests.factories import PARAGRAPHS
-from tests.tenants.conftest import SMILES, Tenants, canary
+from tests.tenants.conftest import SMILES, TENANTS, Tenants, canary
 
 WORDS = sorted({word.strip(".") for text in PARAGRAPHS for word in text.split()})
 INDEXES = ("full", "gallery", "pharmacy", "knowledge", "evidence")
+UNEXPLAINED = "has no node and no artifact of this id"
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 
 # Search -> what it needs beside the query.
@@ -99,13 +100,23 @@ def find_leaks(tenants: Tenants, name: str, request: Request, response) -> list[
         for id in {each for values in ids.values() for each in values}:
             if id in body and id not in str(request):
                 leaks.append(f"{request}: the id {id} of {tenant}")
+    why_not = request.given.get("why_not")
+    others = {
+        tenant
+        for tenant, ids in tenants.ids.items()
+        if any(why_not in values for values in ids.values())
+    }
+    if others and others <= set(TENANTS) - {name} and UNEXPLAINED not in body:
+        leaks.append(f"{request}: explains what is hidden: {body[-400:]}")
     if request.sought_tenant not in (None, "", name) and response.status_code != 404:
         leaks.append(f"{request}: {response.status_code} for a thing of {request.sought_tenant}")
     return leaks
 
 
 def make_random_request(tenants: Tenants, source: random.Random) -> Request:
-    face = source.choice(("search", "search", "search", "ask", "look-up", "list", "tool", "similar"))
+    face = source.choice(
+        ("search", "search", "search", "ask", "look-up", "list", "tool", "similar")
+    )
     query = " ".join(source.sample(WORDS, source.randint(1, 6)))
     if face == "search":
         return _make_search(source.choice(list(SEARCH_PARAMETERS)), query, source)

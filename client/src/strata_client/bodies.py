@@ -43,14 +43,10 @@ def require_one_content(**contents: object) -> None:
         )
 
 
-def to_form_fields(values: Mapping[str, object]) -> dict[str, str | list[str]]:
-    """Return values as form fields: metadata as JSON text, a list as a repeated field."""
+def to_form_fields(values: Mapping[str, object]) -> dict[str, str]:
+    """Return values as form fields: metadata and groups as JSON text."""
     return {
-        name: value
-        if isinstance(value, str)
-        else list(value)
-        if isinstance(value, list | tuple)
-        else json.dumps(value, ensure_ascii=False)
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in omit_none(values).items()
     }
 

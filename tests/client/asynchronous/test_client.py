@@ -85,7 +85,7 @@ class TestAdd:
         assert b'{"year": 2024}' in request.content
         assert b"title" not in request.content
 
-    async def test_gives_groups_as_a_list_and_in_a_form_one_by_one(self, tmp_path):
+    async def test_gives_groups_as_a_list_and_in_a_form_as_text(self, tmp_path):
         path = tmp_path / "tides.md"
         path.write_bytes(b"# Tides\n")
         script = Script(ADDED, ADDED)
@@ -95,7 +95,7 @@ class TestAdd:
 
         [text, form] = script.requests
         assert json.loads(text.content)["groups"] == ["board", "staff"]
-        assert form.content.count(b'name="groups"') == 2
+        assert b'["board", "staff"]' in form.content
 
     @pytest.mark.parametrize(
         ("given", "field"), [({}, "text"), ({"text": "a", "pages": ["b"]}, "pages")]
