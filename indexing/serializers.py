@@ -241,6 +241,7 @@ class KindEstimateSerializer(serializers.Serializer):
         "changes": ["chunks.strategies: sentence of 500 characters -> sentence of 300 characters"],
         "search_settings": 1,
         "search_changes": ["search.sparse_weight: 1.0 -> 2.0"],
+        "store_changes": ["store.quantization: none -> int8"],
         "is_free": False,
         "is_estimate": False,
         "artifact_count": 1,
@@ -278,6 +279,10 @@ class BuildEstimateSerializer(serializers.Serializer):
     search_changes = serializers.ListField(
         child=serializers.CharField(),
         help_text="Changes to the search settings; the live build uses them at once.",
+    )
+    store_changes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Changes to the store settings; applied to the collections without a new build.",
     )
     is_free = serializers.BooleanField(help_text="No stored data changes: this costs nothing.")
     is_estimate = serializers.BooleanField(help_text="Extrapolated from a sample of the artifacts.")

@@ -149,7 +149,7 @@ def reconcile_indexes() -> None:
 @shared_task
 def reconcile_store() -> None:
     """Remove the data of retired builds and orphan points, check unconfirmed writes, restore lost
-    points, and publish the aliases of live builds.
+    points, keep collections by the store settings, and publish the aliases of live builds.
 
     Runs in a worker, because only a process with access to the store can do this.
     """
@@ -158,6 +158,7 @@ def reconcile_store() -> None:
         removal.continue_removals()
         lifecycle.publish_aliases()
         for build in _workable_builds():
+            lifecycle.update_collections(build)
             if count := verification.remove_orphan_points(build):
                 logger.warning("%d points of %s had no row in the ledger; removed", count, build)
             if count := verification.resolve_unconfirmed_writes(build):

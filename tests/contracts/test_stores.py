@@ -64,6 +64,15 @@ def loopback(folder):
 
 
 @contextmanager
+def cluster(folder):
+    """Three nodes with three shards, each twice."""
+    from indexing.stores.qdrant import QdrantStore
+
+    with qdrant_loopback(shards=3) as server:
+        yield QdrantStore.connect(server.url)
+
+
+@contextmanager
 def server(folder):
     from indexing.stores.qdrant import QdrantStore
 
@@ -72,8 +81,14 @@ def server(folder):
     yield QdrantStore.connect(os.environ["QDRANT_URL"], os.environ.get("QDRANT_API_KEY", ""))
 
 
-STORES = {"embedded": embedded, "memory": memory, "loopback": loopback, "server": server}
-LOCAL_MODE = {"memory", "loopback"}  # answered by the client's own engine
+STORES = {
+    "embedded": embedded,
+    "memory": memory,
+    "loopback": loopback,
+    "cluster": cluster,
+    "server": server,
+}
+LOCAL_MODE = {"memory", "loopback", "cluster"}  # answered by the client's own engine
 
 
 @pytest.fixture(scope="module", params=STORES)

@@ -10,8 +10,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pydantic import TypeAdapter
+from qdrant_client import models
 
 from tests.qdrant_loopback.calls import KINDS, Engine, Refused, answer_call, find_call
+from tests.qdrant_loopback.cluster import Cluster
 from tests.qdrant_loopback.faults import ANY, Action, Fault, Faults
 
 
@@ -89,8 +91,8 @@ class Listener(ThreadingHTTPServer):
 class Loopback:
     """The server that is asked: up or down on its port, with what it holds kept either way."""
 
-    def __init__(self, port: int) -> None:
-        self.engine = Engine()
+    def __init__(self, port: int, engine: Engine) -> None:
+        self.engine = engine
         self.faults = Faults()
         self._listener: Listener | None = None
         self.port = port
@@ -153,8 +155,22 @@ class Control:
                 self._loopback.down()
             case "POST", "/up":
                 self._loopback.up()
+            case "POST", "/nodes":
+                self._change_node(json.loads(body))
+            case "POST", "/status":
+                status = models.CollectionStatus(json.loads(body)["status"])
+                self._loopback.engine.status = status
             case "GET", "/faults":
                 pass
             case _:
                 return 404, {"detail": f"There is no {method} {path}."}
         return 200, self._loopback.faults.as_json()
+
+    def _change_node(self, change: dict[str, Any]) -> None:
+        engine = self._loopback.engine
+        assert isinstance(engine.client, Cluster)
+        with engine.turn:
+            if change["is_dead"]:
+                engine.client.kill(change["node"])
+            else:
+                engine.client.revive(change["node"], change["stale_seconds"])
