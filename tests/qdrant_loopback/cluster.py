@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from qdrant_client import QdrantClient, models
+from qdrant_client import QdrantClient
+from qdrant_client.http import models
 from qdrant_client.hybrid.fusion import reciprocal_rank_fusion
 
 NODE_COUNT = 3
@@ -222,7 +223,8 @@ class Cluster:
             lambda client: client.query_batch_points(name, [request])[0].points
         )
         points = [point for answer in answers for point in answer]
-        return sorted(points, key=lambda point: -point.score)[: request.limit]
+        points.sort(key=lambda point: (-point.score, UUID(str(point.id)).int))
+        return points[: request.limit]
 
     def retrieve(self, name: str, ids: Sequence[Any], **given: Any) -> list[models.Record]:
         answers = self._read_all(lambda client: client.retrieve(name, ids, **given))
