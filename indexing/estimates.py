@@ -179,8 +179,10 @@ def _describe_build_changes(live: IndexBuild | None, spec: IndexSpec) -> list[st
     """Changes that need a new build."""
     if live is None:
         return ["a new index"]
+    unplaced = dict.fromkeys(PLACEMENT)
     return describe_changes(
-        {**live.spec.recipe, "store": live.placement}, {**spec.recipe, "store": spec.placement}
+        {**live.spec.recipe, "store": unplaced | live.placement},
+        {**spec.recipe, "store": unplaced | spec.placement},
     )
 
 

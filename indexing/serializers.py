@@ -80,6 +80,7 @@ class IndexListSerializer(ListSerializer):
         "deleted": True,
         "points": 0,
         "collections": {"handbook.page_embeddings.1": 0},
+        "waits_for": [],
         "artifact_count": 0,
         "node_count": 0,
         "build_count": 0,
@@ -93,6 +94,11 @@ class IndexRemovalSerializer(serializers.Serializer):
         allow_null=True, help_text="Points left in the store; null if the store did not answer."
     )
     collections = serializers.DictField(child=serializers.IntegerField(), required=False)
+    waits_for = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Why copies of removed points may still exist, such as a replica that is down.",
+    )
     artifact_count = serializers.IntegerField(
         required=False, help_text="Artifacts still to be removed."
     )

@@ -39,6 +39,7 @@ from indexing.unconfirmed_writes import delete_points
 MAX_EXAMPLES_PER_FINDING = 5  # per type of finding
 ROW_PAGE_SIZE = 2_000
 WRITES_AT_ONCE = 1_000
+MAX_UNCONFIRMED = 10_000  # differences that are read again together
 COMPARED_HASHES = ("text_hash", "input_hash", "payload_hash")  # compared between row and draft
 
 REMEDY_NONE_NEEDED = "do nothing: this resolves itself"
@@ -363,6 +364,8 @@ def _verify_points(
     model = build.spec.embedding_spec_for(
         build.collections()[collection][0]
     )  # all kinds of a collection share a model
+    if get_store().has_replicas():
+        pairs = _confirm_differences(collection, pairs)
     last: UUID | None = None
     for row, point in pairs:
         report.point_count += point is not None
@@ -389,6 +392,46 @@ def _verify_points(
         if repair and finding in FINDINGS_TO_RESYNC:
             _mark_row_pending(row, build, model, has_valid_vectors=finding == "mislabelled")
             report.repaired_count += 1
+
+
+def _confirm_differences(
+    collection: str, pairs: Iterable[tuple[ComparedRow | None, StoredPoint | None]]
+) -> Iterator[tuple[ComparedRow | None, StoredPoint | None]]:
+    """Yield equal pairs at once. Points that differ from their rows are read again before they are
+    yielded, because a replica that has just come back answers from the past."""
+    differing: list[tuple[ComparedRow | None, StoredPoint | None]] = []
+    last: UUID | None = None
+    for row, point in pairs:
+        if row is not None:
+            last = row.point_id
+            is_equal = row.state != Node.State.SYNCED or (
+                point is not None and hash_payload(point.payload) == row.payload_hash
+            )
+        else:  # a point without a row, or stored twice
+            is_equal = point is not None and point.id == last
+        if is_equal:
+            yield row, point
+            continue
+        differing.append((row, point))
+        if len(differing) == MAX_UNCONFIRMED:
+            yield from _read_again(collection, differing)
+            differing.clear()
+    yield from _read_again(collection, differing)
+
+
+def _read_again(
+    collection: str, differing: Sequence[tuple[ComparedRow | None, StoredPoint | None]]
+) -> Iterator[tuple[ComparedRow | None, StoredPoint | None]]:
+    if not differing:
+        return
+    store = get_store()
+    store.wait_for_replicas()
+    for part in slices(differing, ROWS_PER_STATEMENT):
+        ids = [row.point_id if row else point.id for row, point in part if row or point]
+        points = store.retrieve(collection, ids)
+        for point_id, (row, _) in zip(ids, part, strict=True):
+            if row is not None or point_id in points:
+                yield row, points.get(point_id)
 
 
 def _report_doubled_point(

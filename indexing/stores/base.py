@@ -4,6 +4,7 @@ No Qdrant type is part of it. Every store passes ``tests/contracts/test_stores.p
 """
 
 import abc
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from indexing.spec import StoreSpec
 
 Payload = dict[str, Any]
 DEFAULT_SETTINGS = StoreSpec()
+# A node that had just come back showed an older state for one to two seconds.
+CATCH_UP_SECONDS = 3.0
 DenseVector = NDArray[np.float32]
 
 
@@ -253,10 +256,17 @@ class VectorStore(abc.ABC):
         """Describe what may still hold points that were removed; empty if no replica does."""
         return []
 
-    def wait_for_replicas(self) -> bool:
-        """Wait until a replica that has just come back is up to date. Returns whether there are
-        replicas, so that what disagreed with the ledger should be read again."""
+    def has_replicas(self) -> bool:
+        """Whether several nodes hold the points, so that a read may show an older state."""
         return False
+
+    def wait_for_replicas(self) -> bool:
+        """Wait until a replica that has just come back is up to date; return whether there are
+        replicas. If so, what disagreed with the ledger is read again before it is believed."""
+        if not self.has_replicas():
+            return False
+        time.sleep(CATCH_UP_SECONDS)
+        return True
 
     @abc.abstractmethod
     def ping(self) -> None:

@@ -1,7 +1,6 @@
 """A Qdrant server or cluster; in tests, the client's in-memory mode."""
 
 import threading
-import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -56,8 +55,6 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_SECONDS = 30  # default timeout of a request
 MAX_PARALLEL_SEARCHES = 16  # concurrent requests of one caller
-# A node that has just come back showed an older state for one to two seconds.
-CATCH_UP_SECONDS = 3.0
 ORDERING = models.WriteOrdering.MEDIUM  # through one leader for each shard
 DEEP_EF = 4_096  # for a page that lies deeper than the settings' ``ef``: deeper than any
 
@@ -180,11 +177,12 @@ class QdrantStore(VectorStore):
         with self._use_client() as client:  # it was dropped
             return describe_unreachable_peers(client.cluster_status())
 
-    def wait_for_replicas(self) -> bool:
-        if not self._is_cluster():
+    def has_replicas(self) -> bool:
+        if self._is_local:
             return False
-        time.sleep(CATCH_UP_SECONDS)
-        return True
+        with self._use_client() as client:
+            status = client.cluster_status()
+            return isinstance(status, models.ClusterStatusOneOf1) and len(status.peers) > 1
 
     def has_collection(self, name: str) -> bool:
         with self._use_client() as client:
@@ -362,15 +360,8 @@ class QdrantStore(VectorStore):
     def close(self) -> None:
         self._client.close()
 
-    def _is_cluster(self) -> bool:
-        if self._is_local:
-            return False
-        with self._use_client() as client:
-            status = client.cluster_status()
-            return isinstance(status, models.ClusterStatusOneOf1) and len(status.peers) > 1
-
     def _create_collection(self, name: str, schema: CollectionSchema, settings: StoreSpec) -> None:
-        arguments = make_collection(schema, settings, is_cluster=self._is_cluster())
+        arguments = make_collection(schema, settings, is_cluster=self.has_replicas())
         with self._use_client() as client:
             try:
                 client.create_collection(name, **arguments)
