@@ -4,7 +4,7 @@ Reads the ledger and the store side by side, in ascending order of point id, so 
 stays bounded however large the index is.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -399,7 +399,7 @@ def _confirm_differences(
 ) -> Iterator[tuple[ComparedRow | None, StoredPoint | None]]:
     """Yield equal pairs at once. Points that differ from their rows are read again before they are
     yielded, because a replica that has just come back answers from the past."""
-    differing: list[tuple[ComparedRow | None, StoredPoint | None]] = []
+    differing: dict[UUID, ComparedRow | None] = {}
     last: UUID | None = None
     for row, point in pairs:
         if row is not None:
@@ -407,31 +407,33 @@ def _confirm_differences(
             is_equal = row.state != Node.State.SYNCED or (
                 point is not None and hash_payload(point.payload) == row.payload_hash
             )
-        else:  # a point without a row, or stored twice
-            is_equal = point is not None and point.id == last
+            if not is_equal:
+                differing[row.point_id] = row
+        else:
+            assert point is not None
+            is_equal = point.id == last  # stored twice, which is reported as it is
+            if not is_equal:
+                differing[point.id] = None
         if is_equal:
             yield row, point
-            continue
-        differing.append((row, point))
-        if len(differing) == MAX_UNCONFIRMED:
+        elif len(differing) == MAX_UNCONFIRMED:
             yield from _read_again(collection, differing)
             differing.clear()
     yield from _read_again(collection, differing)
 
 
 def _read_again(
-    collection: str, differing: Sequence[tuple[ComparedRow | None, StoredPoint | None]]
+    collection: str, rows: Mapping[UUID, ComparedRow | None]
 ) -> Iterator[tuple[ComparedRow | None, StoredPoint | None]]:
-    if not differing:
+    if not rows:
         return
     store = get_store()
     store.wait_for_replicas()
-    for part in slices(differing, ROWS_PER_STATEMENT):
-        ids = [row.point_id if row else point.id for row, point in part if row or point]
+    for ids in slices(list(rows), ROWS_PER_STATEMENT):
         points = store.retrieve(collection, ids)
-        for point_id, (row, _) in zip(ids, part, strict=True):
-            if row is not None or point_id in points:
-                yield row, points.get(point_id)
+        for point_id in ids:
+            if rows[point_id] is not None or point_id in points:
+                yield rows[point_id], points.get(point_id)
 
 
 def _report_doubled_point(

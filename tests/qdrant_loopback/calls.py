@@ -21,9 +21,12 @@ distances.cosine_similarity = lambda query, vectors: _cosine_similarity(query, v
 class Refused(Exception):
     """A call that is answered with an error: ``status`` and what a server would say."""
 
-    def __init__(self, status: int, detail: str, retry_after: int | None = None) -> None:
+    def __init__(
+        self, status: int, detail: str, retry_after: int | None = None, *, is_json: bool = True
+    ) -> None:
         super().__init__(detail)
         self.status = status
+        self.is_json = is_json
         self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
 
 
@@ -134,9 +137,10 @@ def _update(engine: Engine, name: str, given: models.UpdateCollection) -> bool:
     for vector, params in (given.vectors or {}).items():
         assert isinstance(config.params.vectors, dict)
         _merge(config.params.vectors[vector], params)
-    if given.quantization_config is not None:
-        is_disabled = given.quantization_config == models.Disabled.DISABLED
-        config.quantization_config = None if is_disabled else given.quantization_config
+    if isinstance(given.quantization_config, models.Disabled):
+        config.quantization_config = None
+    elif given.quantization_config is not None:
+        config.quantization_config = given.quantization_config
     return True
 
 

@@ -7,6 +7,7 @@ no writes. After it is back, it answers from the past until it has caught up.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,10 @@ UNREACHABLE = (
     "status error: code: 'The service is currently unavailable', message: \"tcp connect error\""
 )
 Write = Callable[[QdrantClient], Any]
+
+
+def _upsert(name: str, points: list[models.PointStruct], client: QdrantClient) -> None:
+    client.upsert(name, points)
 
 
 class NodeUnreachable(Exception):
@@ -189,7 +194,7 @@ class Cluster:
             by_shard.setdefault(self._get_shard(point.id), []).append(point)
         self.get_collection(name)  # it must exist
         for shard, own in by_shard.items():
-            self._write_to(shard, lambda client, own=own: client.upsert(name, own))
+            self._write_to(shard, partial(_upsert, name, own))
 
     def batch_update_points(self, name: str, operations: Any) -> None:
         self._write_to_all(lambda client: client.batch_update_points(name, operations))

@@ -32,11 +32,13 @@ class Handler(BaseHTTPRequestHandler):
             headers: dict[str, str] = {}
         except Refused as error:
             status, headers = error.status, error.headers
-            answer = {"status": {"error": str(error)}, "time": 0.0} if str(error) else ""
+            detail = str(error)
+            is_json = error.is_json and detail
+            answer = {"status": {"error": detail}, "time": 0.0} if is_json else detail
         if answer is None:
             self.close_connection = True
             return
-        content = json.dumps(answer).encode() if answer else b""
+        content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
@@ -120,7 +122,7 @@ class Loopback:
         call, name = find_call(method, path)
         fault = self.faults.take(call.kind)
         if fault is not None and fault.action == Action.FAIL:
-            raise Refused(fault.status, fault.detail, fault.retry_after)
+            raise Refused(fault.status, fault.detail, fault.retry_after, is_json=fault.is_json)
         if fault is not None and fault.action == Action.DELAY:
             time.sleep(fault.seconds)
         if fault is not None and fault.action == Action.DROP:

@@ -56,7 +56,7 @@ def waits(monkeypatch):
     return pauses
 
 
-def search(text: str, **given: object) -> list[dict]:
+def search(text: str, **given: int) -> list[dict]:
     answer = client_with_key().get(SEARCH, {"index": "plain", "q": text, **given})
     assert answer.status_code == 200, answer.content
     return answer.json()["hits"]
