@@ -57,7 +57,8 @@ def waits(monkeypatch):
 
 
 def search(text: str, **given: int) -> list[dict]:
-    answer = client_with_key().get(SEARCH, {"index": "plain", "q": text, **given})
+    parameters: dict[str, str | float] = {"index": "plain", "q": text, **given}
+    answer = client_with_key().get(SEARCH, parameters)
     assert answer.status_code == 200, answer.content
     return answer.json()["hits"]
 
