@@ -65,7 +65,7 @@ def decide_promotion(
     if requested.promotion == Promotion.FORCED:
         kept = requested.comparison or _make_unmeasured_comparison()
         return _promote_and_store(requested, kept, f"{PROMOTED_PREFIX}: it was forced.")
-    if count_missing(requested) or not update_collections(requested):
+    if count_missing(requested) or not update_collections(requested, is_complete=True):
         return False
     live = requested.index.live_build
     failed = _count_newly_failed_artifacts(requested)

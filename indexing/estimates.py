@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db.models import Avg, QuerySet, Sum
 from django.db.models.functions import Length
 
@@ -187,7 +188,7 @@ def _describe_build_changes(live: IndexBuild | None, spec: IndexSpec) -> list[st
 
 
 def _describe_store_changes(live: IndexBuild | None, spec: IndexSpec) -> list[str]:
-    if live is None:
+    if live is None or settings.STRATA_VECTOR_STORE == "embedded":
         return []
     old, new = (
         each.model_dump(mode="json", exclude=set(PLACEMENT))

@@ -325,11 +325,12 @@ def publish_aliases() -> None:
             store.switch_aliases(new_aliases)
 
 
-def update_collections(build: IndexBuild) -> bool:
+def update_collections(build: IndexBuild, *, is_complete: bool = False) -> bool:
     """Make the collections of a build follow the store settings of its index; return whether the
     store has nothing left to do for them.
 
-    A server makes them without a graph, and builds it once few documents are missing.
+    A server makes them without a graph, and builds it once few documents are missing, or for a
+    build that is said to be complete.
 
     Raises:
         StoreUnavailable: the next reconciliation tries again.
@@ -337,7 +338,9 @@ def update_collections(build: IndexBuild) -> bool:
     is_ready = True
     for name in build.collections():
         is_ready &= get_store().update_collection(
-            name, build.store_settings, is_loaded=lambda: _are_few_missing(build)
+            name,
+            build.store_settings,
+            is_loaded=lambda: is_complete or _are_few_missing(build),
         )
     return is_ready
 

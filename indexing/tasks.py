@@ -158,7 +158,6 @@ def reconcile_store() -> None:
         removal.continue_removals()
         lifecycle.publish_aliases()
         for build in _workable_builds():
-            lifecycle.update_collections(build)
             if count := verification.remove_orphan_points(build):
                 logger.warning("%d points of %s had no row in the ledger; removed", count, build)
             if count := verification.resolve_unconfirmed_writes(build):
@@ -166,6 +165,8 @@ def reconcile_store() -> None:
                 enqueue_once(sync_nodes, build_id=build.pk)
             if losses.find_and_restore_lost_points(build):
                 enqueue_once(sync_nodes, build_id=build.pk)
+        for build in _workable_builds():
+            lifecycle.update_collections(build)
     except StrataError as error:
         logger.warning("Tidying the vector store waits: %s", error)
 

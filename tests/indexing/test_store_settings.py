@@ -13,6 +13,8 @@ from indexing.lifecycle import apply_spec, request_promotion
 from indexing.models import Index, IndexBuild, Node
 from indexing.services import load_specs
 from indexing.spec import parse_spec
+from indexing.stores import CollectionSchema
+from indexing.stores.qdrant import QdrantStore
 from tests.factories import PARAGRAPHS, give, sync
 from tests.qdrant_loopback.process import qdrant_loopback
 
@@ -88,9 +90,6 @@ class TestACollection:
         assert params["write_consistency_factor"] == 1
 
     def test_has_two_replicas_in_a_cluster(self, settings, specs):
-        from indexing.stores import CollectionSchema
-        from indexing.stores.qdrant import QdrantStore
-
         with qdrant_loopback(shards=3) as cluster:
             store = QdrantStore.connect(cluster.url)
             store.ensure_collection("any", CollectionSchema(4, {}))

@@ -5,12 +5,20 @@ import pytest
 
 from documents.models import Artifact
 from documents.services import remove_artifact
-from indexing import tasks
+from indexing import embedding, tasks
 from indexing.losses import has_lost_collection
 from indexing.models import IndexBuild, Node
 from indexing.removal import remove_artifact_points, remove_index
-from indexing.stores import Match, Query, get_store
+from indexing.stores import (
+    CollectionSchema,
+    Match,
+    Point,
+    Query,
+    encode_sparse_query,
+    get_store,
+)
 from indexing.stores import base as base_module
+from indexing.stores.qdrant import QdrantStore
 from indexing.verification import verify_build
 from retrieval.fusion import HybridFusion, hybrid_fusion
 from tests.clients import client_with_key
@@ -91,18 +99,12 @@ class TestShards:
     @pytest.fixture
     def one_shard(self, synced):
         """The same points in one shard."""
-        from indexing.stores.qdrant import QdrantStore
-
-        points = [point for batch in get_store().scroll(COLLECTION) for point in batch]
-        full = get_store().retrieve(COLLECTION, [p.id for p in points], with_vectors=True)
+        ids = [point.id for batch in get_store().scroll(COLLECTION) for point in batch]
+        points = get_store().retrieve(COLLECTION, ids, with_vectors=True).values()
         with qdrant_loopback() as server:
             store = QdrantStore.connect(server.url)
-            from indexing.stores import CollectionSchema, Point
-
             store.ensure_collection(COLLECTION, CollectionSchema(384, {}))
-            store.upsert(
-                COLLECTION, [Point(p.id, p.dense, p.sparse, p.payload) for p in full.values()]
-            )
+            store.upsert(COLLECTION, [Point(p.id, p.dense, p.sparse, p.payload) for p in points])
             yield store
             store.close()
 
@@ -118,9 +120,6 @@ class TestShards:
     def test_are_fused_by_the_ranks_among_all_points(self, synced, weights):
         """By the server with equal weights, by Strata with others: the ranks are those of the
         rankings over all shards."""
-        from indexing import embedding
-        from retrieval.search.targets import encode_sparse_query
-
         change_search(synced, dense_weight=weights[0], sparse_weight=weights[1])
         spec = IndexBuild.objects.get(pk=synced.pk).spec
         dense = embedding.get_embedder(spec.embedding).embed_query("heron and granite")
