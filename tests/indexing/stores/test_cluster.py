@@ -1,5 +1,7 @@
 """Effects of a Qdrant cluster on searches, upkeep and receipts: shards, replicas, dead nodes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,7 @@ from tests.factories import PARAGRAPHS, change_search, give, sync
 from tests.qdrant_loopback.process import qdrant_loopback
 
 COLLECTION = "plain.page_embeddings.1"
-STALE_SECONDS = 2.0
+STALE_SECONDS = 3_600  # longer than any test: see ``waits``
 SEARCH = "/api/v1/search/pages"
 
 
@@ -56,12 +58,19 @@ def nodes(on_qdrant, store, server):
         server.revive(node)
 
 
-@pytest.fixture
-def waits(monkeypatch):
-    """How often a replica was waited for; without waiting."""
-    pauses = []
-    monkeypatch.setattr(base_module.time, "sleep", pauses.append)
-    return pauses
+@pytest.fixture(autouse=True)
+def waits(server, monkeypatch):
+    """How long replicas were waited for, one after the other. The time does not pass: instead, the
+    node that came back catches up."""
+    seconds = []
+
+    def pass_time(pause):
+        seconds.append(pause)
+        server.revive(0)
+        server.revive(1)
+
+    monkeypatch.setattr(base_module, "time", SimpleNamespace(sleep=pass_time))
+    return seconds
 
 
 def search(text: str, **given: int) -> list[dict]:
@@ -143,7 +152,7 @@ class TestShards:
 
 
 class TestANodeThatHasJustComeBack:
-    def test_shows_a_search_with_min_revision_what_was_written(self, synced, server):
+    def test_shows_a_search_with_min_revision_what_was_written(self, synced, server, waits):
         added = make_one_away(server, synced)
         stale = search("weir reeds", limit=100)
         shown = search("weir reeds", limit=100, min_revision=added.revision)
@@ -154,6 +163,7 @@ class TestANodeThatHasJustComeBack:
         }
         assert not of_added <= set(node_ids(stale))  # or the node would not be behind
         assert of_added <= set(node_ids(shown))
+        assert waits == [base_module.CATCH_UP_SECONDS]
 
     @pytest.mark.parametrize("weights", [(1.0, 1.0), (0.7, 0.3)])
     def test_is_not_waited_for_if_it_has_the_last_writes(self, synced, waits, weights):
@@ -249,7 +259,7 @@ class TestAReceipt:
 
     def test_says_which_shard_is_being_transferred(self, synced, server):
         server.kill(1)
-        server.revive(1, stale_seconds=60)
+        server.revive(1, stale_seconds=STALE_SECONDS)
         artifact_id = Artifact.objects.earliest("revision").pk
         remove_artifact(artifact_id)
 
