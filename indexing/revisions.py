@@ -22,7 +22,7 @@ from webhooks.services import emit_event
 
 REVISION_BATCH_SIZE = 200  # revisions examined together
 LAST_WRITES = 50  # revisions whose points a search with ``min_revision`` requires
-MAX_LAST_POINTS = 500
+MAX_LAST_POINTS = 100  # strict mode may limit what a request asks for
 POLL_SECONDS = 0.05
 MAX_WAITING_SEARCHES = 4  # concurrent searches: each holds a thread of the web server
 
@@ -89,7 +89,8 @@ def find_last_points(index: str, build_id: int, kinds: Sequence[str], revision: 
     nodes = Node.objects.filter(
         build=build_id, artifact__in=written, kind__in=kinds, state=Node.State.SYNCED
     )
-    return list(nodes.values_list("point_id", flat=True)[:MAX_LAST_POINTS])
+    newest = nodes.order_by("-artifact__revision", "pk")
+    return list(newest.values_list("point_id", flat=True)[:MAX_LAST_POINTS])
 
 
 def complete_visible_revisions(*, limit: int | None = None) -> int:
