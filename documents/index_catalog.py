@@ -4,7 +4,7 @@ The documents app may not import the indexing app, which registers its catalog h
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -21,6 +21,25 @@ class IndexingProgress:
     synced: int = 0
     failed: int = 0
     error: dict[str, str] | None = None  # why some are not synced: ``code`` and ``detail``
+
+
+@dataclass(frozen=True, slots=True)
+class PointRemoval:
+    """What is left of a deleted artifact in the vector store.
+
+    ``collections``: collection -> number of its points left. ``waits_for``: why copies of removed
+    points may still exist, such as a replica that is down.
+    """
+
+    collections: dict[str, int]
+    waits_for: list[str]
+
+    @property
+    def is_complete(self) -> bool:
+        return not (any(self.collections.values()) or self.waits_for)
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "points": sum(self.collections.values())}
 
 
 class IndexCatalog(Protocol):
@@ -51,8 +70,8 @@ class IndexCatalog(Protocol):
         self, artifact_ids: Iterable[UUID]
     ) -> dict[UUID, IndexingProgress]: ...
 
-    def remove_artifact_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
-        """Remove the points of a deleted artifact and count those left, by collection.
+    def remove_artifact_points(self, artifact_id: UUID, index: str) -> PointRemoval:
+        """Remove the points of a deleted artifact.
 
         Raises:
             StoreUnavailable: the reconciliation removes the points later.

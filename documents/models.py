@@ -105,6 +105,7 @@ class Artifact(LeasedRow, RevisedRow):
         indexes = [
             models.Index(fields=["index", "sha256"]),
             models.Index(fields=["index", "created_at"]),
+            models.Index(fields=["index", "revision"]),
             models.Index(
                 fields=["state"],
                 name="artifact_unparsed",

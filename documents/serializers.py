@@ -405,6 +405,7 @@ class BatchLineSerializer(serializers.Serializer):
         "revision": 43,
         "points": 0,
         "collections": {"handbook.page_embeddings.1": 0},
+        "waits_for": [],
     }
 )
 class RemovalSerializer(serializers.Serializer):
@@ -417,6 +418,10 @@ class RemovalSerializer(serializers.Serializer):
     collections = serializers.DictField(
         child=serializers.IntegerField(),
         help_text="Number of points left in each collection of its index.",
+    )
+    waits_for = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Why copies of removed points may still exist, such as a replica that is down.",
     )
     detail = serializers.CharField(required=False)
 

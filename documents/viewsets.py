@@ -56,6 +56,15 @@ from documents.services import AddOutcome, Content, TextContent
 
 logger = logging.getLogger(__name__)
 
+POINTS_AWAIT_REMOVAL = (
+    "The document is deleted and no search returns it; its points in the vector store are removed "
+    "by themselves as soon as that can be done."
+)
+POINTS_AWAIT_REPLICAS = (
+    "The document is deleted and no search returns it; a replica that is not up to date may still "
+    "hold its points. The vector store removes them there before that replica answers again."
+)
+
 FORM_OVERHEAD_BYTES = 2**20  # the other fields and the boundaries of a form with a file
 
 ARTIFACT_ID = OpenApiParameter("artifact_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
@@ -200,7 +209,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         """Delete an artifact with its pages and its points.
 
         200: no point of it is left in the vector store. 202: some may be left and are removed
-        later.
+        later; `waits_for` names the replicas that may still hold one.
         """
         pk = _parse_artifact_id(artifact_id)
         with _raise_unknown_artifact(pk):
@@ -208,18 +217,17 @@ class ArtifactViewSet(viewsets.ViewSet):
             revision = services.remove_artifact(pk, get_grant(request))
         answer: dict[str, Any] = {
             "id": str(pk), "deleted": True, "revision": revision, "points": None, "collections": {},
+            "waits_for": [],
         }  # fmt: skip
         try:
-            answer["collections"] = get_catalog().remove_artifact_points(pk, index)
-            answer["points"] = sum(answer["collections"].values())
+            removal = get_catalog().remove_artifact_points(pk, index)
         except StrataError as error:
             logger.warning("The points of %s stay for now: %s", pk, error)
-        if answer["points"] == 0:
-            return Response(answer)
-        answer["detail"] = (
-            "The document is deleted and no search returns it; its points in the vector store "
-            "are removed by themselves as soon as that can be done."
-        )
+        else:
+            answer |= removal.as_json()
+            if removal.is_complete:
+                return Response(answer)
+        answer["detail"] = POINTS_AWAIT_REPLICAS if answer["waits_for"] else POINTS_AWAIT_REMOVAL
         return Response(answer, status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(

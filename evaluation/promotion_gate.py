@@ -18,6 +18,7 @@ from indexing.lifecycle import (
     count_newly_failed_standalone_nodes,
     find_failed_artifacts,
     promote_build,
+    update_collections,
 )
 from indexing.models import Index, IndexBuild
 from summaries.models import Annotation, Summary, WrittenText
@@ -47,9 +48,10 @@ def decide_promotion(
 ) -> bool:
     """Promote or refuse a build whose promotion was requested; return whether it was promoted.
 
-    An incomplete build is left waiting. A build is refused if documents failed in it that did not
-    fail in the live build, or if it is significantly worse by any measure: its promotion goes back
-    to manual, and ``comparison`` says why. A forced promotion skips all checks.
+    An incomplete build, or one whose graph is still being built, is left waiting. A build is
+    refused if documents failed in it that did not fail in the live build, or if it is significantly
+    worse by any measure: its promotion goes back to manual, and ``comparison`` says why. A forced
+    promotion skips all checks.
 
     ``before_each_query`` is passed to ``compare_builds``. Only the first decision counts: a second
     worker changes nothing, and neither does a comparison with a build that is no longer live.
@@ -63,7 +65,7 @@ def decide_promotion(
     if requested.promotion == Promotion.FORCED:
         kept = requested.comparison or _make_unmeasured_comparison()
         return _promote_and_store(requested, kept, f"{PROMOTED_PREFIX}: it was forced.")
-    if count_missing(requested):
+    if count_missing(requested) or not update_collections(requested, is_complete=True):
         return False
     live = requested.index.live_build
     failed = _count_newly_failed_artifacts(requested)

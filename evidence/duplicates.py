@@ -117,6 +117,7 @@ class DuplicateFinder:
                     filter=of_strategy,
                     limit=CANDIDATES_PER_CHUNK,
                     min_score=self._threshold,
+                    is_exact=True,
                 ),
             )
             for vectors in findings

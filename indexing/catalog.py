@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Case, CharField, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from core.exceptions import InvalidInput
-from documents.index_catalog import IndexingProgress
+from documents.index_catalog import IndexingProgress, PointRemoval
 from documents.models import Artifact
 from indexing import embedding
 from indexing.drafting.compound import list_structures
@@ -66,7 +66,7 @@ class LedgerIndexCatalog:
             for document in documents
         }
 
-    def remove_artifact_points(self, artifact_id: UUID, index: str) -> dict[str, int]:
+    def remove_artifact_points(self, artifact_id: UUID, index: str) -> PointRemoval:
         return remove_artifact_points(artifact_id, index)
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
 from core.import_lock import import_lock
 from indexing.exceptions import InvalidSpec
-from indexing.spec import OPTIONS_BY_PARSER, IndexSpec, NodeParserStrategy, parse_spec
+from indexing.spec import OPTIONS_BY_PARSER, IndexSpec, NodeParserStrategy, StoreSpec, parse_spec
 
 
 @register
@@ -33,6 +33,16 @@ def check_specs(**kwargs: Any) -> list[CheckMessage]:
             _check_added_node_parsers(specs[-1])
         except (InvalidSpec, UnicodeDecodeError) as error:
             messages.append(Error(str(error), obj=str(path), id="indexing.E002"))
+    if settings.STRATA_VECTOR_STORE == "embedded":
+        messages += [
+            Warning(
+                f"{spec.name}.yaml: the embedded vector store ignores the section store.",
+                hint="Run a Qdrant server to use it, or remove the section.",
+                id="indexing.W001",
+            )
+            for spec in specs
+            if spec.store != StoreSpec()
+        ]
     aliases = Counter(
         alias for spec in specs for alias in {spec.collection_alias(kind) for kind in spec.kinds}
     )

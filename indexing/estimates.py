@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db.models import Avg, QuerySet, Sum
 from django.db.models.functions import Length
 
@@ -14,7 +15,7 @@ from indexing.chunking import prepend_context
 from indexing.drafting import get_drafter, get_standalone_drafters
 from indexing.kinds import KINDS
 from indexing.models import Index, IndexBuild, Node, SearchSettings
-from indexing.spec import IndexSpec, dump_recipe
+from indexing.spec import PLACEMENT, IndexSpec, dump_recipe
 from indexing.spec.loaded import reread_spec
 from indexing.throughput import (
     LANGUAGE_MODEL_CALLS,
@@ -82,7 +83,8 @@ class BuildEstimate:
     changes: list[str]  # from the live build's recipe
     search_settings: int | None  # the number of the current settings
     search_changes: list[str]  # from the current settings; they take effect at once
-    is_free: bool  # the recipe is unchanged
+    store_changes: list[str]  # from the current settings; applied to the collections in place
+    is_free: bool  # no new build is needed
     artifact_count: int
     sampled_count: int  # artifacts examined; the figures are scaled up from them
     kinds: dict[str, KindEstimate] = field(default_factory=dict)
@@ -120,9 +122,10 @@ def estimate_build(
     estimate = BuildEstimate(
         index=name,
         live_build=live.number if live else None,
-        changes=describe_changes(live.spec.recipe, spec.recipe) if live else ["a new index"],
+        changes=_describe_build_changes(live, spec),
         search_settings=search_settings.number if search_settings else None,
         search_changes=_describe_search_changes(live, search_settings, spec),
+        store_changes=_describe_store_changes(live, spec),
         is_free=live is not None and live.is_made_by(spec),
         artifact_count=artifact_count,
         sampled_count=0,
@@ -171,6 +174,27 @@ def estimate_build(
     estimate.writing_minutes = _to_minutes(calls, get_rate_per_second(LANGUAGE_MODEL_CALLS))
     estimate.disk_bytes = _estimate_disk_bytes(spec, live, estimate.kinds)
     return estimate
+
+
+def _describe_build_changes(live: IndexBuild | None, spec: IndexSpec) -> list[str]:
+    """Changes that need a new build."""
+    if live is None:
+        return ["a new index"]
+    unplaced = dict.fromkeys(PLACEMENT)
+    return describe_changes(
+        {**live.spec.recipe, "store": unplaced | live.placement},
+        {**spec.recipe, "store": unplaced | spec.placement},
+    )
+
+
+def _describe_store_changes(live: IndexBuild | None, spec: IndexSpec) -> list[str]:
+    if live is None or settings.STRATA_VECTOR_STORE == "embedded":
+        return []
+    old, new = (
+        each.model_dump(mode="json", exclude=set(PLACEMENT))
+        for each in (live.spec.store, spec.store)
+    )
+    return describe_changes({"store": old}, {"store": new})
 
 
 def _describe_search_changes(

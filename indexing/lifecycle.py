@@ -21,6 +21,7 @@ from indexing.models import Index, IndexBuild, IndexedDocument, Node
 from indexing.services import (
     count_unfinished_standalone_rows,
     ensure_collection,
+    save_store_settings,
     store_search_settings,
 )
 from indexing.spec import dump_recipe
@@ -29,6 +30,8 @@ from indexing.stores import get_store
 from webhooks.services import emit_event
 
 logger = logging.getLogger(__name__)
+
+MISSING_SHARE = 10  # a collection gets its graph if at most one document of so many is missing
 
 
 # --- Beginning -------------------------------------------------------------------------------
@@ -43,9 +46,10 @@ def apply_spec(
 ) -> IndexBuild:
     """Return the build with the recipe of the index's current spec file; create it if none has it.
 
-    The search settings take effect at once, whichever build is live. If the recipe is the live
-    build's, that is returned. A build in progress continues with these limits; a former live build
-    is promoted again. A build in progress with another recipe is retired.
+    The search settings take effect at once, whichever build is live, and the reconciliation applies
+    the store settings. If recipe and placement are the live build's, that is returned. A build in
+    progress continues with these limits; a former live build is promoted again. A build in progress
+    with another recipe or placement is retired.
 
     Raises:
         UnknownIndex, InvalidSpec: there is no such spec, or it is not valid.
@@ -68,6 +72,7 @@ def apply_spec(
                 f"The index {name} is being removed.", fix="Try again once it is removed."
             )
         store_search_settings(index, spec)
+        save_store_settings(index, spec)
         for build in index.builds.not_retired().order_by("-number"):
             if build.is_made_by(spec):
                 if build.state == IndexBuild.State.LIVE:
@@ -83,6 +88,7 @@ def apply_spec(
             number=index.next_build_number(),
             recipe=dump_recipe(spec),
             fingerprint=spec.fingerprint,
+            placement=spec.placement,
             **build_options,
         )
 
@@ -319,6 +325,26 @@ def publish_aliases() -> None:
             store.switch_aliases(new_aliases)
 
 
+def update_collections(build: IndexBuild, *, is_complete: bool = False) -> bool:
+    """Make the collections of a build follow the store settings of its index; return whether the
+    store has nothing left to do for them.
+
+    A server makes them without a graph, and builds it once few documents are missing, or for a
+    build that is said to be complete.
+
+    Raises:
+        StoreUnavailable: the next reconciliation tries again.
+    """
+    is_ready = True
+    for name in build.collections():
+        is_ready &= get_store().update_collection(
+            name,
+            build.store_settings,
+            is_loaded=lambda: is_complete or _are_few_missing(build),
+        )
+    return is_ready
+
+
 # --- Removing --------------------------------------------------------------------------------
 
 
@@ -361,6 +387,14 @@ def _finished_documents(build: IndexBuild) -> models.QuerySet[IndexedDocument]:
     given up."""
     finished = [IndexedDocument.State.READY, IndexedDocument.State.FAILED]
     return IndexedDocument.objects.filter(build=build, artifact=OuterRef("pk"), state__in=finished)
+
+
+def _are_few_missing(build: IndexBuild) -> bool:
+    """Whether the build holds nine of ten of its documents."""
+    artifacts = Artifact.objects.filter(index=build.index_id)
+    unread = artifacts.filter(state__in=[Artifact.State.RECEIVED, Artifact.State.PARSING])
+    missing_count = unread.count() + count_missing(build)
+    return missing_count * MISSING_SHARE <= artifacts.count()
 
 
 def _require_complete(build: IndexBuild) -> None:

@@ -68,10 +68,17 @@ def has_lost_collection(build_id: int, collection: str) -> bool:
     kinds = build.collections()[collection]
     was_written = _synced_nodes(build).filter(kind__in=kinds)
     # Asked in this order: a point is written before its node is synced.
-    if not was_written.exists() or get_store().count(collection) or not was_written.exists():
+    if not was_written.exists() or not _is_empty(collection) or not was_written.exists():
         return False
     _refuse_searches(build)
     return True
+
+
+def _is_empty(collection: str) -> bool:
+    store = get_store()
+    return not store.count(collection) and not (
+        store.wait_for_replicas() and store.count(collection)
+    )
 
 
 def make_loss_error(index: str) -> PointsLost:
@@ -114,13 +121,21 @@ def _read_nodes(build: IndexBuild, *, after: UUID | None, limit: int) -> list[No
 
 def _find_lost(build: IndexBuild, nodes: list[Node]) -> list[int]:
     """The keys of those nodes that have no point, and were synced all the while."""
-    lost: dict[int, Node] = {}
+    lost = _find_absent(build, nodes)
+    # The first loss is believed if it is seen twice, the others of a known loss at once.
+    if lost and build.lost_at is None and get_store().wait_for_replicas():
+        lost = _find_absent(build, list(lost.values()))
+    still_synced = _synced_nodes(build).filter(pk__in=lost).values_list("pk", "synced_at")
+    return [pk for pk, synced_at in still_synced if synced_at == lost[pk].synced_at]
+
+
+def _find_absent(build: IndexBuild, nodes: list[Node]) -> dict[int, Node]:
+    absent: dict[int, Node] = {}
     for collection, kinds in build.collections().items():
         asked = [node for node in nodes if node.kind in kinds]
         held = get_store().retrieve(collection, [node.point_id for node in asked])
-        lost |= {node.pk: node for node in asked if node.point_id not in held}
-    still_synced = _synced_nodes(build).filter(pk__in=lost).values_list("pk", "synced_at")
-    return [pk for pk, synced_at in still_synced if synced_at == lost[pk].synced_at]
+        absent |= {node.pk: node for node in asked if node.point_id not in held}
+    return absent
 
 
 def _refuse_searches(build: IndexBuild) -> None:

@@ -14,7 +14,7 @@ from django.utils.functional import cached_property
 from core.leases import FRESH, LeasedQuerySet, LeasedRow
 from documents.models import Artifact, Page, Source
 from indexing.exceptions import PointsLost, UnreadableRecipe
-from indexing.spec import IndexSpec, read_stored_spec
+from indexing.spec import PLACEMENT, IndexSpec, StoreSpec, read_stored_spec
 from indexing.text_nodes import make_text_node
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ class Index(models.Model):
     )
     search_settings = models.OneToOneField(
         "SearchSettings", null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    store_settings = models.JSONField(
+        null=True, editable=False, help_text="How a Qdrant server keeps its collections."
     )
     removal_requested_at = models.DateTimeField(
         null=True,
@@ -111,6 +114,9 @@ class IndexBuild(models.Model):
     number = models.PositiveIntegerField()
     recipe = models.JSONField(help_text="The spec's settings for vectors and payloads.")
     fingerprint = models.CharField(max_length=64)
+    placement = models.JSONField(
+        default=dict, editable=False, help_text="Shards and replicas of its collections, if given."
+    )
     state = models.CharField(max_length=10, choices=State, default=State.BUILDING)
     problem = models.TextField(
         blank=True, editable=False, help_text="Why it cannot sync at the moment."
@@ -169,15 +175,28 @@ class IndexBuild(models.Model):
 
     @cached_property
     def spec(self) -> IndexSpec:
-        """Its recipe, with the search settings of its index.
+        """Its recipe, with the search settings and the store settings of its index.
 
         Raises:
             UnreadableRecipe: another release stored a value that this one does not understand.
         """
-        settings = self.index.search_settings
-        return read_stored_spec(
-            json.dumps(self.recipe), None if settings is None else json.dumps(settings.content)
+        return read_stored_spec(*self.stored_spec)
+
+    @property
+    def stored_spec(self) -> tuple[str, str | None, str | None]:
+        """The JSON texts that ``read_stored_spec`` takes."""
+        search, store = self.index.search_settings, self.index.store_settings
+        return (
+            json.dumps(self.recipe),
+            None if search is None else json.dumps(search.content),
+            None if store is None else json.dumps(store),
         )
+
+    @property
+    def store_settings(self) -> StoreSpec:
+        """The store settings of its index, with the shards and replicas that it was made with."""
+        unplaced = dict.fromkeys(PLACEMENT)
+        return self.spec.store.model_copy(update={**unplaced, **self.placement})
 
     @property
     def reading_problem(self) -> str | None:
@@ -195,9 +214,11 @@ class IndexBuild(models.Model):
         return loss or self.reading_problem or self.problem or self.writing_problem
 
     def is_made_by(self, spec: IndexSpec) -> bool:
-        """Whether its recipe equals the spec's. Compares recomputed fingerprints, not the stored
-        one: a setting that was added since then has its default in both."""
-        return self.reading_problem is None and self.spec.fingerprint == spec.fingerprint
+        """Whether its recipe and its placement equal the spec's. Compares recomputed fingerprints,
+        not the stored one: a setting that was added since then has its default in both."""
+        if self.reading_problem is not None or self.placement != spec.placement:
+            return False
+        return self.spec.fingerprint == spec.fingerprint
 
     def collection(self, kind: str) -> str:
         """The collection that holds this build's nodes of ``kind``."""

@@ -1,6 +1,7 @@
 """Removes the points of an artifact or a whole index, and counts what is left in the store."""
 
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -12,6 +13,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from core.exceptions import UnknownIndex
+from documents.index_catalog import PointRemoval
 from documents.models import Artifact, PendingRevision
 from documents.services import remove_artifact
 from indexing.cleanup import LATE_WRITE_SECONDS, delete_build_data
@@ -29,13 +31,9 @@ ARTIFACT_BATCH_SIZE = 100  # artifacts removed between two checks of the deadlin
 WAIT_SECONDS = 10  # for a worker that is writing these nodes; it releases them after its batch
 
 
-def remove_artifact_points(artifact_id: UUID, index: str) -> dict[str, int]:
+def remove_artifact_points(artifact_id: UUID, index: str) -> PointRemoval:
     """Remove the nodes and points of a deleted artifact from every build of its index, then count
-    the points left.
-
-    Returns:
-        Collection -> number of its points that are left: 0, unless a worker holds them for longer
-        than ``WAIT_SECONDS``.
+    the points left: none, unless a worker holds them for longer than ``WAIT_SECONDS``.
 
     Raises:
         StoreUnavailable: the rows stay `deleting`; the next reconciliation removes their
@@ -51,7 +49,19 @@ def remove_artifact_points(artifact_id: UUID, index: str) -> dict[str, int]:
             time.sleep(0.05)
     store, of_artifact = get_store(), Match("artifact_id", [str(artifact_id)])
     collections = [collection for build in builds for collection in build.collections()]
-    return {collection: store.count(collection, of_artifact) for collection in collections}
+    return PointRemoval(
+        {collection: store.count(collection, of_artifact) for collection in collections},
+        _find_unsettled_replicas(collections),
+    )
+
+
+def _find_unsettled_replicas(collections: Iterable[str]) -> list[str]:
+    """Asked after the removal: a replica that did not take part in it is not active since then."""
+    return [
+        f"{collection}: {replica}"
+        for collection in collections
+        for replica in get_store().find_unsettled_replicas(collection)
+    ]
 
 
 # --- A whole index ---------------------------------------------------------------------------
@@ -66,11 +76,13 @@ class IndexRemovalReceipt:
     node_count: int
     build_count: int  # it had
     collections: dict[str, int]  # collections of every build -> points left
+    waits_for: list[str]  # why copies of removed points may still exist
     has_spec: bool
 
     @property
     def is_complete(self) -> bool:
-        return not (self.artifact_count or self.node_count or any(self.collections.values()))
+        points_left = any(self.collections.values()) or self.waits_for
+        return not (self.artifact_count or self.node_count or points_left)
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "points": sum(self.collections.values())}
@@ -152,15 +164,13 @@ def _continue_removal(index: Index, deadline: float) -> None:
 def _make_receipt(index: Index) -> IndexRemovalReceipt:
     builds = list(index.builds.all())
     store = get_store()
+    collections = [collection for build in builds for collection in build.collections()]
     return IndexRemovalReceipt(
         index=index.pk,
         artifact_count=Artifact.objects.filter(index=index.pk).count(),
         node_count=Node.objects.filter(build__in=builds).count(),
         build_count=len(builds),
-        collections={
-            collection: store.count(collection)
-            for build in builds
-            for collection in build.collections()
-        },
+        collections={collection: store.count(collection) for collection in collections},
+        waits_for=_find_unsettled_replicas(collections),
         has_spec=has_spec_file(index.pk),
     )

@@ -17,9 +17,12 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact, PendingRevision
 from indexing.exceptions import NotYetIndexed
 from indexing.models import NOT_SYNCED, IndexedDocument, Node
+from indexing.stores import get_store
 from webhooks.services import emit_event
 
 REVISION_BATCH_SIZE = 200  # revisions examined together
+LAST_WRITES = 50  # revisions whose points a search with ``min_revision`` requires
+MAX_LAST_POINTS = 100  # strict mode may limit what a request asks for
 POLL_SECONDS = 0.05
 MAX_WAITING_SEARCHES = 4  # concurrent searches: each holds a thread of the web server
 
@@ -73,6 +76,21 @@ def is_revision_visible(index: str, build_id: int, kinds: Sequence[str], revisio
     unsynced = [Node.State.PENDING, Node.State.DELETING]
     nodes = Node.objects.made_from(ids).filter(build=build_id, kind__in=kinds)
     return not nodes.filter(state__in=unsynced).exists()
+
+
+def find_last_points(index: str, build_id: int, kinds: Sequence[str], revision: int) -> list[UUID]:
+    """Ids of points of the last documents written up to ``revision``, if the store is a server: a
+    replica that was away lacks the last writes."""
+    if not get_store().has_late_writes:
+        return []
+    written = Artifact.objects.filter(
+        index=index, revision__gt=revision - LAST_WRITES, revision__lte=revision
+    )
+    nodes = Node.objects.filter(
+        build=build_id, artifact__in=written, kind__in=kinds, state=Node.State.SYNCED
+    )
+    newest = nodes.order_by("-artifact__revision", "pk")
+    return list(newest.values_list("point_id", flat=True)[:MAX_LAST_POINTS])
 
 
 def complete_visible_revisions(*, limit: int | None = None) -> int:

@@ -80,6 +80,7 @@ class IndexListSerializer(ListSerializer):
         "deleted": True,
         "points": 0,
         "collections": {"handbook.page_embeddings.1": 0},
+        "waits_for": [],
         "artifact_count": 0,
         "node_count": 0,
         "build_count": 0,
@@ -93,6 +94,11 @@ class IndexRemovalSerializer(serializers.Serializer):
         allow_null=True, help_text="Points left in the store; null if the store did not answer."
     )
     collections = serializers.DictField(child=serializers.IntegerField(), required=False)
+    waits_for = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Why copies of removed points may still exist, such as a replica that is down.",
+    )
     artifact_count = serializers.IntegerField(
         required=False, help_text="Artifacts still to be removed."
     )
@@ -241,6 +247,7 @@ class KindEstimateSerializer(serializers.Serializer):
         "changes": ["chunks.strategies: sentence of 500 characters -> sentence of 300 characters"],
         "search_settings": 1,
         "search_changes": ["search.sparse_weight: 1.0 -> 2.0"],
+        "store_changes": ["store.quantization: none -> int8"],
         "is_free": False,
         "is_estimate": False,
         "artifact_count": 1,
@@ -278,6 +285,10 @@ class BuildEstimateSerializer(serializers.Serializer):
     search_changes = serializers.ListField(
         child=serializers.CharField(),
         help_text="Changes to the search settings; the live build uses them at once.",
+    )
+    store_changes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Changes to the store settings; applied to the collections without a new build.",
     )
     is_free = serializers.BooleanField(help_text="No stored data changes: this costs nothing.")
     is_estimate = serializers.BooleanField(help_text="Extrapolated from a sample of the artifacts.")

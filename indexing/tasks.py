@@ -149,7 +149,7 @@ def reconcile_indexes() -> None:
 @shared_task
 def reconcile_store() -> None:
     """Remove the data of retired builds and orphan points, check unconfirmed writes, restore lost
-    points, and publish the aliases of live builds.
+    points, keep collections by the store settings, and publish the aliases of live builds.
 
     Runs in a worker, because only a process with access to the store can do this.
     """
@@ -165,6 +165,8 @@ def reconcile_store() -> None:
                 enqueue_once(sync_nodes, build_id=build.pk)
             if losses.find_and_restore_lost_points(build):
                 enqueue_once(sync_nodes, build_id=build.pk)
+        for build in _workable_builds():
+            lifecycle.update_collections(build)
     except StrataError as error:
         logger.warning("Tidying the vector store waits: %s", error)
 

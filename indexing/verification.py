@@ -4,7 +4,7 @@ Reads the ledger and the store side by side, in ascending order of point id, so 
 stays bounded however large the index is.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -39,6 +39,7 @@ from indexing.unconfirmed_writes import delete_points
 MAX_EXAMPLES_PER_FINDING = 5  # per type of finding
 ROW_PAGE_SIZE = 2_000
 WRITES_AT_ONCE = 1_000
+MAX_UNCONFIRMED = 10_000  # differences that are read again together
 COMPARED_HASHES = ("text_hash", "input_hash", "payload_hash")  # compared between row and draft
 
 REMEDY_NONE_NEEDED = "do nothing: this resolves itself"
@@ -363,6 +364,8 @@ def _verify_points(
     model = build.spec.embedding_spec_for(
         build.collections()[collection][0]
     )  # all kinds of a collection share a model
+    if get_store().has_replicas():
+        pairs = _confirm_differences(collection, pairs)
     last: UUID | None = None
     for row, point in pairs:
         report.point_count += point is not None
@@ -389,6 +392,48 @@ def _verify_points(
         if repair and finding in FINDINGS_TO_RESYNC:
             _mark_row_pending(row, build, model, has_valid_vectors=finding == "mislabelled")
             report.repaired_count += 1
+
+
+def _confirm_differences(
+    collection: str, pairs: Iterable[tuple[ComparedRow | None, StoredPoint | None]]
+) -> Iterator[tuple[ComparedRow | None, StoredPoint | None]]:
+    """Yield equal pairs at once. Points that differ from their rows are read again before they are
+    yielded, because a replica that has just come back answers from the past."""
+    differing: dict[UUID, ComparedRow | None] = {}
+    last: UUID | None = None
+    for row, point in pairs:
+        if row is not None:
+            last = row.point_id
+            is_equal = row.state != Node.State.SYNCED or (
+                point is not None and hash_payload(point.payload) == row.payload_hash
+            )
+            if not is_equal:
+                differing[row.point_id] = row
+        else:
+            assert point is not None
+            is_equal = point.id == last  # stored twice, which is reported as it is
+            if not is_equal:
+                differing[point.id] = None
+        if is_equal:
+            yield row, point
+        elif len(differing) == MAX_UNCONFIRMED:
+            yield from _read_again(collection, differing)
+            differing.clear()
+    yield from _read_again(collection, differing)
+
+
+def _read_again(
+    collection: str, rows: Mapping[UUID, ComparedRow | None]
+) -> Iterator[tuple[ComparedRow | None, StoredPoint | None]]:
+    if not rows:
+        return
+    store = get_store()
+    store.wait_for_replicas()
+    for ids in slices(list(rows), ROWS_PER_STATEMENT):
+        points = store.retrieve(collection, ids)
+        for point_id in ids:
+            if rows[point_id] is not None or point_id in points:
+                yield rows[point_id], points.get(point_id)
 
 
 def _report_doubled_point(

@@ -21,11 +21,12 @@ from summaries.models import Summary
 
 
 class StoredSpec(NamedTuple):
-    """The JSON texts of a build's recipe and of its index's search settings (None if the index has
-    none yet), which serve as a cache key."""
+    """The JSON texts of a build's recipe, and of its index's search settings and store settings
+    (None if the index has none yet), which serve as a cache key."""
 
     recipe: str
     search_settings: str | None
+    store_settings: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,8 @@ def read_live_builds(names: Collection[str], grant: Grant) -> dict[str, LiveBuil
     """Map index names to their live builds, None where an index has none; unknown names are left
     out."""
     rows = _run_query(
-        "SELECT i.name, b.id, b.number, b.lost_at IS NOT NULL, b.recipe, s.content FROM {index} i "
+        "SELECT i.name, b.id, b.number, b.lost_at IS NOT NULL, b.recipe, s.content, "
+        "i.store_settings FROM {index} i "
         "LEFT JOIN {build} b ON b.id = i.live_build_id "
         "LEFT JOIN {search_settings} s ON s.id = i.search_settings_id WHERE i.name IN ({names})",
         names=list(names),

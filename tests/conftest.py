@@ -14,7 +14,7 @@ from core import enqueueing
 from indexing import embedding, model_loading, reuse
 from indexing.models import IndexBuild
 from indexing.services import load_specs
-from indexing.spec import EmbeddingSpec
+from indexing.spec import EmbeddingSpec, StoreSpec
 from indexing.stores import CollectionSchema, VectorStore, close_store, get_store
 from tests.hashing import HashingEmbedder
 from tests.qdrant_loopback.process import qdrant_loopback
@@ -103,9 +103,11 @@ def _collections_made(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     made: set[str] = set()
     ensure_collection = QdrantStore.ensure_collection
 
-    def remember(store: QdrantStore, name: str, schema: CollectionSchema) -> None:
+    def remember(
+        store: QdrantStore, name: str, schema: CollectionSchema, *settings: StoreSpec
+    ) -> None:
         made.add(name)
-        ensure_collection(store, name, schema)
+        ensure_collection(store, name, schema, *settings)
 
     monkeypatch.setattr(QdrantStore, "ensure_collection", remember)
     return made

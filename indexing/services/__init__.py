@@ -16,7 +16,12 @@ from indexing.services.loading import load_specs
 from indexing.services.planning import DocumentPlanner, plan_nodes
 from indexing.services.resets import reembed_nodes, retry_failed_nodes
 from indexing.services.rows import draft_rows, draft_standalone_rows
-from indexing.services.search_settings import has_search_settings, store_search_settings
+from indexing.services.search_settings import (
+    has_search_settings,
+    has_store_settings,
+    save_store_settings,
+    store_search_settings,
+)
 from indexing.services.standalone import (
     count_standalone_rows,
     count_unfinished_standalone_rows,
@@ -49,6 +54,7 @@ __all__ = [
     "find_unplanned_artifacts",
     "find_unplanned_rows",
     "has_search_settings",
+    "has_store_settings",
     "load_specs",
     "make_artifact_due",
     "make_documents_due",
@@ -60,6 +66,7 @@ __all__ = [
     "plan_unannounced_standalone_nodes",
     "reembed_nodes",
     "retry_failed_nodes",
+    "save_store_settings",
     "set_build_problem",
     "store_search_settings",
     "sync_nodes",

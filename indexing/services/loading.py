@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from documents.models import Artifact
 from indexing.models import Index, IndexBuild
-from indexing.services.search_settings import store_search_settings
+from indexing.services.search_settings import save_store_settings, store_search_settings
 from indexing.spec import IndexSpec, dump_recipe
 from indexing.spec.loaded import get_specs
 
@@ -23,6 +23,7 @@ def load_specs() -> list[str]:
             if not _restore_if_removed(index):
                 continue
             store_search_settings(index, spec)
+            save_store_settings(index, spec)
             live = index.live_build
             if live is None:
                 _create_live_build(index, spec)
@@ -59,6 +60,7 @@ def _create_live_build(index: Index, spec: IndexSpec) -> None:
         number=index.next_build_number(),
         recipe=dump_recipe(spec),
         fingerprint=spec.fingerprint,
+        placement=spec.placement,
         state=IndexBuild.State.LIVE,
     )
     index.save(update_fields=["live_build"])

@@ -1,7 +1,7 @@
-"""Stores the search settings of an index."""
+"""Stores the search settings and the store settings of an index."""
 
 from indexing.models import Index, SearchSettings
-from indexing.spec import IndexSpec, dump_search_settings
+from indexing.spec import IndexSpec, StoreSpec, dump_search_settings, dump_store_settings
 
 
 def store_search_settings(index: Index, spec: IndexSpec) -> None:
@@ -21,3 +21,16 @@ def store_search_settings(index: Index, spec: IndexSpec) -> None:
 def has_search_settings(index: Index, spec: IndexSpec) -> bool:
     current = index.search_settings
     return current is not None and current.content == dump_search_settings(spec)
+
+
+def save_store_settings(index: Index, spec: IndexSpec) -> None:
+    """Make the reconciliation apply the spec's store settings to the index's collections."""
+    if not has_store_settings(index, spec):
+        index.store_settings = dump_store_settings(spec)
+        index.save(update_fields=["store_settings"])
+
+
+def has_store_settings(index: Index, spec: IndexSpec) -> bool:
+    if index.store_settings is None:
+        return spec.store == StoreSpec()
+    return bool(index.store_settings == dump_store_settings(spec))

@@ -240,7 +240,7 @@ def ensure_collection(build: IndexBuild, kind: str) -> str:
     fields = {**build.spec.filter_fields, **KINDS[kind].indexed_fields}
     dimension = build.spec.embedding_spec_for(kind).dimension
     schema = CollectionSchema(dimension, fields, has_sparse=KINDS[kind].has_sparse)
-    get_store().ensure_collection(name, schema)
+    get_store().ensure_collection(name, schema, build.store_settings)
     return name
 
 

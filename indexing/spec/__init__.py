@@ -2,10 +2,11 @@
 
 A spec depends on neither models nor stores. Its recipe decides the content of a build (vectors,
 nodes, payloads) and is stored with the build. Its search settings (titles, tools, weights) can
-change at no cost; they are stored with the index and apply to searches of all its builds.
+change at no cost; they are stored with the index and apply to searches of all its builds. So are
+its store settings: how a Qdrant server keeps the collections.
 """
 
-from indexing.spec.index import IndexSpec
+from indexing.spec.index import PLACEMENT, IndexSpec
 from indexing.spec.reading import parse_spec, read_specs
 from indexing.spec.sections import (
     LANGUAGES,
@@ -23,17 +24,24 @@ from indexing.spec.sections import (
     SemanticStrategy,
     SentenceStrategy,
     SparseSpec,
+    StoreSpec,
     Strategy,
     ToolSpec,
     ValueSpec,
 )
-from indexing.spec.stored import dump_recipe, dump_search_settings, read_stored_spec
+from indexing.spec.stored import (
+    dump_recipe,
+    dump_search_settings,
+    dump_store_settings,
+    read_stored_spec,
+)
 
 __all__ = [
     "LANGUAGES",
     "MORGAN_PREFIX",
     "NAME_PATTERN",
     "OPTIONS_BY_PARSER",
+    "PLACEMENT",
     "CompoundSpec",
     "EmbeddingSpec",
     "FieldSpec",
@@ -46,11 +54,13 @@ __all__ = [
     "SemanticStrategy",
     "SentenceStrategy",
     "SparseSpec",
+    "StoreSpec",
     "Strategy",
     "ToolSpec",
     "ValueSpec",
     "dump_recipe",
     "dump_search_settings",
+    "dump_store_settings",
     "parse_spec",
     "read_specs",
     "read_stored_spec",

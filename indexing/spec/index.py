@@ -27,6 +27,7 @@ from indexing.spec.sections import (
     QuestionSpec,
     SearchSpec,
     SparseSpec,
+    StoreSpec,
     ToolSpec,
 )
 
@@ -34,6 +35,8 @@ from indexing.spec.sections import (
 # sections: how concepts are found, and how people refer to declared fields.
 SEARCH_SETTINGS = ("title", "description", "search", "tools", "identifiers", "evidence")
 FIELD_SEARCH_SETTINGS = ("said_as", "description")
+
+PLACEMENT = ("shards", "replicas")  # settings of ``store`` that a collection keeps
 
 STORED = "stored"  # the validation context of specs from the database
 
@@ -61,6 +64,7 @@ class IndexSpec(FrozenModel):
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
     evidence: EvidenceSpec | None = None  # null: the index accepts none
+    store: StoreSpec = StoreSpec()
 
     @field_validator(
         "page_summaries", "artifact_summaries", "questions", "concepts", "compounds", "images",
@@ -168,6 +172,13 @@ class IndexSpec(FrozenModel):
         return spec
 
     @property
+    def placement(self) -> dict[str, int]:
+        """Over how many nodes a server spreads the collections of a build, where that is given."""
+        if settings.STRATA_VECTOR_STORE == "embedded":
+            return {}
+        return self.store.model_dump(include=set(PLACEMENT), exclude_none=True)
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 of the recipe; builds with equal fingerprints have the same content."""
         return hashlib.sha256(json.dumps(self.recipe, sort_keys=True).encode()).hexdigest()
@@ -235,7 +246,8 @@ class IndexSpec(FrozenModel):
 
 def select_recipe(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a spec, as JSON, that decides a build's content."""
-    recipe = {name: value for name, value in spec.items() if name not in SEARCH_SETTINGS}
+    others = {*SEARCH_SETTINGS, "store"}
+    recipe = {name: value for name, value in spec.items() if name not in others}
     recipe["concepts"] = spec.get("concepts") is not None  # extracted or given by people
     # With questions, the model that writes them reads the descriptions of fields.
     left_out = {"said_as"} if spec.get("questions") is not None else {*FIELD_SEARCH_SETTINGS}

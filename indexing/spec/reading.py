@@ -18,6 +18,7 @@ from indexing.spec.sections import (
     EmbeddingSpec,
     EvidenceSpec,
     FieldSpec,
+    HnswSpec,
     IdentifierSpec,
     ImageSpec,
     NodeParserStrategy,
@@ -25,6 +26,7 @@ from indexing.spec.sections import (
     QuestionSpec,
     SearchSpec,
     SparseSpec,
+    StoreSpec,
     ToolSpec,
 )
 
@@ -98,6 +100,8 @@ def _known_settings(location: tuple[str | int, ...]) -> list[str]:
         ("sparse",): SparseSpec,
         ("chunks",): ChunkSpec,
         ("search",): SearchSpec,
+        ("store",): StoreSpec,
+        ("store", "hnsw"): HnswSpec,
     }
     owner = owners.get(tuple(str(part) for part in location[:-1]))
     if location[:1] == ("metadata",):

@@ -362,6 +362,33 @@ class SearchSpec(FrozenModel):
     pipeline: str = Field("plain", pattern=rf"^{NAME_PATTERN.pattern}$")  # query pipeline
 
 
+class HnswSpec(FrozenModel):
+    """The graph of a collection, by Qdrant's names. A search examines ``ef`` candidates."""
+
+    m: int = Field(16, ge=4, le=256)
+    ef_construct: int = Field(100, ge=4, le=10_000)
+    ef: int = Field(128, ge=1, le=10_000)
+
+
+class StoreSpec(FrozenModel):
+    """How a Qdrant server keeps the collections of an index. Changing it embeds nothing; a build's
+    collections are made with ``shards`` and ``replicas`` and keep them."""
+
+    shards: int | None = Field(None, ge=1, le=1_000)  # null: as the server chooses
+    replicas: int | None = Field(None, ge=1, le=100)  # null: 2 in a cluster, otherwise 1
+    write_consistency: int = Field(1, ge=1, le=100)  # replicas that must confirm a write
+    vectors_on_disk: bool = False
+    payload_on_disk: bool = True
+    quantization: Literal["int8"] | None = None
+    hnsw: HnswSpec = HnswSpec()
+
+    @model_validator(mode="after")
+    def _check_write_consistency(self) -> "StoreSpec":
+        if self.write_consistency > (2 if self.replicas is None else self.replicas):
+            raise ValueError("write_consistency: it must not exceed replicas")
+        return self
+
+
 class EvidenceSpec(FrozenModel):
     """The index accepts findings, and stores only one of several with the same meaning."""
 

@@ -1,5 +1,5 @@
-"""Recipes and search settings in the form in which the database stores them, and how both are
-joined to a spec.
+"""Recipes, search settings and store settings in the form in which the database stores them, and
+how they are joined to a spec.
 
 Files that people write are validated strictly (``reading.py``). Stored data may come from another
 release: an older form is upgraded, and keys that a newer release added are ignored.
@@ -33,6 +33,7 @@ RECIPE_UPGRADES: Sequence[Upgrade] = (
     select_recipe,  # version 1 held the whole spec
 )
 SEARCH_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
+STORE_SETTINGS_UPGRADES: Sequence[Upgrade] = ()
 
 
 def dump_recipe(spec: IndexSpec) -> dict[str, Any]:
@@ -45,10 +46,17 @@ def dump_search_settings(spec: IndexSpec) -> dict[str, Any]:
     return {"version": len(SEARCH_SETTINGS_UPGRADES) + 1, **spec.search_settings}
 
 
+def dump_store_settings(spec: IndexSpec) -> dict[str, Any]:
+    """The store settings that an index with this spec stores."""
+    return {"version": len(STORE_SETTINGS_UPGRADES) + 1, **spec.store.model_dump(mode="json")}
+
+
 @lru_cache(maxsize=256)
-def read_stored_spec(recipe: str, search_settings: str | None) -> IndexSpec:
-    """Join the JSON of a build's recipe and of its index's search settings; without the latter,
-    those that a recipe of version 1 holds are used.
+def read_stored_spec(
+    recipe: str, search_settings: str | None, store_settings: str | None = None
+) -> IndexSpec:
+    """Join the JSON of a build's recipe and of its index's search and store settings. Without
+    search settings, those that a recipe of version 1 holds are used.
 
     The settings may belong to a newer recipe. Settings that need a field or a kind that this recipe
     lacks are left out, except tools: ``IndexSpec.find_tool_problem`` tells why one cannot be called
@@ -66,6 +74,8 @@ def read_stored_spec(recipe: str, search_settings: str | None) -> IndexSpec:
         else _upgrade(json.loads(search_settings), SEARCH_SETTINGS_UPGRADES)
     )
     joined = _join(_upgrade(stored, RECIPE_UPGRADES), settings)
+    if store_settings is not None:
+        joined["store"] = _upgrade(json.loads(store_settings), STORE_SETTINGS_UPGRADES)
     try:
         spec = IndexSpec.model_validate(joined, extra="ignore", context=STORED)
     except ValidationError as error:

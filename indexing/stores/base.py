@@ -4,7 +4,8 @@ No Qdrant type is part of it. Every store passes ``tests/contracts/test_stores.p
 """
 
 import abc
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,12 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from indexing.spec import StoreSpec
+
 Payload = dict[str, Any]
+DEFAULT_SETTINGS = StoreSpec()
+# A node that had just come back showed an older state for one to two seconds.
+CATCH_UP_SECONDS = 3.0
 DenseVector = NDArray[np.float32]
 
 
@@ -137,6 +143,11 @@ class Query:
     so that its scores stay reciprocal ranks, and a sparse search finds nothing. The filter holds
     for the candidates of both vectors; ``min_score`` is for the final score. Without
     ``with_payload`` the points have empty payloads.
+
+    ``ef``: how many candidates of the graph are examined, where there is one. Equal for all pages
+    of a search, so that they are cut from one ranking. ``is_exact``: without the graph, and without
+    quantization. ``required_ids``: points that were written; a replica that lacks one of them has
+    not caught up yet, and the search is sent again.
     """
 
     dense: DenseVector | None = None
@@ -147,6 +158,9 @@ class Query:
     offset: int = 0
     min_score: float | None = None
     with_payload: bool = True
+    ef: int = DEFAULT_SETTINGS.hnsw.ef
+    is_exact: bool = False
+    required_ids: Sequence[UUID] = ()
 
 
 class VectorStore(abc.ABC):
@@ -164,8 +178,20 @@ class VectorStore(abc.ABC):
     has_late_writes: bool = False
 
     @abc.abstractmethod
-    def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
+    def ensure_collection(
+        self, name: str, schema: CollectionSchema, settings: StoreSpec = DEFAULT_SETTINGS
+    ) -> None:
         """Create the collection and its payload indexes if they are missing."""
+
+    def update_collection(
+        self, name: str, settings: StoreSpec, *, is_loaded: Callable[[], bool]
+    ) -> bool:
+        """Make the collection follow the settings, except shards and replicas; return whether the
+        store has nothing left to do for it.
+
+        A server makes collections without a graph. Until ``is_loaded``, it stays as it is.
+        """
+        return True
 
     @abc.abstractmethod
     def has_collection(self, name: str) -> bool: ...
@@ -235,6 +261,22 @@ class VectorStore(abc.ABC):
     @abc.abstractmethod
     def aliases(self) -> dict[str, str]:
         """Every alias of the store, with the collection it points at."""
+
+    def find_unsettled_replicas(self, name: str) -> list[str]:
+        """Describe what may still hold points that were removed; empty if no replica does."""
+        return []
+
+    def has_replicas(self) -> bool:
+        """Whether several nodes hold the points, so that a read may show an older state."""
+        return False
+
+    def wait_for_replicas(self) -> bool:
+        """Wait until a replica that has just come back is up to date; return whether there are
+        replicas. If so, what disagreed with the ledger is read again before it is believed."""
+        if not self.has_replicas():
+            return False
+        time.sleep(CATCH_UP_SECONDS)
+        return True
 
     @abc.abstractmethod
     def ping(self) -> None:

@@ -2,7 +2,7 @@
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from http import HTTPStatus
@@ -15,7 +15,9 @@ from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from indexing.exceptions import StoreUnavailable
+from indexing.spec import StoreSpec
 from indexing.stores.base import (
+    DEFAULT_SETTINGS,
     CollectionSchema,
     Filter,
     Payload,
@@ -27,6 +29,13 @@ from indexing.stores.base import (
     VectorStore,
 )
 from indexing.stores.qdrant_batches import cut_batches, estimate_bytes, estimate_point_bytes
+from indexing.stores.qdrant_collections import (
+    describe_unreachable_peers,
+    describe_unsettled_replicas,
+    find_changes,
+    make_collection,
+    make_search_params,
+)
 from indexing.stores.qdrant_connections import make_transport
 from indexing.stores.qdrant_errors import is_missing_collection, to_store_error
 from indexing.stores.qdrant_queries import (
@@ -45,11 +54,9 @@ if TYPE_CHECKING:
     from llama_index.vector_stores.qdrant import QdrantVectorStore
 
 DEFAULT_TIMEOUT_SECONDS = 30  # default timeout of a request
-# Until a segment is vacuumed, the idf of a word counts deleted points. With a server's default
-# thresholds, 2,000 of 2,002 deleted points still counted after 26 s; with these it took 5 s. A
-# segment with fewer than 100 deleted points is never vacuumed.
-PROMPT_VACUUM = models.OptimizersConfigDiff(deleted_threshold=0.05, vacuum_min_vector_number=100)
 MAX_PARALLEL_SEARCHES = 16  # concurrent requests of one caller
+ORDERING = models.WriteOrdering.MEDIUM  # through one leader for each shard
+DEEP_EF = 4_096  # for a page that lies deeper than the settings' ``ef``: deeper than any
 
 FILTER_TRANSLATOR = FilterTranslator(
     filter=models.Filter,
@@ -135,9 +142,11 @@ class QdrantStore(VectorStore):
             sparse_doc_fn=encode_queries,
         )
 
-    def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
+    def ensure_collection(
+        self, name: str, schema: CollectionSchema, settings: StoreSpec = DEFAULT_SETTINGS
+    ) -> None:
         if not self.has_collection(name):
-            self._create_collection(name, schema)
+            self._create_collection(name, schema, settings)
         if self._is_local:
             return  # the in-memory mode has no payload indexes and would warn
         with self._use_client() as client:
@@ -145,6 +154,36 @@ class QdrantStore(VectorStore):
             for field, kind in schema.fields.items():
                 if field not in indexed:
                     client.create_payload_index(name, field, FIELD_INDEX_SCHEMAS[kind], wait=True)
+
+    def update_collection(
+        self, name: str, settings: StoreSpec, *, is_loaded: Callable[[], bool]
+    ) -> bool:
+        if self._is_local:
+            return True
+        with self._use_client(name) as client:
+            info = client.get_collection(name)
+            if info.config.hnsw_config.m == 0 and not is_loaded():
+                return False
+            if changes := find_changes(info, settings):
+                client.update_collection(name, **changes)
+                info = client.get_collection(name)
+            return info.status == models.CollectionStatus.GREEN
+        return True  # it does not exist: nothing was written yet
+
+    def find_unsettled_replicas(self, name: str) -> list[str]:
+        if self._is_local:
+            return []
+        with self._use_client(name) as client:
+            return describe_unsettled_replicas(client.collection_cluster_info(name))
+        with self._use_client() as client:  # it was dropped
+            return describe_unreachable_peers(client.cluster_status())
+
+    def has_replicas(self) -> bool:
+        if self._is_local:
+            return False
+        with self._use_client() as client:
+            status = client.cluster_status()
+            return isinstance(status, models.ClusterStatusOneOf1) and len(status.peers) > 1
 
     def has_collection(self, name: str) -> bool:
         with self._use_client() as client:
@@ -158,7 +197,8 @@ class QdrantStore(VectorStore):
         for batch in cut_batches(points, estimate_point_bytes):
             is_written = False
             with self._use_client(name) as client:
-                client.upsert(name, list(map(_to_point_struct, batch)), wait=True)
+                points_to_write = list(map(_to_point_struct, batch))
+                client.upsert(name, points_to_write, wait=True, ordering=ORDERING)
                 is_written = True
             if not is_written:
                 raise LookupError(f"There is no collection {name!r}.")
@@ -176,14 +216,14 @@ class QdrantStore(VectorStore):
                 for point_id, payload in batch
             ]
             with self._use_client(name) as client:
-                client.batch_update_points(name, operations, wait=True)
+                client.batch_update_points(name, operations, wait=True, ordering=ORDERING)
 
     def delete(self, name: str, ids: Sequence[UUID]) -> None:
         if not ids:
             return
         selector = models.PointIdsList(points=[str(point_id) for point_id in ids])
         with self._use_client(name) as client:
-            client.delete(name, selector, wait=True)
+            client.delete(name, selector, wait=True, ordering=ORDERING)
 
     def search(self, name: str, query: Query) -> list[ScoredPoint]:
         [found] = self._search_collection(name, [query])
@@ -217,10 +257,14 @@ class QdrantStore(VectorStore):
             for number, query in enumerate(queries)
             if (vector_queries := get_vector_queries(query)) and query.limit > 0
         }
+        required_ids = {each for query in queries for each in query.required_ids}
         responses: list[models.QueryResponse] = []
         if request_by_number:
+            requests = list(request_by_number.values())
+            if self._is_local:  # it has no graph, and would warn
+                requests = [each.model_copy(update={"params": None}) for each in requests]
             with self._use_client(name) as client:
-                responses = client.query_batch_points(name, list(request_by_number.values()))
+                responses = self._query(client, name, requests, required_ids)
         found: list[list[ScoredPoint]] = [[] for _ in queries]
         for number, response in zip(request_by_number, responses, strict=False):
             points = (
@@ -229,6 +273,28 @@ class QdrantStore(VectorStore):
             )
             found[number] = paginate_points(points, queries[number])
         return found
+
+    def _query(
+        self,
+        client: QdrantClient,
+        name: str,
+        requests: Sequence[models.QueryRequest],
+        required_ids: Collection[UUID],
+    ) -> list[models.QueryResponse]:
+        """Query again if the replicas that answered lack a point that is required. They are asked
+        for these points in the same request, which one node answers."""
+        if not required_ids:
+            return client.query_batch_points(name, requests)
+        ids = [str(point_id) for point_id in required_ids]
+        presence = models.QueryRequest(
+            filter=models.Filter(must=[models.HasIdCondition(has_id=ids)]),
+            limit=len(ids),
+            with_payload=False,
+        )
+        *responses, present = client.query_batch_points(name, [*requests, presence])
+        if len(present.points) < len(ids) and self.wait_for_replicas():
+            return client.query_batch_points(name, requests)
+        return responses
 
     def retrieve(
         self, name: str, ids: Sequence[UUID], *, with_vectors: bool = False
@@ -298,17 +364,11 @@ class QdrantStore(VectorStore):
     def close(self) -> None:
         self._client.close()
 
-    def _create_collection(self, name: str, schema: CollectionSchema) -> None:
-        dense = models.VectorParams(size=schema.dimension, distance=models.Distance.COSINE)
-        sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+    def _create_collection(self, name: str, schema: CollectionSchema, settings: StoreSpec) -> None:
+        arguments = make_collection(schema, settings, is_cluster=self.has_replicas())
         with self._use_client() as client:
             try:
-                client.create_collection(
-                    name,
-                    vectors_config={DENSE: dense},
-                    sparse_vectors_config=sparse if schema.has_sparse else None,
-                    optimizers_config=PROMPT_VACUUM,
-                )
+                client.create_collection(name, **arguments)
             except UnexpectedResponse as error:
                 if error.status_code != HTTPStatus.CONFLICT:  # another process was faster
                     raise
@@ -384,10 +444,12 @@ def _build_query_request(
     limit, with_payload = compute_fetch_limit(query), query.with_payload
     if fusion is None:
         [ranking] = vector_queries
+        ef = query.ef if limit <= query.ef else max(limit, DEEP_EF)
         return models.QueryRequest(
             query=_to_query_vector(ranking),
             using=ranking.using,
             filter=filter,
+            params=make_search_params(ef=ef, is_exact=query.is_exact),
             limit=limit,
             with_payload=with_payload,
         )
@@ -396,6 +458,7 @@ def _build_query_request(
             query=_to_query_vector(ranking),
             using=ranking.using,
             filter=filter,
+            params=make_search_params(ef=query.ef, is_exact=query.is_exact),
             limit=fusion.prefetch,
         )
         for ranking in vector_queries

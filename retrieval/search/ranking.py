@@ -83,6 +83,8 @@ def _make_query(target: Target, mode: Mode, count: int, min_score: float | None)
         limit=count,
         offset=target.fetched_count,
         min_score=min_score,
+        ef=target.spec.store.hnsw.ef,
+        required_ids=target.required_ids,
     )
 
 
@@ -92,7 +94,14 @@ def _make_ranking_queries(target: Target) -> list[Query]:
     dense = target.dense if fusion.dense_weight else None
     sparse = target.sparse if fusion.sparse_weight else None
     return [
-        Query(filter=target.filter, limit=fusion.prefetch, with_payload=False, **vector)
+        Query(
+            filter=target.filter,
+            limit=fusion.prefetch,
+            with_payload=False,
+            ef=target.spec.store.hnsw.ef,
+            required_ids=target.required_ids,
+            **vector,
+        )
         for vector in ({"dense": dense}, {"sparse": sparse})
     ]
 
@@ -120,6 +129,12 @@ def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float 
         collection: VisiblePoints(grant).retrieve(collection, list(ids))
         for (collection, grant), ids in ids_by_collection.items()
     }
+    # A replica that has just come back may lack what another ranked.
+    is_any_missing = any(len(stored[name]) < len(ids) for name, ids in ids_by_collection.items())
+    has_required = any(target.required_ids for target in targets)
+    if is_any_missing and has_required and get_store().wait_for_replicas():
+        for collection, ids in ids_by_collection.items():
+            stored[collection] = get_store().retrieve(collection, list(ids))
     for target, page in page_by_target:
         points = stored[target.collection]
         target.points += [

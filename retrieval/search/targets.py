@@ -1,6 +1,5 @@
 """The collections to search, and the candidates that they return."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +45,7 @@ class Target:
     filter: Filter | None = None
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
+    required_ids: Sequence[UUID] = ()  # points that the store must know; see ``Query``
     depth: int = 0  # minimum number of points of each ranking to fuse
     needs_ranks: bool = False  # also return the ranks in the dense and the sparse ranking
     is_scored_by_rank: bool = False  # reciprocal ranks replace cosines, which models do not share
@@ -178,7 +178,8 @@ def make_targets(
 
 
 def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
-    """Wait until all targets have indexed everything written up to ``revision``.
+    """Wait until all targets have indexed everything written up to ``revision``, and make their
+    queries require the points of the last writes.
 
     Raises:
         NotYetIndexed: a target did not reach it in time.
@@ -186,6 +187,9 @@ def wait_for_revision(targets: Iterable[Target], revision: int | None) -> None:
     if revision is not None:
         for target in targets:
             revisions.wait_for_revision(target.index, target.build_id, target.kinds, revision)
+            target.required_ids = revisions.find_last_points(
+                target.index, target.build_id, target.kinds, revision
+            )
 
 
 def set_query_vectors(query: str, mode: Mode, targets: Sequence[Target]) -> None:
@@ -223,10 +227,7 @@ def parse_recipe(stored: StoredSpec) -> IndexSpec:
 
 
 def _to_live_build(build: IndexBuild, grant: Grant) -> LiveBuild:
-    settings = build.index.search_settings
-    stored = StoredSpec(
-        json.dumps(build.recipe), None if settings is None else json.dumps(settings.content)
-    )
+    stored = StoredSpec(*build.stored_spec)
     return LiveBuild(
         build.index_id, build.pk, build.number, build.lost_at is not None, stored, grant
     )

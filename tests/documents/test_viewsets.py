@@ -640,7 +640,7 @@ class TestDestroy:
         receipt = answer.json()
         assert receipt.pop("revision") > given["revision"]
         assert all(count == 0 for count in receipt.pop("collections").values())
-        assert receipt == {"id": given["id"], "deleted": True, "points": 0}
+        assert receipt == {"id": given["id"], "deleted": True, "points": 0, "waits_for": []}
         assert api.get(one(given["id"])).status_code == 404
 
     def test_says_when_the_points_have_to_wait(self, api, monkeypatch):

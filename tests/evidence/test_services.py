@@ -206,6 +206,20 @@ class TestAddEvidence:
             add(EvidenceInput("https://one.example/a", WORDS))
         assert not Artifact.objects.exists()
 
+    def test_compares_with_every_point_and_not_through_a_graph(self, findings, monkeypatch):
+        asked = []
+
+        def look(requests):
+            asked.extend(query for _, query in requests)
+            return [[] for _ in requests]
+
+        monkeypatch.setattr(get_store(), "search_many", look)
+
+        add(EvidenceInput("https://one.example/a", WORDS))
+
+        assert asked
+        assert all(query.is_exact for query in asked)
+
     @pytest.mark.parametrize("content", ["", "  \n "])
     def test_refuses_what_says_nothing(self, findings, content):
         with pytest.raises(InvalidInput) as caught:

@@ -10,6 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from qdrant_client import QdrantClient, models
 from qdrant_client.local import distances
 
+from tests.qdrant_loopback.cluster import Cluster, NodeUnreachable
+
 # The local mode scales the vectors it holds anew at each search, and scores drift with it: the
 # same query would not be answered the same twice.
 _cosine_similarity = distances.cosine_similarity
@@ -19,9 +21,12 @@ distances.cosine_similarity = lambda query, vectors: _cosine_similarity(query, v
 class Refused(Exception):
     """A call that is answered with an error: ``status`` and what a server would say."""
 
-    def __init__(self, status: int, detail: str, retry_after: int | None = None) -> None:
+    def __init__(
+        self, status: int, detail: str, retry_after: int | None = None, *, is_json: bool = True
+    ) -> None:
         super().__init__(detail)
         self.status = status
+        self.is_json = is_json
         self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
 
 
@@ -29,7 +34,9 @@ class Refused(Exception):
 class Engine:
     """The local mode, one call at a time: it is plain Python lists and not safe to share."""
 
-    client: QdrantClient = field(default_factory=lambda: QdrantClient(":memory:"))
+    client: QdrantClient | Cluster = field(default_factory=lambda: QdrantClient(":memory:"))
+    configs: dict[str, models.CollectionConfig] = field(default_factory=dict)
+    status: models.CollectionStatus = models.CollectionStatus.GREEN
     turn: threading.RLock = field(default_factory=threading.RLock)
     # The local mode has no payload indexes; they are kept here, for a collection to name them.
     payload_schema: dict[str, dict[str, models.PayloadIndexInfo]] = field(default_factory=dict)
@@ -71,6 +78,8 @@ def answer_call(engine: Engine, call: Call, name: str, body: bytes) -> Any:
         given = None if call.body is None else TypeAdapter(call.body).validate_json(body)
         with engine.turn:
             result = call.answer(engine, name, given)
+    except NodeUnreachable as error:
+        raise Refused(500, str(error)) from None
     except ValidationError as error:
         raise Refused(400, f"Format error in JSON body: {error}") from None
     except (ValueError, AssertionError, IndexError, KeyError) as error:
@@ -96,17 +105,71 @@ def _exists(engine: Engine, name: str, given: None) -> dict[str, bool]:
 
 def _describe(engine: Engine, name: str, given: None) -> models.CollectionInfo:
     info = engine.client.get_collection(name)
-    return info.model_copy(update={"payload_schema": engine.payload_schema.get(name, {})})
+    return info.model_copy(
+        update={
+            "payload_schema": engine.payload_schema.get(name, {}),
+            "config": engine.configs.get(name, info.config),
+            "status": engine.status,
+        }
+    )
 
 
 def _create(engine: Engine, name: str, given: models.CreateCollection) -> bool:
-    return engine.client.create_collection(
+    is_created = engine.client.create_collection(
         name, vectors_config=given.vectors, sparse_vectors_config=given.sparse_vectors
     )
+    config = engine.client.get_collection(name).config
+    engine.configs[name] = config
+    for setting in (
+        "shard_number", "replication_factor", "write_consistency_factor", "on_disk_payload",
+    ):  # fmt: skip
+        setattr(config.params, setting, getattr(given, setting))
+    config.quantization_config = given.quantization_config
+    _merge(config.hnsw_config, given.hnsw_config)
+    return is_created
+
+
+def _update(engine: Engine, name: str, given: models.UpdateCollection) -> bool:
+    engine.client.get_collection(name)  # it must exist
+    config = engine.configs[name]
+    _merge(config.hnsw_config, given.hnsw_config)
+    _merge(config.params, given.params)
+    for vector, params in (given.vectors or {}).items():
+        assert isinstance(config.params.vectors, dict)
+        _merge(config.params.vectors[vector], params)
+    if isinstance(given.quantization_config, models.Disabled):
+        config.quantization_config = None
+    elif given.quantization_config is not None:
+        config.quantization_config = given.quantization_config
+    return True
+
+
+def _merge(settings: Any, given: Any) -> None:
+    for name, value in ({} if given is None else given.model_dump(exclude_none=True)).items():
+        setattr(settings, name, value)
+
+
+def _describe_cluster(engine: Engine, name: str, given: None) -> dict[str, Any]:
+    count = engine.client.get_collection(name).points_count  # it must exist
+    if isinstance(engine.client, Cluster):
+        return engine.client.describe(name)
+    return {
+        "peer_id": 0,
+        "shard_count": 1,
+        "local_shards": [{"shard_id": 0, "points_count": count, "state": "Active"}],
+        "remote_shards": [],
+        "shard_transfers": [],
+    }
+
+
+def _cluster_status(engine: Engine, name: str, given: None) -> dict[str, Any]:
+    is_cluster = isinstance(engine.client, Cluster)
+    return engine.client.get_status() if is_cluster else {"status": "disabled"}
 
 
 def _drop(engine: Engine, name: str, given: None) -> bool:
     engine.payload_schema.pop(name, None)
+    engine.configs.pop(name, None)
     return bool(engine.client.delete_collection(name))
 
 
@@ -194,6 +257,9 @@ CALLS = [
     _call("exists", "GET", "/collections/{name}/exists", None, _exists),
     _call("describe", "GET", "/collections/{name}", None, _describe),
     _call("create", "PUT", "/collections/{name}", models.CreateCollection, _create),
+    _call("update", "PATCH", "/collections/{name}", models.UpdateCollection, _update),
+    _call("replicas", "GET", "/collections/{name}/cluster", None, _describe_cluster),
+    _call("cluster", "GET", "/cluster", None, _cluster_status),
     _call("drop", "DELETE", "/collections/{name}", None, _drop),
     _call("index", "PUT", "/collections/{name}/index", models.CreateFieldIndex, _index),
     _call("aliases", "GET", "/aliases", None, _aliases),

@@ -25,6 +25,7 @@ class Fault:
     count: int = 1
     status: int = 503
     detail: str = "Service internal error: a fault was asked for."  # empty: no body, as elsewhere
+    is_json: bool = True  # a server refuses a wrong key in plain text
     retry_after: int | None = None  # the header, in seconds
     seconds: float = 0.0
 

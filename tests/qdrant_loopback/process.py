@@ -46,6 +46,20 @@ class LoopbackProcess:
     def up(self) -> None:
         self._control.post("/up").raise_for_status()
 
+    def kill(self, node: int) -> None:
+        """One of three nodes."""
+        change = {"node": node, "is_dead": True}
+        self._control.post("/nodes", json=change).raise_for_status()
+
+    def revive(self, node: int, *, stale_seconds: float = 0) -> None:
+        """It answers from before it died for so long."""
+        change = {"node": node, "is_dead": False, "stale_seconds": stale_seconds}
+        self._control.post("/nodes", json=change).raise_for_status()
+
+    def set_status(self, status: str) -> None:
+        """What every collection reports from now on, such as ``yellow``."""
+        self._control.post("/status", json={"status": status}).raise_for_status()
+
     @property
     def fired(self) -> dict[str, int]:
         """ "action call" -> how often it happened."""
@@ -67,9 +81,11 @@ class LoopbackProcess:
 
 
 @contextmanager
-def qdrant_loopback() -> Iterator[LoopbackProcess]:
-    """Started for the block, on ports that are free."""
+def qdrant_loopback(*, shards: int | None = None) -> Iterator[LoopbackProcess]:
+    """Started for the block, on ports that are free. With ``shards`` it plays three nodes."""
     command = [sys.executable, "-m", "tests.qdrant_loopback", "--port", "0", "--control-port", "0"]
+    if shards is not None:
+        command += ["--shards", str(shards)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     server = LoopbackProcess(process)
     try:

@@ -10,8 +10,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pydantic import TypeAdapter
+from qdrant_client import models
 
 from tests.qdrant_loopback.calls import KINDS, Engine, Refused, answer_call, find_call
+from tests.qdrant_loopback.cluster import Cluster
 from tests.qdrant_loopback.faults import ANY, Action, Fault, Faults
 
 
@@ -30,11 +32,13 @@ class Handler(BaseHTTPRequestHandler):
             headers: dict[str, str] = {}
         except Refused as error:
             status, headers = error.status, error.headers
-            answer = {"status": {"error": str(error)}, "time": 0.0} if str(error) else ""
+            detail = str(error)
+            is_json = error.is_json and detail
+            answer = {"status": {"error": detail}, "time": 0.0} if is_json else detail
         if answer is None:
             self.close_connection = True
             return
-        content = json.dumps(answer).encode() if answer else b""
+        content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
@@ -89,8 +93,8 @@ class Listener(ThreadingHTTPServer):
 class Loopback:
     """The server that is asked: up or down on its port, with what it holds kept either way."""
 
-    def __init__(self, port: int) -> None:
-        self.engine = Engine()
+    def __init__(self, port: int, engine: Engine) -> None:
+        self.engine = engine
         self.faults = Faults()
         self._listener: Listener | None = None
         self.port = port
@@ -118,7 +122,7 @@ class Loopback:
         call, name = find_call(method, path)
         fault = self.faults.take(call.kind)
         if fault is not None and fault.action == Action.FAIL:
-            raise Refused(fault.status, fault.detail, fault.retry_after)
+            raise Refused(fault.status, fault.detail, fault.retry_after, is_json=fault.is_json)
         if fault is not None and fault.action == Action.DELAY:
             time.sleep(fault.seconds)
         if fault is not None and fault.action == Action.DROP:
@@ -153,8 +157,22 @@ class Control:
                 self._loopback.down()
             case "POST", "/up":
                 self._loopback.up()
+            case "POST", "/nodes":
+                self._change_node(json.loads(body))
+            case "POST", "/status":
+                status = models.CollectionStatus(json.loads(body)["status"])
+                self._loopback.engine.status = status
             case "GET", "/faults":
                 pass
             case _:
                 return 404, {"detail": f"There is no {method} {path}."}
         return 200, self._loopback.faults.as_json()
+
+    def _change_node(self, change: dict[str, Any]) -> None:
+        engine = self._loopback.engine
+        assert isinstance(engine.client, Cluster)
+        with engine.turn:
+            if change["is_dead"]:
+                engine.client.kill(change["node"])
+            else:
+                engine.client.revive(change["node"], change["stale_seconds"])

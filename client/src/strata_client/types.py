@@ -87,6 +87,7 @@ class Removal(TypedDict):
     revision: int
     points: int | None  # points left in the vector store; None if it did not respond
     collections: dict[str, int]
+    waits_for: list[str]  # why copies of removed points may still exist
     detail: NotRequired[str]
 
 

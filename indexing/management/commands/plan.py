@@ -9,7 +9,7 @@ from core.progress_bars import progress_bar
 from indexing.estimates import BuildEstimate, estimate_build
 from indexing.management.base_command import StrataCommand
 from indexing.models import IndexBuild
-from indexing.services import has_search_settings
+from indexing.services import has_search_settings, has_store_settings
 from indexing.spec.loaded import get_specs
 
 
@@ -51,6 +51,7 @@ def _find_changed_indexes() -> list[str]:
         for build in live
         if not build.is_made_by(specs[build.index_id])
         or not has_search_settings(build.index, specs[build.index_id])
+        or not has_store_settings(build.index, specs[build.index_id])
     )
 
 
@@ -60,6 +61,11 @@ def _print_estimate(console: Console, estimate: BuildEstimate) -> None:
         console.print(
             f"  Search settings, changed immediately (now number {estimate.search_settings}): "
             f"{', '.join(estimate.search_changes)}"
+        )
+    if estimate.store_changes:
+        console.print(
+            f"  Store settings, applied to the collections within minutes, without a new build: "
+            f"{', '.join(estimate.store_changes)}"
         )
     if estimate.is_free:
         console.print("  No stored data changes: this costs nothing.")

@@ -17,7 +17,9 @@ import qdrant_edge as edge
 
 from core.exceptions import DiskFull
 from indexing.exceptions import StoreUnavailable
+from indexing.spec import StoreSpec
 from indexing.stores.base import (
+    DEFAULT_SETTINGS,
     CollectionSchema,
     Filter,
     Payload,
@@ -89,7 +91,9 @@ class EmbeddedStore(VectorStore):
             if leftover.name.startswith((".new-", ".dropped-")):
                 shutil.rmtree(leftover, ignore_errors=True)
 
-    def ensure_collection(self, name: str, schema: CollectionSchema) -> None:
+    def ensure_collection(
+        self, name: str, schema: CollectionSchema, settings: StoreSpec = DEFAULT_SETTINGS
+    ) -> None:
         with self._open_lock:
             collection = self._find_collection(name)
             if collection is None:

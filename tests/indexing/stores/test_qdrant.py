@@ -172,6 +172,48 @@ class TestRequests:
         assert [ranking.limit for ranking in request.prefetch] == [70, 70]
         assert all(ranking.filter is not None for ranking in request.prefetch)
 
+    def test_all_pages_examine_equally_many_candidates(self, client):
+        client.query_batch_points.return_value = [models.QueryResponse(points=[])]
+        store = QdrantStore(client)
+        pages = [Query(dense=DENSE, ef=200, offset=offset) for offset in (0, 10, 180, 300, 900)]
+
+        for page in pages:
+            store.search("papers", page)
+
+        asked = [call.args[1][0].params for call in client.method_calls]
+        assert [params.hnsw_ef for params in asked] == [200, 200, 200, 4_096, 4_096]
+
+    def test_compare_quantized_vectors_again_in_full(self, client):
+        client.query_batch_points.return_value = [models.QueryResponse(points=[])]
+        store = QdrantStore(client)
+
+        store.search("papers", Query(DENSE, SPARSE, RankFusion()))
+        store.search("papers", Query(dense=DENSE))
+
+        fused, alone = (call.args[1][0] for call in client.method_calls)
+        for asked in (*fused.prefetch, alone):
+            quantization = asked.params.quantization
+            assert (quantization.rescore, quantization.oversampling) == (True, 2.0)
+
+    def test_are_exact_where_the_query_is(self, client):
+        client.query_batch_points.return_value = [models.QueryResponse(points=[])]
+
+        QdrantStore(client).search("papers", Query(dense=DENSE, is_exact=True))
+
+        [call] = client.method_calls
+        assert call.args[1][0].params == models.SearchParams(exact=True)
+
+    def test_writes_go_through_the_leader_of_a_shard(self, client):
+        store, point = QdrantStore(client), Point(uuid.uuid4(), DENSE, None, {})
+
+        store.upsert("papers", [point])
+        store.replace_payloads("papers", {point.id: {}})
+        store.delete("papers", [point.id])
+
+        assert len(client.method_calls) == 3
+        for call in client.method_calls:
+            assert call.kwargs["ordering"] == models.WriteOrdering.MEDIUM
+
     def test_searches_of_one_collection_are_asked_together(self, client):
         client.query_batch_points.return_value = [models.QueryResponse(points=[])] * 2
 
