@@ -45,7 +45,7 @@ FAULTS = {
     "worker-killed": Fault("kill -9 of a worker with its children", 3, 30),
     "worker-frozen": Fault("a worker process stopped beyond its lease, then resumed", 1, 10),
     "workers-contending": Fault("eight workers at one document", 2, 20),
-    "machine": Fault("a random sequence of all of these", 20, 300),  # sequences
+    "machine": Fault("a random sequence of all of these", 10, 300),  # sequences
 }
 
 noted: Counter[str] = Counter()
