@@ -39,11 +39,14 @@ if (
 model_loading.FIRST_PAUSE_SECONDS = 86_400.0
 
 
-ASKS_A_SERVER = {"db", "transactional_db", "store", "qdrant_url"}  # fixtures
+ASKS_A_SERVER = {"db", "transactional_db", "store", "shared_store", "qdrant_url"}  # fixtures
+STARTS_SERVERS = "tests/faults/test_servers.py"  # waits for minutes, while others compute
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On servers, leave out the tests that ask neither database nor store: they ran elsewhere."""
+    """Run the longest file first. On servers, leave out the tests that ask neither database nor
+    store: they ran elsewhere."""
+    items.sort(key=lambda item: not item.nodeid.startswith(STARTS_SERVERS))
     if settings.STRATA_VECTOR_STORE == "embedded":
         return
     asking = [

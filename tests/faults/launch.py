@@ -122,7 +122,7 @@ def set_traps() -> None:
         return Embedder(spec)
 
     embedding.get_embedder = get_embedder  # type: ignore[assignment]
-    embedding.load_models = lambda specs, seconds: []  # type: ignore[assignment]
+    embedding.load_models = lambda specs, seconds: []
 
 
 def run(arguments: Sequence[str]) -> None:
