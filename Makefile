@@ -6,6 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(VENV)-uv/bin/uv
 
+# Twice as many processes as two cores: about half of them wait for servers at any time.
+IN_PARALLEL := --numprocesses 4 --dist loadfile --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check faults bench faults-peers client production up down requirements clean
 
@@ -16,7 +19,7 @@ run: $(VENV)/.base  ## Serve at http://127.0.0.1:8000 (PORT= changes it), with t
 	@exec $(BIN)/python manage.py serve --port $(PORT) --demo
 
 test: $(VENV)/.dev  ## Run the tests, or those that ARGS= names
-	$(BIN)/python -m pytest $(or $(ARGS),--numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder)
+	$(BIN)/python -m pytest $(or $(ARGS),$(IN_PARALLEL))
 
 check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 	$(BIN)/ruff check .

@@ -64,6 +64,9 @@ class VisiblePoints:
     def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
         return self.store.facet(name, field, limit=limit, filter=self._restrict(None))
 
+    def wait_for_replicas(self) -> bool:
+        return self.store.wait_for_replicas()
+
     def _restrict(self, filter: Filter | None) -> Filter | None:
         if self.grant.groups is None:
             return filter

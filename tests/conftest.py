@@ -6,9 +6,12 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import transaction
+from django.test import override_settings
 
 from core import enqueueing
 from indexing import embedding, model_loading, reuse
@@ -36,11 +39,14 @@ if (
 model_loading.FIRST_PAUSE_SECONDS = 86_400.0
 
 
-ASKS_A_SERVER = {"db", "transactional_db", "store", "qdrant_url"}  # fixtures
+ASKS_A_SERVER = {"db", "transactional_db", "store", "shared_store", "qdrant_url"}  # fixtures
+STARTS_SERVERS = "tests/faults/test_servers.py"  # waits for minutes, while others compute
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On servers, leave out the tests that ask neither database nor store: they ran elsewhere."""
+    """Run the longest file first. On servers, leave out the tests that ask neither database nor
+    store: they ran elsewhere."""
+    items.sort(key=lambda item: not item.nodeid.startswith(STARTS_SERVERS))
     if settings.STRATA_VECTOR_STORE == "embedded":
         return
     asking = [
@@ -63,6 +69,10 @@ def every_message_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> HashingEmbedder:
     """Replaces the model by hashing; records the embedded texts."""
+    return _replace_model(monkeypatch)
+
+
+def _replace_model(monkeypatch: pytest.MonkeyPatch) -> HashingEmbedder:
     fake = HashingEmbedder(EmbeddingSpec())
     monkeypatch.setattr(reuse, "_kept", OrderedDict())
     monkeypatch.setattr(embedding, "get_embedder", lambda spec: fake)
@@ -82,18 +92,47 @@ def qdrant_url() -> Iterator[str]:
 @pytest.fixture
 def store(tmp_path, settings, monkeypatch, request) -> Iterator[VectorStore]:
     """The store that the settings name, empty."""
-    close_store()
-    settings.STRATA_VECTORS_DIR = tmp_path / "vectors"
-    settings.STRATA_FILES_DIR = tmp_path / "files"
-    made: set[str] = set()
+    for name, value in _store_settings(tmp_path, request).items():
+        setattr(settings, name, value)
+    yield from _open_store(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def shared_store(django_db_setup, django_db_blocker, tmp_path_factory, request):
+    """An empty store, embedding by hashing, and a transaction, for fixtures of a module: what
+    these write stays until its last test.
+
+    What a test writes to the database is rolled back. It must not write to the store, and
+    transactional tests belong in another module.
+    """
+    folder = tmp_path_factory.mktemp("shared")
+    with (
+        override_settings(**_store_settings(folder, request)),
+        pytest.MonkeyPatch.context() as patched,
+        django_db_blocker.unblock(),
+        transaction.atomic(),
+    ):
+        _replace_model(patched)
+        yield from _open_store(folder, patched)
+        transaction.set_rollback(True)
+
+
+def _store_settings(folder: Path, request: pytest.FixtureRequest) -> dict[str, Any]:
+    places = {"STRATA_VECTORS_DIR": folder / "vectors", "STRATA_FILES_DIR": folder / "files"}
     if settings.STRATA_VECTOR_STORE == "qdrant":
-        settings.QDRANT_URL = request.getfixturevalue("qdrant_url")
-        made = _collections_made(monkeypatch)
+        places["QDRANT_URL"] = request.getfixturevalue("qdrant_url")
+    return places
+
+
+def _open_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VectorStore]:
+    close_store()
+    is_server = settings.STRATA_VECTOR_STORE == "qdrant"
+    made = _collections_made(monkeypatch) if is_server else set()
     yield get_store()
     for name in made:
         get_store().drop_collection(name)
     close_store()
-    shutil.rmtree(tmp_path / "vectors", ignore_errors=True)  # megabytes, and pytest keeps folders
+    shutil.rmtree(folder / "vectors", ignore_errors=True)  # megabytes, and pytest keeps folders
 
 
 def _collections_made(monkeypatch: pytest.MonkeyPatch) -> set[str]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import httpx
 
@@ -34,6 +34,20 @@ def free_port() -> int:
             return port
 
 
+class Process(Protocol):
+    """What tests use of ``subprocess.Popen``."""
+
+    pid: int
+
+    @property
+    def returncode(self) -> int | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, number: int, /) -> None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
 class Service:
     """The service; its data folder remains when a process ends."""
 
@@ -54,7 +68,7 @@ class Service:
             "STRATA_ADMIN_KEY": KEY,
             **environment,
         }
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.api = httpx.Client(
             base_url=f"{self.url}/api/v1/",
             headers={"Authorization": f"Bearer {KEY}"},
@@ -64,22 +78,27 @@ class Service:
 
     def start(self) -> None:
         """Start it, and return once it answers."""
-        with self.log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [self.python, *self.program, "serve", "--port", str(self.port)],
-                cwd=self.root, env=self.environment, stdout=output, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+        self.process = self.spawn("serve", "--port", str(self.port))
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 break
             try:
-                if httpx.get(f"{self.url}/health/ready", timeout=5, trust_env=False).is_success:
+                # Each new client would load the system's certificates.
+                if self.api.get(f"{self.url}/health/ready", timeout=5).is_success:
                     return
             except httpx.TransportError:
                 pass
             time.sleep(0.1)
         raise AssertionError(f"The service did not start: {self.log.read_text()}")
+
+    def spawn(self, *arguments: str) -> "Process":
+        """Start a command in another process, whose output goes to the log."""
+        with self.log.open("ab") as output:
+            return subprocess.Popen(
+                [self.python, *self.program, *arguments],
+                cwd=self.root, env=self.environment, stdout=output, stderr=subprocess.STDOUT,
+            )  # fmt: skip
 
     def kill(self) -> None:
         """kill -9."""

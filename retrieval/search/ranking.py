@@ -125,21 +125,28 @@ def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float 
         ids_by_collection.setdefault((target.collection, target.grant), {}).update(
             (id, None) for id, _ in page
         )
-    stored: dict[str, Mapping[UUID, StoredPoint]] = {
-        collection: VisiblePoints(grant).retrieve(collection, list(ids))
-        for (collection, grant), ids in ids_by_collection.items()
-    }
+    stored = _retrieve(ids_by_collection)
     # A replica that has just come back may lack what another ranked.
-    is_any_missing = any(len(stored[name]) < len(ids) for name, ids in ids_by_collection.items())
-    has_required = any(target.required_ids for target in targets)
-    if is_any_missing and has_required and get_store().wait_for_replicas():
-        for collection, ids in ids_by_collection.items():
-            stored[collection] = get_store().retrieve(collection, list(ids))
+    is_any_missing = any(
+        len(stored[name]) < len(ids) for (name, _), ids in ids_by_collection.items()
+    )
+    required = [target for target in targets if target.required_ids]
+    if is_any_missing and required and VisiblePoints(required[0].grant).wait_for_replicas():
+        stored = _retrieve(ids_by_collection)
     for target, page in page_by_target:
         points = stored[target.collection]
         target.points += [
             ScoredPoint(id, score, points[id].payload) for id, score in page if id in points
         ]
+
+
+def _retrieve(
+    ids_by_collection: Mapping[tuple[str, Grant], Mapping[UUID, None]],
+) -> dict[str, Mapping[UUID, StoredPoint]]:
+    return {
+        collection: VisiblePoints(grant).retrieve(collection, list(ids))
+        for (collection, grant), ids in ids_by_collection.items()
+    }
 
 
 def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[PointKey, Explanation]:

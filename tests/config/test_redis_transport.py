@@ -1,4 +1,4 @@
-"""``tests/faults/test_server_broker.py`` tests the channel with faults."""
+"""``tests/faults/test_servers.py`` tests the channel with faults."""
 
 from types import SimpleNamespace
 

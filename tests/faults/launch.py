@@ -122,11 +122,16 @@ def set_traps() -> None:
         return Embedder(spec)
 
     embedding.get_embedder = get_embedder  # type: ignore[assignment]
+    embedding.load_models = lambda specs, seconds: []
 
 
-if __name__ == "__main__":
+def run(arguments: Sequence[str]) -> None:
     django.setup()
     set_traps()
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(["manage.py", *sys.argv[1:]])
+    execute_from_command_line(["manage.py", *arguments])
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

@@ -263,7 +263,7 @@ class Given:
                 if {artifact["status"] for artifact in listed.values()} <= {"ready"}:
                     break
             assert time.monotonic() < deadline, f"{report}\n{self.rig.said()}"
-            time.sleep(0.3)
+            time.sleep(0.5)
         assert listed.keys() == self.texts.keys()
         assert report["artifact_count"] == len(self.texts)
         assert report["node_count"] == report["point_count"] >= len(self.texts)
@@ -293,7 +293,7 @@ class Reader(threading.Thread):
         # Query by all words of the text: the tests' model hashes words, and hashes may collide.
         expected = self._added.texts[f"{self._added.index}-{self._number}"]
         sought = {"index": self._added.index, "q": expected, "limit": "3"}
-        while not self._is_over.wait(0.1):
+        while not self._is_over.wait(0.2):
             try:
                 answer = self._added.rig.api.get("search/pages", params=sought)
                 require_patience(answer)

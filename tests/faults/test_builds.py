@@ -13,6 +13,7 @@ from tests.faults.owner import Owner
 
 DOCUMENTS = 12
 LIVE_SECONDS = 120
+READER_PAUSE = 0.03  # seconds; without it the reader leaves the service no time to index
 MOMENTS = ["before", "after"]
 STEPS = ["begin", "collection", "plan", "embed", "upsert", "sync", "promote", "drop"]
 CASES = (
@@ -48,6 +49,7 @@ class Reader(threading.Thread):
                 self.found += 1
             else:
                 self.misses.append(f"{answer.status_code} {answer.text}")
+            time.sleep(READER_PAUSE)
 
 
 @pytest.fixture(scope="module")

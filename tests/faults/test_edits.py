@@ -17,6 +17,7 @@ EDITED = ["auk", "brent", "curlew", "dunlin"]
 STANDING = ["eider", "fulmar"]
 EMBEDDING_SECONDS = "0.05"  # as long as a real model takes, so that edits come during indexing
 READ_SECONDS = 60  # the readers have searched fifty times by then
+READER_PAUSE = 0.03  # seconds; without it the readers leave the service no time to index
 LONGEST_PAUSE = 0.25  # seconds between two changes, at random
 
 
@@ -71,6 +72,7 @@ class History:
             sought = {"index": "plain", "query": f"the {name}", "mode": mode, "limit": 100}
             answer = self.owner.service.api.post("search/pages", json=sought)
             self.readings.append(Reading(name, requested_at, time.monotonic(), answer))
+            time.sleep(READER_PAUSE)
 
     def check(self, reading: Reading) -> None:
         if reading.answer.status_code == 503:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.serving import Service, serving
+from tests.faults.armed import armed
+from tests.serving import Service
 
 DOCUMENTS = 12
 PAGES = 3
@@ -96,7 +97,7 @@ def service(tmp_path, endpoint) -> Iterator[Service]:
         "STRATA_LLM_MODEL": "m",
         "STRATA_LLM_RETRIES": "0",
     }
-    with serving(tmp_path, **model) as service:
+    with armed(tmp_path, **model) as service:
         yield service
 
 
@@ -104,7 +105,7 @@ def wait_until(is_so: Callable[[], bool], service: Service) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
     while not is_so():
         assert time.monotonic() < deadline, service.log.read_text()
-        time.sleep(0.05)
+        time.sleep(0.1)
 
 
 def give(service: Service) -> None:

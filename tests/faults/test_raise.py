@@ -93,7 +93,7 @@ CASES = {
     "the database, after the commit": (wire_commits, database_away, True),
 }
 # Calls from one exception to the next, because a round has some hundred statements.
-STRIDE = {} if IS_LONG else {wire_statements: 20, wire_commits: 3, wire_store: 3}
+STRIDE = {} if IS_LONG else {wire_statements: 30, wire_commits: 5, wire_store: 3}
 
 
 class TestAnException:

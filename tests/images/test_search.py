@@ -149,10 +149,11 @@ class TestRefusals:
             ({"index": "plain"}, "index"),
         ],
     )
-    def test_names_the_field(self, search, parameters, field):
+    def test_names_the_field(self, client, gallery, parameters, field):
         load_specs()
 
-        response = search(**parameters)
+        asked = {"index": "gallery", "query": "red", **parameters}
+        response = client.post(SEARCH, asked, format="json")
 
         assert response.status_code == 400
         assert response.json()["field"] == field

@@ -38,6 +38,7 @@ class QuickConfig(AppConfig):
             return SlowEmbedder(spec)
 
         vars(embedding)["get_embedder"] = get_embedder
+        vars(embedding)["load_models"] = lambda specs, seconds: []
         for entry in app.conf.beat_schedule.values():
             entry["schedule"] = RECONCILE_SECONDS
             entry["options"] = {"expires": 15 * RECONCILE_SECONDS}

@@ -1,7 +1,12 @@
-"""Summaries and questions: the same search as for chunks, each with its own check."""
+"""Summaries and questions: the same search as for chunks, each with its own check.
+
+The documents of ``notes`` and ``many`` are indexed once for all tests. A test that adds others adds
+them to ``own``.
+"""
 
 import logging
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from django.db import connection
@@ -30,6 +35,11 @@ FIELDS = {
     "year": {"type": "integer"},
 }
 
+ONLY_QUESTIONS = {"chunks": {"embed": False}, "questions": {"count": 3}, "metadata": FIELDS}
+
+# The points of a test stay in the store, so that no two tests may have an index of the same name.
+_numbers = count()
+
 
 def request(query="granite crystals", *, index="full", **given):
     return SearchRequest(indexes=[index], query=query, **given)
@@ -39,26 +49,68 @@ def ids(answer):
     return [hit.node_id for hit in answer.hits]
 
 
-def rewrite_payload(build, node, **changes):
-    """Change the point's payload so that it differs from its row, like a defective writer."""
-    store, collection = get_store(), build.collection(node.kind)
-    payload = store.retrieve(collection, [node.point_id])[node.point_id].payload
-    store.replace_payloads(collection, {node.point_id: payload | changes})
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def full(db, store, embedder) -> IndexBuild:
+def rewrite_payload():
+    """Changes the point's payload so that it differs from its row, like a defective writer."""
+    store, before = get_store(), {}
+
+    def rewrite(build, node, **changes):
+        collection = build.collection(node.kind)
+        payload = store.retrieve(collection, [node.point_id])[node.point_id].payload
+        before[collection, node.point_id] = payload
+        store.replace_payloads(collection, {node.point_id: payload | changes})
+
+    yield rewrite
+    for (collection, point_id), payload in before.items():
+        store.replace_payloads(collection, {point_id: payload})
+
+
+@pytest.fixture(scope="module")
+def full(shared_store) -> IndexBuild:
     """An index that holds every kind of node."""
     return make_build("full", metadata=FIELDS, **ALL_KINDS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def notes(full) -> Artifact:
+    return write_notes(full)
+
+
+@pytest.fixture(scope="module")
+def many(shared_store) -> IndexBuild:
+    """Thirty artifacts of one chunk and three questions each, all about herons, in an index whose
+    chunks are found by their questions only. Their lengths differ, because otherwise all would have
+    the same score."""
+    hyde = make_build("hyde", **ONLY_QUESTIONS)
+    artifacts = [
+        give(f"Heron number {n} nests near water{' and reed' * n}.", index="hyde")
+        for n in range(30)
+    ]
+    write_all(hyde, *artifacts)
+    return hyde
+
+
+@pytest.fixture
+def own(shared_store) -> IndexBuild:
+    """An empty index of the test, for every kind of node."""
+    return make_build(f"own-{next(_numbers)}", metadata=FIELDS, **ALL_KINDS)
+
+
+@pytest.fixture
+def hyde(shared_store) -> IndexBuild:
+    """An empty index of the test, whose chunks are found by their questions only."""
+    return make_build(f"hyde-{next(_numbers)}", **ONLY_QUESTIONS)
+
+
+def write_notes(build: IndexBuild) -> Artifact:
     """Four pages, each with its summary and its questions."""
     artifact, _ = add_artifact(
-        "full", TextContent(tuple(PARAGRAPHS)), title="Notes", metadata={"year": 2019}
+        build.index_id, TextContent(tuple(PARAGRAPHS)), title="Notes", metadata={"year": 2019}
     )
-    write_all(full, artifact)
+    write_all(build, artifact)
     return artifact
 
 
@@ -91,11 +143,14 @@ class TestSearchSummaries:
 
         assert sorted(hit.payload["kind"] for hit in answer.hits) == kinds
 
-    def test_keeps_to_a_filter_beside_its_type(self, notes, full):
-        other = give("Granite crystals of another note.", index="full", metadata={"year": 2021})
-        write_all(full, other)
+    def test_keeps_to_a_filter_beside_its_type(self, own):
+        write_notes(own)
+        name = own.index_id
+        other = give("Granite crystals of another note.", index=name, metadata={"year": 2021})
+        write_all(own, other)
 
-        answer = search_summaries(request(filter={"year": {"gte": 2020}}), SummaryType.PAGE)
+        asked = request(index=name, filter={"year": {"gte": 2020}})
+        answer = search_summaries(asked, SummaryType.PAGE)
 
         assert ids(answer) == [other.pages.get().pk]
 
@@ -107,12 +162,13 @@ class TestSearchSummaries:
 
         assert [each for page in pages for each in page] == [whole[0], *whole[2:]]
 
-    def test_asks_the_database_twice_however_many_hits(self, notes, full):
-        write_all(full, *[give(f"Granite number {n}.", index="full") for n in range(20)])
-        search_summaries(request())
+    def test_asks_the_database_twice_however_many_hits(self, own):
+        name = own.index_id
+        write_all(own, *[give(f"Granite number {n}.", index=name) for n in range(20)])
+        search_summaries(request(index=name))
 
         with CaptureQueriesContext(connection) as queries:
-            answer = search_summaries(request(limit=40))
+            answer = search_summaries(request(index=name, limit=40))
 
         assert len(answer.hits) == 40
         assert len(queries) == 2  # index and build; rows, pages and summaries
@@ -123,7 +179,9 @@ class TestSearchSummaries:
             total = sum(share.contribution for share in shares if share)
             assert total == pytest.approx(hit.score, abs=1e-6)
 
-    def test_names_the_indexes_that_have_summaries(self, notes, build):
+    def test_names_the_indexes_that_have_summaries(self, notes):
+        make_build("plain")
+
         with pytest.raises(InvalidInput, match="plain holds no page summaries") as refused:
             search_summaries(request(index="plain"))
 
@@ -202,17 +260,18 @@ class TestProofOfSummaries:
 
         assert self.verdicts()["artifact_summary", None] == Verdict.STALE
 
-    def test_agrees_with_the_query_others_ask(self, notes, full):
-        others = [give(f"Granite number {n}.", index="full") for n in range(4)]
-        write_all(full, *others)
+    def test_agrees_with_the_query_others_ask(self, own):
+        notes = write_notes(own)
+        others = [give(f"Granite number {n}.", index=own.index_id) for n in range(4)]
+        write_all(own, *others)
         others[0].pages.update(content_hash=None)
         Page.objects.create(artifact=others[1], index=1, text="More.")
-        write_summary(full, others[2], "By hand.", page=others[2].pages.get(), input_hash="0" * 64)
+        write_summary(own, others[2], "By hand.", page=others[2].pages.get(), input_hash="0" * 64)
         everyone = [notes, *others]
 
-        rows = read_summary_rows([full.pk], [artifact.pk for artifact in everyone])
+        rows = read_summary_rows([own.pk], [artifact.pk for artifact in everyone])
 
-        expected = Summary.objects.filter(build=full).artifact_ids_with_outdated_page_summaries(
+        expected = Summary.objects.filter(build=own).artifact_ids_with_outdated_page_summaries(
             [artifact.pk for artifact in everyone]
         )
         assert {row.artifact_id for row in rows if row.is_outdated} == expected
@@ -227,7 +286,9 @@ class TestProofOfSummaries:
             {"kind": "artifact_summary"},
         ],
     )
-    def test_drops_counts_and_reports_what_was_not_written(self, notes, full, changes, caplog):
+    def test_drops_counts_and_reports_what_was_not_written(
+        self, notes, full, rewrite_payload, changes, caplog
+    ):
         node = Node.objects.get(kind="page_summary", page__index=1)
         rewrite_payload(full, node, **changes)
 
@@ -238,14 +299,14 @@ class TestProofOfSummaries:
         assert answer.dropped.integrity_errors == 1
         assert str(node.point_id) in caplog.text
 
-    def test_ignores_a_null_hash(self, notes, full):
+    def test_ignores_a_null_hash(self, notes, full, rewrite_payload):
         node = Node.objects.get(kind="page_summary", page__index=1)
         rewrite_payload(full, node, text_hash=None, source_hash=None)
 
         assert self.verdicts()["page_summary", 1] == Verdict.EXACT
 
     def test_drops_the_summaries_of_a_deleted_document(self, notes):
-        notes.delete()
+        Artifact.objects.get(pk=notes.pk).delete()
 
         answer = search_summaries(request())
 
@@ -259,22 +320,6 @@ class TestProofOfSummaries:
 
 
 class TestSearchQuestions:
-    @pytest.fixture
-    def hyde(self, db, store, embedder) -> IndexBuild:
-        """An index whose chunks are found by their questions only."""
-        return make_build("hyde", chunks={"embed": False}, questions={"count": 3}, metadata=FIELDS)
-
-    @pytest.fixture
-    def many(self, hyde):
-        """Thirty artifacts of one chunk and three questions each, all about herons. Their lengths
-        differ, because otherwise all would have the same score."""
-        artifacts = [
-            give(f"Heron number {n} nests near water{' and reed' * n}.", index="hyde")
-            for n in range(30)
-        ]
-        write_all(hyde, *artifacts)
-        return artifacts
-
     def test_answers_with_the_chunk_by_its_best_question(self, notes):
         answer = search_questions(request("why is it so that granite cools slowly"))
 
@@ -305,12 +350,12 @@ class TestSearchQuestions:
         scores = [hit.score for hit in whole.hits]
         assert scores == sorted(scores, reverse=True)
 
-    def test_keeps_the_highest_score_of_each(self, many, hyde, embedder):
+    def test_keeps_the_highest_score_of_each(self, many, embedder):
         answer = search_questions(request("why heron", index="hyde", mode=Mode.DENSE, limit=30))
 
         best = {}
         query = Query(dense=embedder.embed_query("why heron"), limit=1_000)
-        for point in get_store().search(hyde.collection("question"), query):
+        for point in get_store().search(many.collection("question"), query):
             best.setdefault(point.payload["chunk_id"], point.score)
         assert {hit.payload["chunk_id"]: hit.score for hit in answer.hits} == best
 
@@ -328,7 +373,7 @@ class TestSearchQuestions:
 
     def test_goes_on_where_one_chunk_has_all_the_best_questions(self, hyde):
         chatty, *others = [
-            give(f"Heron number {n} nests near water.", index="hyde") for n in range(6)
+            give(f"Heron number {n} nests near water.", index=hyde.index_id) for n in range(6)
         ]
         [annotation] = question(hyde, chatty)
         annotation.questions = [f"Heron {'heron ' * n}heron?" for n in range(300)]
@@ -337,21 +382,24 @@ class TestSearchQuestions:
             question(hyde, other)
         sync(hyde, chatty, *others)
 
-        answer = search_questions(request("heron", index="hyde", mode=Mode.DENSE, limit=6))
+        answer = search_questions(request("heron", index=hyde.index_id, mode=Mode.DENSE, limit=6))
 
         assert len(answer.hits) == 6
         assert answer.hits[0].payload["artifact_id"] == str(chatty.pk)
 
     def test_keeps_to_what_was_declared_of_the_chunk(self, hyde):
-        bird, stone = give("A heron.", index="hyde"), give("A granite rock.", index="hyde")
+        bird, stone = (
+            give("A heron.", index=hyde.index_id),
+            give("A granite rock.", index=hyde.index_id),
+        )
         write_all(hyde, bird, fields={"topics": ["birds"]})
         write_all(hyde, stone, fields={"topics": ["stones"]})
 
-        answer = search_questions(request("a", index="hyde", filter={"topics": "stones"}))
+        answer = search_questions(request("a", index=hyde.index_id, filter={"topics": "stones"}))
 
         assert {hit.payload["artifact_id"] for hit in answer.hits} == {str(stone.pk)}
         with pytest.raises(InvalidInput) as refused:
-            search_questions(request(index="hyde", filter={"topics": "fish"}))
+            search_questions(request(index=hyde.index_id, filter={"topics": "fish"}))
         assert refused.value.allowed == ["birds", "stones"]
 
     def test_explains_scores_that_add_up(self, many):
@@ -379,7 +427,8 @@ class TestSearchQuestions:
         assert [each for page in pages for each in ids(page)] == ids(whole)
         assert embedded == ["heron stands near"] * 8
 
-    def test_names_the_indexes_that_have_questions(self, many, build):
+    def test_names_the_indexes_that_have_questions(self, many):
+        make_build("plain")
         asked = SearchRequest(indexes=["hyde", "plain"], query="heron")
 
         with pytest.raises(InvalidInput, match="plain holds no questions") as refused:
@@ -429,7 +478,7 @@ class TestProofOfQuestions:
         ],
     )
     def test_drops_counts_and_reports_what_is_not_its_sources_text(
-        self, full, node, changes, caplog
+        self, full, node, rewrite_payload, changes, caplog
     ):
         rewrite_payload(full, node, **changes)
 
@@ -441,7 +490,7 @@ class TestProofOfQuestions:
         assert str(node.point_id) in caplog.text
 
     def test_drops_the_questions_of_a_deleted_document(self, notes):
-        notes.delete()
+        Artifact.objects.get(pk=notes.pk).delete()
 
         answer = self.ask()
 

@@ -1,0 +1,339 @@
+"""Faults of the servers: Redis, PostgreSQL, Qdrant and workers.
+
+One file, so that one process of the tests starts them once.
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import time
+import uuid
+
+import pytest
+from qdrant_client import QdrantClient
+
+from tests.faults.counts import note, times
+from tests.faults.servers_rig import (
+    LEASE_SECONDS,
+    QDRANT_TIMEOUT_SECONDS,
+    Given,
+    moments,
+    reading,
+    wait_for,
+)
+from tests.qdrant_loopback.faults import Action
+
+CALLS = ["upsert", "delete", "batch", "query", "describe", "exists"]
+SYNCED = re.compile(r"Task indexing\.tasks\.sync\S+ succeeded")
+
+
+class TestABrokerThatRefuses:
+    def test_keeps_no_document_from_being_saved_or_indexed_later(self, rig):
+        given = Given(rig, "broker")
+        count = times("broker-away")
+        given.give(0)
+        given.require_sound()
+
+        with reading(given):
+            rig.broker.stop()
+            given.give_many(count, first=1)
+            reconciled = rig.api.post("reconcile/")
+            assert (reconciled.status_code, reconciled.json()["code"]) == (
+                503,
+                "broker_unavailable",
+            )
+            assert int(reconciled.headers["Retry-After"]) > 0
+            rig.broker.start()
+
+        given.require_sound()
+        assert given.refused == 0
+        note("broker-away", count)
+
+
+class TestABrokerThatIsLost:
+    def test_while_its_messages_are_held_ends_no_worker(self, rig):
+        given = Given(rig, "lost")
+        pauses = moments(13, 3.0)
+
+        for edition in range(2, 2 + times("broker-lost")):
+            given.give(0, sentences=60, edition=edition)  # takes a while
+            given.give_many(9, first=1, edition=edition)
+            wait_for(lambda: rig.broker.client.hlen(f"{rig.key_prefix}unacked") > 0)
+            rig.broker.stop()
+            time.sleep(next(pauses))
+            rig.broker.start()
+            given.require_sound()
+            note("broker-lost")
+
+
+class TestAnEmptiedBroker:
+    def test_delays_and_loses_nothing(self, rig):
+        given = Given(rig, "flushed")
+        pauses = moments(11, 0.5)
+
+        for flush in range(times("broker-emptied")):
+            given.give_many(10, first=10 * flush)
+            time.sleep(next(pauses))
+            rig.broker.client.flushall()
+            note("broker-emptied")
+
+        given.require_sound()
+
+
+class TestMessages:
+    @pytest.fixture
+    def rig(self, servers):
+        """The servers without a worker, so that messages wait."""
+        servers.kill_worker()
+        servers.broker.client.flushall()
+        yield servers
+        servers.heal()
+
+    def test_may_come_twice_and_in_any_order(self, rig):
+        given = Given(rig, "messages")
+        rng = random.Random(5)
+        for edition in range(1, 1 + times("messages-doubled")):
+            given.give_many(25, edition=edition, as_file=True)  # one message each
+            if edition % 2:
+                given.delete(rng.randrange(20))
+
+            doubled = sum(
+                _double_and_shuffle(rig, f"{rig.key_prefix}{queue}", rng)
+                for queue in ("documents", "indexing")
+            )
+
+            assert doubled > 20
+            note("messages-doubled", doubled)
+            with rig.worker("documents", "indexing", children=4):
+                given.give_many(25, edition=edition, as_file=True)  # adds the deleted ones again
+                given.require_sound()
+
+
+def _double_and_shuffle(rig, queue, rng):
+    client = rig.broker.client
+    waiting = client.lrange(queue, 0, -1)
+    copies = []
+    for raw in waiting:
+        message = json.loads(raw)
+        message["properties"]["delivery_tag"] = str(uuid.UUID(int=rng.getrandbits(128)))
+        copies.append(json.dumps(message).encode())
+    messages = [*waiting, *copies]
+    rng.shuffle(messages)
+    with client.pipeline() as transaction:
+        transaction.delete(queue)
+        if messages:
+            transaction.rpush(queue, *messages)
+        transaction.execute()
+    return len(copies)
+
+
+class TestADatabaseThatRestarts:
+    def test_loses_nothing_that_was_acknowledged(self, rig):
+        given = Given(rig, "restarted")
+        given.give(0)
+        given.require_sound()
+        pauses = moments(3, 1.0)
+
+        with reading(given) as reader:
+            for restart in range(times("database-restarted")):
+                given.give_many(10, first=1 + 10 * restart)
+                time.sleep(next(pauses))
+                rig.postgres.stop()
+                wait_for(lambda so_far=reader.refused: reader.refused > so_far)
+                rig.postgres.start()
+                given.give_many(5, first=1 + 10 * restart, edition=2 + restart)
+                note("database-restarted")
+
+        given.require_sound()
+
+
+@pytest.fixture
+def given(rig):
+    """Indexed documents, one of which is searched all the time."""
+    given = Given(rig, "vectors")
+    given.give_many(20)
+    given.require_sound()
+    return given
+
+
+class TestAVectorStoreThatIsAway:
+    def test_delays_and_loses_nothing(self, rig, given):
+        pauses = moments(7, 1.0)
+
+        with reading(given) as reader:
+            for edition in range(2, 2 + times("store-away")):
+                given.give_many(15, first=1, edition=edition)
+                time.sleep(next(pauses))
+                rig.qdrant.down()
+                given.give_many(5, first=1, edition=edition + 100)
+                wait_for(lambda so_far=reader.refused: reader.refused > so_far)
+                rig.qdrant.up()
+                note("store-away")
+
+        given.require_sound()
+
+
+class TestAVectorStoreThatFails:
+    @pytest.mark.parametrize(
+        ("action", "how"),
+        [
+            (Action.FAIL, {"status": 500}),
+            (Action.FAIL, {"status": 503}),
+            (Action.DELAY, {"seconds": 0.5}),
+            (Action.DELAY, {"seconds": 2 * QDRANT_TIMEOUT_SECONDS}),
+            (Action.DROP, {}),
+            (Action.LOSE, {}),
+            (Action.HANG, {"seconds": 2 * QDRANT_TIMEOUT_SECONDS}),
+        ],
+        ids=["500", "503", "slow", "too-slow", "dropped", "applied-unsaid", "applied-timed-out"],
+    )
+    def test_delays_and_loses_nothing(self, rig, given, action, how):
+        before = sum(rig.qdrant.fired.values())
+        edition = before + 1_000
+
+        with reading(given):
+            for _ in range(times("store-failing")):
+                for call in CALLS:
+                    rig.qdrant.fault(action, call, **how)
+                given.give_many(10, first=1, edition=edition)
+                given.delete(19)
+                given.give(19, edition=edition)
+                edition += 1
+            given.require_sound()
+
+        struck = sum(rig.qdrant.fired.values()) - before
+        assert struck >= 3 * times("store-failing"), rig.qdrant.fired
+        note("store-failing", struck)
+
+
+class TestAVectorStoreThatLosesPoints:
+    def test_is_filled_again_and_says_so_meanwhile(self, rig, given):
+        collection = "vectors.page_embeddings.1"
+        store = QdrantClient(url=rig.qdrant.url, check_compatibility=False)
+
+        with reading(given) as reader:
+            for _ in range(times("store-emptied")):
+                refused = reader.refused
+                store.delete_collection(collection)
+                wait_for(lambda so_far=refused: reader.refused > so_far)
+                given.require_sound()
+                right = reader.right
+                wait_for(lambda so_far=right: reader.right > so_far)
+                note("store-emptied")
+        points, _ = store.scroll(collection, limit=15)
+        store.delete(collection, [point.id for point in points], wait=True)
+        note("store-emptied")
+        store.close()
+
+        given.require_sound()
+
+
+class TestADeletionThatComesTooLate:
+    def test_takes_nothing_along_for_good(self, rig, given):
+        """The same text is deleted and added again before the store carries out the deletion."""
+        late_seconds = 2 * QDRANT_TIMEOUT_SECONDS
+        taken = 0
+
+        for number in range(1, 1 + times("store-late")):
+            standing = given.texts[f"vectors-{number}"]
+            before = rig.qdrant.fired.get("delay delete", 0)
+            rig.qdrant.fault(Action.DELAY, "delete", seconds=late_seconds)
+            given.give(number, edition=2)
+            wait_for(lambda so_far=before: rig.qdrant.fired.get("delay delete", 0) > so_far)
+            asked = time.monotonic()
+            given.give(number)
+            assert given.texts[f"vectors-{number}"] == standing
+            while time.monotonic() < asked + late_seconds + 2:
+                report = rig.api.post("indexes/vectors/verify/").json()
+                taken += report["findings"].get("missing", 0)
+                time.sleep(0.3)
+            given.require_sound()
+
+        assert taken > 0
+        note("store-late", times("store-late"))
+
+
+class TestKilledWorkers:
+    def test_lose_and_double_nothing(self, rig):
+        given = Given(rig, "killed")
+        given.give(0)
+        given.require_sound()
+        pauses = moments(17, 0.5)
+        held_count = 0  # kills that left a claim behind
+
+        with reading(given) as reader:
+            # At the first kill the worker holds its nodes for long, even on a fast machine.
+            rig.qdrant.fault(Action.DELAY, "upsert", seconds=5)
+            for kill in range(times("worker-killed")):
+                given.give_many(20, first=1 + 20 * kill)
+                wait_for(rig.is_claimed)
+                time.sleep(next(pauses))
+                rig.kill_worker()
+                held_count += rig.is_claimed()
+                note("worker-killed")
+                rig.work()
+
+        given.require_sound()
+        assert held_count > 0
+        assert reader.refused == 0
+
+
+class TestAFrozenWorker:
+    @pytest.fixture
+    def rig(self, servers):
+        """The servers without a worker: the test starts its own."""
+        servers.kill_worker()
+        servers.broker.client.flushall()
+        yield servers
+        servers.heal()
+
+    def test_overwrites_nothing_once_it_wakes(self, rig):
+        given = Given(rig, "frozen")
+        pauses = moments(23, 0.3)
+        for edition in range(times("worker-frozen")):
+            given.give_many(20, edition=2 * edition)
+            with rig.worker("documents", "indexing", children=1) as frozen:
+                freeze_at_work(rig, frozen, pauses)
+                try:
+                    given.give_many(20, edition=2 * edition + 1)
+                    time.sleep(LEASE_SECONDS)
+                    with rig.worker("documents", "indexing", children=1):
+                        given.require_sound()
+                    before = len(worker_log(rig))
+                finally:
+                    os.killpg(frozen.pid, signal.SIGCONT)
+                # By then it has written everything that it still had to write.
+                wait_for(lambda before=before: SYNCED.search(worker_log(rig)[before:]))
+                given.require_sound()
+            note("worker-frozen")
+
+
+def worker_log(rig):
+    return (rig.logs / "documents,indexing").read_text()
+
+
+def freeze_at_work(rig, worker, pauses):
+    """Stop the worker while it holds a lease on a batch."""
+    while True:
+        wait_for(rig.is_claimed)
+        time.sleep(next(pauses))
+        os.killpg(worker.pid, signal.SIGSTOP)
+        if rig.is_claimed():
+            return
+        os.killpg(worker.pid, signal.SIGCONT)
+
+
+class TestManyWorkers:
+    def test_at_one_document_sync_it_once(self, rig):
+        given = Given(rig, "contended")
+        given.give(0, sentences=150)
+
+        with rig.worker("documents", "indexing", children=8):
+            for edition in range(2, 2 + times("workers-contending")):
+                given.give(0, sentences=150, edition=edition)
+                wait_for(rig.is_claimed)
+                given.give(0, sentences=140, edition=edition + 100)
+                note("workers-contending")
+            given.require_sound()
