@@ -22,6 +22,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from access.all_documents import AllDocumentsNeeded
 from concepts.exceptions import (
     UnknownConcept,
     UnknownEmergentPair,
@@ -88,6 +89,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     TooLarge: 413,
     BodyTimeout: 408,
     TooManyStreams: 503,
+    AllDocumentsNeeded: 403,
     UnknownIndex: 404,
     UnknownArtifact: 404,
     UnknownBuild: 404,

@@ -136,7 +136,6 @@ SHOW_ALL = {
     "judgements": ("evaluation.viewsets.is_visible", "q"),
     "summaries": ("summaries.viewsets.is_visible", "q"),
     "explanations": ("retrieval.pipelines.explaining.is_visible", "q"),
-    "values in questions": ("retrieval.visible_points.VisiblePoints.facet", "facet"),
 }
 
 
@@ -147,7 +146,6 @@ def show_all(place: str, kind: str):
         "q": lambda grant, path="": Q(),
         "yes": lambda grant, groups: True,
         "rows": lambda rows, grant: rows,
-        "facet": lambda points, *names, limit: points.store.facet(*names, limit=limit),
     }
     return mock.patch(place, replacements[kind])
 
