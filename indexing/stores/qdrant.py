@@ -263,8 +263,7 @@ class QdrantStore(VectorStore):
             requests = list(request_by_number.values())
             if self._is_local:  # it has no graph, and would warn
                 requests = [each.model_copy(update={"params": None}) for each in requests]
-            with self._use_client(name) as client:
-                responses = self._query(client, name, requests, required_ids)
+            responses = self._query(name, requests, required_ids)
         found: list[list[ScoredPoint]] = [[] for _ in queries]
         for number, response in zip(request_by_number, responses, strict=False):
             points = (
@@ -275,26 +274,30 @@ class QdrantStore(VectorStore):
         return found
 
     def _query(
-        self,
-        client: QdrantClient,
-        name: str,
-        requests: Sequence[models.QueryRequest],
-        required_ids: Collection[UUID],
+        self, name: str, requests: Sequence[models.QueryRequest], required_ids: Collection[UUID]
     ) -> list[models.QueryResponse]:
-        """Query again if the replicas that answered lack a point that is required. They are asked
-        for these points in the same request, which one node answers."""
+        """The responses, none if the collection does not exist. Queries again if the replicas that
+        answered lack it, or a point that is required. They are asked for these points in the same
+        request, which one node answers."""
         if not required_ids:
-            return client.query_batch_points(name, requests)
+            return self._send_queries(name, requests)
         ids = [str(point_id) for point_id in required_ids]
         presence = models.QueryRequest(
             filter=models.Filter(must=[models.HasIdCondition(has_id=ids)]),
             limit=len(ids),
             with_payload=False,
         )
-        *responses, present = client.query_batch_points(name, [*requests, presence])
-        if len(present.points) < len(ids) and self.wait_for_replicas():
-            return client.query_batch_points(name, requests)
+        *responses, present = self._send_queries(name, [*requests, presence]) or [None]
+        if (present is None or len(present.points) < len(ids)) and self.wait_for_replicas():
+            return self._send_queries(name, requests)
         return responses
+
+    def _send_queries(
+        self, name: str, requests: Sequence[models.QueryRequest]
+    ) -> list[models.QueryResponse]:
+        with self._use_client(name) as client:
+            return client.query_batch_points(name, requests)
+        return []
 
     def retrieve(
         self, name: str, ids: Sequence[UUID], *, with_vectors: bool = False

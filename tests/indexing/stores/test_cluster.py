@@ -166,6 +166,16 @@ class TestANodeThatHasJustComeBack:
         assert waits == [base_module.CATCH_UP_SECONDS]
 
     @pytest.mark.parametrize("weights", [(1.0, 1.0), (0.7, 0.3)])
+    def test_is_asked_again_if_it_does_not_know_the_collection(self, build, server, weights):
+        change_search(build, dense_weight=weights[0], sparse_weight=weights[1])
+        server.kill(0)
+        added = give("A heron waits in the shallows.")
+        sync(build, added)
+        server.revive(0, stale_seconds=STALE_SECONDS)
+
+        assert search("heron", min_revision=added.revision)
+
+    @pytest.mark.parametrize("weights", [(1.0, 1.0), (0.7, 0.3)])
     def test_is_not_waited_for_if_it_has_the_last_writes(self, synced, waits, weights):
         change_search(synced, dense_weight=weights[0], sparse_weight=weights[1])
         revision = Artifact.objects.latest("revision").revision
