@@ -38,7 +38,7 @@ check: $(VENV)/.dev  ## Lint, types, import contracts, settings, migrations
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
 
 faults: $(VENV)/.dev  ## Break it on purpose, many times over: hours; ends with how often each fault struck
-	STRATA_FAULT_LONG=1 $(BIN)/python -m pytest tests/faults $(ARGS)
+	STRATA_FAULT_LONG=1 $(BIN)/python -m pytest tests/faults tests/openapi/test_schemathesis.py $(ARGS)
 
 bench: $(VENV)/.dev  ## Measure indexing and search against raw loops on this machine
 	$(BIN)/python -m benchmarks
