@@ -12,7 +12,8 @@ from tests.tenants.conftest import SMILES, TENANTS, Tenants, canary
 
 WORDS = sorted({word.strip(".") for text in PARAGRAPHS for word in text.split()})
 INDEXES = ("full", "gallery", "pharmacy", "knowledge", "evidence")
-UNEXPLAINED = "has no node and no artifact of this id"
+# What is said of an id that does not exist, and of every id once a question is refused.
+UNEXPLAINED = ("has no node and no artifact of this id", "The question was refused")
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 
 # Search -> what it needs beside the query.
@@ -106,7 +107,8 @@ def find_leaks(tenants: Tenants, name: str, request: Request, response) -> list[
         for tenant, ids in tenants.ids.items()
         if any(why_not in values for values in ids.values())
     }
-    if others and others <= set(TENANTS) - {name} and UNEXPLAINED not in body:
+    is_hidden = bool(others) and others <= set(TENANTS) - {name}
+    if is_hidden and not any(text in body for text in UNEXPLAINED):
         leaks.append(f"{request}: explains what is hidden: {body[-400:]}")
     if request.sought_tenant not in (None, "", name) and response.status_code != 404:
         leaks.append(f"{request}: {response.status_code} for a thing of {request.sought_tenant}")
