@@ -287,10 +287,11 @@ class QdrantStore(VectorStore):
             limit=len(ids),
             with_payload=False,
         )
-        *responses, present = self._send_queries(name, [*requests, presence]) or [None]
-        if (present is None or len(present.points) < len(ids)) and self.wait_for_replicas():
+        responses = self._send_queries(name, [*requests, presence])
+        is_behind = not responses or len(responses[-1].points) < len(ids)
+        if is_behind and self.wait_for_replicas():
             return self._send_queries(name, requests)
-        return responses
+        return responses[: len(requests)]
 
     def _send_queries(
         self, name: str, requests: Sequence[models.QueryRequest]
