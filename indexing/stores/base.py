@@ -200,12 +200,21 @@ class VectorStore(abc.ABC):
         """Return the existing points among these ids."""
 
     @abc.abstractmethod
-    def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
-        """Every point once, in ascending order of id, without vectors, in bounded memory."""
+    def scroll(
+        self, name: str, *, after: UUID | None = None, batch: int = 1_000, with_payload: bool = True
+    ) -> Iterator[list[StoredPoint]]:
+        """Every point once, or those with a greater id than ``after``, in ascending order of id,
+        without vectors, in bounded memory: each batch is one request. Without ``with_payload`` the
+        points have empty payloads."""
 
     @abc.abstractmethod
     def count(self, name: str, filter: Filter | None = None) -> int:
         """Exactly how many points match."""
+
+    @abc.abstractmethod
+    def count_roughly(self, name: str) -> int:
+        """About how many points there are, at a cost that does not grow with their number. A server
+        may count a point twice while it optimizes the collection."""
 
     @abc.abstractmethod
     def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:

@@ -38,6 +38,7 @@ from indexing.stores.qdrant_queries import (
     get_vector_queries,
     paginate_points,
     sort_facet_counts,
+    to_offset,
     to_qdrant_rrf_k,
 )
 
@@ -243,13 +244,15 @@ class QdrantStore(VectorStore):
                 )
         return {UUID(str(record.id)): _from_qdrant_point(record) for record in records}
 
-    def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
-        offset: Any = None
+    def scroll(
+        self, name: str, *, after: UUID | None = None, batch: int = 1_000, with_payload: bool = True
+    ) -> Iterator[list[StoredPoint]]:
+        offset: Any = to_offset(after)
         while True:
             records: list[models.Record] = []
             with self._use_client(name) as client:
                 records, offset = client.scroll(
-                    name, limit=batch, offset=offset, with_payload=True, with_vectors=False
+                    name, limit=batch, offset=offset, with_payload=with_payload, with_vectors=False
                 )
             if records:
                 yield [_from_qdrant_point(record) for record in records]
@@ -259,6 +262,11 @@ class QdrantStore(VectorStore):
     def count(self, name: str, filter: Filter | None = None) -> int:
         with self._use_client(name) as client:
             return client.count(name, count_filter=_to_qdrant_filter(filter), exact=True).count
+        return 0
+
+    def count_roughly(self, name: str) -> int:
+        with self._use_client(name) as client:
+            return client.get_collection(name).points_count or 0
         return 0
 
     def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
