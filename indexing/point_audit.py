@@ -6,7 +6,7 @@ break. What a slice costs does not depend on how many points there are.
 """
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -32,9 +32,14 @@ logger = logging.getLogger(__name__)
 ROWS_PER_SLICE = 2_000  # while all are compared
 
 
-def audit_next_points(build: IndexBuild) -> bool:
+class AuditedSlice(NamedTuple):
+    due_count: int  # nodes to be written again
+    is_last: bool  # False: call again at once
+
+
+def audit_next_points(build: IndexBuild) -> AuditedSlice:
     """Resolve unconfirmed writes, then compare the next points: remove those without a node, and
-    have those written again that were lost. Return whether to call again at once.
+    have those written again that were lost.
 
     Does nothing while another worker audits the build. With ``STRATA_RESTORE_LOST_POINTS`` off it
     stops at the first loss, and restores nothing.
@@ -45,17 +50,18 @@ def audit_next_points(build: IndexBuild) -> bool:
     PointAudit.objects.get_or_create(build=build)
     claim = PointAudit.objects.filter(pk=build.pk).claim()
     if claim is None:
-        return False
+        return AuditedSlice(due_count=0, is_last=True)
     try:
         with claim.renewed():
             if count := resolve_unconfirmed_writes(build):
                 logger.warning("%d points of %s came or went too late; mended", count, build)
-            return _audit_next_points(build, claim)
+            lost_count, is_last = _audit_next_points(build, claim)
+            return AuditedSlice(count + lost_count, is_last)
     finally:
         claim.give_back()
 
 
-def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> bool:
+def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> AuditedSlice:
     audit = claim.rows.get()
     if audit.difference is None:
         difference = _measure_difference(build)
@@ -73,10 +79,10 @@ def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> bool:
         start = audit.cursor if is_whole else None
         _save(claim, audit, cursor=start, difference=0, started_at=timezone.now())
         if not settings.STRATA_RESTORE_LOST_POINTS:
-            return False
+            return AuditedSlice(due_count=0, is_last=True)
         restore_points(build, lost_ids)
         if not is_whole:
-            return True
+            return AuditedSlice(len(lost_ids), is_last=False)
     elif orphan_count and is_whole:
         _save(claim, audit, difference=0)
     if id_range.end is not None:
@@ -87,11 +93,10 @@ def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> bool:
         _save(claim, audit, cursor=None, difference=None)
         if is_whole and build.lost_at is not None:
             log_price(build)
-    if audit.difference is not None:
-        return True
-    if build.lost_at is not None and not _is_loss_unexamined(build, audit):
+    is_last = audit.difference is None
+    if is_last and build.lost_at is not None and not _is_loss_unexamined(build, audit):
         accept_searches_if_whole(build)
-    return False
+    return AuditedSlice(len(lost_ids), is_last)
 
 
 def _save(claim: Claim[PointAudit], audit: PointAudit, **values: Any) -> None:

@@ -97,10 +97,10 @@ def _enqueue_what_was_planned(build: IndexBuild) -> None:
 
 
 def _audit_slice(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
-    is_unfinished = audit_next_points(build)
-    if Node.objects.unsynced(build).exists():
+    audited = audit_next_points(build)
+    if audited.due_count:
         enqueue_once(sync_nodes, build_id=build.pk)
-    return int(is_unfinished)
+    return int(not audited.is_last)
 
 
 def _verify_slice(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
