@@ -51,7 +51,8 @@ class ScoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class CollectionSchema:
-    """What a collection must offer. ``fields``: payload field -> declared type, each indexed."""
+    """What a collection must offer. ``fields``: payload field -> declared type, or ``uuid`` for the
+    ids of other rows; each is indexed."""
 
     dimension: int
     fields: Mapping[str, str]
@@ -218,7 +219,7 @@ class VectorStore(abc.ABC):
 
     @abc.abstractmethod
     def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
-        """The values of a ``keyword`` field of the schema, each with its number of points.
+        """The values of a ``keyword`` or ``uuid`` field, each with its number of points.
 
         The most frequent values come first, ties by value; at most ``limit`` of them. Which values
         are kept among those that tie at the limit depends on the store.

@@ -26,7 +26,12 @@ from indexing.stores.base import (
     StoredPoint,
     VectorStore,
 )
-from indexing.stores.qdrant_batches import cut_batches, estimate_bytes, estimate_point_bytes
+from indexing.stores.qdrant_batches import (
+    cut_batches,
+    estimate_bytes,
+    estimate_point_bytes,
+    make_payload_operations,
+)
 from indexing.stores.qdrant_connections import make_transport
 from indexing.stores.qdrant_errors import is_missing_collection, to_store_error
 from indexing.stores.qdrant_queries import (
@@ -64,6 +69,7 @@ FILTER_TRANSLATOR = FilterTranslator(
 
 FIELD_INDEX_SCHEMAS: dict[str, Any] = {
     "keyword": models.PayloadSchemaType.KEYWORD,
+    "uuid": models.PayloadSchemaType.UUID,
     "integer": models.PayloadSchemaType.INTEGER,
     "float": models.PayloadSchemaType.FLOAT,
     "bool": models.PayloadSchemaType.BOOL,
@@ -79,11 +85,7 @@ SparseEncoder = Callable[[list[str]], tuple[list[list[int]], list[list[float]]]]
 
 
 class QdrantStore(VectorStore):
-    """Collections on a Qdrant server, readable by other Qdrant users.
-
-    A payload's ``text`` is also written as ``content``, the fixed key that Haystack reads; reading
-    a payload removes it.
-    """
+    """Collections on a Qdrant server, readable by other Qdrant users."""
 
     def __init__(self, client: QdrantClient, *, is_in_memory: bool = False) -> None:
         self._client = client
@@ -164,19 +166,14 @@ class QdrantStore(VectorStore):
                 raise LookupError(f"There is no collection {name!r}.")
 
     def replace_payloads(self, name: str, payloads: Mapping[UUID, Payload]) -> None:
+        # A server carries out the operations of a request one by one. Points that change alike,
+        # such as the chunks of a renamed document, need one together.
         for batch in cut_batches(list(payloads.items()), lambda item: estimate_bytes(item[1])):
-            operations = [
-                models.OverwritePayloadOperation(
-                    overwrite_payload=models.SetPayload(
-                        payload=_add_content_key(payload),
-                        # By filter, because a missing point is then ignored; by id, it is an error.
-                        filter=models.Filter(must=[models.HasIdCondition(has_id=[str(point_id)])]),
-                    )
-                )
-                for point_id, payload in batch
-            ]
             with self._use_client(name) as client:
-                client.batch_update_points(name, operations, wait=True)
+                records = client.retrieve(name, [str(point_id) for point_id, _ in batch])
+                stored = {UUID(str(record.id)): record.payload or {} for record in records}
+                if operations := make_payload_operations(stored, dict(batch)):
+                    client.batch_update_points(name, operations, wait=True)
 
     def delete(self, name: str, ids: Sequence[UUID]) -> None:
         if not ids:
@@ -344,23 +341,17 @@ def _to_point_struct(point: Point) -> models.PointStruct:
         vectors[DENSE] = np.asarray(point.dense).tolist()
     if point.sparse is not None and point.sparse.indices:
         vectors[SPARSE] = _to_qdrant_sparse(point.sparse)
-    return models.PointStruct(
-        id=str(point.id), vector=vectors, payload=_add_content_key(point.payload)
-    )
+    return models.PointStruct(id=str(point.id), vector=vectors, payload=point.payload)
 
 
 def _to_qdrant_sparse(vector: SparseVector) -> models.SparseVector:
     return models.SparseVector(indices=vector.indices, values=vector.values)
 
 
-def _add_content_key(payload: Payload) -> Payload:
-    return {**payload, "content": payload["text"]} if "text" in payload else payload
-
-
 def _read_payload(record: models.Record | models.ScoredPoint) -> Payload:
     payload = dict(record.payload or {})
     if "text" in payload:
-        payload.pop("content", None)
+        payload.pop("content", None)  # earlier releases stored the text twice
     return payload
 
 

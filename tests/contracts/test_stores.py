@@ -31,6 +31,7 @@ SCHEMA = CollectionSchema(
     dimension=4,
     fields={
         "venue": "keyword",
+        "artifact_id": "uuid",
         "year": "integer",
         "weight": "float",
         "peer_reviewed": "bool",
@@ -301,6 +302,20 @@ class TestReplacePayloads:
         assert store.count(collection, Match("venue", ["EMNLP"])) == 1
         assert store.count(collection, Match("venue", ["ACL"])) == 0
 
+    def test_makes_each_payload_exactly_what_is_given(self, store, collection):
+        before = [{"year": 1}, {"year": 1}, {"year": 1, "venue": "ACL"}, {"year": 1, "tags": ["a"]}]
+        after = [{"year": True}, {"year": None}, {"year": 1, "venue": None}, {"tags": ["a", "b"]}]
+        store.upsert(collection, [make_point(n, **payload) for n, payload in enumerate(before, 1)])
+
+        store.replace_payloads(
+            collection, {point_id(n): payload for n, payload in enumerate(after, 1)}
+        )
+
+        held = store.retrieve(collection, [point_id(n) for n in range(1, 5)])
+        stored = [held[point_id(n)].payload for n in range(1, 5)]
+        assert stored == after
+        assert stored[0]["year"] is True
+
     def test_leaves_out_ids_without_a_point(self, store, collection):
         store.upsert(collection, [make_point(1, year=1), make_point(3, year=3)])
 
@@ -362,6 +377,34 @@ class TestScroll:
 
         assert [len(batch) for batch in store.scroll(collection, batch=10)] == [10, 10]
 
+    def test_starts_after_an_id_that_need_not_exist(self, store, collection):
+        store.upsert(collection, [make_point(number) for number in range(1, 21)])
+        ids = sorted(point_id(number) for number in range(1, 21))
+        between = uuid.UUID(int=ids[4].int + 5)
+
+        found = {
+            after: [p.id for page in store.scroll(collection, after=after, batch=7) for p in page]
+            for after in (ids[4], between, ids[-1])
+        }
+
+        assert found == {ids[4]: ids[5:], between: ids[5:], ids[-1]: []}
+
+    def test_leaves_payloads_out_where_asked_to(self, store, collection):
+        store.upsert(collection, [make_point(1, venue="ACL")])
+
+        [[point]] = store.scroll(collection, with_payload=False)
+
+        assert point.payload == {}
+
+
+class TestCountRoughly:
+    def test_is_near_the_number_of_points(self, store, collection, absent):
+        store.upsert(collection, [make_point(number) for number in range(1, 21)])
+        store.delete(collection, [point_id(1)])
+
+        assert store.count_roughly(collection) == pytest.approx(19, abs=1)
+        assert store.count_roughly(absent) == 0
+
 
 class TestFacet:
     @pytest.fixture
@@ -380,6 +423,15 @@ class TestFacet:
     def test_gives_those_that_most_points_hold_where_there_are_more(self, store, collection):
         assert store.facet(collection, "venue", limit=2) == {"ACL": 3, "TACL": 2}
         assert store.facet(collection, "venue", limit=0) == {}
+
+    def test_counts_ids(self, store, collection):
+        ids = [str(point_id(number)) for number in (1, 2)]
+        points = [make_point(number, artifact_id=ids[number % 3 != 0]) for number in (1, 2, 3)]
+        store.upsert(collection, points)
+
+        assert store.facet(collection, "artifact_id", limit=10) == {ids[1]: 2, ids[0]: 1}
+        assert store.count(collection, Match("artifact_id", [ids[0]])) == 1
+        assert store.count(collection, Match("artifact_id", [ids[1], "no id"])) == 2
 
     def test_counts_the_points_there_are_now(self, store, collection):
         store.delete(collection, [point_id(3)])

@@ -1,6 +1,6 @@
 """Points and nodes are compared a few at a time, and all of them where their numbers differ."""
 
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -178,16 +178,3 @@ class TestCounts:
 
         [change] = NodeCountChange.objects.all()
         assert (change.synced_count, change.node_count) == (4, 4)
-
-
-class TestScroll:
-    def test_starts_after_an_id_that_need_not_exist(self, synced, store):
-        ids = sorted(Node.objects.values_list("point_id", flat=True))
-        between = UUID(int=ids[1].int + 5)
-
-        after_first = [p.id for page in store.scroll(COLLECTION, after=ids[0]) for p in page]
-        after_gap = [p.id for page in store.scroll(COLLECTION, after=between) for p in page]
-        [page] = store.scroll(COLLECTION, after=ids[-2], with_payload=False)
-
-        assert (after_first, after_gap) == (ids[1:], ids[2:])
-        assert [(p.id, p.payload) for p in page] == [(ids[-1], {})]
