@@ -201,6 +201,16 @@ class TestRequests:
         assert call.args[1] == "venue"
         assert not client.create_collection.called
 
+    def test_a_new_collection_soon_forgets_deleted_points(self, client):
+        client.collection_exists.return_value = False
+        client.get_collection.return_value.payload_schema = {}
+
+        QdrantStore(client).ensure_collection("papers", CollectionSchema(2, {}))
+
+        [call] = client.create_collection.call_args_list
+        config = call.kwargs["optimizers_config"]
+        assert (config.deleted_threshold, config.vacuum_min_vector_number) == (0.05, 100)
+
     def test_a_collection_another_process_made_first_is_fine(self, client):
         client.collection_exists.return_value = False
         client.create_collection.side_effect = server_error(409)
