@@ -52,6 +52,7 @@ def main() -> None:
             "asking",
             "switch",
             "verify",
+            "upkeep",
             "evidence",
             "quality",
             "survey",
@@ -81,6 +82,13 @@ def main() -> None:
         "--pages", type=int, default=2_000, help="summarised, of five chunks each: hierarchical"
     )
     parser.add_argument("--nodes", type=int, default=100_000, help="compared: verify")
+    parser.add_argument(
+        "--points",
+        type=int,
+        nargs="+",
+        default=[10_000, 100_000, 10_000_000],
+        help="in the ledger and the stand-in: upkeep, which runs alone and needs 5 GB of disk",
+    )
     parser.add_argument("--concepts", type=int, default=100_000, help="compared: survey")
     parser.add_argument("--findings", type=int, default=1_000, help="each stated twice: evidence")
     arguments = parser.parse_args()
@@ -120,6 +128,10 @@ def main() -> None:
             from benchmarks.verifying import measure_verify
 
             measure_verify(arguments.nodes)
+        if arguments.only == "upkeep":
+            from benchmarks.upkeep import measure_upkeep
+
+            measure_upkeep(arguments.points)
         if arguments.only in (None, "evidence"):
             from benchmarks.evidence import measure_evidence
 

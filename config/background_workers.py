@@ -2,13 +2,21 @@
 
 from concepts.tasks import extraction_worker, pairing_worker
 from evaluation.tasks import evaluation_worker, promotion_worker
-from indexing.tasks import plan_worker, regeneration_worker, sync_worker
+from indexing.tasks import (
+    audit_worker,
+    plan_worker,
+    regeneration_worker,
+    sync_worker,
+    verification_worker,
+)
 from summaries.tasks import writing_worker
 from webhooks.tasks import delivery_worker
 
 BACKGROUND_WORKERS = (
     plan_worker,
     sync_worker,
+    audit_worker,
+    verification_worker,
     writing_worker,
     delivery_worker,
     promotion_worker,

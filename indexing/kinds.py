@@ -56,7 +56,7 @@ KINDS: dict[str, Kind] = {
             regeneration_type="summary",
             text_field="summary_text",
             payload_fields=_SUMMARY_FIELDS,
-            indexed_fields={"type": "keyword", "entity_id": "keyword"},
+            indexed_fields={"type": "keyword", "entity_id": "uuid"},
         ),
         Kind(
             name="artifact_summary",
@@ -67,7 +67,7 @@ KINDS: dict[str, Kind] = {
             regeneration_type="summary",
             text_field="summary_text",
             payload_fields=_SUMMARY_FIELDS,
-            indexed_fields={"type": "keyword", "entity_id": "keyword"},
+            indexed_fields={"type": "keyword", "entity_id": "uuid"},
         ),
         Kind(
             name="question",
@@ -78,7 +78,7 @@ KINDS: dict[str, Kind] = {
             regeneration_type="question",
             text_field="question",
             payload_fields=_QUESTION_FIELDS,
-            indexed_fields={"chunk_id": "keyword"},
+            indexed_fields={"chunk_id": "uuid"},
         ),
         Kind(
             name="concept",
@@ -136,6 +136,8 @@ BUILT_IN_FIELDS: dict[str, str] = {
     "artifact_title": "keyword",
     "groups": "keyword",
 }
+# Indexes of ids are smaller than those of words. Filters take them as words.
+ID_FIELDS = {"artifact_id": "uuid", "page_id": "uuid", "source_id": "uuid"}
 RESERVED_FIELDS = frozenset(BUILT_IN_FIELDS) | {
     "all_of", "any_of", "not", "text", "content", "meta", "score", "id", "chunk_index",
     "start_offset", "end_offset", "text_hash", "source_hash", "source_ordinal", "metadata",

@@ -130,9 +130,6 @@ class IndexBuild(models.Model):
     source_audit_cursor = models.UUIDField(
         null=True, editable=False, help_text="The last source audited."
     )
-    point_audit_cursor = models.UUIDField(
-        null=True, editable=False, help_text="Point up to which the store was audited."
-    )
     lost_at = models.DateTimeField(
         null=True, editable=False,
         help_text="When points were found missing from the store. Until they are written again, "
@@ -551,6 +548,61 @@ class UnconfirmedWrite(models.Model):
 
     def __str__(self) -> str:
         return f"{len(self.point_ids)} points of {self.collection}"
+
+
+class NodeCountChange(models.Model):
+    """A change of the number of a build's nodes that are made from artifacts, written in the same
+    transaction; the current number is the sum.
+
+    Rows are only added, so that no writer waits for another one. The audit of the points replaces
+    those that it has summed by one.
+    """
+
+    build = models.ForeignKey(IndexBuild, on_delete=models.CASCADE, related_name="+")
+    synced_count = models.BigIntegerField()
+    node_count = models.BigIntegerField(help_text="In any state.")
+
+    def __str__(self) -> str:
+        return f"{self.node_count:+d} nodes, {self.synced_count:+d} synced"
+
+
+class PointAudit(LeasedRow):
+    """How far the points of a build are compared with its nodes. It starts again at the end."""
+
+    build = models.OneToOneField(
+        IndexBuild, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    cursor = models.UUIDField(null=True, help_text="The last point id compared.")
+    difference = models.BigIntegerField(
+        null=True,
+        help_text="Points counted beyond the nodes when this round began, because of which all "
+        "are compared without a break. None: a few are compared each minute.",
+    )
+    started_at = models.DateTimeField(
+        null=True, help_text="When the last comparison of all began, or found its last loss."
+    )
+
+    objects = LeasedQuerySet["PointAudit"].as_manager()
+
+    def __str__(self) -> str:
+        return f"audit of {self.build}"
+
+
+class Verification(LeasedRow):
+    """A requested verification of a build that is not finished, and how far it is."""
+
+    build = models.OneToOneField(
+        IndexBuild, on_delete=models.CASCADE, primary_key=True, related_name="+"
+    )
+    repair = models.BooleanField()
+    stage = models.CharField(max_length=10)
+    cursor = models.UUIDField(null=True, help_text="The last id of the stage that was verified.")
+    report = models.JSONField(null=True, help_text="What was found so far.")
+
+    objects = LeasedQuerySet["Verification"].as_manager()
+
+    def __str__(self) -> str:
+        return f"verification of {self.build}"
 
 
 class Regeneration(LeasedRow):

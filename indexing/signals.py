@@ -6,6 +6,8 @@
     pending rows     -> tasks.sync_nodes              claim -> embed -> upsert -> synced;
                                                       then points to delete, then their rows
     each minute (beat)        -> tasks.reconcile_indexes     changes that no signal announced
+                              -> tasks.reconcile_store       data of retired builds, aliases
+                              -> tasks.audit_points(build)   lost and orphan points
 
 Parsing writes pages and sources in bulk, without signals, and saves the artifact last.
 """

@@ -15,14 +15,15 @@ from django.dispatch import Signal
 from core.enqueueing import enqueue_once
 from core.exceptions import StrataError
 from core.workers import Worker
-from indexing import lifecycle, losses, removal, revisions, services, verification
-from indexing.models import IndexBuild, IndexedDocument, Node, Regeneration
+from indexing import lifecycle, removal, revisions, services, verification
+from indexing.models import IndexBuild, IndexedDocument, Node, Regeneration, Verification
+from indexing.point_audit import audit_next_points
 from indexing.regeneration import (
     DueWork,
     claim_regeneration,
     regenerate_next_artifacts,
 )
-from indexing.workers import BuildWorker, PlanWorker
+from indexing.workers import BuildWorker, PlanWorker, VerificationWorker
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ def _sync_batch(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
             limit=revisions.REVISION_BATCH_SIZE
         )  # the reconciliation looks at all
         if build.lost_at is not None:  # it may be whole again
-            enqueue_once(reconcile_store)
+            enqueue_once(audit_points, build_id=build.pk)
     return count
 
 
@@ -95,8 +96,30 @@ def _enqueue_what_was_planned(build: IndexBuild) -> None:
     documents_planned.send(IndexBuild, build=build)
 
 
+def _audit_slice(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
+    audited = audit_next_points(build)
+    if audited.due_count:
+        enqueue_once(sync_nodes, build_id=build.pk)
+    return int(not audited.is_last)
+
+
+def _verify_slice(build: IndexBuild, should_stop: Callable[[], bool]) -> int:
+    verified = verification.continue_verification(build)
+    if verified is not None and verified.repair and not verified.stage:
+        reconcile_indexes.delay()
+    return int(verified is not None and bool(verified.stage))
+
+
+def _save_verification_error(build: IndexBuild, error: StrataError | None) -> None:
+    if error is not None:
+        verification.save_error(build, error)
+
+
 sync_worker = BuildWorker(_sync_batch, services.set_build_problem)
 plan_worker = PlanWorker(services.set_build_problem, _enqueue_what_was_planned)
+# An audit that must wait is logged; what blocks the build itself is saved by the other workers.
+audit_worker = BuildWorker(_audit_slice, lambda build, error: None)
+verification_worker = VerificationWorker(_verify_slice, _save_verification_error)
 regeneration_worker = RegenerationWorker()
 
 
@@ -142,14 +165,17 @@ def reconcile_indexes() -> None:
             enqueue_once(sync_nodes, build_id=build.pk)
     for regeneration_id in Regeneration.objects.claimable().values_list("pk", flat=True):
         regenerate.delay(regeneration_id=str(regeneration_id))
+    unfinished = Verification.objects.free().filter(build__in=IndexBuild.objects.not_retired())
+    for build_id in unfinished.values_list("pk", flat=True):
+        enqueue_once(continue_verification, build_id=build_id)
     revisions.complete_visible_revisions()
     reconcile_store.delay()
 
 
 @shared_task
 def reconcile_store() -> None:
-    """Remove the data of retired builds and orphan points, check unconfirmed writes, restore lost
-    points, keep collections by the store settings, and publish the aliases of live builds.
+    """Remove the data of retired builds, publish the aliases of live builds, apply the store
+    settings to collections, and have the points of all builds audited.
 
     Runs in a worker, because only a process with access to the store can do this.
     """
@@ -158,32 +184,36 @@ def reconcile_store() -> None:
         removal.continue_removals()
         lifecycle.publish_aliases()
         for build in _workable_builds():
-            if count := verification.remove_orphan_points(build):
-                logger.warning("%d points of %s had no row in the ledger; removed", count, build)
-            if count := verification.resolve_unconfirmed_writes(build):
-                logger.warning("%d points of %s came or went too late; mended", count, build)
-                enqueue_once(sync_nodes, build_id=build.pk)
-            if losses.find_and_restore_lost_points(build):
-                enqueue_once(sync_nodes, build_id=build.pk)
-        for build in _workable_builds():
             lifecycle.update_collections(build)
     except StrataError as error:
         logger.warning("Tidying the vector store waits: %s", error)
+    for build in _workable_builds():
+        enqueue_once(audit_points, build_id=build.pk)
+
+
+@shared_task
+def audit_points(*, build_id: int) -> None:
+    """Look for lost and orphan points of a build; enqueue itself again if that takes longer than
+    one run."""
+    for unfinished_id in audit_worker.run(build_id):
+        enqueue_once(audit_points, build_id=unfinished_id)
 
 
 @shared_task
 def verify_build(*, build_id: int, repair: bool) -> None:
-    """Verify a build, and save the report with it."""
+    """Verify a build from the start, and save the report with it."""
     build = IndexBuild.objects.not_retired().filter(pk=build_id).first()
-    if build is None:
-        return
-    try:
-        verification.verify_and_save_report(build, repair=repair)
-    except StrataError as error:
-        logger.warning("%s cannot be verified: %s", build, error)
-        return
-    if repair:
-        reconcile_indexes.delay()
+    if build is not None:
+        verification.request_verification(build, repair=repair)
+        continue_verification(build_id=build_id)
+
+
+@shared_task
+def continue_verification(*, build_id: int) -> None:
+    """Verify a build from where it was left; enqueue itself again if that takes longer than one
+    run."""
+    for unfinished_id in verification_worker.run(build_id):
+        enqueue_once(continue_verification, build_id=unfinished_id)
 
 
 def enqueue_reconciliation() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from core.exceptions import StrataError
 from core.workers import BatchWorker
 from indexing.exceptions import StoreBusy
-from indexing.models import IndexBuild
+from indexing.models import IndexBuild, IndexBuildQuerySet
 from indexing.services import DocumentPlanner
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class BuildWorker(BatchWorker[int]):
         self._waits_until: dict[int, float] = {}  # build -> when a busy store may be asked again
 
     def run_batch(self, key: int) -> bool:
-        build = IndexBuild.objects.not_paused().filter(pk=key).first()
+        build = self.find_builds().filter(pk=key).first()
         if build is None or time.monotonic() < self._waits_until.get(key, 0.0):
             return False
         try:
@@ -46,6 +46,10 @@ class BuildWorker(BatchWorker[int]):
         if count:
             self._set_problem(build, None)
         return count > 0
+
+    def find_builds(self) -> IndexBuildQuerySet:
+        """The builds that it works on."""
+        return IndexBuild.objects.not_paused()
 
     def choose_next(self, keys: list[int]) -> int:
         if len(keys) == 1:
@@ -82,3 +86,10 @@ class PlanWorker(BuildWorker):
         if count:
             self._after_batch(build)
         return count
+
+
+class VerificationWorker(BuildWorker):
+    """Verifies builds slice by slice, paused ones too."""
+
+    def find_builds(self) -> IndexBuildQuerySet:
+        return IndexBuild.objects.not_retired()

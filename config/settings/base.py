@@ -136,7 +136,7 @@ STRATA_MIN_REVISION_SECONDS = 5.0  # a search waits this long for a revision, th
 # A retired build is removed after this time; no search reads it that long.
 STRATA_RETIRED_BUILD_GRACE_SECONDS = 60
 STRATA_AUDIT_SOURCES = 500  # sources whose text each reconciliation hashes again
-STRATA_AUDIT_POINTS = 500  # points of a build that each reconciliation looks for in the store
+STRATA_AUDIT_POINTS = 500  # points of a build compared with their nodes each minute
 # 0: a loss is only reported, and left to verify --repair.
 STRATA_RESTORE_LOST_POINTS = bool(int(os.environ.get("STRATA_RESTORE_LOST_POINTS", 1)))
 

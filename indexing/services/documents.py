@@ -6,13 +6,25 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import (
+    Case,
+    Count,
+    Exists,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from core.leases import FRESH
 from documents.models import Artifact
-from indexing.models import IndexBuild, IndexedDocument, Node
+from indexing.models import IndexBuild, IndexedDocument, Node, NodeCountChange
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
 State = IndexedDocument.State
@@ -89,16 +101,24 @@ def changing_nodes(build_id: int, artifact_ids: Collection[UUID | None]) -> Iter
             list(documents.select_for_update().order_by("pk").values_list("pk"))
         yield
         for documents in parts:
-            _count_nodes(documents)
+            _count_nodes(build_id, documents)
 
 
-def _count_nodes(documents: QuerySet[IndexedDocument]) -> None:
+def _count_nodes(build_id: int, documents: QuerySet[IndexedDocument]) -> None:
+    before = _sum_counts(documents)
     documents.update(
         pending_count=_node_count(Node.State.PENDING),
         synced_count=_node_count(Node.State.SYNCED),
         failed_count=_node_count(Node.State.FAILED),
         deleting_count=_node_count(Node.State.DELETING),
     )
+    after = _sum_counts(documents)
+    if after != before:
+        NodeCountChange.objects.create(
+            build_id=build_id,
+            synced_count=after["synced"] - before["synced"],
+            node_count=after["nodes"] - before["nodes"],
+        )
     has_no_nodes = Q(pending_count=0, synced_count=0, failed_count=0, deleting_count=0)
     documents.update(
         shown_at=Case(
@@ -116,6 +136,13 @@ def _count_nodes(documents: QuerySet[IndexedDocument]) -> None:
     )
     artifact = Artifact.objects.filter(pk=OuterRef("artifact_id"))
     documents.filter(has_no_nodes, ~Exists(artifact)).exclude(state=State.DUE).delete()
+
+
+def _sum_counts(documents: QuerySet[IndexedDocument]) -> dict[str, int]:
+    all_states = F("pending_count") + F("synced_count") + F("failed_count") + F("deleting_count")
+    return documents.aggregate(
+        synced=Coalesce(Sum("synced_count"), 0), nodes=Coalesce(Sum(all_states), 0)
+    )
 
 
 def _node_count(state: Node.State) -> Any:

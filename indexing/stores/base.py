@@ -57,7 +57,8 @@ class ScoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class CollectionSchema:
-    """What a collection must offer. ``fields``: payload field -> declared type, each indexed."""
+    """What a collection must offer. ``fields``: payload field -> declared type, or ``uuid`` for the
+    ids of other rows; each is indexed."""
 
     dimension: int
     fields: Mapping[str, str]
@@ -234,18 +235,27 @@ class VectorStore(abc.ABC):
         """Return the existing points among these ids."""
 
     @abc.abstractmethod
-    def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
-        """Every point once, in ascending order of id, without vectors, in bounded memory."""
+    def scroll(
+        self, name: str, *, after: UUID | None = None, batch: int = 1_000, with_payload: bool = True
+    ) -> Iterator[list[StoredPoint]]:
+        """Every point once, or those with a greater id than ``after``, in ascending order of id,
+        without vectors, in bounded memory: each batch is one request. Without ``with_payload`` the
+        points have empty payloads."""
 
     @abc.abstractmethod
     def count(self, name: str, filter: Filter | None = None) -> int:
         """Exactly how many points match."""
 
     @abc.abstractmethod
+    def count_roughly(self, name: str) -> int:
+        """About how many points there are, at a cost that does not grow with their number. A server
+        may count a point twice while it optimizes the collection."""
+
+    @abc.abstractmethod
     def facet(
         self, name: str, field: str, *, limit: int, filter: Filter | None = None
     ) -> dict[str, int]:
-        """The values of a ``keyword`` field of the schema, each with its number of matching points.
+        """The values of a ``keyword`` or ``uuid`` field, each with its number of matching points.
 
         The most frequent values come first, ties by value; at most ``limit`` of them. Which values
         are kept among those that tie at the limit depends on the store.

@@ -28,7 +28,12 @@ from indexing.stores.base import (
     StoredPoint,
     VectorStore,
 )
-from indexing.stores.qdrant_batches import cut_batches, estimate_bytes, estimate_point_bytes
+from indexing.stores.qdrant_batches import (
+    cut_batches,
+    estimate_bytes,
+    estimate_point_bytes,
+    make_payload_operations,
+)
 from indexing.stores.qdrant_collections import (
     describe_unreachable_peers,
     describe_unsettled_replicas,
@@ -47,6 +52,7 @@ from indexing.stores.qdrant_queries import (
     get_vector_queries,
     paginate_points,
     sort_facet_counts,
+    to_offset,
     to_qdrant_rrf_k,
 )
 
@@ -71,6 +77,7 @@ FILTER_TRANSLATOR = FilterTranslator(
 
 FIELD_INDEX_SCHEMAS: dict[str, Any] = {
     "keyword": models.PayloadSchemaType.KEYWORD,
+    "uuid": models.PayloadSchemaType.UUID,
     "integer": models.PayloadSchemaType.INTEGER,
     "float": models.PayloadSchemaType.FLOAT,
     "bool": models.PayloadSchemaType.BOOL,
@@ -86,11 +93,7 @@ SparseEncoder = Callable[[list[str]], tuple[list[list[int]], list[list[float]]]]
 
 
 class QdrantStore(VectorStore):
-    """Collections on a Qdrant server, readable by other Qdrant users.
-
-    A payload's ``text`` is also written as ``content``, the fixed key that Haystack reads; reading
-    a payload removes it.
-    """
+    """Collections on a Qdrant server, readable by other Qdrant users."""
 
     def __init__(self, client: QdrantClient, *, is_in_memory: bool = False) -> None:
         self._client = client
@@ -204,19 +207,14 @@ class QdrantStore(VectorStore):
                 raise LookupError(f"There is no collection {name!r}.")
 
     def replace_payloads(self, name: str, payloads: Mapping[UUID, Payload]) -> None:
+        # A server carries out the operations of a request one by one. Points that change alike,
+        # such as the chunks of a renamed document, need one together.
         for batch in cut_batches(list(payloads.items()), lambda item: estimate_bytes(item[1])):
-            operations = [
-                models.OverwritePayloadOperation(
-                    overwrite_payload=models.SetPayload(
-                        payload=_add_content_key(payload),
-                        # By filter, because a missing point is then ignored; by id, it is an error.
-                        filter=models.Filter(must=[models.HasIdCondition(has_id=[str(point_id)])]),
-                    )
-                )
-                for point_id, payload in batch
-            ]
             with self._use_client(name) as client:
-                client.batch_update_points(name, operations, wait=True, ordering=ORDERING)
+                records = client.retrieve(name, [str(point_id) for point_id, _ in batch])
+                stored = {UUID(str(record.id)): record.payload or {} for record in records}
+                if operations := make_payload_operations(stored, dict(batch)):
+                    client.batch_update_points(name, operations, wait=True, ordering=ORDERING)
 
     def delete(self, name: str, ids: Sequence[UUID]) -> None:
         if not ids:
@@ -314,13 +312,15 @@ class QdrantStore(VectorStore):
                 )
         return {UUID(str(record.id)): _from_qdrant_point(record) for record in records}
 
-    def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
-        offset: Any = None
+    def scroll(
+        self, name: str, *, after: UUID | None = None, batch: int = 1_000, with_payload: bool = True
+    ) -> Iterator[list[StoredPoint]]:
+        offset: Any = to_offset(after)
         while True:
             records: list[models.Record] = []
             with self._use_client(name) as client:
                 records, offset = client.scroll(
-                    name, limit=batch, offset=offset, with_payload=True, with_vectors=False
+                    name, limit=batch, offset=offset, with_payload=with_payload, with_vectors=False
                 )
             if records:
                 yield [_from_qdrant_point(record) for record in records]
@@ -330,6 +330,11 @@ class QdrantStore(VectorStore):
     def count(self, name: str, filter: Filter | None = None) -> int:
         with self._use_client(name) as client:
             return client.count(name, count_filter=_to_qdrant_filter(filter), exact=True).count
+        return 0
+
+    def count_roughly(self, name: str) -> int:
+        with self._use_client(name) as client:
+            return client.get_collection(name).points_count or 0
         return 0
 
     def facet(
@@ -404,23 +409,17 @@ def _to_point_struct(point: Point) -> models.PointStruct:
         vectors[DENSE] = np.asarray(point.dense).tolist()
     if point.sparse is not None and point.sparse.indices:
         vectors[SPARSE] = _to_qdrant_sparse(point.sparse)
-    return models.PointStruct(
-        id=str(point.id), vector=vectors, payload=_add_content_key(point.payload)
-    )
+    return models.PointStruct(id=str(point.id), vector=vectors, payload=point.payload)
 
 
 def _to_qdrant_sparse(vector: SparseVector) -> models.SparseVector:
     return models.SparseVector(indices=vector.indices, values=vector.values)
 
 
-def _add_content_key(payload: Payload) -> Payload:
-    return {**payload, "content": payload["text"]} if "text" in payload else payload
-
-
 def _read_payload(record: models.Record | models.ScoredPoint) -> Payload:
     payload = dict(record.payload or {})
     if "text" in payload:
-        payload.pop("content", None)
+        payload.pop("content", None)  # earlier releases stored the text twice
     return payload
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from indexing.stores.base import (
     AllOf,
@@ -19,6 +20,7 @@ from indexing.stores.base import (
     SparseVector,
 )
 
+UUID_MAX = 2**128 - 1
 DENSE = "dense"
 SPARSE = "sparse"
 UPSERT_BATCH = 500  # points: some megabytes, because request bodies and log entries must stay small
@@ -140,6 +142,11 @@ def paginate_points(points: Iterable[ScoredPoint], query: Query) -> list[ScoredP
 def to_qdrant_rrf_k(k: int) -> int:
     """Qdrant counts ranks from 0, so its ``k`` is one more for the same scores."""
     return k + 1
+
+
+def to_offset(after: UUID | None) -> str | None:
+    """The id at which a scroll after this one starts: an offset is included in its page."""
+    return None if after is None else str(UUID(int=min(after.int + 1, UUID_MAX)))
 
 
 def sort_facet_counts(counted: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """The Qdrant stores of LlamaIndex and Haystack can read the points that Strata writes."""
 
 import uuid
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,11 @@ class TestLlamaIndex:
         assert node.text == "Hip flexors at rest."
 
 
+def with_content(documents):
+    """Haystack keeps the text in ``content``, Strata in ``text``."""
+    return [replace(document, content=document.meta["text"]) for document in documents]
+
+
 class TestHaystack:
     @pytest.fixture
     def document_store(self, client, monkeypatch):
@@ -110,7 +116,7 @@ class TestHaystack:
         return store
 
     def test_reads_documents_with_their_metadata(self, document_store):
-        documents = document_store.filter_documents()
+        documents = with_content(document_store.filter_documents())
 
         assert [document.content for document in documents] == [
             "NadD binds SACC-111.",
@@ -126,12 +132,13 @@ class TestHaystack:
     def test_filters_by_a_field_named_without_meta(self, document_store):
         since = {"field": "year", "operator": ">=", "value": 2020}
 
-        [document] = document_store.filter_documents(since)
+        [document] = with_content(document_store.filter_documents(since))
 
         assert document.content == "Hip flexors at rest."
 
     def test_finds_by_embedding(self, document_store):
-        [document] = document_store._query_by_embedding([0.0, 1.0, 0.1], top_k=1)
+        found = document_store._query_by_embedding([0.0, 1.0, 0.1], top_k=1)
+        [document] = with_content(found)
 
         assert document.content == "Hip flexors at rest."
         assert document.score == pytest.approx(0.995, abs=1e-3)
@@ -140,14 +147,21 @@ class TestHaystack:
         from haystack.dataclasses import SparseEmbedding
 
         query = SparseEmbedding(indices=[12], values=[1.0])
-        [document] = document_store._query_by_sparse(query, top_k=5)
+        [document] = with_content(document_store._query_by_sparse(query, top_k=5))
 
         assert document.content == "NadD binds SACC-111."
 
 
-def test_our_own_reader_does_not_see_the_key_kept_for_haystack(client):
+def test_our_own_reader_does_not_see_the_second_copy_that_earlier_releases_wrote(client):
     store = QdrantStore(client, is_in_memory=True)
+    client.set_payload(NAME, {"content": "NadD binds SACC-111."}, points=[str(FIRST)])
 
     [payload] = [point.payload for point in store.retrieve(NAME, [FIRST]).values()]
 
     assert set(payload) == {"text", "year", "artifact_title"}
+
+
+def test_a_text_is_stored_once(client):
+    [record] = client.retrieve(NAME, [str(FIRST)])
+
+    assert set(record.payload) == {"text", "year", "artifact_title"}

@@ -7,8 +7,8 @@ from django.core.management import call_command
 
 from documents.services import remove_artifact
 from indexing import tasks
-from indexing.losses import find_and_restore_lost_points
 from indexing.models import IndexBuild, Node
+from indexing.point_audit import audit_next_points
 from indexing.services import plan_nodes
 from indexing.stores import get_store
 from indexing.stores.base import Point
@@ -59,6 +59,11 @@ def on_each_store(request, settings):
 def synced(build):
     sync(build, *(give(text) for text in PARAGRAPHS))
     return build
+
+
+def audit_to_the_end(build: IndexBuild) -> None:
+    while not audit_next_points(build).is_last:
+        pass
 
 
 @pytest.fixture
@@ -148,19 +153,24 @@ class TestASearch:
         assert answer.json()["hits"] == []
 
 
-class TestFindAndRestoreLostPoints:
-    def test_goes_through_all_points_a_few_at_a_time(self, synced, settings):
+class TestAuditNextPoints:
+    def test_goes_through_all_points_a_few_at_a_time(self, synced, settings, no_worker):
         settings.STRATA_AUDIT_POINTS = 2
         restore_an_old_snapshot(synced)
 
-        found = [find_and_restore_lost_points(synced) for _ in range(3)]
+        for _ in range(3):
+            audit_next_points(synced)
 
-        assert sum(found) == 1
+        assert Node.objects.filter(state=Node.State.PENDING).count() == 1
+        tasks.reconcile_indexes()
+        sync(synced)
+        assert verify_build(synced).is_sound  # the other point had no row
 
     def test_does_new_work_first(self, synced, no_worker, settings):
         settings.STRATA_SYNC_BATCH = 1
         drop_collection(synced)
-        assert find_and_restore_lost_points(synced) == 4
+        audit_next_points(synced)
+        assert Node.objects.filter(state=Node.State.PENDING).count() == 4
         added = give("Reeds grow by the weir.")
         plan_nodes(added.pk, synced)
 
@@ -170,7 +180,7 @@ class TestFindAndRestoreLostPoints:
         assert Node.objects.filter(state=Node.State.PENDING).count() == 4
 
     def test_goes_on_where_it_was_interrupted(self, synced, monkeypatch, no_worker):
-        monkeypatch.setattr("indexing.losses.NODES_PER_REQUEST", 1)
+        monkeypatch.setattr("indexing.point_audit.ROWS_PER_SLICE", 1)
         retrieve = type(get_store()).retrieve
         asked = []
 
@@ -183,32 +193,37 @@ class TestFindAndRestoreLostPoints:
         monkeypatch.setattr(type(get_store()), "retrieve", fail_on_third)
         drop_collection(synced)
         with pytest.raises(KeyboardInterrupt):
-            find_and_restore_lost_points(synced)
+            audit_to_the_end(synced)
 
         assert Node.objects.filter(state=Node.State.PENDING).count() == 2
-        assert find_and_restore_lost_points(IndexBuild.objects.get(pk=synced.pk)) == 2
+        audit_to_the_end(IndexBuild.objects.get(pk=synced.pk))
+        assert Node.objects.filter(state=Node.State.PENDING).count() == 4
+        assert len(asked) == 5  # the third is asked for once more, and no other
         sync(synced)
-        assert find_and_restore_lost_points(IndexBuild.objects.get(pk=synced.pk)) == 0
+        audit_to_the_end(IndexBuild.objects.get(pk=synced.pk))
         assert verify_build(synced).is_sound
+        assert IndexBuild.objects.get(pk=synced.pk).lost_at is None
 
     def test_logs_what_it_costs(self, synced, no_worker, caplog):
         drop_collection(synced)
 
         with caplog.at_level(logging.WARNING):
-            find_and_restore_lost_points(synced)
+            audit_to_the_end(synced)
 
         assert "4 points of plain #1 are embedded and written again" in caplog.text
         assert " tokens" in caplog.text
 
     def test_ignores_a_node_whose_point_is_removed_meanwhile(self, synced, monkeypatch):
-        retrieve = type(get_store()).retrieve
+        scroll = type(get_store()).scroll
 
-        def delete_first(store, name, ids, **options):
-            Node.objects.filter(point_id=ids[0]).update(state=Node.State.DELETING)
-            store.delete(name, [ids[0]])
-            return retrieve(store, name, ids, **options)
+        def delete_first(store, name, **options):
+            node = Node.objects.earliest("point_id")
+            Node.objects.filter(pk=node.pk).update(state=Node.State.DELETING)
+            store.delete(name, [node.point_id])
+            return scroll(store, name, **options)
 
-        monkeypatch.setattr(type(get_store()), "retrieve", delete_first)
+        monkeypatch.setattr(type(get_store()), "scroll", delete_first)
 
-        assert find_and_restore_lost_points(synced) == 0
+        audit_to_the_end(synced)
+
         assert IndexBuild.objects.get(pk=synced.pk).lost_at is None

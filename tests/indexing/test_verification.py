@@ -8,7 +8,7 @@ from documents.models import Artifact
 from indexing.models import Node
 from indexing.stores import close_store
 from indexing.stores.base import Point
-from indexing.verification import FINDINGS, remove_orphan_points, verify_build
+from indexing.verification import FINDINGS, verify_build
 from tests.factories import give, sync
 
 pytestmark = pytest.mark.django_db
@@ -188,21 +188,3 @@ class TestRepair:
         assert report.findings == {"unplanned": 1, "pending": 1}
         assert Node.objects.filter(point_id=point_id, state="synced").exists()
         assert verify_build(build).is_sound
-
-
-class TestRemoveOrphans:
-    def test_removes_what_has_no_row_and_nothing_else(self, store, build, node):
-        before = store.count(COLLECTION)
-        damage_orphan(store, build, node)
-
-        assert remove_orphan_points(build) == 1
-
-        assert store.count(COLLECTION) == before
-        assert verify_build(build).is_sound
-
-    def test_reads_no_points_where_there_are_no_more_than_rows(
-        self, store, build, node, monkeypatch
-    ):
-        monkeypatch.setattr(type(store), "scroll", None)
-
-        assert remove_orphan_points(build) == 0

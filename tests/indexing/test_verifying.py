@@ -1,13 +1,16 @@
 """Verifying from the admin and in the background."""
 
+from uuid import uuid4
+
 import pytest
 from django.urls import reverse
 
-from indexing import tasks
+from indexing import tasks, verification
 from indexing.exceptions import StoreUnavailable
-from indexing.models import IndexBuild, Node
+from indexing.models import IndexBuild, Node, Verification
+from indexing.stores.base import Point
 from tests.acting import act, record_enqueued
-from tests.factories import give, sync
+from tests.factories import PARAGRAPHS, give, sync
 
 pytestmark = pytest.mark.django_db
 
@@ -69,10 +72,10 @@ class TestVerify:
 
 class TestVerifyBuild:
     def test_saves_the_error_if_it_fails(self, build, admin_client, monkeypatch):
-        def fail(build, *, repair):
+        def fail(build, after, report, *, repair):
             raise StoreUnavailable("The store is away.")
 
-        monkeypatch.setattr("indexing.verification.verify_build", fail)
+        monkeypatch.setattr("indexing.verification.builds.verify_next_points", fail)
 
         tasks.verify_build(build_id=build.pk, repair=False)
 
@@ -82,3 +85,104 @@ class TestVerifyBuild:
         tasks.verify_build(build_id=10_000, repair=True)
 
         assert not IndexBuild.objects.exclude(report=None).exists()
+
+
+class TestContinueVerification:
+    @pytest.fixture
+    def slices(self, monkeypatch):
+        """Of one artifact, and of one row."""
+        monkeypatch.setattr("indexing.verification.documents.ARTIFACTS_PER_SLICE", 1)
+        monkeypatch.setattr("indexing.verification.points.ROWS_PER_SLICE", 1)
+
+    @pytest.fixture
+    def synced(self, build, slices):
+        sync(build, *(give(text) for text in PARAGRAPHS))
+        return build
+
+    def test_goes_on_after_a_kill_with_what_it_found_before(self, synced, store, monkeypatch):
+        ids = sorted(Node.objects.values_list("point_id", flat=True))
+        store.delete(COLLECTION, [ids[0], ids[-1]])
+        scroll, asked = type(store).scroll, []
+
+        def die_on_third(self, name, **options):
+            asked.append(options["after"])
+            if len(asked) == 3:
+                raise KeyboardInterrupt
+            return scroll(self, name, **options)
+
+        monkeypatch.setattr(type(store), "scroll", die_on_third)
+        with pytest.raises(KeyboardInterrupt):
+            tasks.verify_build(build_id=synced.pk, repair=False)
+        synced.refresh_from_db()
+        assert synced.report is None
+        Verification.objects.release_leases()  # as the next start does
+
+        tasks.reconcile_indexes()
+
+        synced.refresh_from_db()
+        assert asked[:4] == [None, ids[0], ids[1], ids[1]]
+        assert synced.report["findings"] == {"missing": 2}
+        assert synced.report["point_count"] == 2
+        assert synced.report["artifact_count"] == 4
+        assert not Verification.objects.exists()
+
+    def test_goes_on_where_the_time_of_a_task_ended(self, synced, settings, monkeypatch):
+        settings.STRATA_WORKER_RUN_SECONDS = 0
+        enqueued = record_enqueued(monkeypatch, tasks.continue_verification)
+
+        tasks.verify_build(build_id=synced.pk, repair=False)
+        assert enqueued == [("continue_verification", {"build_id": synced.pk})]
+        for _ in range(20):
+            tasks.continue_verification(build_id=synced.pk)
+
+        synced.refresh_from_db()
+        assert synced.report["is_sound"]
+        assert synced.report["point_count"] == 4
+        assert not Verification.objects.exists()
+
+    def test_waits_for_a_store_that_is_away(self, synced, store, monkeypatch):
+        def fail(self, name, **options):
+            raise StoreUnavailable("The store is away.")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(store), "scroll", fail)
+            tasks.verify_build(build_id=synced.pk, repair=False)
+        synced.refresh_from_db()
+        assert synced.report == {"error": "The store is away."}
+
+        tasks.continue_verification(build_id=synced.pk)
+
+        synced.refresh_from_db()
+        assert synced.report["is_sound"]
+
+    def test_is_given_up_after_some_deaths_in_one_slice(self, synced, settings):
+        verification.request_verification(synced, repair=False)
+        Verification.objects.update(attempts=settings.STRATA_MAX_ATTEMPTS)
+
+        tasks.continue_verification(build_id=synced.pk)
+
+        synced.refresh_from_db()
+        assert "died" in synced.report["error"]
+        assert not Verification.objects.exists()
+
+    def test_deletes_orphans_in_batches(self, build, store, monkeypatch):
+        sync(build, give())
+        [stored] = store.retrieve(
+            COLLECTION, [Node.objects.earliest("pk").point_id], with_vectors=True
+        ).values()
+        store.upsert(
+            COLLECTION,
+            [Point(uuid4(), stored.dense, stored.sparse, stored.payload) for _ in range(50)],
+        )
+        delete, calls = type(store).delete, []
+
+        def count(self, name, ids):
+            calls.append(len(ids))
+            return delete(self, name, ids)
+
+        monkeypatch.setattr(type(store), "delete", count)
+
+        tasks.verify_build(build_id=build.pk, repair=True)
+
+        assert calls == [50]
+        assert verification.verify_build(build).is_sound

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import Sum
 
 from core.leases import lease_expiry
 from documents import services as documents
@@ -12,7 +13,8 @@ from documents.models import Artifact
 from documents.originals import save_incoming_file
 from documents.services import AddOutcome, TextContent
 from indexing import services
-from indexing.models import Node
+from indexing.models import Node, NodeCountChange
+from indexing.point_audit import audit_next_points
 from indexing.verification import verify_build
 from tests.factories import give, sync
 
@@ -173,3 +175,29 @@ class TestAddArtifact:
         assert text.startswith("Writer")
         sync(build, artifact)
         assert verify_build(build).is_sound
+
+
+@pytest.mark.usefixtures("no_messages")
+class TestAuditNextPoints:
+    def test_keeps_the_right_count_while_nodes_change(self, build, at_once):
+        artifacts = [give(long_text(f"Notes {n}", 20), external_id=str(n)) for n in range(4)]
+        for artifact in artifacts:
+            services.plan_nodes(artifact.pk, build)
+
+        def change_or_audit(worker):
+            for number in range(3):
+                if worker < 2:
+                    audit_next_points(build)
+                    continue
+                give(long_text(f"Revision {number}", 20), external_id=str(worker))
+                services.plan_nodes(artifacts[worker].pk, build)
+                services.sync_nodes(build)
+
+        at_once(change_or_audit, list(range(4)))
+        sync(build)
+
+        assert verify_build(build).is_sound
+        counted = NodeCountChange.objects.aggregate(
+            synced=Sum("synced_count"), nodes=Sum("node_count")
+        )
+        assert counted == {"synced": Node.objects.count(), "nodes": Node.objects.count()}

@@ -53,6 +53,7 @@ from indexing.stores.qdrant_queries import (
     get_vector_queries,
     paginate_points,
     sort_facet_counts,
+    to_offset,
 )
 
 MIN_FREE_BYTES_TO_OPEN = (
@@ -207,13 +208,15 @@ class EmbeddedStore(VectorStore):
             records = collection.shard.retrieve(list(ids), True, with_vectors)
         return {to_uuid(record.id): from_edge_point(record) for record in records}
 
-    def scroll(self, name: str, *, batch: int = 1_000) -> Iterator[list[StoredPoint]]:
-        offset: Any = None
+    def scroll(
+        self, name: str, *, after: UUID | None = None, batch: int = 1_000, with_payload: bool = True
+    ) -> Iterator[list[StoredPoint]]:
+        offset: Any = to_offset(after)
         while True:
             collection = self._find_collection(name)
             if collection is None:
                 return
-            request = edge.ScrollRequest(offset=offset, limit=batch, with_payload=True)
+            request = edge.ScrollRequest(offset=offset, limit=batch, with_payload=with_payload)
             with _translate_engine_errors():
                 records, offset = collection.shard.scroll(request)
             if records:
@@ -228,6 +231,13 @@ class EmbeddedStore(VectorStore):
         request = edge.CountRequest(exact=True, filter=to_edge_filter(filter))
         with _translate_engine_errors():
             return collection.shard.count(request)
+
+    def count_roughly(self, name: str) -> int:
+        collection = self._find_collection(name)
+        if collection is None:
+            return 0
+        with _translate_engine_errors():
+            return collection.shard.info().points_count
 
     def facet(
         self, name: str, field: str, *, limit: int, filter: Filter | None = None

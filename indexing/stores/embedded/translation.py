@@ -39,6 +39,7 @@ FILTER_TRANSLATOR = FilterTranslator(
 
 FIELD_INDEX_SCHEMAS: dict[str, Any] = {
     "keyword": edge.PayloadSchemaType.Keyword,
+    "uuid": edge.PayloadSchemaType.Uuid,
     "integer": edge.PayloadSchemaType.Integer,
     "float": edge.PayloadSchemaType.Float,
     "bool": edge.PayloadSchemaType.Bool,

@@ -24,7 +24,12 @@ from indexing.exceptions import (
 )
 from indexing.stores import CollectionSchema, Match, Point, Query, RankFusion, SparseVector
 from indexing.stores.qdrant import QdrantStore
-from indexing.stores.qdrant_batches import MAX_BODY_BYTES, cut_batches, estimate_point_bytes
+from indexing.stores.qdrant_batches import (
+    MAX_BODY_BYTES,
+    cut_batches,
+    estimate_point_bytes,
+    make_payload_operations,
+)
 from indexing.stores.qdrant_connections import ReconnectingTransport
 
 DENSE = np.array([1, 0], dtype=np.float32)
@@ -238,6 +243,16 @@ class TestRequests:
         assert call.args[1] == "venue"
         assert not client.create_collection.called
 
+    def test_a_new_collection_soon_forgets_deleted_points(self, client):
+        client.collection_exists.return_value = False
+        client.get_collection.return_value.payload_schema = {}
+
+        QdrantStore(client).ensure_collection("papers", CollectionSchema(2, {}))
+
+        [call] = client.create_collection.call_args_list
+        config = call.kwargs["optimizers_config"]
+        assert (config.deleted_threshold, config.vacuum_min_vector_number) == (0.05, 100)
+
     def test_a_collection_another_process_made_first_is_fine(self, client):
         client.collection_exists.return_value = False
         client.create_collection.side_effect = server_error(409)
@@ -279,6 +294,36 @@ class TestBatches:
         sizes = [len(batch) for batch in cut_batches([1, MAX_BODY_BYTES + 1, 1], lambda size: size)]
 
         assert sizes == [1, 1, 1]
+
+
+class TestPayloadOperations:
+    def test_are_as_many_as_there_are_different_changes(self):
+        ids = [uuid.uuid4() for _ in range(500)]
+        stored = {
+            each: {"text": f"Chunk {n}.", "title": "Old", "venue": "pond"}
+            for n, each in enumerate(ids)
+        }
+        wanted = {each: {"text": f"Chunk {n}.", "title": "New"} for n, each in enumerate(ids)}
+
+        removal, change = make_payload_operations(stored, wanted)
+
+        assert removal.delete_payload.keys == ["venue"]
+        assert change.set_payload.payload == {"title": "New"}
+        for selected in (removal.delete_payload, change.set_payload):
+            [condition] = selected.filter.must
+            assert condition.has_id == [str(each) for each in ids]
+
+    def test_are_none_where_nothing_changes_or_no_point_is_stored(self):
+        same, absent = uuid.uuid4(), uuid.uuid4()
+
+        assert make_payload_operations({same: {"a": 1}}, {same: {"a": 1}, absent: {"a": 2}}) == []
+
+    def test_remove_the_second_copy_of_a_text_that_earlier_releases_wrote(self):
+        [operation] = make_payload_operations(
+            {uuid.UUID(int=1): {"text": "A", "content": "A"}}, {uuid.UUID(int=1): {"text": "A"}}
+        )
+
+        assert operation.delete_payload.keys == ["content"]
 
 
 class ClosingServer:

@@ -1,0 +1,179 @@
+"""Compares the points of a build with its nodes, slice by slice, all the time.
+
+Each minute the next few of both are compared, in the order of their ids. If the store holds more or
+fewer points than the ledger, or has lost some, all are compared from the first id on, without a
+break. What a slice costs does not depend on how many points there are.
+"""
+
+import logging
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from core.leases import Claim
+from indexing.id_ranges import IdRange, find_rowless, read_id_range
+from indexing.losses import (
+    accept_searches_if_whole,
+    find_lost_nodes,
+    log_price,
+    refuse_searches,
+    restore_points,
+)
+from indexing.models import IndexBuild, Node, NodeCountChange, PointAudit
+from indexing.services.batches import ROWS_PER_STATEMENT
+from indexing.stores import get_store
+from indexing.unconfirmed_writes import delete_points
+from indexing.verification import resolve_unconfirmed_writes
+
+logger = logging.getLogger(__name__)
+
+ROWS_PER_SLICE = 2_000  # while all are compared
+
+
+class AuditedSlice(NamedTuple):
+    due_count: int  # nodes to be written again
+    is_last: bool  # False: call again at once
+
+
+def audit_next_points(build: IndexBuild) -> AuditedSlice:
+    """Resolve unconfirmed writes, then compare the next points: remove those without a node, and
+    have those written again that were lost.
+
+    Does nothing while another worker audits the build. With ``STRATA_RESTORE_LOST_POINTS`` off it
+    stops at the first loss, and restores nothing.
+
+    Raises:
+        StoreUnavailable: calling again goes on.
+    """
+    PointAudit.objects.get_or_create(build=build)
+    claim = PointAudit.objects.filter(pk=build.pk).claim()
+    if claim is None:
+        return AuditedSlice(due_count=0, is_last=True)
+    try:
+        with claim.renewed():
+            if count := resolve_unconfirmed_writes(build):
+                logger.warning("%d points of %s came or went too late; mended", count, build)
+            lost_count, is_last = _audit_next_points(build, claim)
+            return AuditedSlice(count + lost_count, is_last)
+    finally:
+        claim.give_back()
+
+
+def _audit_next_points(build: IndexBuild, claim: Claim[PointAudit]) -> AuditedSlice:
+    audit = claim.rows.get()
+    if audit.difference is None:
+        difference = _measure_difference(build)
+        if difference or _is_loss_unexamined(build, audit):
+            _save(claim, audit, cursor=None, difference=difference, started_at=timezone.now())
+    is_whole = audit.difference is not None
+    limit = ROWS_PER_SLICE if is_whole else settings.STRATA_AUDIT_POINTS
+    id_range = read_id_range(build, audit.cursor, limit=limit, with_payload=False)
+    if orphan_count := _remove_orphans(build, id_range):
+        logger.warning("%d points of %s had no row in the ledger; removed", orphan_count, build)
+    lost_ids = _find_lost(build, id_range)
+    if lost_ids:
+        refuse_searches(build)
+        # From now on this counts as the round that examines the loss.
+        start = audit.cursor if is_whole else None
+        _save(claim, audit, cursor=start, difference=0, started_at=timezone.now())
+        if not settings.STRATA_RESTORE_LOST_POINTS:
+            return AuditedSlice(due_count=0, is_last=True)
+        restore_points(build, lost_ids)
+        if not is_whole:
+            return AuditedSlice(len(lost_ids), is_last=False)
+    elif orphan_count and is_whole:
+        _save(claim, audit, difference=0)
+    if id_range.end is not None:
+        _save(claim, audit, cursor=id_range.end)
+    else:
+        if audit.difference:  # the counts were wrong, for example after raw SQL
+            _add_to_counts(build, audit.difference)
+        _save(claim, audit, cursor=None, difference=None)
+        if is_whole and build.lost_at is not None:
+            log_price(build)
+    is_last = audit.difference is None
+    if is_last and build.lost_at is not None and not _is_loss_unexamined(build, audit):
+        accept_searches_if_whole(build)
+    return AuditedSlice(len(lost_ids), is_last)
+
+
+def _save(claim: Claim[PointAudit], audit: PointAudit, **values: Any) -> None:
+    claim.rows.update(**values)
+    for name, value in values.items():
+        setattr(audit, name, value)
+
+
+def _is_loss_unexamined(build: IndexBuild, audit: PointAudit) -> bool:
+    """Whether points were lost after the last comparison of all began."""
+    if build.lost_at is None:
+        return False
+    return audit.started_at is None or audit.started_at < build.lost_at
+
+
+def _remove_orphans(build: IndexBuild, id_range: IdRange) -> int:
+    count = 0
+    for collection, pairs in id_range.pairs.items():
+        # A row is always written before its point.
+        orphans = find_rowless(build, [point.id for row, point in pairs if row is None and point])
+        if orphans:
+            delete_points(build, collection, orphans)
+            count += len(orphans)
+    return count
+
+
+def _find_lost(build: IndexBuild, id_range: IdRange) -> list[int]:
+    return [
+        node_id
+        for collection, pairs in id_range.pairs.items()
+        for node_id in find_lost_nodes(
+            build,
+            collection,
+            [
+                row
+                for row, point in pairs
+                if row is not None and point is None and row.state == Node.State.SYNCED
+            ],
+        )
+    ]
+
+
+def _measure_difference(build: IndexBuild) -> int:
+    """How many points the store holds beyond the build's nodes, or (negative) fewer than its synced
+    nodes. Counts exactly only where a rough count differs."""
+    store, collections = get_store(), build.collections()
+    fewest, most = _count_nodes(build)
+    if fewest <= sum(store.count_roughly(name) for name in collections) <= most:
+        return 0
+    held = sum(store.count(name) for name in collections)
+    fewest_now, most_now = _count_nodes(build)  # it may have changed meanwhile
+    return min(held - min(fewest, fewest_now), 0) or max(held - max(most, most_now), 0)
+
+
+def _count_nodes(build: IndexBuild) -> tuple[int, int]:
+    """How many nodes are synced, and how many there are: the sums of the changes, which become one
+    row. Standalone nodes, of which there are few, are counted."""
+    is_summed = False
+    while not is_summed:
+        with transaction.atomic():
+            changes = NodeCountChange.objects.filter(build=build).order_by("pk")
+            part = list(changes.select_for_update()[:ROWS_PER_STATEMENT])
+            is_summed = len(part) < ROWS_PER_STATEMENT
+            synced_count = sum(change.synced_count for change in part)
+            node_count = sum(change.node_count for change in part)
+            if len(part) > 1:
+                changes.filter(pk__in=[change.pk for change in part]).delete()
+                NodeCountChange.objects.create(
+                    build=build, synced_count=synced_count, node_count=node_count
+                )
+    standalone = Node.objects.filter(build=build, artifact=None)
+    return (
+        synced_count + standalone.filter(state=Node.State.SYNCED).count(),
+        node_count + standalone.count(),
+    )
+
+
+def _add_to_counts(build: IndexBuild, difference: int) -> None:
+    logger.info("The counted number of nodes of %s was wrong by %d", build, difference)
+    NodeCountChange.objects.create(build=build, synced_count=difference, node_count=difference)
