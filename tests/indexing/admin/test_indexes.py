@@ -92,7 +92,7 @@ class TestEmbedAgain:
         artifact = give()
         add_nodes(build, artifact, 3_000, state=Node.State.FAILED)
 
-        with django_assert_max_num_queries(14) as queries:
+        with django_assert_max_num_queries(17) as queries:
             said = act(admin_client, "indexing_node", action)
 
         assert said == "3000 nodes queued."
