@@ -6,12 +6,14 @@ from uuid import UUID
 
 from django.db import transaction
 
+from access.grants import EVERYTHING, Grant
 from concepts.exceptions import QuoteNotFound
 from concepts.models import Instance
 from concepts.quote_matching import find_quote
 from concepts.services import lock_concept
 from core.exceptions import InvalidInput
 from core.text import hash_text
+from documents.groups import is_visible
 from documents.models import Artifact, Source
 
 logger = logging.getLogger(__name__)
@@ -21,7 +23,12 @@ MAX_QUOTE_CHARS = 5_000
 
 @transaction.atomic
 def add_instance(
-    concept_id: UUID, quote: str, *, source_id: UUID | None = None, artifact_id: UUID | None = None
+    concept_id: UUID,
+    quote: str,
+    *,
+    source_id: UUID | None = None,
+    artifact_id: UUID | None = None,
+    grant: Grant = EVERYTHING,
 ) -> tuple[Instance, bool]:
     """Add a quote as evidence of a concept; return the instance and whether it is new. The quote
     is looked up in one source, or in all sources of a document; the source's wording is stored.
@@ -34,7 +41,7 @@ def add_instance(
     if len(quote) > MAX_QUOTE_CHARS:
         raise InvalidInput(f"quote must have at most {MAX_QUOTE_CHARS} characters.", field="quote")
     concept = lock_concept(concept_id)
-    sources = _select_sources(concept.index, source_id, artifact_id)
+    sources = _select_sources(concept.index, source_id, artifact_id, grant)
     for source in sources:
         span = find_quote(source.text, quote)
         if span is not None:
@@ -83,13 +90,14 @@ def find_artifacts_with_stale_instances() -> Iterable[UUID]:
 
 
 def _select_sources(
-    index: str, source_id: UUID | None, artifact_id: UUID | None
+    index: str, source_id: UUID | None, artifact_id: UUID | None, grant: Grant
 ) -> Iterable[Source]:
     if (source_id is None) == (artifact_id is None):
         raise InvalidInput(
             "Give either source or artifact, where the quote is from.", field="source"
         )
-    sources = Source.objects.filter(artifact__index=index).order_by("ordinal")
+    sources = Source.objects.filter(is_visible(grant, "artifact__"), artifact__index=index)
+    sources = sources.order_by("ordinal")
     if source_id is not None:
         field, sources = "source", sources.filter(pk=source_id)
     else:

@@ -12,8 +12,10 @@ from typing import Any, Self
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
+from access.grants import Grant
 from core.leases import LeasedQuerySet, LeasedRow
 from core.text import hash_text
+from documents.groups import is_visible
 from documents.models import Artifact, RevisedRow, Source
 
 
@@ -61,6 +63,14 @@ class Entity(RevisedRow):
 
 
 class ConceptQuerySet(EntityQuerySet):
+    def visible_to(self, grant: Grant) -> "ConceptQuerySet":
+        """Concepts whose every quote is from a document that the grant includes, and concepts
+        without quotes: a description may tell what any of the quoted documents says."""
+        if grant.sees_all_documents:
+            return self
+        hidden = Instance.objects.filter(~is_visible(grant, "artifact__"), concept=OuterRef("pk"))
+        return self.filter(~Exists(hidden), is_restricted=False)
+
     def with_evidence(self) -> "ConceptQuerySet":
         """Concepts with at least one instance that is not lost."""
         return self.filter(_has_evidence())
@@ -79,6 +89,12 @@ class Concept(Entity):
     label = models.CharField(max_length=300)
     description = models.TextField(blank=True)
     search_terms = models.JSONField(default=list, blank=True)
+    is_restricted = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Hidden from those who do not see all documents: a document with groups that it "
+        "quoted was deleted.",
+    )
     pairing_input_hash = models.CharField(
         max_length=64, blank=True, editable=False,
         help_text="Hash of its vector's input when its neighbours were last searched.",
@@ -140,6 +156,15 @@ class Instance(models.Model):
         return self.quote[:80]
 
 
+class RelationshipTypeQuerySet(EntityQuerySet):
+    def visible_to(self, grant: Grant) -> "RelationshipTypeQuerySet":
+        """Types with a relationship that the grant includes, and types without relationships."""
+        if grant.sees_all_documents:
+            return self
+        edges = Relationship.objects.filter(type=OuterRef("pk"))
+        return self.filter(~Exists(edges) | Exists(edges.visible_to(grant)))
+
+
 class RelationshipType(Entity):
     """A type of relationship from the index's vocabulary, such as SUPPORTS."""
 
@@ -149,7 +174,7 @@ class RelationshipType(Entity):
     )
     description = models.TextField(blank=True)
 
-    objects = EntityQuerySet.as_manager()
+    objects = RelationshipTypeQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.name
@@ -163,6 +188,16 @@ class RelationshipType(Entity):
 class RelationshipQuerySet(models.QuerySet["Relationship"]):
     def of_index(self, index: str) -> "RelationshipQuerySet":
         return self.filter(source__index=index)
+
+    def visible_to(self, grant: Grant) -> "RelationshipQuerySet":
+        """Relationships between concepts that the grant includes."""
+        if grant.sees_all_documents:
+            return self
+        concepts = Concept.objects.visible_to(grant)
+        return self.filter(
+            Exists(concepts.filter(pk=OuterRef("source"))),
+            Exists(concepts.filter(pk=OuterRef("target"))),
+        )
 
     def involving(self, concept_id: uuid.UUID) -> "RelationshipQuerySet":
         """Relationships that have this concept as source or target."""
@@ -196,6 +231,16 @@ class Relationship(models.Model):
 
 
 class EmergentPairQuerySet(models.QuerySet["EmergentPair"]):
+    def visible_to(self, grant: Grant) -> "EmergentPairQuerySet":
+        """Pairs of concepts that the grant includes."""
+        if grant.sees_all_documents:
+            return self
+        concepts = Concept.objects.visible_to(grant)
+        return self.filter(
+            Exists(concepts.filter(pk=OuterRef("first"))),
+            Exists(concepts.filter(pk=OuterRef("second"))),
+        )
+
     def open(self) -> "EmergentPairQuerySet":
         """Pairs that are not dismissed and have no relationship in either direction."""
         forward = Relationship.objects.filter(source=OuterRef("first"), target=OuterRef("second"))

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Count
 from rest_framework import serializers
 
+from access.grants import Grant
 from concepts.instances import MAX_QUOTE_CHARS
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from concepts.services import MAX_DESCRIPTION_CHARS, MAX_LABEL_CHARS, MAX_NAME_CHARS
@@ -211,12 +212,13 @@ class DeletionSerializer(serializers.Serializer):
     revision = serializers.IntegerField()
 
 
-def render_concepts(concepts: Collection[Concept]) -> list[dict[str, Any]]:
+def render_concepts(concepts: Collection[Concept], grant: Grant) -> list[dict[str, Any]]:
+    """Concepts that the grant includes, as ``ConceptSerializer`` describes them."""
     ids = [concept.pk for concept in concepts]
     standing = Instance.objects.not_lost().filter(concept__in=ids).order_by()
     counts = standing.values_list("concept").annotate(Count("pk"))
     evidence: dict[UUID, int] = dict(counts)
-    degrees = count_relationships(ids)
+    degrees = count_relationships(ids, grant)
     return [
         {
             "id": str(concept.pk),
@@ -232,13 +234,13 @@ def render_concepts(concepts: Collection[Concept]) -> list[dict[str, Any]]:
     ]
 
 
-def count_relationships(concept_ids: Collection[UUID]) -> dict[UUID, int]:
-    """Number of relationships of each concept; concepts without any are absent."""
+def count_relationships(concept_ids: Collection[UUID], grant: Grant) -> dict[UUID, int]:
+    """Number of visible relationships of each concept; concepts without any are absent."""
     degrees: dict[UUID, int] = {}
     edges = Relationship.objects.filter(source__in=concept_ids) | Relationship.objects.filter(
         target__in=concept_ids
     )
-    for ends in edges.order_by().values_list("source_id", "target_id"):
+    for ends in edges.visible_to(grant).order_by().values_list("source_id", "target_id"):
         for end in ends:
             degrees[end] = degrees.get(end, 0) + 1
     return degrees

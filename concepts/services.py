@@ -5,11 +5,13 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
+from access.grants import EVERYTHING, Grant
 from concepts.exceptions import UnknownConcept, UnknownRelationshipType
 from concepts.models import (
     Concept,
     Entity,
     Instance,
+    InstanceQuerySet,
     Relationship,
     RelationshipType,
     normalise_name,
@@ -120,6 +122,7 @@ def merge_concepts(target_id: UUID, merged_ids: Collection[UUID]) -> Concept:
     for merged in locked.values():
         terms += [merged.label, *merged.search_terms]
         target.description = target.description or merged.description
+        target.is_restricted = target.is_restricted or merged.is_restricted
     target.search_terms = _remove_duplicate_terms(terms, excluded_term=target.label)[
         :MAX_SEARCH_TERMS
     ]
@@ -251,7 +254,7 @@ def _lock_type(type_id: UUID) -> RelationshipType:
 
 @transaction.atomic
 def relate_concepts(
-    index: str, source_id: UUID, type_id: UUID, target_id: UUID
+    index: str, source_id: UUID, type_id: UUID, target_id: UUID, grant: Grant = EVERYTHING
 ) -> tuple[Relationship, bool]:
     """Create the relationship of two concepts unless it exists; return it and whether it is new.
 
@@ -262,13 +265,25 @@ def relate_concepts(
     if source_id == target_id:
         raise InvalidInput("A concept cannot have a relationship with itself.", field="target")
     for field, concept_id in (("source", source_id), ("target", target_id)):
-        if not Concept.objects.of_index(index).filter(pk=concept_id).exists():
+        concepts = Concept.objects.visible_to(grant).of_index(index)
+        if not concepts.filter(pk=concept_id).exists():
             raise InvalidInput(f"The index {index} has no concept {concept_id}.", field=field)
-    if not RelationshipType.objects.filter(pk=type_id, index=index).exists():
+    types = RelationshipType.objects.visible_to(grant)
+    if not types.filter(pk=type_id, index=index).exists():
         raise InvalidInput(f"The index {index} has no relationship type {type_id}.", field="type")
     return Relationship.objects.get_or_create(
         source_id=source_id, type_id=type_id, target_id=target_id
     )
+
+
+# --- Visibility ------------------------------------------------------------------------------
+
+
+def restrict_concepts_of(instances: InstanceQuerySet) -> None:
+    """Keep the concepts of quotes that are about to be deleted hidden, if the quotes are from
+    documents with groups."""
+    quoted = instances.exclude(artifact__groups=[]).values("concept")
+    Concept.objects.filter(pk__in=quoted).update(is_restricted=True)
 
 
 # --- Saving and deleting ---------------------------------------------------------------------

@@ -9,19 +9,21 @@ The flow:
     each minute (beat)         -> tasks.reconcile_concepts   work that no signal enqueued, and
     concepts synced            -> tasks.update_emergent_pairs  stores similar pairs for review
 
-Quotes are deleted with their document, concepts with their index.
+Quotes are deleted with their document, concepts with their index. Before a document with groups is
+deleted, the concepts it quotes are marked, so that they stay hidden.
 """
 
 import time
 from typing import Any
 from uuid import UUID
 
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import receiver
 
 from concepts import tasks
 from concepts.extraction import is_extraction_enabled
 from concepts.models import Concept, Entity, Instance, RelationshipType
+from concepts.services import restrict_concepts_of
 from core.enqueueing import enqueue_on_commit, enqueue_once
 from documents.models import Artifact, Source
 from indexing.models import IndexBuild
@@ -62,6 +64,12 @@ def remove_entities(index: str, deadline: float, **kwargs: Any) -> None:
 def enqueue_for_artifact(instance: Artifact, *, raw: bool = False, **kwargs: Any) -> None:
     if not raw:
         _enqueue_relocation(instance.pk)
+
+
+@receiver(pre_delete, sender=Artifact, dispatch_uid="concepts.artifact_deleted")
+def restrict_concepts(instance: Artifact, **kwargs: Any) -> None:
+    if instance.groups:
+        restrict_concepts_of(Instance.objects.filter(artifact=instance))
 
 
 @receiver(post_save, sender=Source, dispatch_uid="concepts.source_saved")

@@ -8,7 +8,8 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from access.grants import EVERYTHING, Grant
+from access.authentication import get_grant
+from access.grants import Grant
 from concepts import instances, services
 from concepts.exceptions import (
     UnknownConcept,
@@ -61,7 +62,8 @@ class ConceptViewSet(viewsets.ViewSet):
         """List the concepts of an index, by label."""
         require_index(index)
         given = validate_data(ConceptFilterSerializer, request.query_params)
-        concepts = Concept.objects.of_index(index)
+        grant = get_grant(request)
+        concepts = Concept.objects.visible_to(grant).of_index(index)
         if given.get("evidence") == "none":
             concepts = concepts.without_evidence()
         elif given.get("evidence") == "some":
@@ -69,7 +71,7 @@ class ConceptViewSet(viewsets.ViewSet):
         if "label" in given:
             concepts = concepts.filter(label__icontains=given["label"])
         page, answer = paginate(request, concepts.order_by("label", "pk"), given)
-        return Response({**answer, "results": render_concepts(list(page))})
+        return Response({**answer, "results": render_concepts(list(page), grant)})
 
     @extend_schema(
         operation_id="create_concept",
@@ -84,12 +86,13 @@ class ConceptViewSet(viewsets.ViewSet):
         require_index(index)
         given = validate_data(ConceptInputSerializer, request.data)
         concept = services.create_concept(index, given.pop("label"), **given)
-        return Response(_render_concept(concept.pk), status=status.HTTP_201_CREATED)
+        rendered = _render_concept(concept.pk, get_grant(request))
+        return Response(rendered, status=status.HTTP_201_CREATED)
 
     @extend_schema(operation_id="read_concept", responses=ConceptSerializer)
     def retrieve(self, request: Request, concept_id: UUID) -> Response:
         """Read a concept."""
-        return Response(_render_concept(concept_id))
+        return Response(_render_concept(concept_id, get_grant(request)))
 
     @extend_schema(
         operation_id="edit_concept",
@@ -101,8 +104,11 @@ class ConceptViewSet(viewsets.ViewSet):
 
         Omitted fields stay unchanged.
         """
-        services.edit_concept(concept_id, **validate_data(ConceptPatchSerializer, request.data))
-        return Response(_render_concept(concept_id))
+        grant = get_grant(request)
+        given = validate_data(ConceptPatchSerializer, request.data)
+        get_concept(concept_id, grant)
+        services.edit_concept(concept_id, **given)
+        return Response(_render_concept(concept_id, grant))
 
     @extend_schema(operation_id="remove_concept", responses={200: DeletionSerializer})
     def destroy(self, request: Request, concept_id: UUID) -> Response:
@@ -110,6 +116,7 @@ class ConceptViewSet(viewsets.ViewSet):
 
         Its point is deleted in the background.
         """
+        get_concept(concept_id, get_grant(request))
         return Response(_render_deletion(concept_id, services.remove_concept(concept_id)))
 
     @extend_schema(
@@ -119,9 +126,12 @@ class ConceptViewSet(viewsets.ViewSet):
     )
     def merge(self, request: Request, concept_id: UUID) -> Response:
         """Merge other concepts into this one, with their evidence and relationships."""
+        grant = get_grant(request)
         given = validate_data(MergeSerializer, request.data)
+        for each in (concept_id, *given["concepts"]):
+            get_concept(each, grant)
         services.merge_concepts(concept_id, given["concepts"])
-        return Response(_render_concept(concept_id))
+        return Response(_render_concept(concept_id, grant))
 
     @extend_schema(
         operation_id="list_instances",
@@ -131,7 +141,7 @@ class ConceptViewSet(viewsets.ViewSet):
     def instances(self, request: Request, concept_id: UUID) -> Response:
         """List the quotes that are evidence of a concept, lost ones included."""
         given = validate_data(PagingSerializer, request.query_params)
-        get_concept(concept_id)
+        get_concept(concept_id, get_grant(request))
         rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
         page, answer = paginate(request, rows, given)
         return Response({**answer, "results": [render_instance(each) for each in page]})
@@ -146,12 +156,15 @@ class ConceptViewSet(viewsets.ViewSet):
 
         201: the quote was added. 200: it exists already.
         """
+        grant = get_grant(request)
         given = validate_data(QuoteSerializer, request.data)
+        get_concept(concept_id, grant)
         instance, is_new = instances.add_instance(
             concept_id,
             given["quote"],
             source_id=given.get("source"),
             artifact_id=given.get("artifact"),
+            grant=grant,
         )
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(render_instance(instance), status=code)
@@ -167,7 +180,10 @@ class InstanceViewSet(viewsets.ViewSet):
 
         The source text stays.
         """
-        count, _ = Instance.objects.filter(pk=instance_id).delete()
+        concepts = Concept.objects.visible_to(get_grant(request))
+        instances = Instance.objects.filter(pk=instance_id, concept__in=concepts)
+        services.restrict_concepts_of(instances)
+        count, _ = instances.delete()
         if not count:
             raise UnknownInstance(field="id")
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -186,7 +202,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         """List the relationship types of an index, by name."""
         require_index(index)
         given = validate_data(RelationshipTypeFilterSerializer, request.query_params)
-        kinds = RelationshipType.objects.of_index(index)
+        kinds = RelationshipType.objects.visible_to(get_grant(request)).of_index(index)
         if "category" in given:
             kinds = kinds.filter(category=given["category"].lower())
         page, answer = paginate(request, kinds.order_by("name", "pk"), given)
@@ -205,7 +221,8 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
         require_index(index)
         given = validate_data(RelationshipTypeInputSerializer, request.data)
         kind = services.create_relationship_type(index, given.pop("name"), **given)
-        return Response(_render_type(kind.pk), status=status.HTTP_201_CREATED)
+        rendered = _render_type(kind.pk, get_grant(request))
+        return Response(rendered, status=status.HTTP_201_CREATED)
 
     @extend_schema(
         operation_id="read_relationship_type",
@@ -213,7 +230,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     )
     def retrieve(self, request: Request, type_id: UUID) -> Response:
         """Read a relationship type."""
-        return Response(_render_type(type_id))
+        return Response(_render_type(type_id, get_grant(request)))
 
     @extend_schema(
         operation_id="edit_relationship_type",
@@ -225,10 +242,11 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 
         Omitted fields stay unchanged.
         """
-        services.edit_relationship_type(
-            type_id, **validate_data(RelationshipTypePatchSerializer, request.data)
-        )
-        return Response(_render_type(type_id))
+        grant = get_grant(request)
+        given = validate_data(RelationshipTypePatchSerializer, request.data)
+        _render_type(type_id, grant)  # it must be visible
+        services.edit_relationship_type(type_id, **given)
+        return Response(_render_type(type_id, grant))
 
     @extend_schema(
         operation_id="remove_relationship_type",
@@ -236,6 +254,7 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
     )
     def destroy(self, request: Request, type_id: UUID) -> Response:
         """Delete a relationship type with every relationship of it."""
+        _render_type(type_id, get_grant(request))  # it must be visible
         return Response(_render_deletion(type_id, services.remove_relationship_type(type_id)))
 
 
@@ -252,7 +271,8 @@ class RelationshipViewSet(viewsets.ViewSet):
         """List the relationships of an index."""
         require_index(index)
         given = validate_data(RelationshipFilterSerializer, request.query_params)
-        edges = Relationship.objects.of_index(index).with_concepts_and_type()
+        edges = Relationship.objects.visible_to(get_grant(request)).of_index(index)
+        edges = edges.with_concepts_and_type()
         if "concept" in given:
             edges = edges.involving(given["concept"])
         if "type" in given:
@@ -273,10 +293,10 @@ class RelationshipViewSet(viewsets.ViewSet):
         require_index(index)
         given = validate_data(RelationshipInputSerializer, request.data)
         edge, is_new = services.relate_concepts(
-            index, given["source"], given["type"], given["target"]
+            index, given["source"], given["type"], given["target"], get_grant(request)
         )
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        return Response(_render_relationship(edge.pk), status=code)
+        return Response(_render_relationship(edge.pk, get_grant(request)), status=code)
 
     @extend_schema(
         operation_id="read_relationship",
@@ -284,7 +304,7 @@ class RelationshipViewSet(viewsets.ViewSet):
     )
     def retrieve(self, request: Request, relationship_id: UUID) -> Response:
         """Read a relationship."""
-        return Response(_render_relationship(relationship_id))
+        return Response(_render_relationship(relationship_id, get_grant(request)))
 
     @extend_schema(operation_id="remove_relationship", responses={204: None})
     def destroy(self, request: Request, relationship_id: UUID) -> Response:
@@ -292,7 +312,8 @@ class RelationshipViewSet(viewsets.ViewSet):
 
         Its concepts are kept.
         """
-        count, _ = Relationship.objects.filter(pk=relationship_id).delete()
+        edges = Relationship.objects.visible_to(get_grant(request))
+        count, _ = edges.filter(pk=relationship_id).delete()
         if not count:
             raise UnknownRelationship(field="id")
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -311,31 +332,32 @@ def require_index(index: str) -> None:
         raise UnknownIndex(f"There is no index named {shown!r}.", field="index", allowed=names)
 
 
-def get_concept(concept_id: UUID, grant: Grant = EVERYTHING) -> Concept:
+def get_concept(concept_id: UUID, grant: Grant) -> Concept:
     """
     Raises:
         UnknownConcept: there is no concept with this id.
     """
-    concept = Concept.objects.filter(pk=concept_id).first()
+    concept = Concept.objects.visible_to(grant).filter(pk=concept_id).first()
     if concept is None or not grant.includes(concept.index):
         raise UnknownConcept(field="id")
     return concept
 
 
-def _render_concept(concept_id: UUID) -> dict[str, Any]:
-    [rendered] = render_concepts([get_concept(concept_id)])
+def _render_concept(concept_id: UUID, grant: Grant) -> dict[str, Any]:
+    [rendered] = render_concepts([get_concept(concept_id, grant)], grant)
     return rendered
 
 
-def _render_type(type_id: UUID) -> dict[str, Any]:
-    kind = RelationshipType.objects.filter(pk=type_id).first()
+def _render_type(type_id: UUID, grant: Grant) -> dict[str, Any]:
+    kind = RelationshipType.objects.visible_to(grant).filter(pk=type_id).first()
     if kind is None:
         raise UnknownRelationshipType(field="id")
     return render_relationship_type(kind)
 
 
-def _render_relationship(relationship_id: UUID) -> dict[str, Any]:
-    edge = Relationship.objects.with_concepts_and_type().filter(pk=relationship_id).first()
+def _render_relationship(relationship_id: UUID, grant: Grant) -> dict[str, Any]:
+    edges = Relationship.objects.visible_to(grant).with_concepts_and_type()
+    edge = edges.filter(pk=relationship_id).first()
     if edge is None:
         raise UnknownRelationship(field="id")
     return render_relationship(edge)

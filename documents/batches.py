@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, transaction
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import StrataError, TooLarge
 from core.parsers import Line, Readable, iter_lines, load_json
 from core.serializers import describe_error
@@ -31,7 +32,7 @@ EARLY_RESPONSE_BYTES = 32 * 2**10
 RESPONSE_MEMORY_BYTES = 2**20
 
 
-def add_batch(index: str, stream: Readable) -> Iterator[bytes]:
+def add_batch(index: str, stream: Readable, grant: Grant = EVERYTHING) -> Iterator[bytes]:
     """Add each line of a stream to an index; yield one JSON result line for each, in order.
 
     A verdict is sent only after its artifact is committed, so a broken connection loses nothing
@@ -42,7 +43,7 @@ def add_batch(index: str, stream: Readable) -> Iterator[bytes]:
         for group in _group_lines(iter_lines(stream, limit=settings.STRATA_MAX_JSON_BYTES)):
             said = b"".join(
                 json.dumps(verdict, ensure_ascii=False).encode() + b"\n"
-                for verdict in _add_group(index, group)
+                for verdict in _add_group(index, group, grant)
             )
             if early_byte_count + len(said) <= EARLY_RESPONSE_BYTES:
                 early_byte_count += len(said)
@@ -69,11 +70,11 @@ def _group_lines(lines: Iterator[Line]) -> Iterator[list[Line]]:
         yield group
 
 
-def _add_group(index: str, group: list[Line]) -> list[dict[str, Any]]:
+def _add_group(index: str, group: list[Line], grant: Grant) -> list[dict[str, Any]]:
     for tries_left in reversed(range(GROUP_ATTEMPTS)):
         try:
             with transaction.atomic():
-                return [_add_line(index, line) for line in group]
+                return [_add_line(index, line, grant) for line in group]
         except OperationalError:  # a lock timeout or a deadlock: try again
             logger.warning("A group of a batch could not be stored", exc_info=not tries_left)
     error = {
@@ -83,7 +84,7 @@ def _add_group(index: str, group: list[Line]) -> list[dict[str, Any]]:
     return [_rejected(line, error) for line in group]
 
 
-def _add_line(index: str, line: Line) -> dict[str, Any]:
+def _add_line(index: str, line: Line, grant: Grant) -> dict[str, Any]:
     try:
         if line.content is None:
             limit = settings.STRATA_MAX_JSON_BYTES
@@ -91,7 +92,7 @@ def _add_line(index: str, line: Line) -> dict[str, Any]:
         given = validate_text_artifact(load_json(line.content))
         # A savepoint: if the database refuses a line, the others of the group stay.
         with transaction.atomic():
-            artifact, verdict = add_artifact(index, **given)
+            artifact, verdict = add_artifact(index, **given, grant=grant)
     except StrataError as error:
         return _rejected(line, describe_error(error))
     except OperationalError:

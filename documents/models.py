@@ -8,14 +8,21 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
+from access.grants import Grant
 from core.leases import LeasedQuerySet, LeasedRow
 from core.text import hash_text
+from documents.groups import is_visible
 
 
 class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
     def unparsed(self) -> "ArtifactQuerySet":
         """Artifacts whose current content is not parsed and that no worker is parsing."""
         return self.free().filter(state__in=[Artifact.State.RECEIVED, Artifact.State.PARSING])
+
+    def visible_to(self, grant: Grant) -> "ArtifactQuerySet":
+        """Artifacts of the grant's indexes that have no groups or share one with the grant."""
+        artifacts = self.filter(is_visible(grant))
+        return artifacts if grant.indexes is None else artifacts.filter(index__in=grant.indexes)
 
     def with_sources(self) -> "ArtifactQuerySet":
         """Prefetch the sources in order, each with its page but without the page's text."""
@@ -61,6 +68,9 @@ class Artifact(LeasedRow, RevisedRow):
         max_length=40, blank=True, help_text="Detected encoding of a text file."
     )
     metadata = models.JSONField(default=dict, blank=True)
+    groups = models.JSONField(
+        default=list, blank=True, help_text="Who may see it. None: all who may read the index."
+    )
     sha256 = models.CharField(
         max_length=64, editable=False, help_text="SHA-256 of the content as received."
     )
@@ -116,7 +126,12 @@ class Artifact(LeasedRow, RevisedRow):
         label = [
             self.title, self.file_name, self.url, self.external_id, self.media_type, self.metadata,
         ]  # fmt: skip
+        if self.groups:  # without groups the hash is that of earlier releases
+            label.append(self.groups)
         return hash_text(json.dumps(label, sort_keys=True))
+
+    def is_visible_to(self, grant: Grant) -> bool:
+        return grant.includes(self.index) and grant.includes_groups(self.groups)
 
     @property
     def file_path(self) -> Path:

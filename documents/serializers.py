@@ -24,6 +24,7 @@ from core.serializers import (
     TitleField,
 )
 from core.text import clean_text
+from documents.groups import MAX_GROUP_CHARS, MAX_GROUPS
 from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, Page
 from documents.services import TextContent
@@ -151,6 +152,18 @@ class MetadataTextField(MetadataField):
             raise InvalidInput(error.detail, field=self.field_name) from None
 
 
+class GroupsField(serializers.ListField):
+    """Names of groups; in a form, the field is repeated."""
+
+    def __init__(self, **options: Any) -> None:
+        help_text = (
+            f"Who may see the artifact: names of groups, at most {MAX_GROUPS}. An empty list: all "
+            "who may read the index."
+        )
+        child = StringField(max_length=MAX_GROUP_CHARS)
+        super().__init__(child=child, required=False, help_text=help_text, **options)
+
+
 # --- What is taken ---------------------------------------------------------------------------
 
 
@@ -200,6 +213,7 @@ class TextArtifactSerializer(TextContentSerializer):
     )
     url = URLField(required=False, allow_null=True, allow_blank=True, max_length=MAX_URL_CHARS)
     metadata = MetadataField(required=False, allow_null=True)
+    groups = GroupsField(allow_null=True)
 
 
 def validate_text_artifact(data: Any) -> dict[str, Any]:
@@ -219,6 +233,7 @@ def validate_text_artifact(data: Any) -> dict[str, Any]:
         "url": given.get("url") or None,
         "metadata": given.get("metadata"),
         "external_id": given.get("external_id"),
+        "groups": given.get("groups"),
     }
 
 
@@ -240,15 +255,18 @@ class FileArtifactSerializer(FileContentSerializer):
     external_id = StringField(required=False, max_length=MAX_EXTERNAL_ID_CHARS)
     url = URLField(required=False, allow_blank=True, max_length=MAX_URL_CHARS)
     metadata = MetadataTextField(required=False)
+    groups = GroupsField()
 
 
 @with_example({"title": "Keeper's handbook, 2nd edition", "metadata": {"year": 1912}})
 class ArtifactUpdateSerializer(StrictSerializer):
-    """The fields that can change without new content; metadata is replaced as a whole."""
+    """The fields that can change without new content; metadata and groups are replaced as a
+    whole."""
 
     title = TitleField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
     url = URLField(required=False, allow_blank=True, max_length=MAX_URL_CHARS)
     metadata = MetadataField(required=False)
+    groups = GroupsField()
 
 
 class ArtifactFilterSerializer(PagingSerializer):
@@ -283,6 +301,7 @@ ARTIFACT_EXAMPLE = {
     "encoding": "",
     "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "metadata": {"year": 1911},
+    "groups": ["keepers"],
     "revision": 42,
     "status": "ready",
     "error": None,
@@ -316,6 +335,9 @@ class ArtifactSerializer(serializers.Serializer):
     encoding = serializers.CharField(help_text="Detected encoding of a text file.")
     sha256 = serializers.CharField(help_text="SHA-256 of the content as received.")
     metadata = MetadataField()
+    groups = serializers.ListField(
+        child=serializers.CharField(), help_text="Who may see it; empty: all who read the index."
+    )
     revision = serializers.IntegerField(help_text=REVISION_HELP)
     status = serializers.ChoiceField(choices=STATUSES)
     error = ProblemSerializer(allow_null=True)
@@ -421,6 +443,7 @@ def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
                 "encoding": artifact.encoding,
                 "sha256": artifact.sha256,
                 "metadata": artifact.metadata,
+                "groups": artifact.groups,
                 "revision": artifact.revision,
                 "status": getattr(artifact, "status"),  # noqa: B009  (an annotation)
                 "error": error,

@@ -20,9 +20,11 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 
+from access.grants import EVERYTHING, Grant
 from core.leases import FRESH, Claim
 from core.text import clean_text, hash_text
 from documents.exceptions import ContentConflict, Unparsable
+from documents.groups import choose_changed_groups, choose_groups_of_new_document
 from documents.index_catalog import get_catalog
 from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
 from documents.originals import FileContent, link_original, require_free_disk
@@ -70,25 +72,31 @@ def add_artifact(
     metadata: dict[str, Any] | None = None,
     external_id: str | None = None,
     url: str | None = None,
+    groups: Sequence[str] | None = None,
+    grant: Grant = EVERYTHING,
 ) -> tuple[Artifact, AddOutcome]:
     """Add a document to an index; adding the same one again creates no duplicate.
 
     Two documents are the same if they have the same ``external_id``; without one, if files have the
     same bytes and suffix, or texts the same pages, title and URL. With the same content, only a
-    different title, URL or metadata is saved, and a failed artifact is parsed again. Other content
-    with the same ``external_id`` is a new revision.
+    different title, URL, metadata or groups are saved, and a failed artifact is parsed again. Other
+    content with the same ``external_id`` is a new revision.
+
+    ``groups``: None leaves those of a known document, and gives a new one the grant's.
 
     Raises:
-        InvalidInput: the metadata does not match the index's declaration.
+        InvalidInput: the metadata does not match the index's declaration, or the grant may not
+            give the document these groups.
+        ContentConflict: the document is in the index, and the grant does not include it.
         DiskFull: too little disk space is free.
     """
     with _check_space_then_discard(content):
         label = _clean_attributes(index, title=title, metadata=metadata, url=url)
         try:
-            return _add_or_update(index, content, label, external_id)
+            return _add_or_update(index, content, label, external_id, groups, grant)
         except IntegrityError:
             # Another process added the same document meanwhile: the second call finds it.
-            return _add_or_update(index, content, label, external_id)
+            return _add_or_update(index, content, label, external_id, groups, grant)
 
 
 def find_by_external_ids(index: str, external_ids: Iterable[str]) -> dict[str, Artifact]:
@@ -98,15 +106,17 @@ def find_by_external_ids(index: str, external_ids: Iterable[str]) -> dict[str, A
     return {artifact.external_id or "": artifact for artifact in found}
 
 
-def replace_content(artifact_id: uuid.UUID, content: Content) -> tuple[Artifact, AddOutcome]:
-    """Give an artifact other content; its identity, title and metadata stay.
+def replace_content(
+    artifact_id: uuid.UUID, content: Content, grant: Grant = EVERYTHING
+) -> tuple[Artifact, AddOutcome]:
+    """Give an artifact other content; its identity, title, metadata and groups stay.
 
     Raises:
         ContentConflict: another artifact of the index is identified by this content.
     """
     try:
         with _check_space_then_discard(content), transaction.atomic():
-            artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+            artifact = _lock_visible(artifact_id, grant)
             if artifact.sha256 == content.sha256:
                 return artifact, AddOutcome.UNCHANGED
             if artifact.external_id is None:
@@ -128,31 +138,40 @@ def update_artifact(
     title: str | None = None,
     metadata: dict[str, Any] | None = None,
     url: str | None = None,
+    groups: Sequence[str] | None = None,
+    grant: Grant = EVERYTHING,
 ) -> Artifact:
-    """Change title, URL or metadata; what is not given stays.
+    """Change title, URL, metadata or groups; what is not given stays.
 
     Raises:
-        InvalidInput: the metadata does not match the index's declaration.
+        InvalidInput: the metadata does not match the index's declaration, or the grant may not
+            change the groups so.
     """
     with transaction.atomic():
-        artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+        artifact = _lock_visible(artifact_id, grant)
         label = _clean_attributes(artifact.index, title=title, metadata=metadata, url=url)
+        if groups is not None:
+            label["groups"] = choose_changed_groups(grant, artifact.groups, groups)
         if _apply_attributes(artifact, label):
             assign_next_revision(artifact)
             artifact.save()
     return artifact
 
 
-def remove_artifact(artifact_id: uuid.UUID) -> int:
+def remove_artifact(artifact_id: uuid.UUID, grant: Grant = EVERYTHING) -> int:
     """Delete an artifact with its pages, sources and original; return the revision of the
     deletion."""
     with transaction.atomic():
-        artifact = Artifact.objects.select_for_update().get(pk=artifact_id)
+        artifact = _lock_visible(artifact_id, grant)
         path = artifact.file_path
         assign_next_revision(artifact)
         artifact.delete()
         transaction.on_commit(partial(path.unlink, missing_ok=True))
     return artifact.revision
+
+
+def _lock_visible(artifact_id: uuid.UUID, grant: Grant) -> Artifact:
+    return Artifact.objects.visible_to(grant).select_for_update().get(pk=artifact_id)
 
 
 def assign_next_revision(row: RevisedRow) -> None:
@@ -332,17 +351,30 @@ def _check_space_then_discard(content: Content) -> Iterator[None]:
 
 
 def _add_or_update(
-    index: str, content: Content, label: dict[str, Any], external_id: str | None
+    index: str,
+    content: Content,
+    label: dict[str, Any],
+    external_id: str | None,
+    groups: Sequence[str] | None,
+    grant: Grant,
 ) -> tuple[Artifact, AddOutcome]:
     identity = _compute_identity(content, label, external_id)
     with transaction.atomic():
         existing = _find_existing(index, identity, content, external_id)
         if existing is None:
             artifact = Artifact(index=index, identity=identity, external_id=external_id)
+            artifact.groups = choose_groups_of_new_document(grant, groups)
             _apply_attributes(artifact, label)
             assign_next_revision(artifact)
             _set_content(artifact, content)
             return artifact, AddOutcome.ADDED
+        if not grant.includes_groups(existing.groups):
+            raise ContentConflict(
+                "This document is in the index already, and you may not see or change it.",
+                fix="Give it another external_id, or ask its owner for access.",
+            )
+        if groups is not None:
+            label = {**label, "groups": choose_changed_groups(grant, existing.groups, groups)}
         is_relabelled = _apply_attributes(existing, label)
         if existing.sha256 != content.sha256:
             assign_next_revision(existing)

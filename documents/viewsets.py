@@ -21,6 +21,8 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from access.authentication import get_grant
+from access.grants import Grant
 from core.exceptions import StrataError, UnknownIndex
 from core.paging import paginate
 from core.parsers import JSONParser, max_json_bytes
@@ -93,7 +95,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         """List the artifacts of an index."""
         _check_index(index)
         given = _validate(ArtifactFilterSerializer, request.query_params)
-        documents = Artifact.objects.filter(index=index)
+        documents = Artifact.objects.visible_to(get_grant(request)).filter(index=index)
         artifacts = get_catalog().with_status(documents, index)
         for name in ("status", "external_id", "media_type"):
             if name in given:
@@ -118,6 +120,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         202: it is new or a new revision, and is being indexed. 200: it was already in the index.
         """
         _check_index(index)
+        grant = get_grant(request)
         if _is_form(request.content_type):
             given = _validate(FileArtifactSerializer, request.data)
             if given.get("metadata"):
@@ -130,11 +133,13 @@ class ArtifactViewSet(viewsets.ViewSet):
                 metadata=given.get("metadata"),
                 external_id=given.get("external_id"),
                 url=given.get("url") or None,
+                groups=given.get("groups"),
+                grant=grant,
             )
         else:
             given = validate_text_artifact(request.data)
-            artifact, verdict = services.add_artifact(index, **given)
-        return _add_response(artifact, verdict)
+            artifact, verdict = services.add_artifact(index, **given, grant=grant)
+        return _add_response(artifact, verdict, grant)
 
     @extend_schema(
         operation_id="add_artifacts",
@@ -152,7 +157,7 @@ class ArtifactViewSet(viewsets.ViewSet):
             raise UnsupportedMediaType(
                 request.content_type, f"Send lines of JSON, as {NDJSON}; a form is not accepted."
             )
-        verdicts = add_batch(index, request.stream or BytesIO())
+        verdicts = add_batch(index, request.stream or BytesIO(), get_grant(request))
         response = StreamingHttpResponse(verdicts, content_type=NDJSON)
         response["X-Accel-Buffering"] = "no"  # proxies must not buffer the verdicts
         return response
@@ -167,7 +172,7 @@ class ArtifactViewSet(viewsets.ViewSet):
 
         The answer holds its status, its progress and its error, if there is one.
         """
-        return Response(_load_and_render(_parse_artifact_id(artifact_id)))
+        return Response(_load_and_render(_parse_artifact_id(artifact_id), get_grant(request)))
 
     @extend_schema(
         operation_id="update_artifact",
@@ -176,15 +181,15 @@ class ArtifactViewSet(viewsets.ViewSet):
         responses=ArtifactSerializer,
     )
     def partial_update(self, request: Request, artifact_id: str) -> Response:
-        """Change title, URL or metadata.
+        """Change title, URL, metadata or groups.
 
         Fields that are not given stay as they are.
         """
-        pk = _parse_artifact_id(artifact_id)
+        pk, grant = _parse_artifact_id(artifact_id), get_grant(request)
         given = _validate(ArtifactUpdateSerializer, request.data)
         with _raise_unknown_artifact(pk):
-            services.update_artifact(pk, **given)
-        return Response(_load_and_render(pk))
+            services.update_artifact(pk, **given, grant=grant)
+        return Response(_load_and_render(pk, grant))
 
     @extend_schema(
         operation_id="remove_artifact",
@@ -199,8 +204,8 @@ class ArtifactViewSet(viewsets.ViewSet):
         """
         pk = _parse_artifact_id(artifact_id)
         with _raise_unknown_artifact(pk):
-            index = Artifact.objects.only("index").get(pk=pk).index
-            revision = services.remove_artifact(pk)
+            index = _get_visible(pk, get_grant(request)).index
+            revision = services.remove_artifact(pk, get_grant(request))
         answer: dict[str, Any] = {
             "id": str(pk), "deleted": True, "revision": revision, "points": None, "collections": {},
         }  # fmt: skip
@@ -229,19 +234,18 @@ class ArtifactViewSet(viewsets.ViewSet):
     def content(self, request: Request, artifact_id: str) -> Response:
         """Replace the content of an artifact.
 
-        Its id, title and metadata stay. 202: a new revision is being indexed. 200: the content is
-        unchanged.
+        Its id, title, metadata and groups stay. 202: a new revision is being indexed. 200: the
+        content is unchanged.
         """
-        pk = _parse_artifact_id(artifact_id)
-        with _raise_unknown_artifact(pk):
-            Artifact.objects.only("pk").get(pk=pk)  # check before a file is written
+        pk, grant = _parse_artifact_id(artifact_id), get_grant(request)
+        _get_visible(pk, grant)  # check before a file is written
         content: Content
         if _is_form(request.content_type):
             content = _save_upload(_validate(FileContentSerializer, request.data)["file"])
         else:
             content = TextContent(tuple(_validate(TextContentSerializer, request.data)["pages"]))
         with _raise_unknown_artifact(pk):
-            return _add_response(*services.replace_content(pk, content))
+            return _add_response(*services.replace_content(pk, content, grant), grant)
 
     @extend_schema(
         operation_id="list_pages",
@@ -252,8 +256,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         """List the pages of an artifact, without their text."""
         pk = _parse_artifact_id(artifact_id)
         given = _validate(PagingSerializer, request.query_params)
-        with _raise_unknown_artifact(pk):
-            artifact = Artifact.objects.get(pk=pk)
+        artifact = _get_visible(pk, get_grant(request))
         pages = artifact.pages.order_by("index").annotate(char_count=Length("text"))
         page, answer = paginate(request, pages.defer("text"), given)
         results = [
@@ -278,12 +281,11 @@ class ArtifactViewSet(viewsets.ViewSet):
         Offsets of sources are positions in its text.
         """
         pk = _parse_artifact_id(artifact_id)
+        _get_visible(pk, get_grant(request))
         page = None
         if page_index.isascii() and page_index.isdigit() and len(page_index) < 10:
             page = Page.objects.filter(artifact=pk, index=int(page_index)).first()
         if page is None:
-            with _raise_unknown_artifact(pk):
-                Artifact.objects.only("pk").get(pk=pk)
             raise NotFound("The artifact has no such page.", code="unknown_page")
         return Response(
             {
@@ -303,9 +305,7 @@ class ArtifactViewSet(viewsets.ViewSet):
     )
     def original(self, request: Request, artifact_id: str) -> FileResponse:
         """Download the original file."""
-        pk = _parse_artifact_id(artifact_id)
-        with _raise_unknown_artifact(pk):
-            artifact = Artifact.objects.get(pk=pk)
+        artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
         if not artifact.has_file:
             raise NotFound("The artifact was given as text, not as a file.", code="no_original")
         try:
@@ -375,18 +375,23 @@ def _raise_unknown_artifact(artifact_id: UUID) -> Iterator[None]:
         raise UnknownArtifact(f"There is no artifact {artifact_id}.") from None
 
 
-def _load_and_render(artifact_id: UUID) -> dict[str, Any]:
+def _get_visible(artifact_id: UUID, grant: Grant) -> Artifact:
     with _raise_unknown_artifact(artifact_id):
-        documents = Artifact.objects.filter(pk=artifact_id)
+        return Artifact.objects.visible_to(grant).get(pk=artifact_id)
+
+
+def _load_and_render(artifact_id: UUID, grant: Grant) -> dict[str, Any]:
+    with _raise_unknown_artifact(artifact_id):
+        documents = Artifact.objects.visible_to(grant).filter(pk=artifact_id)
         index = documents.values_list("index", flat=True).get()
         artifact = get_catalog().with_status(documents, index).get()
     [rendered] = render_artifacts([artifact])
     return rendered
 
 
-def _add_response(artifact: Artifact, verdict: AddOutcome) -> Response:
+def _add_response(artifact: Artifact, verdict: AddOutcome, grant: Grant) -> Response:
     is_done = verdict == AddOutcome.UNCHANGED
     return Response(
-        _load_and_render(artifact.pk),
+        _load_and_render(artifact.pk, grant),
         status=status.HTTP_200_OK if is_done else status.HTTP_202_ACCEPTED,
     )

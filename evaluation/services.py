@@ -5,9 +5,11 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput, UnknownIndex
 from core.text import hash_text
 from documents.exceptions import UnknownArtifact
+from documents.groups import is_visible
 from documents.models import Artifact, Page
 from evaluation.exceptions import UnknownJudgement
 from evaluation.models import Judgement
@@ -23,6 +25,7 @@ def save_judgement(
     judged_by: str,
     node_id: UUID | None = None,
     artifact_id: UUID | None = None,
+    grant: Grant = EVERYTHING,
 ) -> tuple[Judgement, bool]:
     """Store a judgement of one hit or of a whole artifact; return it and whether it is new.
 
@@ -41,9 +44,9 @@ def save_judgement(
         raise InvalidInput("Give either node_id or artifact_id.", field="node_id")
     page_index = None
     if node_id is not None:
-        artifact_id, page_index = _find_judged_page(index, node_id)
+        artifact_id, page_index = _find_judged_page(index, node_id, grant)
     assert artifact_id is not None
-    artifact = Artifact.objects.filter(pk=artifact_id, index=index).first()
+    artifact = Artifact.objects.visible_to(grant).filter(pk=artifact_id, index=index).first()
     if artifact is None:
         raise UnknownArtifact(
             f"The index {index} has no artifact with this id.", field="artifact_id"
@@ -66,18 +69,20 @@ def save_judgement(
         return Judgement.objects.update_or_create(**judged_page, defaults=judgement_fields)
 
 
-def delete_judgement(judgement_id: UUID) -> None:
+def delete_judgement(judgement_id: UUID, grant: Grant = EVERYTHING) -> None:
     """
     Raises:
         UnknownJudgement: there is no judgement with this id.
     """
-    if not Judgement.objects.filter(pk=judgement_id).delete()[0]:
+    judgements = Judgement.objects.filter(is_visible(grant, "artifact__"), pk=judgement_id)
+    if not judgements.delete()[0]:
         raise UnknownJudgement(field="id")
 
 
-def _find_judged_page(index: str, node_id: UUID) -> tuple[UUID, int | None]:
+def _find_judged_page(index: str, node_id: UUID, grant: Grant) -> tuple[UUID, int | None]:
     """Return a hit's artifact id, and its page index if the artifact has several pages."""
-    node = Node.objects.filter(point_id=node_id, build__index=index).first()
+    nodes = Node.objects.filter(is_visible(grant, "artifact__"), point_id=node_id)
+    node = nodes.filter(build__index=index).first()
     if node is None or node.artifact_id is None:
         raise InvalidInput(
             f"The index {index} has no hit with this node_id.",

@@ -10,10 +10,13 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from access.all_documents import NeedsAllDocuments
+from access.authentication import get_grant
 from core.enqueueing import enqueue_on_commit
 from core.paging import paginate
 from core.parsers import max_json_bytes
 from core.serializers import ErrorSerializer, StrictSerializer
+from documents.groups import is_visible
 from evaluation import tasks
 from evaluation.exceptions import UnknownJudgement, UnknownRun
 from evaluation.history import find_earlier_runs, render_run
@@ -41,7 +44,7 @@ from evaluation.services import delete_judgement, save_judgement
 
 
 @extend_schema(tags=["Evaluation"])
-class EvaluationViewSet(viewsets.ViewSet):
+class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     """Evaluation runs: search quality of an index, measured by human judgements."""
 
     max_body_bytes = staticmethod(max_json_bytes)
@@ -150,7 +153,7 @@ class JudgementViewSet(viewsets.ViewSet):
     def list(self, request: Request) -> Response:
         """List judgements, newest first."""
         given = _validate(JudgementListParametersSerializer, request.query_params)
-        rows = Judgement.objects.all()
+        rows = Judgement.objects.filter(is_visible(get_grant(request), "artifact__"))
         if "index" in given:
             rows = rows.filter(index=given["index"])
         if "query" in given:
@@ -182,6 +185,7 @@ class JudgementViewSet(viewsets.ViewSet):
             judged_by=str(request.user),
             node_id=given.get("node_id"),
             artifact_id=given.get("artifact_id"),
+            grant=get_grant(request),
         )
         answered = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(render_judgement(judgement), status=answered)
@@ -190,7 +194,7 @@ class JudgementViewSet(viewsets.ViewSet):
     def destroy(self, request: Request, judgement_id: str) -> Response:
         """Delete a judgement."""
         try:
-            delete_judgement(UUID(judgement_id))
+            delete_judgement(UUID(judgement_id), get_grant(request))
         except ValueError:
             raise UnknownJudgement(field="id") from None
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -12,6 +12,8 @@ from uuid import UUID
 
 import numpy as np
 
+from access.grants import Grant
+from documents.groups import is_visible
 from documents.models import Artifact, Page, Source
 from documents.services import TextContent
 from documents.source_splitting import split_into_sources
@@ -22,7 +24,8 @@ from indexing.drafting.chunk import draft_chunks
 from indexing.models import IndexBuild
 from indexing.reuse import keep_vectors
 from indexing.spec import IndexSpec
-from indexing.stores import Match, Query, ScoredPoint, get_store
+from indexing.stores import Match, Query, ScoredPoint
+from retrieval.visible_points import VisiblePoints
 
 CANDIDATES_PER_CHUNK = 20  # near duplicates of a chunk should be few
 
@@ -88,13 +91,14 @@ def _embed(drafts: Sequence[Sequence[str]], build: IndexBuild) -> list[Vectors]:
 
 
 class DuplicateFinder:
-    """Finds duplicates among all findings of an index: those in the vector store and those added
-    since. Valid only while no other process adds findings."""
+    """Finds duplicates among the visible findings of an index: those in the vector store and those
+    added since. Valid only while no other process adds findings."""
 
-    def __init__(self, build: IndexBuild, threshold: float) -> None:
+    def __init__(self, build: IndexBuild, threshold: float, grant: Grant) -> None:
         self._build = build
+        self._grant = grant
         self._threshold = threshold
-        self._recent_vectors = _VectorMatrix(_read_recent(build))
+        self._recent_vectors = _VectorMatrix(_read_recent(build, grant))
         self._added: dict[UUID, Vectors] = {}  # since then
         self._removed_ids: set[UUID] = set()  # since then
         self._store_scores: list[list[dict[UUID, float]]] = []
@@ -118,12 +122,13 @@ class DuplicateFinder:
             for vectors in findings
             for vector in vectors
         ]
-        answers = iter(get_store().search_many(requests))
+        answers = iter(VisiblePoints(self._grant).search_many(requests))
         found = [[_best_by_artifact(next(answers)) for _ in vectors] for vectors in findings]
         candidates = {pk for chunks in found for scores in chunks for pk in scores}
         # A point may exist for a short time after its artifact was deleted or changed.
         current_ids = set(
-            Artifact.objects.filter(index=self._build.index_id, pk__in=candidates)
+            Artifact.objects.visible_to(self._grant)
+            .filter(index=self._build.index_id, pk__in=candidates)
             .exclude(pk__in=self._recent_vectors.artifact_ids & candidates)
             .values_list("pk", flat=True)
         )
@@ -134,7 +139,8 @@ class DuplicateFinder:
 
     def find_exact_duplicate(self, content: TextContent) -> Duplicate | None:
         """A stored finding with exactly the same text."""
-        alike = Artifact.objects.filter(index=self._build.index_id, sha256=content.sha256)
+        visible = Artifact.objects.visible_to(self._grant)
+        alike = visible.filter(index=self._build.index_id, sha256=content.sha256)
         artifact_id = alike.order_by("created_at").values_list("pk", flat=True).first()
         return None if artifact_id is None else Duplicate(artifact_id, 1.0)
 
@@ -195,10 +201,11 @@ def _best_by_artifact(points: Sequence[ScoredPoint]) -> dict[UUID, float]:
     return best
 
 
-def _read_recent(build: IndexBuild) -> dict[UUID, Vectors]:
+def _read_recent(build: IndexBuild, grant: Grant) -> dict[UUID, Vectors]:
     space = hash_vector_space(build.spec)
     findings = {}
-    rows = RecentEvidence.objects.filter(artifact__index=build.index_id)
+    of_index = RecentEvidence.objects.filter(artifact__index=build.index_id)
+    rows = of_index.filter(is_visible(grant, "artifact__"))
     for row in rows.select_related("artifact").order_by("pk"):
         if row.vector_space_hash == space:
             findings[row.pk] = row.read_vectors()

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Prefetch
 
+from access.grants import EVERYTHING, Grant
 from documents.models import Artifact, Page
 from evidence.services import find_evidence_build, make_external_id
 from retrieval.event_loop import run_in_thread
@@ -46,6 +47,7 @@ def find_similar_evidence(
     min_similarity: float | None = None,
     min_revision: int | None = None,
     excluded_urls: Sequence[str] = (),
+    grant: Grant = EVERYTHING,
 ) -> EvidenceSearchAnswer:
     """Find the findings most similar to ``query``, each once, best first; ``score`` is the cosine
     of the best chunk.
@@ -63,6 +65,7 @@ def find_similar_evidence(
 
     retriever = ChunkRetriever(
         index,
+        grant=grant,
         is_one_per_artifact=True,
         mode=Mode.DENSE,
         top_k=limit,

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
+from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput, UnknownIndex
 from core.text import hash_text
 from documents.index_catalog import get_catalog
@@ -96,14 +97,20 @@ def find_evidence_build(index: str) -> IndexBuild:
 
 
 def add_evidence(
-    index: str, items: Sequence[EvidenceInput], *, threshold: float | None = None
+    index: str,
+    items: Sequence[EvidenceInput],
+    *,
+    threshold: float | None = None,
+    grant: Grant = EVERYTHING,
 ) -> list[EvidenceDecision]:
     """Store the new findings and return a decision for each, in order. After an error none is
     stored.
 
     ``threshold``: the cosine from which two findings are duplicates; by default that of the index.
+    Only findings that the grant includes count as stored.
 
     Raises:
+        ContentConflict: the URL of an item is stored, and the grant does not include it.
         UnknownIndex: there is no such index.
         InvalidInput: the index accepts no evidence, or an item is not valid; nothing was stored.
         EmbeddingUnavailable, StoreUnavailable, DiskFull: nothing was stored; retry helps.
@@ -122,7 +129,7 @@ def add_evidence(
             # lets other transactions insert rows that refer to the index.
             locked = Index.objects.select_for_update(no_key=True).get(pk=index)
             if locked.live_build_id == build.pk:
-                return _add_findings(build, items, findings, threshold)
+                return _add_findings(build, items, findings, threshold, grant)
 
 
 async def aadd_evidence(
@@ -137,21 +144,27 @@ def _add_findings(
     items: Sequence[EvidenceInput],
     findings: Sequence[Vectors],
     threshold: float | None,
+    grant: Grant,
 ) -> list[EvidenceDecision]:
     assert build.spec.evidence is not None
     _delete_indexed_vectors(build.index_id)
     known = DuplicateFinder(
-        build, build.spec.evidence.threshold if threshold is None else threshold
+        build, build.spec.evidence.threshold if threshold is None else threshold, grant
     )
     known.search_store(findings)
     return [
-        _add_finding(build, known, position, item, vectors)
+        _add_finding(build, known, position, item, vectors, grant)
         for position, (item, vectors) in enumerate(zip(items, findings, strict=True))
     ]
 
 
 def _add_finding(
-    build: IndexBuild, known: DuplicateFinder, position: int, item: EvidenceInput, vectors: Vectors
+    build: IndexBuild,
+    known: DuplicateFinder,
+    position: int,
+    item: EvidenceInput,
+    vectors: Vectors,
+    grant: Grant,
 ) -> EvidenceDecision:
     external_id = make_external_id(item.url)
     content = TextContent((item.content,))
@@ -181,6 +194,7 @@ def _add_finding(
             metadata=item.citation,
             external_id=external_id,
             url=item.url,
+            grant=grant,
         )
     except InvalidInput as error:
         field = error.field or ""

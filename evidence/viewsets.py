@@ -10,6 +10,7 @@ from rest_framework import viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from access.authentication import get_grant
 from core.parsers import max_json_bytes
 from core.serializers import ErrorSerializer
 from evidence.search import find_similar_evidence
@@ -61,7 +62,8 @@ class EvidenceViewSet(viewsets.ViewSet):
         stored.
         """
         items, threshold = read_evidence_inputs(request.data)
-        return Response(render_decisions(add_evidence(index, items, threshold=threshold)))
+        decisions = add_evidence(index, items, threshold=threshold, grant=get_grant(request))
+        return Response(render_decisions(decisions))
 
     @extend_schema(
         operation_id="find_similar_evidence",
@@ -73,7 +75,7 @@ class EvidenceViewSet(viewsets.ViewSet):
         given = read_search_parameters(
             SimilarEvidenceParametersSerializer, read_query_string(request.query_params)
         )
-        found = find_similar_evidence(index, **given)
+        found = find_similar_evidence(index, grant=get_grant(request), **given)
         enqueue_planning_of_stale_hits(found.answer.stale_ids)
         return Response(render_evidence_answer(found))
 
@@ -85,6 +87,8 @@ class EvidenceViewSet(viewsets.ViewSet):
     def related(self, request: Request, index: str) -> Response:
         """Find findings similar to a query, except those at the given URLs."""
         given = read_search_parameters(RelatedEvidenceParametersSerializer, request.data)
-        found = find_similar_evidence(index, excluded_urls=given.pop("urls"), **given)
+        found = find_similar_evidence(
+            index, excluded_urls=given.pop("urls"), grant=get_grant(request), **given
+        )
         enqueue_planning_of_stale_hits(found.answer.stale_ids)
         return Response(render_evidence_answer(found))

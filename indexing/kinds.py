@@ -134,6 +134,7 @@ BUILT_IN_FIELDS: dict[str, str] = {
     "media_type": "keyword",
     "external_id": "keyword",
     "artifact_title": "keyword",
+    "groups": "keyword",
 }
 RESERVED_FIELDS = frozenset(BUILT_IN_FIELDS) | {
     "all_of", "any_of", "not", "text", "content", "meta", "score", "id", "chunk_index",

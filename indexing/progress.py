@@ -7,6 +7,8 @@ from typing import Any
 from django.db.models import Count, Min, Q, Sum
 from django.utils import timezone
 
+from access.grants import EVERYTHING, Grant
+from documents.groups import is_visible
 from documents.models import Artifact
 from indexing.models import IndexBuild, IndexedDocument, Node
 
@@ -51,8 +53,12 @@ class IndexProgress:
         }
 
 
-def get_index_progress(name: str | None = None) -> list[IndexProgress]:
-    """Progress of one index, or of all sorted by name, in three grouped queries."""
+def get_index_progress(name: str | None = None, grant: Grant = EVERYTHING) -> list[IndexProgress]:
+    """Progress of one index, or of all sorted by name, in three grouped queries.
+
+    Counts only the documents that the grant includes; if these are not all, no standalone nodes,
+    which may be made from several documents.
+    """
     builds = IndexBuild.objects.live()
     if name is not None:
         builds = builds.filter(index=name)
@@ -62,7 +68,7 @@ def get_index_progress(name: str | None = None) -> list[IndexProgress]:
     is_unplanned = Q(state__in=[IndexedDocument.State.DUE, IndexedDocument.State.WAITING])
     documents = {
         row["build"]: row
-        for row in IndexedDocument.objects.filter(build__in=live)
+        for row in IndexedDocument.objects.filter(is_visible(grant, "artifact__"), build__in=live)
         .values("build")
         .annotate(
             pending=Sum("pending_count"),
@@ -75,7 +81,9 @@ def get_index_progress(name: str | None = None) -> list[IndexProgress]:
     }
     standalone = {
         row["build"]: row
-        for row in Node.objects.filter(build__in=live, artifact=None)
+        for row in Node.objects.filter(
+            build__in=live if grant.sees_all_documents else [], artifact=None
+        )
         .values("build")
         .annotate(
             **{state: Count("pk", filter=Q(state=state)) for state in Node.State.values},
@@ -84,7 +92,8 @@ def get_index_progress(name: str | None = None) -> list[IndexProgress]:
     }
     artifacts: dict[tuple[str, str], int] = {
         (row["index"], row["state"]): row["count"]
-        for row in Artifact.objects.filter(index__in=[build.index_id for build in builds])
+        for row in Artifact.objects.filter(is_visible(grant))
+        .filter(index__in=[build.index_id for build in builds])
         .values("index", "state")
         .annotate(count=Count("pk"))
     }

@@ -5,14 +5,18 @@ import hashlib
 import json
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from django.core.cache import cache
 
+from access.grants import Grant
 from core.exceptions import InvalidInput
+from documents.groups import is_visible
+from indexing.models import Node
+from retrieval.event_loop import run_in_thread
 from retrieval.passages import Answer
 from retrieval.pipelines.running import AskRequest, PipelineHits, run_pipeline
 
@@ -199,8 +203,18 @@ async def _find_stored(
     stored = _StoredAnswer(**values)
     if (stored.caller, stored.question_hash) != (caller, _hash_question(question)):
         return None
+    if not await run_in_thread(_are_visible, stored.node_ids, question.grant):
+        return None
     # Another connection may have received more of the answer, but never less.
     return stored if position.chars is None or position.chars <= len(stored.text) else None
+
+
+def _are_visible(node_ids: Sequence[str], grant: Grant) -> bool:
+    """Whether the grant still includes the documents of these nodes."""
+    if grant.sees_all_documents:
+        return True
+    nodes = Node.objects.filter(is_visible(grant, "artifact__"), point_id__in=node_ids)
+    return nodes.values("point_id").distinct().count() == len(set(node_ids))
 
 
 async def _store(answer_id: str, stored: _StoredAnswer) -> None:
@@ -216,6 +230,12 @@ def _cache_key(answer_id: str) -> str:
 
 
 def _hash_question(question: AskRequest) -> str:
+    """Hash of the question and of its grant."""
     return hashlib.sha256(
-        json.dumps(asdict(question), sort_keys=True, default=str).encode()
+        json.dumps(asdict(question), sort_keys=True, default=_to_json).encode()
     ).hexdigest()
+
+
+def _to_json(value: Any) -> Any:
+    # The order of a set differs between processes.
+    return sorted(value) if isinstance(value, frozenset) else str(value)

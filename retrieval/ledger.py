@@ -5,6 +5,7 @@ Apart from embedding and the vector store, a search may take three milliseconds.
 queries with the ORM takes longer than the database needs to answer them.
 """
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from access.grants import Grant
 from documents.models import Artifact, Page, Source
 from indexing.models import Index, IndexBuild, Node, SearchSettings
 from summaries.models import Summary
@@ -28,17 +30,19 @@ class StoredSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LiveBuild:
-    """A build to search."""
+    """A build to search, and what the search may see of it."""
 
     index: str
     id: int
     number: int
     has_lost_points: bool
     recipe: StoredSpec
+    grant: Grant
 
 
 class LedgerRow(NamedTuple):
     """A node whose artifact exists; ``source_text`` is current, None if the source was deleted.
+    ``stored_groups``: the artifact's current groups, as JSON.
 
     Ids that are only compared are the integer value of their UUID: creating and hashing a ``UUID``
     takes ten times as long.
@@ -47,6 +51,7 @@ class LedgerRow(NamedTuple):
     build_id: int
     point_int: int
     raw_artifact_id: UUID | str
+    stored_groups: str
     source_int: int | None
     source_text: str | None
 
@@ -57,7 +62,7 @@ class LedgerRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """A summary's node whose artifact exists.
+    """A summary's node whose artifact exists. ``stored_groups`` as in ``LedgerRow``.
 
     ``input_hash`` is the hash of the summary's current input. For a page summary the input is the
     page's text (None if the page was deleted), for an artifact summary the summaries of its pages
@@ -69,6 +74,7 @@ class SummaryRow:
     point_id: UUID
     kind: str
     artifact_id: UUID
+    stored_groups: str
     input_hash: str | None
     is_outdated: bool
 
@@ -88,7 +94,7 @@ _TABLES = {
 _SHA256 = {"sqlite": "SHA256({})", "postgresql": "encode(sha256(convert_to({}, 'UTF8')), 'hex')"}
 
 
-def read_live_builds(names: Collection[str]) -> dict[str, LiveBuild | None]:
+def read_live_builds(names: Collection[str], grant: Grant) -> dict[str, LiveBuild | None]:
     """Map index names to their live builds, None where an index has none; unknown names are left
     out."""
     rows = _run_query(
@@ -100,7 +106,7 @@ def read_live_builds(names: Collection[str]) -> dict[str, LiveBuild | None]:
     return {
         name: None
         if build_id is None
-        else LiveBuild(name, build_id, number, bool(is_lost), StoredSpec(*stored))
+        else LiveBuild(name, build_id, number, bool(is_lost), StoredSpec(*stored), grant)
         for name, build_id, number, is_lost, *stored in rows
     }
 
@@ -108,7 +114,7 @@ def read_live_builds(names: Collection[str]) -> dict[str, LiveBuild | None]:
 def read_ledger_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -> list[LedgerRow]:
     """The rows of these points, each with its source's text."""
     rows = _run_query(
-        "SELECT n.build_id, n.point_id, n.artifact_id, n.source_id, s.text FROM {node} n "
+        "SELECT n.build_id, n.point_id, n.artifact_id, a.groups, n.source_id, s.text FROM {node} n "
         "JOIN {artifact} a ON a.id = n.artifact_id "
         "LEFT JOIN {source} s ON s.id = n.source_id "
         "WHERE n.build_id IN ({build_ids}) AND n.point_id IN ({point_ids})",
@@ -117,10 +123,10 @@ def read_ledger_rows(build_ids: Collection[int], point_ids: Collection[UUID]) ->
     )
     return [
         LedgerRow(
-            build_id, _to_int(point_id), artifact_id,
+            build_id, _to_int(point_id), artifact_id, groups,
             None if source_id is None else _to_int(source_id), text,
         )
-        for build_id, point_id, artifact_id, source_id, text in rows
+        for build_id, point_id, artifact_id, groups, source_id, text in rows
     ]  # fmt: skip
 
 
@@ -131,7 +137,7 @@ def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -
     ``content_hash``, and a page may be as long as a book, too long to fetch.
     """
     rows = _run_query(
-        "SELECT n.build_id, n.point_id, n.kind, n.artifact_id, "
+        "SELECT n.build_id, n.point_id, n.kind, n.artifact_id, a.groups, "
         "CASE WHEN n.kind = 'page_summary' THEN {page_hash} ELSE s.input_hash END, "
         "CASE WHEN n.kind = 'artifact_summary' THEN EXISTS ("
         "SELECT 1 FROM {page} q WHERE q.artifact_id = n.artifact_id AND NOT EXISTS ("
@@ -148,10 +154,16 @@ def read_summary_rows(build_ids: Collection[int], point_ids: Collection[UUID]) -
     )
     return [
         SummaryRow(
-            build_id, _to_uuid(point_id), kind, _to_uuid(artifact_id), input_hash, bool(is_outdated)
+            build_id, _to_uuid(point_id), kind, _to_uuid(artifact_id), groups, input_hash,
+            bool(is_outdated),
         )
-        for build_id, point_id, kind, artifact_id, input_hash, is_outdated in rows
-    ]
+        for build_id, point_id, kind, artifact_id, groups, input_hash, is_outdated in rows
+    ]  # fmt: skip
+
+
+def includes_stored_groups(grant: Grant, stored_groups: str) -> bool:
+    """Whether the grant includes an artifact of these groups, given as JSON."""
+    return grant.groups is None or grant.includes_groups(json.loads(stored_groups))
 
 
 def _run_query(sql: str, **values_by_name: Sequence[Any]) -> list[tuple[Any, ...]]:

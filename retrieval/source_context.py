@@ -28,7 +28,7 @@ def read_source_context(source_id: UUID, grant: Grant, *, window: int = 0) -> So
     """
     sources = Source.objects.select_related("artifact", "page").defer("page__text")
     source = sources.filter(pk=source_id).first()
-    if source is None or not grant.includes(source.artifact.index):
+    if source is None or not source.artifact.is_visible_to(grant):
         raise UnknownSource(field="id")
     neighbours = (
         Source.objects.filter(

@@ -8,9 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from access.authentication import get_grant
 from documents.exceptions import UnknownArtifact
-from documents.models import Page
-from summaries.models import Summary
+from documents.groups import is_visible
+from documents.models import Artifact, Page
+from summaries.models import Summary, SummaryQuerySet
 from summaries.serializers import SummaryPatchSerializer, SummarySerializer, render_stored_summary
 from summaries.services import edit_summary
 
@@ -22,9 +24,8 @@ class PageSummaryView(APIView):
     @extend_schema(operation_id="read_page_summary", responses=SummarySerializer)
     def get(self, request: Request, page_id: UUID) -> Response:
         """Read a page's summary."""
-        return _render_or_404(
-            Summary.objects.filter(page=page_id).order_by("-build__number").first()
-        )
+        summaries = _list_visible(request).filter(page=page_id)
+        return _render_or_404(summaries.order_by("-build__number").first())
 
     @extend_schema(
         operation_id="write_page_summary",
@@ -36,7 +37,8 @@ class PageSummaryView(APIView):
 
         The summary is embedded again, and the artifact's summary is written again.
         """
-        page = Page.objects.filter(pk=page_id).only("artifact_id").first()
+        visible = Page.objects.filter(is_visible(get_grant(request), "artifact__"))
+        page = visible.filter(pk=page_id).only("artifact_id").first()
         if page is None:
             raise UnknownArtifact("There is no page with this id.", field="id")
         return _save_edit(request, page.artifact_id, page_id)
@@ -49,7 +51,7 @@ class ArtifactSummaryView(APIView):
     @extend_schema(operation_id="read_artifact_summary", responses=SummarySerializer)
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Read an artifact's summary."""
-        summaries = Summary.objects.of_artifacts().filter(artifact=artifact_id)
+        summaries = _list_visible(request).of_artifacts().filter(artifact=artifact_id)
         return _render_or_404(summaries.order_by("-build__number").first())
 
     @extend_schema(
@@ -62,7 +64,14 @@ class ArtifactSummaryView(APIView):
 
         The summary is embedded again.
         """
+        visible = Artifact.objects.visible_to(get_grant(request))
+        if not visible.filter(pk=artifact_id).exists():
+            raise UnknownArtifact(field="id")
         return _save_edit(request, artifact_id, None)
+
+
+def _list_visible(request: Request) -> SummaryQuerySet:
+    return Summary.objects.filter(is_visible(get_grant(request), "artifact__"))
 
 
 def _render_or_404(summary: Summary | None) -> Response:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -40,15 +40,18 @@ def iter_files(paths: list[Path]) -> Iterator[Path]:
             yield from (Path(folder, name) for name in sorted(names) if not name.startswith("."))
 
 
-def add_file(index: str, path: Path) -> Iterator[AddResult]:
-    """Add one file; add a ``.jsonl`` file whose lines are documents line by line."""
+def add_file(index: str, path: Path, *, groups: Sequence[str] | None = None) -> Iterator[AddResult]:
+    """Add one file; add a ``.jsonl`` file whose lines are documents line by line.
+
+    ``groups``: of each document; a line's own groups come first. None leaves those of known ones.
+    """
     try:
         if path.suffix.lower() == ".jsonl" and _has_document_lines(path):
-            yield from _add_lines(index, path)
+            yield from _add_lines(index, path, groups)
             return
         with path.open("rb") as file:
             content = save_incoming_file(path.name, iter(lambda: file.read(READ_BYTES), b""))
-        artifact, verdict = add_artifact(index, content)
+        artifact, verdict = add_artifact(index, content, groups=groups)
     except StrataError as error:
         yield AddResult(str(path), error=error)
     except OSError as error:
@@ -68,7 +71,7 @@ def _has_document_lines(path: Path) -> bool:
     return isinstance(first, dict) and ("text" in first or "pages" in first)
 
 
-def _add_lines(index: str, path: Path) -> Iterator[AddResult]:
+def _add_lines(index: str, path: Path, groups: Sequence[str] | None) -> Iterator[AddResult]:
     with path.open("rb") as file:
         for line in iter_lines(file, limit=settings.STRATA_MAX_JSON_BYTES):
             name = f"{path}:{line.number}"
@@ -78,6 +81,8 @@ def _add_lines(index: str, path: Path) -> Iterator[AddResult]:
                         f"A line may have at most {settings.STRATA_MAX_JSON_BYTES:,} bytes."
                     )
                 document = validate_text_artifact(load_json(line.content))
+                if document["groups"] is None:
+                    document["groups"] = groups
                 artifact, verdict = add_artifact(index, **document)
             except StrataError as error:
                 yield AddResult(name, error=error)

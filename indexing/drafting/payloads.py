@@ -22,13 +22,20 @@ def document_payload(node: Node) -> Payload:
     """``base_payload`` and the artifact with its attributes."""
     artifact = node.artifact
     assert artifact is not None
-    return base_payload(node) | {
-        "artifact_id": str(artifact.pk),
-        "artifact_title": artifact.title,
-        "external_id": artifact.external_id,
-        "media_type": artifact.media_type,
-        "metadata": artifact.metadata,
-    }
+    # Without groups the payload is that of earlier releases: the store's condition matches a
+    # missing field, too.
+    groups = {"groups": artifact.groups} if artifact.groups else {}
+    return (
+        base_payload(node)
+        | groups
+        | {
+            "artifact_id": str(artifact.pk),
+            "artifact_title": artifact.title,
+            "external_id": artifact.external_id,
+            "media_type": artifact.media_type,
+            "metadata": artifact.metadata,
+        }
+    )
 
 
 def page_payload(node: Node) -> Payload:

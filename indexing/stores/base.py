@@ -73,6 +73,14 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchOrEmpty:
+    """The field equals one of ``values``, or the point does not have it."""
+
+    field: str
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class MatchText:
     """The ``text`` field contains every word of ``text``, in any order or case."""
 
@@ -110,7 +118,7 @@ class Not:
     filter: "Filter"
 
 
-Filter = Match | MatchText | Range | AllOf | AnyOf | Not
+Filter = Match | MatchOrEmpty | MatchText | Range | AllOf | AnyOf | Not
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +216,10 @@ class VectorStore(abc.ABC):
         """Exactly how many points match."""
 
     @abc.abstractmethod
-    def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
-        """The values of a ``keyword`` field of the schema, each with its number of points.
+    def facet(
+        self, name: str, field: str, *, limit: int, filter: Filter | None = None
+    ) -> dict[str, int]:
+        """The values of a ``keyword`` field of the schema, each with its number of matching points.
 
         The most frequent values come first, ties by value; at most ``limit`` of them. Which values
         are kept among those that tie at the limit depends on the store.

@@ -59,6 +59,7 @@ FILTER_TRANSLATOR = FilterTranslator(
     text=models.MatchText,
     number_range=models.Range,
     datetime_range=models.DatetimeRange,
+    empty=lambda field: models.IsEmptyCondition(is_empty=models.PayloadField(key=field)),
 )
 
 FIELD_INDEX_SCHEMAS: dict[str, Any] = {
@@ -261,11 +262,14 @@ class QdrantStore(VectorStore):
             return client.count(name, count_filter=_to_qdrant_filter(filter), exact=True).count
         return 0
 
-    def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
+    def facet(
+        self, name: str, field: str, *, limit: int, filter: Filter | None = None
+    ) -> dict[str, int]:
         hits: list[models.FacetValueHit] = []
         if limit > 0:
             with self._use_client(name) as client:
-                hits = client.facet(name, field, limit=limit, exact=True).hits
+                held = _to_qdrant_filter(filter)
+                hits = client.facet(name, field, facet_filter=held, limit=limit, exact=True).hits
         return sort_facet_counts((str(hit.value), hit.count) for hit in hits)
 
     def switch_aliases(self, aliases: Mapping[str, str | None]) -> None:

@@ -10,6 +10,7 @@ from indexing.stores.base import (
     DenseVector,
     Filter,
     Match,
+    MatchOrEmpty,
     MatchText,
     Not,
     Query,
@@ -21,6 +22,8 @@ from indexing.stores.base import (
 DENSE = "dense"
 SPARSE = "sparse"
 UPSERT_BATCH = 500  # points: some megabytes, because request bodies and log entries must stay small
+
+MAX_SINGLE_VALUES = 4  # compared one by one
 
 # Points fetched beyond the page, so that ties at its edge are ordered by id. The engine orders
 # equal fused scores differently in each call.
@@ -38,6 +41,7 @@ class FilterTranslator:
     text: Callable[..., Any]
     number_range: Callable[..., Any]
     datetime_range: Callable[..., Any]
+    empty: Callable[[str], Any]
     bool_value: Callable[[bool], Any] = bool
 
     def translate(self, filter: Filter) -> Any:
@@ -45,6 +49,8 @@ class FilterTranslator:
         match filter:
             case Match(field, values):
                 return self._translate_match(field, values)
+            case MatchOrEmpty(field, values):
+                return self._match_or_empty(field, values)
             case MatchText(field, text):
                 return self.filter(must=[self.field(key=field, match=self.text(text=text))])
             case Range():
@@ -60,6 +66,14 @@ class FilterTranslator:
         if not conditions:
             return self.filter(must_not=[self.filter()])  # an empty ``should`` matches everything
         return self.filter(should=conditions)
+
+    def _match_or_empty(self, field: str, values: Sequence[str]) -> Any:
+        # Few values one by one: the engine checks that in half the time of a list of values.
+        if len(values) > MAX_SINGLE_VALUES:
+            matches = [self.field(key=field, match=self.any_value(any=list(values)))]
+        else:
+            matches = [self._equals(field, value) for value in values]
+        return self.filter(should=[*matches, self.empty(field)])
 
     def _translate_match(self, field: str, values: Sequence[str | int | float | bool]) -> Any:
         types = {type(value) for value in values}

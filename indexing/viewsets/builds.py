@@ -8,8 +8,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
-from rest_framework.views import APIView
 
+from access.all_documents import NeedsAllDocuments
 from core.serializers import ErrorSerializer
 from indexing import lifecycle, tasks
 from indexing.estimates import estimate_build
@@ -30,7 +30,7 @@ CHANGE_RESPONSES = {200: BuildSerializer, 409: ErrorSerializer}
 
 
 @extend_schema(tags=TAGS)
-class PlanView(APIView):
+class PlanView(NeedsAllDocuments):
     @extend_schema(
         operation_id="plan_index",
         parameters=[PlanParametersSerializer],
@@ -43,7 +43,7 @@ class PlanView(APIView):
 
 
 @extend_schema(tags=TAGS)
-class RollBackView(APIView):
+class RollBackView(NeedsAllDocuments):
     @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGE_RESPONSES)
     def post(self, request: Request, index: str) -> Response:
         """Roll back to the previous live build."""
@@ -54,7 +54,7 @@ class RollBackView(APIView):
 
 
 @extend_schema(tags=TAGS)
-class PruneView(APIView):
+class PruneView(NeedsAllDocuments):
     @extend_schema(
         operation_id="prune_index",
         request=None,
@@ -72,7 +72,7 @@ class PruneView(APIView):
 
 
 @extend_schema(tags=TAGS)
-class BuildViewSet(viewsets.ViewSet):
+class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
     """The builds of an index: the live one, those in progress, and the standby."""
 
     lookup_url_kwarg = "number"

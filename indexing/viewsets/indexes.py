@@ -8,8 +8,10 @@ from rest_framework import status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from access.all_documents import NeedsAllDocuments
+from access.authentication import get_grant
+from access.grants import EVERYTHING, Grant
 from core.exceptions import UnknownIndex
 from core.openapi import with_example
 from core.serializers import FlagField, StrictSerializer
@@ -43,22 +45,24 @@ class VerifySerializer(StrictSerializer):
 
 
 @extend_schema(tags=["Indexes and builds"])
-class IndexViewSet(viewsets.ViewSet):
+class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
     """The indexes, one for each spec."""
 
     lookup_url_kwarg = "index"
     lookup_value_regex = "[^/]+"
+    actions_about_all = frozenset({"destroy", "verify"})
 
     @extend_schema(responses=IndexListSerializer)
     def list(self, request: Request) -> Response:
         """List the indexes with their progress."""
-        results = [progress.as_json() for progress in get_index_progress()]
+        progress = get_index_progress(grant=get_grant(request))
+        results = [each.as_json() for each in progress]
         return Response({"count": len(results), "next": None, "previous": None, "results": results})
 
     @extend_schema(responses=IndexSerializer)
     def retrieve(self, request: Request, index: str) -> Response:
         """Read an index with its progress."""
-        return Response(_get_progress(index))
+        return Response(_get_progress(index, get_grant(request)))
 
     @extend_schema(responses={200: IndexRemovalSerializer, 202: IndexRemovalSerializer})
     def destroy(self, request: Request, index: str) -> Response:
@@ -102,7 +106,7 @@ class IndexViewSet(viewsets.ViewSet):
         return Response({**report, "beside": list(reports.values())})
 
 
-class VerifyView(APIView):
+class VerifyView(NeedsAllDocuments):
     @extend_schema(tags=["Operation"], request=VerifySerializer, responses=VerifyResponseSerializer)
     def post(self, request: Request) -> Response:
         """Verify every index.
@@ -112,7 +116,7 @@ class VerifyView(APIView):
         return Response({"reports": _verify(request, None)})
 
 
-class ReconcileView(APIView):
+class ReconcileView(NeedsAllDocuments):
     @extend_schema(tags=["Operation"], request=None, responses={202: None})
     def post(self, request: Request) -> Response:
         """Start a reconciliation now.
@@ -136,8 +140,8 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
     return [report.as_json() for report in reports]
 
 
-def _get_progress(index: str) -> dict[str, Any]:
-    for progress in get_index_progress(index):
+def _get_progress(index: str, grant: Grant = EVERYTHING) -> dict[str, Any]:
+    for progress in get_index_progress(index, grant):
         return progress.as_json()
     names = Index.objects.not_being_removed().values_list("name", flat=True)
     raise UnknownIndex(f"There is no index named {index!r}.", field="index", allowed=names)

@@ -8,6 +8,7 @@ from rest_framework import status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from access.all_documents import NeedsAllDocuments
 from core.enqueueing import enqueue_on_commit
 from core.paging import paginate
 from core.serializers import ErrorSerializer, PagingSerializer
@@ -28,7 +29,7 @@ from indexing.serializers import (
 
 
 @extend_schema(tags=["Operation"])
-class RegenerationViewSet(viewsets.ViewSet):
+class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     """Requests to make and embed nodes again."""
 
     @extend_schema(

@@ -7,9 +7,9 @@ from uuid import UUID
 from access.grants import Grant
 from concepts.models import EmergentPair
 from indexing.models import IndexBuild
-from indexing.stores import get_store
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.knowledge.sources import SourceHit, search_sources
+from retrieval.visible_points import VisiblePoints
 
 _SOURCES_PER_CONCEPT = 50  # nearest sources compared
 MAX_BRIDGES_SHOWN = 5  # per pair
@@ -42,7 +42,8 @@ def find_bridges(
     if build is None or "chunk" not in build.spec.kinds:
         return {}
     ids = sorted({end for pair in pairs for end in (pair.first_id, pair.second_id)})
-    stored = get_store().retrieve(build.collection("concept"), ids, with_vectors=True)
+    points = VisiblePoints(grant)
+    stored = points.retrieve(build.collection("concept"), ids, with_vectors=True)
     hits_by_concept: dict[UUID, dict[UUID, SourceHit]] = {}
     for concept_id, point in stored.items():
         if point.dense is not None:

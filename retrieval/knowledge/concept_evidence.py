@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from django.db.models import Exists, OuterRef
 
+from access.grants import Grant
 from concepts.models import Concept, Instance
 from documents.models import Source
 from indexing import embedding
@@ -31,9 +32,9 @@ class ConceptSource:
     neighbours: list[Source]
 
 
-def rank_instances(concept: Concept, query: str | None) -> list[RankedInstance]:
-    """The quotes of a concept that are not lost, most similar to the query first. Quotes without
-    a similarity come last. Without a query, the oldest come first.
+def rank_instances(concept: Concept, query: str | None, grant: Grant) -> list[RankedInstance]:
+    """The quotes of a visible concept that are not lost, most similar to the query first. Quotes
+    without a similarity come last. Without a query, the oldest come first.
 
     Raises:
         InvalidInput: the query is blank or too long.
@@ -45,7 +46,7 @@ def rank_instances(concept: Concept, query: str | None) -> list[RankedInstance]:
     if query is None or build is None:
         return [RankedInstance(instance, None) for instance in instances]
     check_query([concept.index], query)
-    similarities = _compute_similarities(instances, build, query)
+    similarities = _compute_similarities(instances, build, query, grant)
     evidence = [RankedInstance(each, similarities.get(each.pk)) for each in instances]
     # The sort is stable, so ties keep their order.
     return sorted(evidence, key=lambda each: (each.similarity is None, -(each.similarity or 0)))
@@ -75,7 +76,7 @@ def read_concept_context(
 
 
 def _compute_similarities(
-    instances: list[Instance], build: IndexBuild, query: str
+    instances: list[Instance], build: IndexBuild, query: str, grant: Grant
 ) -> dict[object, float]:
     nodes = list(
         Node.objects.filter(
@@ -87,7 +88,7 @@ def _compute_similarities(
     )
     for node in nodes:
         node.build = build
-    vectors = read_vectors(nodes)
+    vectors = read_vectors(nodes, grant)
     if not vectors:
         return {}
     query_vector = embedding.get_embedder(build.spec.embedding).embed_query(query)

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
+from access.grants import Grant
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search.hit_checks import Verdict
@@ -58,7 +59,7 @@ def search_concepts(
 ) -> list[ConceptHit]:
     hits = nearest.find("concept", offset + limit, min_similarity=min_similarity)[offset:]
     ways = {hit.node_id: [MatchReason("concept", hit.score)] for hit in hits}
-    return load_concepts(ways, {hit.node_id: hit.verdict for hit in hits})
+    return load_concepts(ways, nearest.grant, {hit.node_id: hit.verdict for hit in hits})
 
 
 def search_relationship_types(
@@ -73,7 +74,7 @@ def search_relationship_types(
     hits = nearest.find("relationship_type", offset + limit, min_similarity=min_similarity)
     hits = hits[offset:]
     types = RelationshipType.objects.in_bulk([h.node_id for h in hits])
-    edges = _load_first_edges(types, edges_shown) if edges_shown else {}
+    edges = _load_first_edges(types, edges_shown, nearest.grant) if edges_shown else {}
     return [
         RelationshipTypeHit(
             types[hit.node_id],
@@ -88,10 +89,11 @@ def search_relationship_types(
 
 def load_concepts(
     reasons: Mapping[UUID, Sequence[MatchReason]],
+    grant: Grant,
     verdicts: Mapping[UUID, Verdict | None] | None = None,
 ) -> list[ConceptHit]:
-    """Load the concepts as hits, best first; ties by id."""
-    concepts = Concept.objects.in_bulk(list(reasons))
+    """Load the visible concepts as hits, best first; ties by id."""
+    concepts = Concept.objects.visible_to(grant).in_bulk(list(reasons))
     instances = load_first_instances(concepts, MAX_INSTANCES_SHOWN)
     hits = [
         ConceptHit(
@@ -116,8 +118,10 @@ def load_first_instances(concept_ids: Collection[UUID], limit: int) -> dict[UUID
     )
 
 
-def _load_first_edges(type_ids: Collection[UUID], limit: int) -> dict[UUID, list[Relationship]]:
-    edges = Relationship.objects.filter(type__in=list(type_ids))
+def _load_first_edges(
+    type_ids: Collection[UUID], limit: int, grant: Grant
+) -> dict[UUID, list[Relationship]]:
+    edges = Relationship.objects.visible_to(grant).filter(type__in=list(type_ids))
     return _load_first_per_group(edges, "type_id", limit, ("source", "type", "target"))
 
 

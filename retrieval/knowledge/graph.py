@@ -86,7 +86,7 @@ def find_paths(
     found: list[ConceptPath] = []
     for _ in range(depth):
         frontier = sorted(
-            _extend_paths(frontier, type_similarities), key=lambda path: path.sort_key
+            _extend_paths(frontier, type_similarities, grant), key=lambda path: path.sort_key
         )[:_BEAM_WIDTH]
         found += frontier
     return sorted(found, key=lambda path: path.sort_key)[:limit], queries
@@ -108,9 +108,10 @@ def search_subgraph(nearest: KnowledgeQuery, *, threshold: float, limit: int) ->
 
 
 def _extend_paths(
-    paths: Sequence[ConceptPath], type_similarities: dict[UUID, tuple[float, str]]
+    paths: Sequence[ConceptPath], type_similarities: dict[UUID, tuple[float, str]], grant: Grant
 ) -> list[ConceptPath]:
-    edges = _load_edges_by_concept({path.concept_ids[-1] for path in paths}, type_similarities)
+    ends = {path.concept_ids[-1] for path in paths}
+    edges = _load_edges_by_concept(ends, type_similarities, grant)
     extended = []
     for path in paths:
         last = path.concept_ids[-1]
@@ -123,11 +124,13 @@ def _extend_paths(
 
 
 def _load_edges_by_concept(
-    concept_ids: Collection[UUID], type_ids: Collection[UUID]
+    concept_ids: Collection[UUID], type_ids: Collection[UUID], grant: Grant
 ) -> dict[UUID, list[Relationship]]:
     ends = list(concept_ids)
-    rows = Relationship.objects.with_concepts_and_type().filter(
-        Q(source__in=ends) | Q(target__in=ends), type__in=list(type_ids)
+    rows = (
+        Relationship.objects.visible_to(grant)
+        .with_concepts_and_type()
+        .filter(Q(source__in=ends) | Q(target__in=ends), type__in=list(type_ids))
     )
     edges: dict[UUID, list[Relationship]] = {}
     for row in rows.order_by("pk")[:_MAX_EDGES_PER_DEPTH]:

@@ -42,6 +42,7 @@ class KnowledgeQuery:
         if vector is None:
             check_query(indexes, query)
         self.query, self.vector = query, vector
+        self.grant = grant
         self._builds = find_builds(indexes, grant)
         self._proof = HitChecks()
         self._stopwatch = Stopwatch()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from concepts.models import Instance
+from concepts.models import Concept, Instance
 from retrieval.knowledge.concepts import (
     ConceptHit,
     MatchReason,
@@ -77,6 +77,8 @@ def blend_concepts(
     sources = search_sources(nearest, limit=_CANDIDATES_PER_KIND, min_similarity=min_similarity)
     similarities = {hit.source_id: hit.similarity for hit in sources}
     instances = Instance.objects.not_lost().filter(source__in=list(similarities))
+    if not nearest.grant.sees_all_documents:
+        instances = instances.filter(concept__in=Concept.objects.visible_to(nearest.grant))
     for concept_id, source_id in (
         instances.order_by().values_list("concept_id", "source_id").distinct()
     ):
@@ -99,4 +101,5 @@ def blend_concepts(
             keep_best_reason(edge.source_id, way)
             keep_best_reason(edge.target_id, way)
     ranked = sorted(best, key=lambda pk: (-max(way.score for way in best[pk].values()), pk))
-    return load_concepts({pk: list(best[pk].values()) for pk in ranked[:limit]}, verdicts)
+    reasons = {pk: list(best[pk].values()) for pk in ranked[:limit]}
+    return load_concepts(reasons, nearest.grant, verdicts)

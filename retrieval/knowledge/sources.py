@@ -7,16 +7,17 @@ from uuid import UUID
 import numpy as np
 
 from access.grants import Grant
-from concepts.models import Instance
+from concepts.models import Concept, Instance
 from documents.models import Source
 from indexing.exceptions import NotYetIndexed
 from indexing.models import Node
-from indexing.stores import DenseVector, get_store
+from indexing.stores import DenseVector
 from retrieval.exceptions import UnknownSource
 from retrieval.knowledge.query import KnowledgeQuery
 from retrieval.search import targets
 from retrieval.search.flat import Hit
 from retrieval.search.hit_checks import Verdict
+from retrieval.visible_points import VisiblePoints
 
 _CHUNKS_PER_SOURCE = 4  # chunks fetched per wanted source; each further request doubles the number
 _MAX_CHUNKS = 2_000
@@ -58,7 +59,7 @@ def search_sources(
     found = list(chunks)[:limit]
     sources = Source.objects.select_related("artifact", "page").defer("page__text").in_bulk(found)
     neighbours = load_adjacent_sources(sources.values(), window)
-    instances = _load_instances_by_source(found) if with_concepts else {}
+    instances = _load_instances_by_source(found, nearest.grant) if with_concepts else {}
     return [
         SourceHit(
             source_id,
@@ -91,13 +92,13 @@ def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[str, DenseVect
         NotYetIndexed: the store holds none of its chunks yet.
     """
     source = Source.objects.select_related("artifact").filter(pk=source_id).first()
-    if source is None or not grant.includes(source.artifact.index):
+    if source is None or not source.artifact.is_visible_to(grant):
         raise UnknownSource(field="id")
     nodes = Node.objects.in_live_builds().filter(
         source=source_id, kind="chunk", state=Node.State.SYNCED
     )
     rows = list(nodes.select_related("build__index__search_settings"))
-    vectors = read_vectors(rows)
+    vectors = read_vectors(rows, grant)
     if not vectors:
         raise NotYetIndexed(
             "None of the source's chunks is embedded yet.", field="id", fix="Try again shortly."
@@ -106,13 +107,14 @@ def compute_source_vector(source_id: UUID, grant: Grant) -> tuple[str, DenseVect
     return source.artifact.index, mean / np.linalg.norm(mean)
 
 
-def read_vectors(nodes: Sequence[Node]) -> dict[UUID, DenseVector]:
+def read_vectors(nodes: Sequence[Node], grant: Grant) -> dict[UUID, DenseVector]:
     """Point id -> its vector of unit length, for each node that has a point. All nodes must belong
     to one collection."""
     if not nodes:
         return {}
     collection = nodes[0].build.collection(nodes[0].kind)
-    stored = get_store().retrieve(collection, [n.point_id for n in nodes], with_vectors=True)
+    points = VisiblePoints(grant)
+    stored = points.retrieve(collection, [n.point_id for n in nodes], with_vectors=True)
     return {
         pk: point.dense / (np.linalg.norm(point.dense) or 1.0)
         for pk, point in stored.items()
@@ -168,8 +170,13 @@ def _find_chunks_by_source(
         count = min(2 * count, _MAX_CHUNKS)
 
 
-def _load_instances_by_source(source_ids: Collection[UUID]) -> dict[UUID, list[Instance]]:
+def _load_instances_by_source(
+    source_ids: Collection[UUID], grant: Grant
+) -> dict[UUID, list[Instance]]:
+    """The quotes of visible concepts in these sources, which are visible, too."""
     rows = Instance.objects.not_lost().filter(source__in=list(source_ids))
+    if not grant.sees_all_documents:
+        rows = rows.filter(concept__in=Concept.objects.visible_to(grant))
     grouped: dict[UUID, list[Instance]] = {}
     for row in rows.select_related("concept", "artifact", "source").order_by("start_offset", "pk"):
         assert row.source_id is not None

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
-from indexing.stores import get_store
 from retrieval.passages import Passage, PipelineStep
 from retrieval.pipelines.threads import add_run_async
 from retrieval.search.targets import find_builds, make_targets
+from retrieval.visible_points import VisiblePoints
 
 
 @component
@@ -108,7 +108,7 @@ def fetch_vectors(passages: Sequence[Passage], grant: Grant) -> Mapping[str, NDA
     vectors: dict[str, NDArray[np.float32]] = {}
     builds = find_builds([hit.index], grant).values()
     for target in make_targets(builds, [hit.payload["kind"]], None):
-        stored = get_store().retrieve(target.collection, ids, with_vectors=True)
+        stored = VisiblePoints(grant).retrieve(target.collection, ids, with_vectors=True)
         vectors |= {str(id): point.dense for id, point in stored.items() if point.dense is not None}
     return vectors
 

@@ -6,15 +6,17 @@ from typing import Any, Final
 from uuid import UUID
 
 from access.grants import Grant
+from documents.groups import is_visible
 from documents.models import Artifact
 from indexing.models import Node
-from indexing.stores import AllOf, Match, Payload, get_store
+from indexing.stores import AllOf, Match, Payload
 from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
 from retrieval.passages import Passage, QueryRanking, Refusal
 from retrieval.pipelines.loading import LoadedPipeline
 from retrieval.search import MAX_CANDIDATES, HitWithSimilarity
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.visible_points import VisiblePoints
 
 MAX_NODES: Final = 1_000  # nodes of an artifact searched for in the rankings
 
@@ -60,11 +62,12 @@ def explain_absence(
     build = find_builds([index], grant)[index]
     nodes = [] if build is None else _find_nodes(build, sought_id)
     if build is None or not nodes:
-        return _explain_not_indexed(index, sought_id).as_json(sought_id)
+        return _explain_not_indexed(index, sought_id, grant).as_json(sought_id)
     [target] = make_targets([build], [nodes[0].kind], None)
     if unsynced := _explain_unsynced(nodes):
         return unsynced.as_json(sought_id)
-    if not get_store().retrieve(target.collection, [node.point_id for node in nodes]):
+    points = VisiblePoints(grant)
+    if not points.retrieve(target.collection, [node.point_id for node in nodes]):
         reason = "Its row is synced and the store has no point of it: manage.py verify --repair."
         return _Loss("store", reason).as_json(sought_id)
     if condition := _find_failing_condition(target, nodes, filter):
@@ -79,13 +82,13 @@ def explain_absence(
 def _find_nodes(build: LiveBuild, sought_id: UUID) -> list[Node]:
     """The node with this id, or the artifact's nodes, of the kind that pipelines search."""
     kind = "chunk" if "chunk" in parse_recipe(build.recipe).kinds else "question"
-    rows = Node.objects.filter(build=build.id, kind=kind)
+    rows = Node.objects.filter(is_visible(build.grant, "artifact__"), build=build.id, kind=kind)
     return list(rows.filter(point_id=sought_id) or rows.filter(artifact=sought_id)[:MAX_NODES])
 
 
-def _explain_not_indexed(index: str, sought_id: UUID) -> _Loss:
+def _explain_not_indexed(index: str, sought_id: UUID, grant: Grant) -> _Loss:
     # Look in this index only: a caller may not have access to the others.
-    artifact = Artifact.objects.filter(pk=sought_id, index=index).first()
+    artifact = Artifact.objects.visible_to(grant).filter(pk=sought_id, index=index).first()
     if artifact is None:
         return _Loss("index", f"{index} has no node and no artifact of this id.")
     return _Loss("index", f"The artifact has no passages; it is {artifact.state}.")
@@ -109,7 +112,7 @@ def _find_failing_condition(
         if parsed is None:
             continue
         condition_on_nodes = AllOf([Match("source_id", sources), parsed])
-        if not get_store().count(target.collection, condition_on_nodes):
+        if not VisiblePoints(target.grant).count(target.collection, condition_on_nodes):
             return condition
     return None
 

@@ -10,7 +10,7 @@ from haystack import component
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
-from indexing.stores import Match, get_store
+from indexing.stores import Match
 from retrieval.filters import parse_filter
 from retrieval.passages import Refusal
 from retrieval.pipelines.threads import add_run_async
@@ -24,6 +24,7 @@ from retrieval.questions.values import (
     get_value_lookups,
 )
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.visible_points import VisiblePoints
 from summaries.exceptions import LanguageModelError
 from summaries.llm import is_configured
 from summaries.prompts import read_prompt_template
@@ -133,7 +134,10 @@ class FilterParser:
         model_reading: ModelReading | None,
         max_age_seconds: float,
     ) -> ParsedQuestion:
-        values = get_value_lookups(target.spec, target.collection, max_age_seconds=max_age_seconds)
+        points = VisiblePoints(target.grant)
+        values = get_value_lookups(
+            target.spec, target.collection, points, max_age_seconds=max_age_seconds
+        )
         findings = parse_question(query, target.spec, values, today)
         if model_reading is not None:
             add_model_filters(findings, model_reading.filters, target.spec, values, today)
@@ -144,7 +148,7 @@ class FilterParser:
     ) -> tuple[ModelReading | None, list[str]]:
         if not self.uses_model or not is_configured():
             return None, []
-        values = get_value_lookups(target.spec, target.collection)
+        values = get_value_lookups(target.spec, target.collection, VisiblePoints(target.grant))
         try:
             model_reading = request_model_filters(
                 query,
@@ -172,7 +176,8 @@ class FilterParser:
 
 
 def _is_artifact_title(query: str, target: Target) -> bool:
-    return get_store().count(target.collection, Match("artifact_title", [query.strip()])) > 0
+    points = VisiblePoints(target.grant)
+    return points.count(target.collection, Match("artifact_title", [query.strip()])) > 0
 
 
 def make_refusal(spec: IndexSpec) -> Refusal:

@@ -12,10 +12,11 @@ from haystack import component
 from access.grants import EVERYTHING, Grant
 from documents.models import Artifact, Page
 from indexing.spec import IdentifierSpec
-from indexing.stores import Match, Payload, Query, get_store
+from indexing.stores import Match, Payload, Query
 from retrieval.pipelines.threads import add_run_async
 from retrieval.search import MAX_QUERY_CHARS
 from retrieval.search.targets import Target, find_builds, make_targets, parse_recipe
+from retrieval.visible_points import VisiblePoints
 
 MAX_IDENTIFIERS = 5  # looked up per question
 MAX_DOCUMENT_CHARS = 1_000  # per document; more than the window of most models
@@ -112,12 +113,18 @@ def find_identified_documents(
         Query(dense=dense, filter=Match(name.field, _case_variants(name.text)), limit=1)
         for name in matches
     ]
-    answers = get_store().search_many([(target.collection, query) for query in queries])
-    return {
-        name.text: points[0].payload
-        for name, points in zip(matches, answers, strict=True)
-        if points
+    points = VisiblePoints(target.grant)
+    answers = points.search_many([(target.collection, query) for query in queries])
+    found = {
+        name.text: hits[0].payload for name, hits in zip(matches, answers, strict=True) if hits
     }
+    if target.grant.sees_all_documents:
+        return found
+    # A payload may be older than a change of its document's groups.
+    ids = {payload["artifact_id"] for payload in found.values()}
+    visible = Artifact.objects.visible_to(target.grant).filter(pk__in=ids)
+    visible_ids = {str(pk) for pk in visible.values_list("pk", flat=True)}
+    return {text: each for text, each in found.items() if each["artifact_id"] in visible_ids}
 
 
 def read_titles_and_openings(artifact_ids: Sequence[UUID]) -> dict[UUID, str]:

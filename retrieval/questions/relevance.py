@@ -5,9 +5,10 @@ from typing import Final
 import regex  # for scripts, which re lacks
 
 from indexing import embedding
-from indexing.stores import Payload, Query, encode_sparse_query, get_bm25_encoder, get_store
+from indexing.stores import Payload, Query, encode_sparse_query, get_bm25_encoder
 from retrieval.questions.english.rules import is_not_english
 from retrieval.search.targets import Target
+from retrieval.visible_points import VisiblePoints
 
 MAX_POINTS_CHECKED: Final = 10  # the points that share most words with the question
 
@@ -27,7 +28,8 @@ def is_relevant(target: Target, query: str, min_similarity: float) -> bool:
     if is_not_english(query) or not _LATIN.search(query):
         return True
     dense = embedding.get_embedder(target.spec.embedding).embed_query(query)
-    nearest = get_store().search(target.collection, Query(dense=dense, limit=1))
+    points = VisiblePoints(target.grant)
+    nearest = points.search(target.collection, Query(dense=dense, limit=1))
     if not nearest or nearest[0].score >= min_similarity:
         return True
     return _has_point_with_all_terms(target, query)
@@ -37,7 +39,8 @@ def _has_point_with_all_terms(target: Target, query: str) -> bool:
     """Whether one point holds all terms of the query."""
     spec = target.spec.sparse
     sparse = encode_sparse_query(spec, query)
-    found = get_store().search(target.collection, Query(sparse=sparse, limit=MAX_POINTS_CHECKED))
+    points = VisiblePoints(target.grant)
+    found = points.search(target.collection, Query(sparse=sparse, limit=MAX_POINTS_CHECKED))
     encoder = get_bm25_encoder(spec)
     terms = set(sparse.indices)
     return any(

@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from indexing.spec import FieldSpec, IndexSpec, ValueSpec
-from indexing.stores import VectorStore, get_store
+from indexing.stores import VectorStore
 from retrieval.questions.words import fold_words
+from retrieval.visible_points import VisiblePoints
 
 Words = tuple[str, ...]
 
@@ -162,21 +163,28 @@ class _CachedLookup:
     lookup: ValueLookup
 
 
-_cache: "WeakKeyDictionary[VectorStore, dict[tuple[str, str], _CachedLookup]]" = WeakKeyDictionary()
+# Store -> collection, field and groups of the grant -> lookup.
+_CacheKey = tuple[str, str, frozenset[str] | None]
+_cache: "WeakKeyDictionary[VectorStore, dict[_CacheKey, _CachedLookup]]" = WeakKeyDictionary()
 _refresh_lock = threading.Lock()
 
 
 def get_value_lookups(
-    spec: IndexSpec, collection: str, *, max_age_seconds: float = VALUES_CACHE_SECONDS
+    spec: IndexSpec,
+    collection: str,
+    points: VisiblePoints,
+    *,
+    max_age_seconds: float = VALUES_CACHE_SECONDS,
 ) -> ValueLookups:
-    """Lookups over the values in a collection, at most ``max_age_seconds`` old.
+    """Lookups over the values of the visible points of a collection, at most ``max_age_seconds``
+    old.
 
     Raises:
         StoreUnavailable: retry helps.
     """
     return ValueLookups(
         {
-            name: _get_field_lookup(name, field, collection, max_age_seconds)
+            name: _get_field_lookup(name, field, collection, points, max_age_seconds)
             for name, field in spec.metadata.items()
             if field.said_as in _LOOKUP_CLASSES
         }
@@ -184,10 +192,11 @@ def get_value_lookups(
 
 
 def _get_field_lookup(
-    name: str, field: FieldSpec, collection: str, max_age_seconds: float
+    name: str, field: FieldSpec, collection: str, points: VisiblePoints, max_age_seconds: float
 ) -> ValueLookup:
-    fields = _cache.setdefault(get_store(), {})
-    cached = fields.get((collection, name))
+    fields = _cache.setdefault(points.store, {})
+    key = (collection, name, points.grant.groups)
+    cached = fields.get(key)
     if cached is not None and _age(cached) < max_age_seconds:
         return cached.lookup
     # Only one thread reads the values, which is slow; the others use the cached ones meanwhile.
@@ -195,11 +204,11 @@ def _get_field_lookup(
         assert cached is not None
         return cached.lookup
     try:
-        cached = fields.get((collection, name))
+        cached = fields.get(key)
         if cached is None or _age(cached) >= max_age_seconds:
-            cached = fields[collection, name] = _refresh_lookup(name, field, collection, cached)
+            cached = fields[key] = _refresh_lookup(name, field, collection, points, cached)
             for unused in [
-                key for key, each in fields.items() if _age(each) > UNUSED_CACHE_SECONDS
+                other for other, each in fields.items() if _age(each) > UNUSED_CACHE_SECONDS
             ]:
                 del fields[unused]
         return cached.lookup
@@ -208,9 +217,13 @@ def _get_field_lookup(
 
 
 def _refresh_lookup(
-    name: str, field: FieldSpec, collection: str, cached: _CachedLookup | None
+    name: str,
+    field: FieldSpec,
+    collection: str,
+    points: VisiblePoints,
+    cached: _CachedLookup | None,
 ) -> _CachedLookup:
-    counts = get_store().facet(collection, name, limit=MAX_VALUES)
+    counts = points.facet(collection, name, limit=MAX_VALUES)
     is_same = cached is not None and cached.counts.keys() == counts.keys()
     known = cached.lookup if cached is not None and is_same else _make_lookup(field, counts)
     return _CachedLookup(time.monotonic(), counts, known)

@@ -31,9 +31,15 @@ def open_vector_store(
 
     Raises:
         UnknownIndex: lists the known names.
-        InvalidInput: the index has no live build or no such nodes, or the vectors are not in a
-            Qdrant server.
+        InvalidInput: the grant does not include all documents, the index has no live build or no
+            such nodes, or the vectors are not in a Qdrant server.
     """
+    if not grant.sees_all_documents:
+        raise InvalidInput(
+            "LlamaIndex's vector store reads every document of an index, and the grant does not "
+            "include them all.",
+            fix="Search with a retriever of retrieval.retrievers.",
+        )
     store = get_store()
     targets = make_targets(find_builds([index], grant).values(), (kind,), None)
     if not targets:

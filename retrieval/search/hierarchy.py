@@ -1,7 +1,7 @@
 """Hierarchical search: summaries and chunks at once, grouped by artifact and page."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -104,6 +104,8 @@ def search_hierarchical(request: HierarchicalRequest, grant: Grant) -> Hierarchi
     check_query(request.indexes, request.query)
     if not 1 <= request.limit <= MAX_ARTIFACTS:
         raise InvalidInput(f"limit must be between 1 and {MAX_ARTIFACTS}.", field="limit")
+    if not grant.sees_all_documents:  # the rows say what is visible
+        request = replace(request, verify=True)
     builds = find_builds(request.indexes, grant)
     _require_summaries_and_chunks(builds.values())
     summaries = make_targets(builds.values(), SummaryType.ALL.kinds, request.filter)

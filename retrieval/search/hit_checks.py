@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from concepts.models import Concept, Entity, RelationshipType
+from access.grants import Grant
+from concepts.models import Concept, RelationshipType
 from core.text import hash_text
 from documents.models import Source
 from indexing.drafting.compound import list_structures
@@ -15,7 +16,13 @@ from indexing.models import Node
 from indexing.services.batches import slices
 from indexing.stores import Payload
 from retrieval.hits import get_hit_check
-from retrieval.ledger import LedgerRow, SummaryRow, read_ledger_rows, read_summary_rows
+from retrieval.ledger import (
+    LedgerRow,
+    SummaryRow,
+    includes_stored_groups,
+    read_ledger_rows,
+    read_summary_rows,
+)
 from retrieval.search.request import StaleHitPolicy
 from retrieval.search.targets import Candidate, PointKey
 
@@ -42,7 +49,10 @@ class HitCheck(NamedTuple):
 
     verdict: Verdict | None
     stale_id: UUID | None = None  # for a stale verdict: id of the artifact or standalone node
+    is_hidden: bool = False  # the grant does not include it, whatever its payload says
 
+
+HIDDEN = HitCheck(None, is_hidden=True)
 
 CheckFunction = Callable[[Sequence[Candidate]], dict[PointKey, HitCheck]]
 
@@ -54,6 +64,7 @@ class HitChecks:
         self.verdicts: dict[PointKey, Verdict] = {}
         self.orphans: set[PointKey] = set()
         self.corrupt: set[PointKey] = set()
+        self.hidden: set[PointKey] = set()  # neither served nor counted
         self.stale_ids: set[UUID] = set()
 
     @property
@@ -75,7 +86,9 @@ class HitChecks:
         unchecked: dict[CheckFunction, list[Candidate]] = {}
         for found in ranking:
             key = found.key
-            if key in self.verdicts or key in self.orphans or key in self.corrupt:
+            if any(
+                key in done for done in (self.verdicts, self.orphans, self.corrupt, self.hidden)
+            ):
                 continue
             unchecked.setdefault(get_hit_check(found.target.kinds[0]), []).append(found)
         for check, group in unchecked.items():
@@ -87,6 +100,8 @@ class HitChecks:
     def _add_check(self, candidate: Candidate, check: HitCheck | None) -> None:
         if check is None:
             self.orphans.add(candidate.key)
+        elif check.is_hidden:
+            self.hidden.add(candidate.key)
         elif check.verdict is None:
             self.corrupt.add(candidate.key)
             logger.error(
@@ -100,7 +115,9 @@ class HitChecks:
                 self.stale_ids.add(check.stale_id)
 
 
-def _make_check(verdict: Verdict | None, row: LedgerRow | SummaryRow) -> HitCheck:
+def _make_check(verdict: Verdict | None, row: LedgerRow | SummaryRow, grant: Grant) -> HitCheck:
+    if not includes_stored_groups(grant, row.stored_groups):
+        return HIDDEN
     return HitCheck(verdict, row.artifact_id if verdict is Verdict.STALE else None)
 
 
@@ -157,7 +174,9 @@ def _check_passages(group: Sequence[Candidate], fields: PassageFields) -> dict[P
     }
     return {
         key: _make_check(
-            _compare_passage(found.point.payload, fields, source_id_by_key[key], sources), rows[key]
+            _compare_passage(found.point.payload, fields, source_id_by_key[key], sources),
+            rows[key],
+            found.target.grant,
         )
         for found in group
         if (key := found.key) in source_id_by_key
@@ -204,7 +223,7 @@ def check_summaries(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
         (row.build_id, row.point_id.int): row for row in read_summary_rows(*_collect_ids(group))
     }
     return {
-        found.key: _make_check(_compare_summary(found.point.payload, row), row)
+        found.key: _make_check(_compare_summary(found.point.payload, row), row, found.target.grant)
         for found in group
         if (row := rows.get(found.key)) is not None
     }
@@ -239,15 +258,26 @@ def check_relationship_types(group: Sequence[Candidate]) -> dict[PointKey, HitCh
     return _check_entities(group, RelationshipType)
 
 
-def _check_entities(group: Sequence[Candidate], model: type[Entity]) -> dict[PointKey, HitCheck]:
+def _check_entities(
+    group: Sequence[Candidate], model: type[Concept] | type[RelationshipType]
+) -> dict[PointKey, HitCheck]:
     """Check concepts and relationship types against their rows, because no document holds their
     text."""
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     held = {(build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")}
-    texts = {entity.pk: entity.text for entity in model._default_manager.filter(pk__in=ids)}
+    entities = model.objects.filter(pk__in=ids)
+    texts = {entity.pk: entity.text for entity in entities}
+    visible_ids = {
+        grant: texts.keys()
+        if grant.sees_all_documents
+        else set(entities.visible_to(grant).values_list("pk", flat=True))
+        for grant in {found.target.grant for found in group}
+    }
     return {
         found.key: _check_entity(found, texts[found.point.id])
+        if found.point.id in visible_ids[found.target.grant]
+        else HIDDEN
         for found in group
         if found.key in held and found.point.id in texts
     }
@@ -280,15 +310,20 @@ def _check_against_artifact(
     builds, ids = _collect_ids(group)
     rows = Node.objects.filter(build__in=builds, point_id__in=ids)
     held = {
-        (build_id, point.int): (artifact_id, value)
-        for build_id, point, artifact_id, value in rows.values_list(
-            "build_id", "point_id", "artifact_id", f"artifact__{column}"
+        (build_id, point.int): (artifact_id, groups, value)
+        for build_id, point, artifact_id, groups, value in rows.filter(
+            artifact__groups__isnull=False  # without its artifact it is an orphan
+        ).values_list(
+            "build_id", "point_id", "artifact_id", "artifact__groups", f"artifact__{column}"
         )
     }
     hit_checks = {}
     for found in group:
         if found.key in held:
-            artifact_id, value = held[found.key]
+            artifact_id, groups, value = held[found.key]
+            if not found.target.grant.includes_groups(groups):
+                hit_checks[found.key] = HIDDEN
+                continue
             verdict = compare(found, value)
             is_stale = verdict is Verdict.STALE
             hit_checks[found.key] = HitCheck(verdict, artifact_id if is_stale else None)

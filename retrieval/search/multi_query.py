@@ -11,7 +11,7 @@ from access.grants import Grant
 from core.exceptions import InvalidInput
 from indexing import embedding
 from indexing.models import IndexBuild
-from indexing.stores import DenseVector, encode_sparse_query, get_store
+from indexing.stores import DenseVector, encode_sparse_query
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import Hit, Stopwatch, make_hit
 from retrieval.search.hit_checks import DroppedPoints, HitChecks
@@ -26,6 +26,7 @@ from retrieval.search.targets import (
     make_targets,
     parse_recipe,
 )
+from retrieval.visible_points import VisiblePoints
 
 MAX_QUERIES = 10
 MAX_CANDIDATES = 1_000  # hits for each query
@@ -187,7 +188,8 @@ def _compute_similarities(
         for found in kept
         if found.point.id.int not in dense
     }
-    stored = get_store().retrieve(targets[0].collection, sorted(unmeasured_ids), with_vectors=True)
+    points = VisiblePoints(targets[0].grant)
+    stored = points.retrieve(targets[0].collection, sorted(unmeasured_ids), with_vectors=True)
     similarities: list[dict[PointKey, float]] = []
     for target, dense, kept in zip(targets, known, served, strict=True):
         similarity_by_key: dict[PointKey, float] = {}

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from access.grants import Grant
 from indexing.losses import has_lost_collection, make_loss_error
-from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint, get_store
+from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
 from retrieval.explanation import Explanation, explain_fused_hit, explain_single_hit
 from retrieval.fusion import RRF_K, hybrid_fusion
 from retrieval.search.request import Mode
 from retrieval.search.targets import Candidate, PointKey, Target
+from retrieval.visible_points import VisiblePoints
 
 
 def fetch_points(
@@ -52,7 +54,10 @@ def _search(
     ]
     for target in unranked:
         requests += [(target.collection, query) for query in _make_ranking_queries(target)]
-    answers = iter(get_store().search_many(requests))
+    if not requests:
+        return
+    [grant] = {target.grant for target in (*by_store, *unranked)}
+    answers = iter(VisiblePoints(grant).search_many(requests))
     for target in by_store:
         points = next(answers)
         if target.is_scored_by_rank:
@@ -95,7 +100,7 @@ def _make_ranking_queries(target: Target) -> list[Query]:
 def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float | None) -> None:
     """Read the payloads of the next points; points deleted meanwhile are left out."""
     page_by_target: list[tuple[Target, list[tuple[UUID, float]]]] = []
-    ids_by_collection: dict[str, dict[UUID, None]] = {}
+    ids_by_collection: dict[tuple[str, Grant], dict[UUID, None]] = {}
     for target in targets:
         assert target.ranking is not None
         fused = target.ranking.fused
@@ -108,10 +113,12 @@ def _read_ranked_points(targets: Sequence[Target], count: int, min_score: float 
         target.fetched_count = min(next_count, len(fused))
         target.has_more = next_count < len(fused) and len(page) == count
         page_by_target.append((target, page))
-        ids_by_collection.setdefault(target.collection, {}).update((id, None) for id, _ in page)
+        ids_by_collection.setdefault((target.collection, target.grant), {}).update(
+            (id, None) for id, _ in page
+        )
     stored: dict[str, Mapping[UUID, StoredPoint]] = {
-        collection: get_store().retrieve(collection, list(ids))
-        for collection, ids in ids_by_collection.items()
+        collection: VisiblePoints(grant).retrieve(collection, list(ids))
+        for (collection, grant), ids in ids_by_collection.items()
     }
     for target, page in page_by_target:
         points = stored[target.collection]

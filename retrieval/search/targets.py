@@ -42,6 +42,7 @@ class Target:
     spec: IndexSpec
     kinds: tuple[str, ...]  # kinds to search; the collection may hold others
     collection: str
+    grant: Grant
     filter: Filter | None = None
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
@@ -124,7 +125,7 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
     """
     names = {index for index in indexes if isinstance(index, str)}
     visible = {name for name in names if grant.includes(name)}
-    live = read_live_builds(visible) if visible else {}
+    live = read_live_builds(visible, grant) if visible else {}
     unknown = sorted(names - live.keys())
     if unknown:
         raise UnknownIndex(
@@ -137,7 +138,7 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
         if isinstance(given, str):
             builds.setdefault(given, live[given])
         else:
-            builds.setdefault(given.index_id, _to_live_build(given))
+            builds.setdefault(given.index_id, _to_live_build(given, grant))
     for build in builds.values():
         if build is not None and build.has_lost_points:
             raise make_loss_error(build.index)
@@ -170,7 +171,9 @@ def make_targets(
                 kind_filter if parsed_filter is None else AllOf([kind_filter, parsed_filter])
             )
         collection = f"{spec.collection_alias(held_kinds[0])}.{build.number}"
-        targets.append(Target(build.index, build.id, spec, held_kinds, collection, parsed_filter))
+        targets.append(
+            Target(build.index, build.id, spec, held_kinds, collection, build.grant, parsed_filter)
+        )
     return targets
 
 
@@ -219,12 +222,14 @@ def parse_recipe(stored: StoredSpec) -> IndexSpec:
     return read_stored_spec(*stored)
 
 
-def _to_live_build(build: IndexBuild) -> LiveBuild:
+def _to_live_build(build: IndexBuild, grant: Grant) -> LiveBuild:
     settings = build.index.search_settings
     stored = StoredSpec(
         json.dumps(build.recipe), None if settings is None else json.dumps(settings.content)
     )
-    return LiveBuild(build.index_id, build.pk, build.number, build.lost_at is not None, stored)
+    return LiveBuild(
+        build.index_id, build.pk, build.number, build.lost_at is not None, stored, grant
+    )
 
 
 def require_same_model(targets: Sequence[Target]) -> None:

@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Final
 
 from django.core.handlers.asgi import ASGIRequest
@@ -28,6 +29,7 @@ from rest_framework.settings import api_settings
 from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 
+from access.authentication import get_grant
 from core.serializers import ErrorSerializer
 from retrieval.answer_stream import AnswerEvent, StreamPosition, stream_answer
 from retrieval.event_loop import run_in_thread
@@ -114,7 +116,7 @@ class AskView(APIView):
         return self._read(request, request.data)
 
     def _read(self, request: Request, content: Any) -> HttpResponse:
-        question = read_ask_request(content)
+        question = replace(read_ask_request(content), grant=get_grant(request))
         last_id = request.headers.get("Last-Event-ID")
         since = StreamPosition.parse(last_id) if last_id else None
         check_ask_request(question)

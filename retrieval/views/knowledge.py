@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from access.authentication import get_grant
 from concepts.emergent_pairs import accept_pair, dismiss_pair
+from concepts.exceptions import UnknownEmergentPair
 from concepts.models import EmergentPair, Relationship
 from concepts.serializers import EVIDENCE_DISCLAIMER, RelationshipSerializer, render_relationship
 from concepts.viewsets import get_concept, require_index
@@ -51,8 +52,9 @@ class ConceptEvidenceView(APIView):
 
     def _respond(self, request: Request, concept_id: UUID, content: Any) -> Response:
         given = read_parameters(requests.EvidenceParametersSerializer, content)
-        concept = get_concept(concept_id, get_grant(request))
-        ranked = concept_evidence.rank_instances(concept, given.get("query"))
+        grant = get_grant(request)
+        concept = get_concept(concept_id, grant)
+        ranked = concept_evidence.rank_instances(concept, given.get("query"), grant)
         page = ranked[given["offset"] : given["offset"] + given["limit"]]
         hits = answers.render_ranked_instances(page)
         return Response(
@@ -152,14 +154,15 @@ class EmergentPairListView(APIView):
         content = read_query_string(request.query_params)
         given = dict(read_parameters(requests.EmergentParametersSerializer, content))
         require_index(given["index"])
-        pairs = EmergentPair.objects.filter(first__index=given["index"])
+        grant = get_grant(request)
+        pairs = EmergentPair.objects.visible_to(grant).filter(first__index=given["index"])
         pairs = pairs.open() if given["state"] == "open" else pairs.dismissed()
         if "min_similarity" in given:
             pairs = pairs.filter(similarity__gte=given["min_similarity"])
         page, answer = paginate(request, pairs.select_related("first", "second"), given)
         shown = list(page)
         found = bridges.find_bridges(
-            given["index"], shown, get_grant(request), min_similarity=given["bridge_similarity"]
+            given["index"], shown, grant, min_similarity=given["bridge_similarity"]
         )
         results = [answers.render_emergent_pair(pair, found.get(pair.pk, [])) for pair in shown]
         return Response({**answer, "results": results})
@@ -176,6 +179,7 @@ class EmergentPairAcceptView(APIView):
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Create a relationship from a pair; the pair is then no longer open."""
         given = read_parameters(requests.AcceptPairSerializer, request.data)
+        _require_visible_pair(pair_id, request)
         edge = accept_pair(pair_id, given["type"], is_reversed=given["reversed"])
         named = Relationship.objects.with_concepts_and_type().get(pk=edge.pk)
         return Response(render_relationship(named), status=status.HTTP_201_CREATED)
@@ -191,4 +195,14 @@ class EmergentPairDismissView(APIView):
     )
     def post(self, request: Request, pair_id: UUID) -> Response:
         """Dismiss a pair, so that it is no longer listed as open."""
+        _require_visible_pair(pair_id, request)
         return Response(answers.render_emergent_pair(dismiss_pair(pair_id)))
+
+
+def _require_visible_pair(pair_id: UUID, request: Request) -> None:
+    """
+    Raises:
+        UnknownEmergentPair: there is no pair with this id that the request may see.
+    """
+    if not EmergentPair.objects.visible_to(get_grant(request)).filter(pk=pair_id).exists():
+        raise UnknownEmergentPair(field="id")

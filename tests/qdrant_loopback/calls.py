@@ -176,7 +176,13 @@ def _set_counts(engine: Engine, name: str, given: models.CountRequest) -> models
 
 
 def _facet(engine: Engine, name: str, given: models.FacetRequest) -> models.FacetResponse:
-    return engine.client.facet(name, given.key, limit=given.limit or 10, exact=bool(given.exact))
+    return engine.client.facet(
+        name,
+        given.key,
+        facet_filter=given.filter,
+        limit=given.limit or 10,
+        exact=bool(given.exact),
+    )
 
 
 def _call(kind: str, method: str, path: str, body: Any, answer: Answer) -> Call:

@@ -13,10 +13,25 @@ class Command(AddDocumentsCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--index", required=True)
+        parser.add_argument(
+            "--group",
+            action="append",
+            metavar="NAME",
+            help="A group that may see these documents; repeat it for several. Without it, new "
+            "documents are visible to all who may read the index; known ones keep their groups.",
+        )
         super().add_arguments(parser)
 
-    def handle(self, *, paths: list[Path], index: str, wait: bool, **options: Any) -> None:
+    def handle(
+        self,
+        *,
+        paths: list[Path],
+        index: str,
+        wait: bool,
+        group: list[str] | None,
+        **options: Any,
+    ) -> None:
         if missing := [path for path in paths if not path.exists()]:
             raise CommandError(f"{missing[0]} does not exist.")
-        given = (each for path in iter_files(paths) for each in add_file(index, path))
+        given = (each for path in iter_files(paths) for each in add_file(index, path, groups=group))
         self.add_documents(index, given, wait=wait)

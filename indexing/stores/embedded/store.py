@@ -225,11 +225,13 @@ class EmbeddedStore(VectorStore):
         with _translate_engine_errors():
             return collection.shard.count(request)
 
-    def facet(self, name: str, field: str, *, limit: int) -> dict[str, int]:
+    def facet(
+        self, name: str, field: str, *, limit: int, filter: Filter | None = None
+    ) -> dict[str, int]:
         collection = self._find_collection(name)
         if collection is None or limit < 1:
             return {}
-        request = edge.FacetRequest(field, limit, exact=True)
+        request = edge.FacetRequest(field, limit, exact=True, filter=to_edge_filter(filter))
         with _translate_engine_errors():
             hits = collection.shard.facet(request).hits
         return sort_facet_counts((str(hit.value), hit.count) for hit in hits)

@@ -4,11 +4,15 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from access.grants import EVERYTHING
 from indexing.spec import IndexSpec, ValueSpec
 from indexing.stores import CollectionSchema, Point
 from retrieval.questions import values
 from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup, get_value_lookups
 from retrieval.questions.words import fold_words
+from retrieval.visible_points import VisiblePoints
+
+ALL = VisiblePoints(EVERYTHING)
 
 
 def who(people: PersonLookup, name: str) -> list[str]:
@@ -105,7 +109,7 @@ class TestReadValues:
         store.upsert("papers", [Point(UUID(int=number), vector, None, {"authors": author})])
 
     def find(self, name, **given):
-        return get_value_lookups(self.SPEC, "papers", **given).people("authors").find((name,))
+        return get_value_lookups(self.SPEC, "papers", ALL, **given).people("authors").find((name,))
 
     def test_gives_what_the_points_hold(self, collection):
         assert self.find("lovelace") == ["Ada Lovelace"]
@@ -136,9 +140,9 @@ class TestReadValues:
         self.find("lovelace")
         monkeypatch.setattr(values, "UNUSED_CACHE_SECONDS", 0.01)
         time.sleep(0.02)
-        get_value_lookups(self.SPEC, "another")
+        get_value_lookups(self.SPEC, "another", ALL)
 
-        assert [name for name, _ in values._cache[store]] == ["another"]
+        assert [name for name, *_ in values._cache[store]] == ["another"]
 
     def test_takes_a_field_of_another_kind_for_empty(self, collection):
-        assert get_value_lookups(self.SPEC, "papers").names("authors").find(("ada",)) is None
+        assert get_value_lookups(self.SPEC, "papers", ALL).names("authors").find(("ada",)) is None

@@ -1,0 +1,37 @@
+"""Views about an index as a whole: its builds, its checks, its evaluations."""
+
+from typing import Any
+
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from access.authentication import get_grant
+
+
+class SeesAllDocuments(BasePermission):
+    """The request may see every document of its indexes."""
+
+    message = (
+        "This concerns an index as a whole and is open only to those who see all of its documents."
+    )
+    code = "needs_all_documents"
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        return get_grant(request).sees_all_documents
+
+
+class NeedsAllDocuments(APIView):
+    """Base of views that show or change what is made from all documents of an index.
+
+    ``actions_about_all``: for a viewset, the actions that need it; None for all.
+    """
+
+    actions_about_all: frozenset[str] | None = None
+
+    def get_permissions(self) -> Any:
+        permissions = [*super().get_permissions()]
+        actions = self.actions_about_all
+        if actions is None or getattr(self, "action", None) in actions:
+            permissions.append(SeesAllDocuments())
+        return permissions

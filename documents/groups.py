@@ -1,0 +1,109 @@
+"""The groups of a document: who may see it, who may change it, and the database condition."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from django.db.models import JSONField, Lookup, Q
+
+from access.grants import Grant
+from core.exceptions import InvalidInput
+
+MAX_GROUPS = 50  # of a document
+MAX_GROUP_CHARS = 100
+
+ANY_IN_SQLITE = "EXISTS (SELECT 1 FROM json_each({}) WHERE json_each.value IN ({}))"
+
+
+@JSONField.register_lookup
+class ContainsAny(Lookup):
+    """The stored list contains at least one of the given strings."""
+
+    lookup_name = "contains_any"
+    prepare_rhs = False
+
+    def as_sqlite(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        column, parameters = self.process_lhs(compiler, connection)
+        marks = ", ".join(["%s"] * len(self.rhs))
+        return ANY_IN_SQLITE.format(column, marks), [*parameters, *self.rhs]
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        column, parameters = self.process_lhs(compiler, connection)
+        return f"{column} ?| %s", [*parameters, list(self.rhs)]
+
+
+def is_visible(grant: Grant, path: str = "") -> Q:
+    """The condition that the grant includes a row's artifact. ``path`` leads from the row to its
+    artifact, for example ``artifact__``."""
+    if grant.groups is None:
+        return Q()
+    condition = Q(**{f"{path}groups": []})
+    if grant.groups:
+        condition |= Q(**{f"{path}groups__contains_any": sorted(grant.groups)})
+    return condition
+
+
+def clean_groups(groups: Sequence[Any]) -> list[str]:
+    """Sort the names and remove repeated ones.
+
+    Raises:
+        InvalidInput: there are too many, or a name is empty, too long or has forbidden characters.
+    """
+    names = sorted(set(groups)) if all(isinstance(name, str) for name in groups) else []
+    if len(names) > MAX_GROUPS:
+        raise InvalidInput(f"A document may have at most {MAX_GROUPS} groups.", field="groups")
+    for name in names or groups:
+        if not isinstance(name, str) or not is_group_name(name):
+            raise InvalidInput(
+                f"A group must be a text of 1 to {MAX_GROUP_CHARS} printable characters, without "
+                "white space at its ends.",
+                field="groups",
+            )
+    return names
+
+
+def is_group_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_GROUP_CHARS and name.isprintable() and name == name.strip()
+
+
+def choose_groups_of_new_document(grant: Grant, groups: Sequence[str] | None) -> list[str]:
+    """The groups of a new document: those given, else all of the grant's.
+
+    Raises:
+        InvalidInput: the grant does not have one of them, or the document would be visible to
+            everyone who reads the index, although the grant has groups.
+    """
+    if groups is None:
+        return sorted(grant.groups or ())
+    chosen = clean_groups(groups)
+    _check_change(grant, before=(), after=chosen)
+    return chosen
+
+
+def choose_changed_groups(grant: Grant, before: Sequence[str], groups: Sequence[str]) -> list[str]:
+    """The groups of a document that had the groups ``before``.
+
+    Raises:
+        InvalidInput: the change adds or removes a group that the grant does not have, or the
+            document keeps none of the grant's groups.
+    """
+    chosen = clean_groups(groups)
+    if chosen != list(before):
+        _check_change(grant, before=before, after=chosen)
+    return chosen
+
+
+def _check_change(grant: Grant, *, before: Collection[str], after: Collection[str]) -> None:
+    if grant.groups is None:
+        return
+    if not set(before) ^ set(after) <= grant.groups:
+        raise InvalidInput(
+            "Only groups of your own can be added to a document or removed from it.",
+            field="groups",
+            allowed=grant.groups,
+        )
+    if grant.groups and grant.groups.isdisjoint(after):
+        raise InvalidInput(
+            "The document must have at least one group of your own.",
+            field="groups",
+            allowed=grant.groups,
+        )
