@@ -200,7 +200,7 @@ def _add_extracted(index: str, source: Source, findings: ExtractionResult) -> tu
         _add_concept(index, source, found, found_quotes)
         added_count += 1
     for relationship in findings.relationships:
-        refused += not _add_relationship(index, relationship)
+        refused += not _add_relationship(index, source, relationship)
     return added_count, refused
 
 
@@ -213,9 +213,14 @@ def _add_concept(index: str, source: Source, found: ExtractedConcept, quotes: li
         add_instance(concept.pk, quote, source_id=source.pk)
 
 
-def _add_relationship(index: str, found: ExtractedRelationship) -> bool:
+def _add_relationship(index: str, source: Source, found: ExtractedRelationship) -> bool:
     ends = [find_concept(index, label) for label in (found.source, found.target)]
     if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
+        return False
+    if source.artifact.groups and not all(
+        end.instances.filter(artifact=source.artifact).exists() for end in ends if end is not None
+    ):
+        # A relationship is hidden with its concepts, and these only if the document quotes them.
         return False
     if not _is_valid_name(found.type, MAX_NAME_CHARS):
         return False

@@ -15,6 +15,7 @@ from indexing.stores import (
     AnyOf,
     CollectionSchema,
     Match,
+    MatchOrEmpty,
     MatchText,
     Not,
     Point,
@@ -389,6 +390,12 @@ class TestFacet:
             "ACL": 2, "TACL": 2, "LREC": 1, "coling": 1,
         }  # fmt: skip
 
+    def test_counts_only_the_points_that_match(self, store, collection):
+        counts = store.facet(collection, "venue", limit=10, filter=Match("venue", ["ACL"]))
+
+        assert counts["ACL"] == store.count(collection, Match("venue", ["ACL"]))
+        assert sum(counts.values()) < sum(store.facet(collection, "venue", limit=10).values())
+
     def test_gives_more_values_than_a_page_of_hits(self, store, collection):
         many = [make_point(number, venue=f"v{number}") for number in range(7, 1_507)]
         store.upsert(collection, many)
@@ -439,6 +446,14 @@ FILTERS = {
         {3},
     ),
     "nothing beside something": (AnyOf([AnyOf([]), Match("year", [2019])]), {1}),
+    "keyword or none": (MatchOrEmpty("venue", ["ACL"]), {1, 3, 4}),
+    "any of keywords or none": (MatchOrEmpty("venue", ["NAACL", "TACL"]), {2, 3, 4}),
+    "any of many keywords or none": (MatchOrEmpty("venue", ["ACL", *"abcdefgh"]), {1, 3, 4}),
+    "no keyword or none": (MatchOrEmpty("venue", []), {4}),
+    "keyword or none beside another": (
+        AllOf([Match("year", [2019, 2020]), MatchOrEmpty("venue", ["ACL"])]), {1},
+    ),
+    "none of a field nobody has": (MatchOrEmpty("nobody", ["x"]), {1, 2, 3, 4}),
     "field nobody has": (Match("nobody", ["x"]), set()),
 }  # fmt: skip
 

@@ -164,7 +164,7 @@ class TestCreate:
     def test_names_the_fields_there_are(self, api):
         allowed = give(api, titel="Birds").json()["allowed"]
 
-        assert allowed == ["external_id", "metadata", "pages", "text", "title", "url"]
+        assert allowed == ["external_id", "groups", "metadata", "pages", "text", "title", "url"]
 
     @pytest.mark.parametrize(
         "body",

@@ -21,6 +21,7 @@ from summaries.models import Summary
 from tests.factories import PARAGRAPHS, sync
 from tests.written import make_build, write_all
 
+SPEC = IndexSpec(name="deck")
 KINDS = {"page_summaries": True, "artifact_summaries": True}
 TOPICS = ["granite", "heron", "yeast", "ledger"]
 
@@ -117,7 +118,7 @@ class TestSearchHierarchical:
         assert len(best.pages[0].chunks) == 3
 
     def test_puts_first_what_has_more_hits_among_equals(self):
-        target = Target("deck", 1, IndexSpec(name="deck"), ("chunk",), "deck.page_embeddings.1")
+        target = Target("deck", 1, SPEC, ("chunk",), "deck.page_embeddings.1", EVERYTHING)
 
         def found(number, score, artifact, page):
             payload = {"artifact_id": artifact, "artifact_title": artifact, "kind": "chunk"}

@@ -1,0 +1,32 @@
+"""Grants for requests of tests, named by a header."""
+
+import sys
+from collections.abc import Mapping
+
+import pytest
+from rest_framework.test import APIClient
+
+from access import authentication
+from access.grants import EVERYTHING, Grant
+from tests.clients import client_with_key
+
+HEADER = "X-Grant"
+
+
+def grant_by_header(monkeypatch: pytest.MonkeyPatch, grants: Mapping[str, Grant]) -> None:
+    """Take the grant of a request from the one that its header names; everything without one."""
+
+    def get_grant(request):
+        return grants.get(request.headers.get(HEADER, ""), EVERYTHING)
+
+    original = authentication.get_grant
+    for module in list(sys.modules.values()):
+        if getattr(module, "get_grant", None) is original:
+            monkeypatch.setattr(module, "get_grant", get_grant)
+
+
+def client_of(name: str) -> APIClient:
+    """A client whose requests have the grant of this name."""
+    client = client_with_key()
+    client.credentials(**client._credentials, **{f"HTTP_{HEADER.upper().replace('-', '_')}": name})
+    return client

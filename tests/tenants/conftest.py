@@ -1,0 +1,224 @@
+"""Two tenants in the same indexes, each with documents that only it may see, and public ones."""
+
+import asyncio
+import shutil
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from rest_framework.test import APIClient
+
+from access.grants import Grant
+from concepts.emergent_pairs import update_emergent_pairs
+from concepts.instances import add_instance
+from concepts.models import EmergentPair
+from concepts.services import create_concept, create_relationship_type, relate_concepts
+from documents.models import Artifact, Source
+from documents.originals import save_incoming_file
+from documents.services import add_artifact, parse_artifact
+from evaluation.services import save_judgement
+from evidence.services import EvidenceInput, add_evidence
+from indexing import embedding, tasks
+from indexing.embedding import get_embedder
+from indexing.models import IndexBuild, Node
+from indexing.services import load_specs
+from tests.clip import DIMENSION
+from tests.factories import PARAGRAPHS, give, sync
+from tests.granting import client_of, grant_by_header
+from tests.hashing import HashingEmbedder
+from tests.images.conftest import clip, pair  # noqa: F401
+from tests.pictures import draw
+from tests.retrieval.test_tools import FIELDS, TOOLS
+from tests.written import ALL_KINDS, make_build, write_all
+
+TENANTS = ("red", "blue")
+NAMES = (*TENANTS, "nobody")  # a grant without groups sees what is public
+SMILES = {"red": "CCO", "blue": "CCN", "": "CCC"}
+FILES = {"red": "red", "blue": "blue", "": "green"}  # colours of the pictures
+
+
+def canary(tenant: str) -> str:
+    """A word that is in everything of a tenant and in no query."""
+    return f"canary{tenant}sings"
+
+
+@dataclass
+class Tenants:
+    """``ids``: tenant -> name of a path parameter -> ids of what only it may see; the tenant ""
+    has what is public."""
+
+    ids: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    def client(self, name: str) -> APIClient:
+        return client_of(name)
+
+    def note(self, tenant: str, **ids: Any) -> None:
+        for name, value in ids.items():
+            self.ids.setdefault(tenant, {}).setdefault(name, []).append(str(value))
+
+
+@pytest.fixture
+def models(embedder, clip, monkeypatch) -> None:  # noqa: F811
+    def choose(spec: Any) -> Any:
+        if spec.provider == "clip":
+            return get_embedder(spec)
+        return HashingEmbedder(spec) if spec.provider == "rdkit" else embedder
+
+    monkeypatch.setattr(embedding, "get_embedder", choose)
+    monkeypatch.setattr(embedding, "parse_smiles", lambda smiles: None)
+
+
+@pytest.fixture
+def tenants(db, store, models, settings, tmp_path, monkeypatch) -> Tenants:
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
+    monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
+    # Another thread would not see what the test's transaction holds.
+    monkeypatch.setattr(
+        asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
+    )
+    settings.STRATA_SPECS_DIR = tmp_path / "specs"
+    settings.STRATA_SPECS_DIR.mkdir()
+    for name in ("evidence", "knowledge", "plain"):
+        shutil.copy(settings.BASE_DIR / "specs" / f"{name}.yaml", settings.STRATA_SPECS_DIR)
+    load_specs()
+    filled = Tenants()
+    for tenant in (*TENANTS, ""):
+        filled.ids[tenant] = {}
+    _fill_written(filled)
+    _fill_spaces(filled)
+    _fill_knowledge(filled)
+    _fill_evidence(filled)
+    grants = {name: Grant(groups=frozenset({name})) for name in TENANTS}
+    grant_by_header(monkeypatch, {**grants, "nobody": Grant(groups=frozenset())})
+    return filled
+
+
+def _groups(tenant: str) -> list[str]:
+    return [tenant] if tenant else []
+
+
+def _text(tenant: str, number: int) -> str:
+    # All texts of a number are alike, so that what is hidden ranks as high as what is shown.
+    mark = f" {canary(tenant)} {canary(tenant)}{number}" if tenant else " Everybody knows."
+    return f"{PARAGRAPHS[number]}{mark}"
+
+
+def _fill_written(filled: Tenants) -> None:
+    build = make_build(
+        "full",
+        metadata=FIELDS | {"people": {"type": "keyword", "many": True, "said_as": "person"}},
+        tools=TOOLS,
+        identifiers={"note": {"pattern": "N-[a-z]*[0-9]"}},
+        search={"pipeline": "papers"},
+        **ALL_KINDS,
+    )
+    for tenant in (*TENANTS, ""):
+        for number in range(len(PARAGRAPHS)):
+            notes = give(
+                _text(tenant, number),
+                index="full",
+                title=f"Notes {canary(tenant)}" if tenant else "Notes",
+                external_id=f"N-{tenant}{number}",
+                metadata={
+                    "conditions": ["sore back"],
+                    "people": [f"{canary(tenant)}, Ada" if tenant else "Lovelace, Ada"],
+                    "note": canary(tenant),
+                },
+                groups=_groups(tenant),
+            )
+            write_all(build, notes, fields={"conditions": ["sore back"]})
+            judgement, _ = save_judgement(
+                "full",
+                f"{canary(tenant)} {number}",
+                is_good=True,
+                judged_by="tests",
+                artifact_id=notes.pk,
+            )
+            filled.note(
+                tenant,
+                artifact_id=notes.pk,
+                page_id=notes.pages.get().pk,
+                source_id=notes.sources.get().pk,
+                judgement_id=judgement.pk,
+            )
+            for node in Node.objects.filter(build=build, artifact=notes, kind="chunk"):
+                filled.note(tenant, node_id=node.point_id)
+
+
+def _fill_spaces(filled: Tenants) -> None:
+    gallery = make_build("gallery", images={"dimension": DIMENSION})
+    pharmacy = make_build("pharmacy", compounds=True, metadata={"smiles": {"type": "keyword"}})
+    for tenant in (*TENANTS, ""):
+        poppy, _ = add_artifact(
+            "gallery",
+            save_incoming_file(f"{canary(tenant)}.png", [draw(FILES[tenant])]),
+            title=f"Poppy {canary(tenant) if tenant else ''}",
+            groups=_groups(tenant),
+        )
+        parse_artifact(poppy.pk)
+        diary = give(_text(tenant, 0), index="gallery", groups=_groups(tenant))
+        drug = give(
+            _text(tenant, 1),
+            index="pharmacy",
+            metadata={"smiles": SMILES[tenant], "note": canary(tenant) if tenant else ""},
+            groups=_groups(tenant),
+        )
+        sync(gallery, poppy, diary)
+        sync(pharmacy, drug)
+        for artifact in (poppy, diary, drug):
+            filled.note(tenant, artifact_id=artifact.pk)
+
+
+def _fill_knowledge(filled: Tenants) -> None:
+    """A concept that both quote is hidden from both; each tenant has concepts of its own."""
+    build = IndexBuild.objects.live().get(index="knowledge")
+    eats = create_relationship_type("knowledge", "EATS", category="ecology")
+    shared = create_concept("knowledge", "Shared heron", description="Both know it.")
+    filled.note("red", unshared_id=shared.pk)
+    made: list[Any] = [eats, shared]
+    for tenant in (*TENANTS, ""):
+        word = canary(tenant) if tenant else "plainly"
+        passage = give(_text(tenant, 0), index="knowledge", groups=_groups(tenant))
+        heron, fish, near = (
+            create_concept("knowledge", f"{label} {word}", description=f"It {word}.")
+            for label in ("heron waits for", "fish without moving in", "heron waits for a")
+        )
+        kind = create_relationship_type("knowledge", f"EATS {word}")
+        for concept in (heron, fish, near):
+            instance, _ = add_instance(concept.pk, "The heron stands", artifact_id=passage.pk)
+            filled.note(tenant, concept_id=concept.pk, instance_id=instance.pk)
+        if tenant:
+            add_instance(shared.pk, "The heron stands", artifact_id=passage.pk)
+        for type_ in (eats, kind):
+            edge, _ = relate_concepts("knowledge", heron.pk, type_.pk, fish.pk)
+            filled.note(tenant, relationship_id=edge.pk)
+        filled.note(tenant, type_id=kind.pk, artifact_id=passage.pk)
+        filled.note(tenant, source_id=Source.objects.get(artifact=passage).pk)
+        made += [heron, fish, near, kind]
+        sync(build, passage)
+    sync(build, *Artifact.objects.filter(pk__in=[row.pk for row in made]))
+    while update_emergent_pairs(build):
+        pass
+    for pair_row in EmergentPair.objects.select_related("first", "second"):
+        for tenant in TENANTS:
+            if any(canary(tenant) in end.label for end in (pair_row.first, pair_row.second)):
+                filled.note(tenant, pair_id=pair_row.pk)
+
+
+def _fill_evidence(filled: Tenants) -> None:
+    for tenant in (*TENANTS, ""):
+        grant = Grant(groups=frozenset(_groups(tenant)))
+        found = [
+            EvidenceInput(
+                f"https://{number}.{canary(tenant) if tenant else 'public'}.example/",
+                f"{_text(tenant, number)} Finding of {tenant}.",
+                citation={"source": canary(tenant) if tenant else "a book"},
+            )
+            for number in range(len(PARAGRAPHS))
+        ]
+        for decision in add_evidence("evidence", found, grant=grant):
+            filled.note(tenant, artifact_id=decision.artifact_id)
+    sync(
+        IndexBuild.objects.live().get(index="evidence"), *Artifact.objects.filter(index="evidence")
+    )

@@ -1,0 +1,202 @@
+"""Every way in which a tenant can read, at random and all in turn."""
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from retrieval.searches import SEARCHES
+from tests.factories import PARAGRAPHS
+from tests.tenants.conftest import SMILES, Tenants, canary
+
+WORDS = sorted({word.strip(".") for text in PARAGRAPHS for word in text.split()})
+INDEXES = ("full", "gallery", "pharmacy", "knowledge", "evidence")
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
+
+# Search -> what it needs beside the query.
+SEARCH_PARAMETERS: dict[str, dict[str, Any]] = {
+    "pages": {"index": "full"},
+    "summaries": {"index": "full"},
+    "questions": {"index": "full"},
+    "hierarchical": {"index": "full"},
+    "structures": {"index": "pharmacy"},
+    "images": {"index": "gallery"},
+    "concepts": {"index": "knowledge", "min_similarity": -1},
+    "relationships": {"index": "knowledge", "min_similarity": -1},
+    "sources": {"index": "knowledge", "min_similarity": -1},
+    "route": {"index": "knowledge", "min_similarity": -1},
+    "blend": {"index": "knowledge", "min_similarity": -1},
+    "subgraph": {"index": "knowledge", "min_similarity": -1},
+}
+assert SEARCH_PARAMETERS.keys() == SEARCHES.keys(), "A search without a line here is not tested."
+
+# Paths of single things, by the name of the id in them, and what else they take.
+LOOK_UPS: dict[str, dict[str, Any]] = {
+    "artifacts/{artifact_id}/": {},
+    "artifacts/{artifact_id}/pages/": {},
+    "artifacts/{artifact_id}/pages/0/": {},
+    "artifacts/{artifact_id}/original": {},
+    "artifacts/{artifact_id}/summary_candidate": {},
+    "pages/{page_id}/summary_candidate": {},
+    "sources/{source_id}/": {"window": 2},
+    "sources/{source_id}/similar": {"min_similarity": -1, "window": 2},
+    "concepts/{concept_id}/": {},
+    "concepts/{concept_id}/instances/": {},
+    "concepts/{concept_id}/evidence": {"query": "heron"},
+    "concepts/{concept_id}/context": {"window": 2},
+    "concepts/{concept_id}/paths": {"like": "eats"},
+    "relationship-types/{type_id}/": {},
+    "relationships/{relationship_id}/": {},
+}
+LISTS: dict[str, dict[str, Any]] = {
+    "indexes/": {},
+    "indexes/full/": {},
+    "indexes/knowledge/": {},
+    **{f"indexes/{index}/artifacts/": {"limit": 100} for index in INDEXES},
+    "indexes/knowledge/concepts/": {"limit": 100},
+    "indexes/knowledge/relationship-types/": {"limit": 100},
+    "indexes/knowledge/relationships/": {"limit": 100},
+    "emergent": {"index": "knowledge", "limit": 100, "bridge_similarity": 0},
+    "judgements/": {"limit": 100},
+    "indexes/full/tools/": {},
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    path: str
+    given: dict[str, Any]
+    is_get: bool = True
+    sought_tenant: str | None = None  # whose thing it asks for by id
+
+
+def send(client, request: Request):
+    path, given = f"/api/v1/{request.path}", request.given
+    headers = {"Accept": "application/json"}
+    if request.is_get:
+        query = {k: json.dumps(v) if isinstance(v, dict) else v for k, v in given.items()}
+        return client.get(path, query, headers=headers)
+    return client.post(path, given, format="json", headers=headers)
+
+
+def read_body(response) -> str:
+    body = b"".join(response) if response.streaming else response.content
+    return body.decode(errors="replace")
+
+
+def find_leaks(tenants: Tenants, name: str, request: Request, response) -> list[str]:
+    """What the answer says of other tenants: words, ids that were not asked for, and a status that
+    differs from that of what is not there."""
+    body = read_body(response)
+    assert response.status_code < 500, f"{request}: {body}"
+    leaks = []
+    for tenant, ids in tenants.ids.items():
+        if tenant in ("", name):
+            continue
+        if canary(tenant) in body:
+            leaks.append(f"{request}: a word of {tenant}: {body[:400]}")
+        for id in {each for values in ids.values() for each in values}:
+            if id in body and id not in str(request):
+                leaks.append(f"{request}: the id {id} of {tenant}")
+    if request.sought_tenant not in (None, "", name) and response.status_code != 404:
+        leaks.append(f"{request}: {response.status_code} for a thing of {request.sought_tenant}")
+    return leaks
+
+
+def make_random_request(tenants: Tenants, source: random.Random) -> Request:
+    face = source.choice(("search", "search", "search", "ask", "look-up", "list", "tool", "similar"))
+    query = " ".join(source.sample(WORDS, source.randint(1, 6)))
+    if face == "search":
+        return _make_search(source.choice(list(SEARCH_PARAMETERS)), query, source)
+    if face == "ask":
+        given: dict[str, Any] = {"index": source.choice(("full", "knowledge")), "query": query}
+        given["query"] += source.choice(("", " by Ada", " in N-red1", " in N-blue2", " N-3"))
+        if given["index"] == "full":
+            given["pipeline"] = source.choice(("plain", "papers"))
+        if source.random() < 0.3:
+            given["explain"] = True
+        if source.random() < 0.5:
+            given["why_not"] = source.choice(_list_ids(tenants, "node_id", "artifact_id"))
+        return Request("ask", given, is_get=False)
+    if face == "look-up":
+        path = source.choice(list(LOOK_UPS))
+        return source.choice(list(_look_up(tenants, path)))
+    if face == "list":
+        path = source.choice(list(LISTS))
+        return Request(path, LISTS[path] | ({"offset": source.choice((0, 0, 3))}))
+    if face == "tool":
+        name = source.choice(("search_knowledge_base", "search_by_condition"))
+        given = {"query": query} if name == "search_knowledge_base" else {"condition": "sore back"}
+        return Request(f"indexes/full/tools/{name}/", given, is_get=False)
+    return Request("indexes/evidence/evidence/similar", {"q": query, "limit": 20})
+
+
+def _make_search(name: str, query: str, source: random.Random) -> Request:
+    given = dict(SEARCH_PARAMETERS[name])
+    if name == "structures":
+        given["structure"] = source.choice(list(SMILES.values()))
+        if source.random() < 0.5:
+            given["query"] = query
+    else:
+        given["query"] = query
+    if name != "structures" and source.random() < 0.2:
+        given["limit"] = source.randint(1, 30)
+    if name in {"pages", "summaries", "questions", "hierarchical"}:
+        if source.random() < 0.7:
+            given["mode"] = source.choice(("hybrid", "dense", "sparse"))
+        for option in ("explain", "verify"):
+            if source.random() < 0.3:
+                given[option] = source.random() < 0.5
+        if source.random() < 0.3:
+            given["filter"] = {"conditions": "sore back"}
+        if source.random() < 0.1:
+            given["filter"] = {"groups": source.choice(("red", "blue"))}
+        if source.random() < 0.2 and name != "hierarchical":
+            given["offset"] = source.randint(0, 12)
+    if name == "sources":
+        given |= {"include_concepts": True, "window": 2}
+    return Request(f"search/{name}", given, is_get=source.random() < 0.5)
+
+
+def list_all_requests(tenants: Tenants) -> Iterator[Request]:
+    """Each face once, with the widest question."""
+    text = PARAGRAPHS[0]
+    for name, needed in SEARCH_PARAMETERS.items():
+        for mode in ("hybrid", "dense", "sparse") if needed["index"] == "full" else (None,):
+            for extra in ({}, {"explain": True}) if mode == "hybrid" else ({},):
+                given = {**needed, "query": text, "limit": 50, **extra}
+                if mode:
+                    given["mode"] = mode
+                if name == "structures":
+                    given["structure"] = SMILES["red"]
+                if name == "sources":
+                    given |= {"include_concepts": True, "window": 2}
+                yield Request(f"search/{name}", given, is_get=False)
+    for pipeline in ("plain", "papers"):
+        for asked in (text, "What of Ada?", "What is in N-red1?", "What is in N-blue1?"):
+            given = {"index": "full", "query": asked, "pipeline": pipeline, "limit": 20}
+            yield Request("ask", {**given, "explain": True}, is_get=False)
+    for id in _list_ids(tenants, "node_id", "artifact_id"):
+        yield Request("ask", {"index": "full", "query": text, "why_not": id}, is_get=False)
+    for path, given in LISTS.items():
+        yield Request(path, given)
+    for path in LOOK_UPS:
+        yield from _look_up(tenants, path)
+    query = {"query": text, "limit": 20}
+    yield Request("indexes/full/tools/search_knowledge_base/", query, is_get=False)
+    yield Request("indexes/full/tools/search_by_condition/", {"condition": "sore back"}, False)
+    yield Request("indexes/evidence/evidence/similar", {"q": text, "limit": 20})
+    related = {"query": text, "limit": 20, "urls": ["https://0.public.example/"]}
+    yield Request("indexes/evidence/evidence/related", related, is_get=False)
+
+
+def _look_up(tenants: Tenants, path: str) -> Iterator[Request]:
+    name = path[path.index("{") + 1 : path.index("}")]
+    for tenant, ids in tenants.ids.items():
+        for id in ids.get(name, []):
+            yield Request(path.format(**{name: id}), LOOK_UPS[path], sought_tenant=tenant)
+
+
+def _list_ids(tenants: Tenants, *names: str) -> list[str]:
+    return [id for ids in tenants.ids.values() for name in names for id in ids.get(name, [])]

@@ -1,0 +1,213 @@
+"""No tenant ever reads a word of another.
+
+``STRATA_CANARY_QUERIES`` asks more than a thousand questions.
+"""
+
+import os
+import random
+from unittest import mock
+
+import pytest
+
+from access.grants import Grant
+from retrieval import visible_points
+from retrieval.visible_points import VisiblePoints
+from tests.tenants.conftest import NAMES, TENANTS, canary
+from tests.tenants.faces import (
+    LOOK_UPS,
+    UNKNOWN_ID,
+    find_leaks,
+    list_all_requests,
+    make_random_request,
+    read_body,
+    send,
+)
+
+QUERY_COUNT = int(os.environ.get("STRATA_CANARY_QUERIES", "1000"))
+
+
+def sweep(tenants, name="red"):
+    """Leaks of every face to this tenant."""
+    client = tenants.client(name)
+    leaks = []
+    for request in list_all_requests(tenants):
+        leaks += find_leaks(tenants, name, request, send(client, request))
+    return leaks
+
+
+class TestEveryFace:
+    @pytest.mark.parametrize("name", NAMES)
+    def test_shows_a_tenant_only_what_it_may_see(self, tenants, name):
+        assert sweep(tenants, name) == []
+
+    def test_shows_a_tenant_its_own_and_what_is_public(self, tenants):
+        client = tenants.client("red")
+        seen = "".join(
+            read_body(send(client, request)) for request in list_all_requests(tenants)
+        )
+
+        for tenant in ("red", ""):
+            for names, ids in tenants.ids[tenant].items():
+                # The concept that both tenants quote is hidden from both.
+                if names != "unshared_id":
+                    assert all(id in seen for id in ids), (tenant, names)
+        assert tenants.ids["red"]["unshared_id"][0] not in seen
+
+    def test_shows_an_administrator_everything(self, tenants):
+        client = tenants.client("administrator")
+        seen = "".join(
+            read_body(send(client, request)) for request in list_all_requests(tenants)
+        )
+
+        assert all(canary(tenant) in seen for tenant in TENANTS)
+        assert tenants.ids["red"]["unshared_id"][0] in seen
+
+    def test_answers_a_hidden_thing_as_one_that_is_not_there(self, tenants):
+        client = tenants.client("red")
+        for path, given in LOOK_UPS.items():
+            name = path[path.index("{") + 1 : path.index("}")]
+            hidden_id = tenants.ids["blue"][name][0]
+            hidden, missing = (
+                client.get(f"/api/v1/{path.format(**{name: each})}", given)
+                for each in (hidden_id, UNKNOWN_ID)
+            )
+
+            assert (hidden.status_code, missing.status_code) == (404, 404), path
+            assert read_body(hidden).replace(hidden_id, UNKNOWN_ID) == read_body(missing), path
+
+    def test_counts_only_what_a_tenant_may_see(self, tenants):
+        counts = {
+            name: tenants.client(name).get("/api/v1/indexes/full/").json()
+            for name in (*NAMES, "administrator")
+        }
+
+        assert {name: count["artifacts"] for name, count in counts.items()} == {
+            "red": 8, "blue": 8, "nobody": 4, "administrator": 12,
+        }  # fmt: skip
+        assert counts["red"]["nodes"]["synced"] * 3 == counts["administrator"]["nodes"]["synced"] * 2
+
+
+class TestRandomQueries:
+    def test_leak_nothing(self, tenants):
+        source = random.Random(22)
+        clients = {name: tenants.client(name) for name in NAMES}
+
+        leaks = []
+        for _ in range(QUERY_COUNT):
+            name = source.choice(NAMES)
+            request = make_random_request(tenants, source)
+            leaks += find_leaks(tenants, name, request, send(clients[name], request))
+
+        assert leaks == []
+
+
+# Each is one place where a condition is applied; without it the sweep must find a leak.
+SHOW_ALL = {
+    "artifacts": ("documents.models.is_visible", "q"),
+    "grants of artifacts": ("access.grants.Grant.includes_groups", "yes"),
+    "concepts": ("concepts.models.ConceptQuerySet.visible_to", "rows"),
+    "relationships": ("concepts.models.RelationshipQuerySet.visible_to", "rows"),
+    "relationship types": ("concepts.models.RelationshipTypeQuerySet.visible_to", "rows"),
+    "emergent pairs": ("concepts.models.EmergentPairQuerySet.visible_to", "rows"),
+    "judgements": ("evaluation.viewsets.is_visible", "q"),
+    "summaries": ("summaries.viewsets.is_visible", "q"),
+}
+
+
+def show_all(place: str, kind: str):
+    from django.db.models import Q
+
+    replacements = {
+        "q": lambda grant, path="": Q(),
+        "yes": lambda grant, groups: True,
+        "rows": lambda rows, grant: rows,
+    }
+    return mock.patch(place, replacements[kind])
+
+
+def show_all_points():
+    """Without the condition of the store's queries, and of what is read from it by id."""
+    return mock.patch.object(
+        visible_points, "get_store", visible_points.get_store
+    ), mock.patch.object(VisiblePoints, "_restrict", lambda points, filter: filter)
+
+
+class TestMutations:
+    def test_of_every_place_are_noticed(self, tenants):
+        unnoticed = []
+        for name, (place, kind) in SHOW_ALL.items():
+            with show_all(place, kind):
+                if not sweep(tenants):
+                    unnoticed.append(name)
+
+        assert unnoticed == []
+
+    def test_of_the_stores_condition_leave_the_rows_to_hide(self, tenants):
+        with mock.patch.object(VisiblePoints, "_restrict", lambda points, filter: filter):
+            leaks = [leak for leak in sweep(tenants) if "search/" in leak]
+
+        assert leaks == []
+
+    def test_of_the_rows_check_leave_the_store_to_hide(self, tenants):
+        with mock.patch(
+            "retrieval.search.hit_checks.includes_stored_groups", lambda grant, groups: True
+        ):
+            assert sweep(tenants) == []
+
+    def test_of_both_are_noticed(self, tenants):
+        with (
+            mock.patch.object(VisiblePoints, "_restrict", lambda points, filter: filter),
+            mock.patch(
+                "retrieval.search.hit_checks.includes_stored_groups", lambda grant, groups: True
+            ),
+        ):
+            leaks = sweep(tenants)
+
+        for search in ("pages", "summaries", "questions", "hierarchical", "sources"):
+            assert any(f"search/{search}" in leak for leak in leaks), search
+
+
+class TestRequestsToTheStore:
+    """Every query of a restricted grant has the condition, in each branch that the store answers."""
+
+    def record(self, tenants, monkeypatch, name):
+        from indexing.stores import get_store
+
+        store = get_store()
+        filters = []
+        search_many, count, facet = store.search_many, store.count, store.facet
+
+        def recording_search_many(requests):
+            filters.extend(("search", query.filter) for _, query in requests)
+            return search_many(requests)
+
+        def recording_count(collection, filter=None):
+            filters.append(("count", filter))
+            return count(collection, filter)
+
+        def recording_facet(collection, field, *, limit, filter=None):
+            filters.append(("facet", filter))
+            return facet(collection, field, limit=limit, filter=filter)
+
+        monkeypatch.setattr(store, "search_many", recording_search_many)
+        monkeypatch.setattr(store, "count", recording_count)
+        monkeypatch.setattr(store, "facet", recording_facet)
+        client = tenants.client(name)
+        for request in list_all_requests(tenants):
+            send(client, request)
+        return filters
+
+    def test_have_the_condition(self, tenants, monkeypatch):
+        condition = VisiblePoints(Grant(groups=frozenset({"red"})))._restrict(None)
+
+        filters = self.record(tenants, monkeypatch, "red")
+
+        assert {kind for kind, _ in filters} >= {"search", "facet"}
+        for kind, filter in filters:
+            assert filter == condition or condition in getattr(filter, "filters", ()), kind
+
+    def test_are_unchanged_for_those_who_see_everything(self, tenants, monkeypatch):
+        filters = self.record(tenants, monkeypatch, "administrator")
+
+        assert filters
+        assert not any("MatchOrEmpty" in repr(filter) for _, filter in filters)
