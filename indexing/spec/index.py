@@ -61,6 +61,7 @@ class IndexSpec(FrozenModel):
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
     evidence: EvidenceSpec | None = None  # null: the index accepts none
+    public: bool = False  # searches need no key; stored in ``Index.is_public``
 
     @field_validator(
         "page_summaries", "artifact_summaries", "questions", "concepts", "compounds", "images",
@@ -235,7 +236,9 @@ class IndexSpec(FrozenModel):
 
 def select_recipe(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a spec, as JSON, that decides a build's content."""
-    recipe = {name: value for name, value in spec.items() if name not in SEARCH_SETTINGS}
+    recipe = {
+        name: value for name, value in spec.items() if name not in {*SEARCH_SETTINGS, "public"}
+    }
     recipe["concepts"] = spec.get("concepts") is not None  # extracted or given by people
     # With questions, the model that writes them reads the descriptions of fields.
     left_out = {"said_as"} if spec.get("questions") is not None else {*FIELD_SEARCH_SETTINGS}

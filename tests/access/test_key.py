@@ -18,7 +18,7 @@ class TestCreate:
     def test_prints_the_secret_alone(self):
         secret, said = run("create", "importer")
 
-        assert ApiKey.find_name_by_secret(secret.strip()) == "importer"
+        assert ApiKey.find_by_secret(secret.strip()).name == "importer"
         assert "not stored" in said
 
     @pytest.mark.parametrize("name", ["", "  ", "x" * 101])
@@ -47,8 +47,8 @@ class TestRevoke:
 
         run("revoke", key.prefix)
 
-        assert ApiKey.find_name_by_secret(secret) is None
-        assert ApiKey.find_name_by_secret(other) is not None
+        assert ApiKey.find_by_secret(secret) is None
+        assert ApiKey.find_by_secret(other) is not None
 
     @pytest.mark.parametrize("prefix", ["strata_", "nothing", ""])
     def test_closes_none_where_several_or_none_fit(self, prefix):
