@@ -68,6 +68,11 @@ class KeyRequestSerializer(StrictSerializer):
         allow_null=True, default=None, help_text="Null: as the key that makes it."
     )
 
+    def validate_name(self, name: str) -> str:
+        if not name:
+            raise serializers.ValidationError("This field may not be blank.")
+        return name
+
 
 @with_example(EXAMPLE)
 class KeySerializer(serializers.Serializer):

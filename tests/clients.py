@@ -7,7 +7,6 @@ from rest_framework.test import APIClient
 
 from access.models import ApiKey
 
-
 _numbers = itertools.count()
 
 
