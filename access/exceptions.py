@@ -1,4 +1,4 @@
-"""Errors about API keys."""
+"""Errors about API keys and what they may do."""
 
 from core.exceptions import StrataError
 
@@ -7,3 +7,9 @@ class UnknownKey(StrataError):
     """There is no key with this id."""
 
     code = "unknown_key_id"
+
+
+class MissingScope(StrataError):
+    """The key lacks the scope that the operation needs."""
+
+    code = "missing_scope"

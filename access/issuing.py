@@ -1,4 +1,4 @@
-"""Keys made, listed and revoked by the holder of another key, who cannot give more than they have."""
+"""Keys made, listed and revoked by the holder of a key, who cannot give more than they have."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

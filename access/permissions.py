@@ -7,11 +7,12 @@ the action (viewsets) or of the method. An operation without a scope is refused.
 
 from typing import TYPE_CHECKING, Any
 
-from rest_framework.exceptions import NotAuthenticated, PermissionDenied
+from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from access.authentication import ApiKeyUser, get_grant, get_scope
+from access.exceptions import MissingScope
 from access.grants import Scope
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class HasScope(BasePermission):
         """
         Raises:
             NotAuthenticated: it has neither a key nor a session.
-            PermissionDenied: it lacks the scope.
+            MissingScope: it lacks the scope.
             UnknownIndex: the index in the path is not visible.
         """
         operation = _find_operation(request, view)
@@ -48,7 +49,7 @@ class HasScope(BasePermission):
 def check_scope(request: Request, view: Any, operation: str) -> None:
     """
     Raises:
-        NotAuthenticated, PermissionDenied: as ``HasScope.has_permission``.
+        NotAuthenticated, MissingScope: as ``HasScope.has_permission``.
     """
     needed = get_required_scope(view, operation)
     if request.user is None:
@@ -58,7 +59,7 @@ def check_scope(request: Request, view: Any, operation: str) -> None:
     scope = get_scope(request)
     if needed is not None and scope is not None and scope.includes(needed):
         return
-    raise PermissionDenied(_describe_missing_scope(request, needed), code="missing_scope")
+    raise MissingScope(_describe_missing_scope(request, needed))
 
 
 def _find_operation(request: Request, view: Any) -> str | None:

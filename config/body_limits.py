@@ -14,6 +14,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from access.permissions import check_scope
+from core.exceptions import StrataError
 
 BODY_IS_PENDING: Final = "strata.body_is_pending"  # a key of the environ
 
@@ -62,6 +63,6 @@ def _is_allowed(view: Any, request: HttpRequest) -> bool:
     operation = view.actions[method] if hasattr(view, "actions") else method
     try:
         check_scope(Request(request, authenticators=authenticators), view.cls, operation)
-    except APIException:
+    except (APIException, StrataError):
         return False
     return True

@@ -24,7 +24,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from access.authentication import get_grant
-from access.exceptions import UnknownKey
+from access.exceptions import MissingScope, UnknownKey
 from concepts.exceptions import (
     UnknownConcept,
     UnknownEmergentPair,
@@ -91,6 +91,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     TooLarge: 413,
     BodyTimeout: 408,
     TooManyStreams: 503,
+    MissingScope: 403,
     UnknownKey: 404,
     UnknownIndex: 404,
     UnknownArtifact: 404,

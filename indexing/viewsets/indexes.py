@@ -81,8 +81,8 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
     def destroy(self, request: Request, index: str) -> Response:
         """Remove an index with its documents and all its builds.
 
-        Repeat the name of the index in ``confirm``. 200: nothing of it is left. 202: no search finds
-        it, and the rest is removed later; repeat the request for new counts.
+        Repeat the name of the index in ``confirm``. 200: nothing of it is left. 202: no search
+        finds it, and the rest is removed later; repeat the request for new counts.
         """
         serializer = IndexRemovalParametersSerializer(data=request.query_params)
         serializer.is_valid(raise_exception=True)
