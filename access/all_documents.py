@@ -7,18 +7,22 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from access.authentication import get_grant
+from core.exceptions import StrataError
+
+
+class AllDocumentsNeeded(StrataError):
+    """This concerns an index as a whole and is open only to those who see all of its documents."""
+
+    code = "needs_all_documents"
 
 
 class SeesAllDocuments(BasePermission):
     """The request may see every document of its indexes."""
 
-    message = (
-        "This concerns an index as a whole and is open only to those who see all of its documents."
-    )
-    code = "needs_all_documents"
-
     def has_permission(self, request: Request, view: APIView) -> bool:
-        return get_grant(request).sees_all_documents
+        if not get_grant(request).sees_all_documents:
+            raise AllDocumentsNeeded
+        return True
 
 
 class NeedsAllDocuments(APIView):

@@ -57,6 +57,7 @@ def main() -> None:
             "survey",
             "http",
             "searches",
+            "grants",
             "abuse",
         ],
     )
@@ -140,6 +141,10 @@ def main() -> None:
                 QUERIES,
                 is_production=arguments.production,
             )
+        if arguments.only == "grants":
+            from benchmarks.grants import measure_grants
+
+            measure_grants(arguments.chunks, arguments.pairs, QUERIES)
         if arguments.only == "abuse":
             from benchmarks.abuse import measure_abuse
 

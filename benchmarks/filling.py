@@ -38,8 +38,11 @@ class RandomEmbedder:
         return [len(text.split()) * 4 // 3 + 2 for text in texts]
 
 
-def fill_index(node_count: int, index: str = "plain") -> int:
-    """Add documents until the index holds ``node_count`` nodes or more; return how many."""
+def fill_index(
+    node_count: int, index: str = "plain", *, groups: Sequence[str] | None = None
+) -> int:
+    """Add documents of these groups until the index holds ``node_count`` nodes or more; return how
+    many."""
     from documents.services import TextContent, add_artifact
     from indexing import embedding
     from indexing.models import IndexBuild, Node
@@ -54,7 +57,7 @@ def fill_index(node_count: int, index: str = "plain") -> int:
     while count < node_count:
         number += 1
         content = TextContent((generate_text(words),))
-        artifact, _ = add_artifact(index, content, title=f"Document {number}")
+        artifact, _ = add_artifact(index, content, title=f"Document {number}", groups=groups)
         plan_nodes(artifact.pk, build)
         count += Node.objects.filter(build=build, artifact=artifact).count()
         while sync_nodes(build):

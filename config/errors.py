@@ -23,6 +23,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from access.all_documents import AllDocumentsNeeded
 from access.authentication import get_grant
 from access.exceptions import MissingScope, UnknownKey
 from concepts.exceptions import (
@@ -93,6 +94,7 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     TooManyStreams: 503,
     MissingScope: 403,
     UnknownKey: 404,
+    AllDocumentsNeeded: 403,
     UnknownIndex: 404,
     UnknownArtifact: 404,
     UnknownBuild: 404,

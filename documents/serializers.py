@@ -154,7 +154,7 @@ class MetadataTextField(MetadataField):
 
 
 class GroupsField(serializers.ListField):
-    """Names of groups; in a form, the field is repeated."""
+    """Names of groups."""
 
     def __init__(self, **options: Any) -> None:
         help_text = (
@@ -163,6 +163,17 @@ class GroupsField(serializers.ListField):
         )
         child = StringField(max_length=MAX_GROUP_CHARS)
         super().__init__(child=child, required=False, help_text=help_text, **options)
+
+
+@extend_schema_field({"type": "string", "description": "A JSON list of names, as text."})
+class GroupsTextField(GroupsField):
+    """Groups in a form, where every field is text."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        try:
+            return super().to_internal_value(load_json(data) if isinstance(data, str) else data)
+        except InvalidInput as error:
+            raise InvalidInput(error.detail, field=self.field_name) from None
 
 
 # --- What is taken ---------------------------------------------------------------------------
@@ -256,7 +267,7 @@ class FileArtifactSerializer(FileContentSerializer):
     external_id = StringField(required=False, max_length=MAX_EXTERNAL_ID_CHARS)
     url = URLField(required=False, allow_blank=True, max_length=MAX_URL_CHARS)
     metadata = MetadataTextField(required=False)
-    groups = GroupsField()
+    groups = GroupsTextField()
 
 
 @with_example({"title": "Keeper's handbook, 2nd edition", "metadata": {"year": 1912}})

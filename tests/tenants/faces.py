@@ -8,10 +8,12 @@ from typing import Any
 
 from retrieval.searches import SEARCHES
 from tests.factories import PARAGRAPHS
-from tests.tenants.conftest import SMILES, Tenants, canary
+from tests.tenants.conftest import SMILES, TENANTS, Tenants, canary
 
 WORDS = sorted({word.strip(".") for text in PARAGRAPHS for word in text.split()})
 INDEXES = ("full", "gallery", "pharmacy", "knowledge", "evidence")
+# What is said of an id that does not exist, and of every id once a question is refused.
+UNEXPLAINED = ("has no node and no artifact of this id", "The question was refused")
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 
 # Search -> what it needs beside the query.
@@ -99,13 +101,24 @@ def find_leaks(tenants: Tenants, name: str, request: Request, response) -> list[
         for id in {each for values in ids.values() for each in values}:
             if id in body and id not in str(request):
                 leaks.append(f"{request}: the id {id} of {tenant}")
+    why_not = request.given.get("why_not")
+    others = {
+        tenant
+        for tenant, ids in tenants.ids.items()
+        if any(why_not in values for values in ids.values())
+    }
+    is_hidden = bool(others) and others <= set(TENANTS) - {name}
+    if is_hidden and not any(text in body for text in UNEXPLAINED):
+        leaks.append(f"{request}: explains what is hidden: {body[-400:]}")
     if request.sought_tenant not in (None, "", name) and response.status_code != 404:
         leaks.append(f"{request}: {response.status_code} for a thing of {request.sought_tenant}")
     return leaks
 
 
 def make_random_request(tenants: Tenants, source: random.Random) -> Request:
-    face = source.choice(("search", "search", "search", "ask", "look-up", "list", "tool", "similar"))
+    face = source.choice(
+        ("search", "search", "search", "ask", "look-up", "list", "tool", "similar")
+    )
     query = " ".join(source.sample(WORDS, source.randint(1, 6)))
     if face == "search":
         return _make_search(source.choice(list(SEARCH_PARAMETERS)), query, source)
@@ -177,12 +190,13 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
         for asked in (text, "What of Ada?", "What is in N-red1?", "What is in N-blue1?"):
             given = {"index": "full", "query": asked, "pipeline": pipeline, "limit": 20}
             yield Request("ask", {**given, "explain": True}, is_get=False)
-    for id in _list_ids(tenants, "node_id", "artifact_id"):
+    for tenant in tenants.ids:
+        id = tenants.ids[tenant]["node_id"][0]
         yield Request("ask", {"index": "full", "query": text, "why_not": id}, is_get=False)
     for path, given in LISTS.items():
         yield Request(path, given)
     for path in LOOK_UPS:
-        yield from _look_up(tenants, path)
+        yield from _look_up(tenants, path, most=1)
     query = {"query": text, "limit": 20}
     yield Request("indexes/full/tools/search_knowledge_base/", query, is_get=False)
     yield Request("indexes/full/tools/search_by_condition/", {"condition": "sore back"}, False)
@@ -191,10 +205,10 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
     yield Request("indexes/evidence/evidence/related", related, is_get=False)
 
 
-def _look_up(tenants: Tenants, path: str) -> Iterator[Request]:
+def _look_up(tenants: Tenants, path: str, most: int | None = None) -> Iterator[Request]:
     name = path[path.index("{") + 1 : path.index("}")]
     for tenant, ids in tenants.ids.items():
-        for id in ids.get(name, []):
+        for id in ids.get(name, [])[:most]:
             yield Request(path.format(**{name: id}), LOOK_UPS[path], sought_tenant=tenant)
 
 

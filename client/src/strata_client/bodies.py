@@ -44,7 +44,7 @@ def require_one_content(**contents: object) -> None:
 
 
 def to_form_fields(values: Mapping[str, object]) -> dict[str, str]:
-    """Return values as form fields: metadata as JSON text."""
+    """Return values as form fields: metadata and groups as JSON text."""
     return {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in omit_none(values).items()

@@ -25,6 +25,7 @@ class TextDocument(TypedDict, total=False):
     external_id: str | None
     url: str | None
     metadata: Mapping[str, object] | None
+    groups: list[str] | None
 
 
 class Problem(TypedDict):
@@ -51,6 +52,7 @@ class Artifact(TypedDict):
     encoding: str
     sha256: str  # of the original content
     metadata: dict[str, Any]
+    groups: list[str]
     revision: int  # a search with it as min_revision shows this write
     status: Literal["received", "parsing", "indexing", "ready", "failed"]
     error: Problem | None

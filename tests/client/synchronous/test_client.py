@@ -45,6 +45,16 @@ class TestIndexes:
         assert script.asked == ["GET indexes/"]
 
 
+class TestUpdate:
+    def test_changes_what_is_given(self):
+        script = Script(ADDED)
+        with asking(script) as strata:
+            strata.update("a1", groups=[], title="Tides")
+
+        assert script.asked == ["PATCH artifacts/a1/"]
+        assert script.body() == {"groups": [], "title": "Tides"}
+
+
 class TestAdd:
     def test_gives_a_text_as_json_without_what_was_not_given(self):
         script = Script(ADDED)
@@ -75,6 +85,18 @@ class TestAdd:
         assert b"# Tides\n" in request.content
         assert b'{"year": 2024}' in request.content
         assert b"title" not in request.content
+
+    def test_gives_groups_as_a_list_and_in_a_form_as_text(self, tmp_path):
+        path = tmp_path / "tides.md"
+        path.write_bytes(b"# Tides\n")
+        script = Script(ADDED, ADDED)
+        with asking(script) as strata:
+            strata.add("plain", text="Tides turn.", groups=["board", "staff"])
+            strata.add("plain", file=path, groups=["board", "staff"])
+
+        [text, form] = script.requests
+        assert json.loads(text.content)["groups"] == ["board", "staff"]
+        assert b'["board", "staff"]' in form.content
 
     @pytest.mark.parametrize(
         ("given", "field"), [({}, "text"), ({"text": "a", "pages": ["b"]}, "pages")]

@@ -137,16 +137,21 @@ class AsyncStrata:
         metadata: Mapping[str, object] | None = None,
         external_id: str | None = None,
         url: str | None = None,
+        groups: Sequence[str] | None = None,
     ) -> Artifact:
         """Add a text, pages or a file. It can be searched once its status is ``ready``.
 
         Give documents that change an ``external_id``: new content with the same id is a new
         revision. A file is read into memory.
+
+        ``groups``: who may see it. By default a new document gets the groups of the key, and a
+        known one keeps its own. An empty list: all who may read the index.
         """
         require_one_content(text=text, pages=pages, file=file)
         path = f"indexes/{quote(index, safe='')}/artifacts/"
         attributes: dict[str, object] = {
-            "title": title, "metadata": metadata, "external_id": external_id, "url": url
+            "title": title, "metadata": metadata, "external_id": external_id, "url": url,
+            "groups": groups,
         }  # fmt: skip
         artifact: Artifact
         if file is None:
@@ -188,6 +193,26 @@ class AsyncStrata:
                 verdict["line"] += before
             verdicts += part_verdicts
         return verdicts
+
+    async def update(
+        self,
+        artifact_id: str,
+        *,
+        title: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        url: str | None = None,
+        groups: Sequence[str] | None = None,
+    ) -> Artifact:
+        """Change what is given; metadata and groups are replaced as a whole."""
+        changes = {"title": title, "metadata": metadata, "url": url, "groups": groups}
+        response = await self._connection.send(
+            "PATCH",
+            f"artifacts/{quote(artifact_id, safe='')}/",
+            is_idempotent=True,
+            json=omit_none(changes),
+        )
+        artifact: Artifact = read_json(response)
+        return artifact
 
     async def artifact(self, artifact_id: str) -> Artifact:
         artifact: Artifact = await self._connection.read(

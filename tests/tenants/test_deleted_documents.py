@@ -1,0 +1,56 @@
+import pytest
+
+from access.grants import EVERYTHING, Grant
+from concepts.instances import add_instance
+from concepts.models import Concept, RelationshipType
+from concepts.services import (
+    create_concept,
+    create_relationship_type,
+    merge_concepts,
+    relate_concepts,
+)
+from documents.services import remove_artifact
+from tests.factories import give
+
+STAFF = Grant(groups=frozenset({"staff"}))
+NOBODY = Grant(groups=frozenset())
+
+
+def visible(grant):
+    return sorted(Concept.objects.visible_to(grant).values_list("label", flat=True))
+
+
+@pytest.fixture
+def concepts(build):
+    """A concept that a document with groups quotes, one of a public document, one without."""
+    secret = give("The heron stands.", index="knowledge", groups=["staff"])
+    public = give("The heron waits.", index="knowledge")
+    made = {label: create_concept("knowledge", label) for label in ("secret", "public", "bare")}
+    add_instance(made["secret"].pk, "heron stands", artifact_id=secret.pk)
+    add_instance(made["public"].pk, "heron waits", artifact_id=public.pk)
+    return made | {"document": secret}
+
+
+class TestConcepts:
+    def test_are_visible_to_those_who_see_every_document_they_quote(self, concepts):
+        assert visible(NOBODY) == ["bare", "public"]
+        assert visible(STAFF) == visible(EVERYTHING) == ["bare", "public", "secret"]
+
+    def test_stay_hidden_once_the_document_is_deleted(self, concepts):
+        remove_artifact(concepts["document"].pk)
+
+        assert visible(NOBODY) == ["bare", "public"]
+        assert visible(EVERYTHING) == ["bare", "public", "secret"]
+
+    def test_stay_hidden_in_the_concept_they_are_merged_into(self, concepts):
+        remove_artifact(concepts["document"].pk)
+        merge_concepts(concepts["bare"].pk, [concepts["secret"].pk])
+
+        assert visible(NOBODY) == ["public"]
+
+    def test_hide_the_types_that_only_they_use(self, concepts):
+        kind, unused = (create_relationship_type("knowledge", name) for name in ("HIDES", "NEW"))
+        relate_concepts("knowledge", concepts["secret"].pk, kind.pk, concepts["public"].pk)
+
+        assert set(RelationshipType.objects.visible_to(NOBODY)) == {unused}
+        assert set(RelationshipType.objects.visible_to(STAFF)) == {kind, unused}
