@@ -1,24 +1,112 @@
-"""Admin for API keys: list and revoke. ``manage.py key create`` makes them."""
+"""Admin for API keys: make, list and revoke."""
 
+from typing import Any
+
+from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.translation import ngettext
 
+from access.grants import MAX_GROUP_CHARS, Scope, is_group_name
 from access.models import ApiKey, ApiKeyQuerySet
+from core.exceptions import StrataError
+
+
+class LinesField(forms.CharField):
+    """A list of names, one on each line; None if it is empty."""
+
+    widget = forms.Textarea(attrs={"rows": 4})
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+
+    def clean(self, value: Any) -> list[str] | None:
+        text: str = super().clean(value)
+        names = [line.strip() for line in text.splitlines()]
+        return [name for name in names if name] or None
+
+
+class NewKeyForm(forms.ModelForm):
+    scope = forms.ChoiceField(
+        choices=[(scope.value, scope.value) for scope in Scope],
+        initial=Scope.SEARCH.value,
+        help_text="manage includes write, and write includes search.",
+    )
+    indexes = LinesField(help_text="One name on each line; empty for all indexes.")
+    groups = LinesField(help_text="One group on each line; empty for all documents.")
+
+    class Meta:
+        model = ApiKey
+        fields = ["name", "scope", "indexes", "groups", "expires_at"]
+
+    def clean_groups(self) -> list[str] | None:
+        groups: list[str] | None = self.cleaned_data["groups"]
+        if not all(map(is_group_name, groups or ())):
+            raise forms.ValidationError(
+                f"A group must have at most {MAX_GROUP_CHARS} printable characters."
+            )
+        return groups
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        if not self.errors:
+            try:
+                ApiKey.check_new(given["name"], given["expires_at"])
+            except StrataError as error:
+                raise forms.ValidationError({str(error.field): error.with_fix()}) from None
+        return given
 
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):
-    list_display = ["name", "prefix", "created_at", "revoked_at"]
-    list_filter = [("revoked_at", admin.EmptyFieldListFilter)]
+    list_display = ["name", "prefix", "scope", "state", "last_used_at", "created_at"]
+    list_filter = ["scope", ("revoked_at", admin.EmptyFieldListFilter)]
     search_fields = ["name", "prefix"]
-    fields = ["name", "prefix", "created_at", "revoked_at"]
-    readonly_fields = ["prefix", "created_at", "revoked_at"]
     actions = ["revoke"]
 
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        if obj is None:
+            return NewKeyForm.Meta.fields
+        return [
+            "name", "prefix", "scope", "indexes", "groups", "created_at", "expires_at",
+            "last_used_at", "revoked_at",
+        ]  # fmt: skip
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        """What a key may do and see does not change: make another key and revoke this one."""
+        return [] if obj is None else self.get_fields(request, obj)
+
+    def get_form(
+        self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        if obj is None:
+            kwargs["form"] = NewKeyForm
+        return super().get_form(request, obj, change, **kwargs)
+
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+        # A key may have more rights than a user who may only make keys.
+        return bool(request.user.is_superuser)
+
+    def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        return False  # revoked keys keep their rows
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        if change:
+            return
+        key, secret = ApiKey.issue(
+            obj.name,
+            scope=Scope(obj.scope),
+            indexes=obj.indexes,
+            groups=obj.groups,
+            expires_at=obj.expires_at,
+        )
+        obj.pk, obj.prefix = key.pk, key.prefix
+        message = format_html(
+            "The secret of {}, which is shown only now: <code>{}</code>", key.name, secret
+        )
+        self.message_user(request, message, messages.WARNING)
 
     @admin.action(description="Revoke selected API keys", permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:

@@ -1,7 +1,29 @@
-"""What a request may see. Made once for each request and passed to searches and look-ups by id."""
+"""What a request may do and see. Made once for each request; the grant is passed to searches and
+look-ups by id."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from core.exceptions import UnknownIndex
+
+MAX_GROUP_CHARS = 100
+MAX_SHOWN_CHARS = 100  # of a name that an error quotes
+
+Rows = TypeVar("Rows", bound=Any)
+
+
+class Scope(StrEnum):
+    """What a request may do: each scope includes those before it."""
+
+    SEARCH = "search"  # search and read
+    WRITE = "write"  # add, change and remove what an index holds
+    MANAGE = "manage"  # remove, build and verify indexes; make and revoke keys
+
+    def includes(self, other: "Scope") -> bool:
+        scopes = list(Scope)
+        return scopes.index(other) <= scopes.index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +40,27 @@ class Grant:
     def includes(self, index: str) -> bool:
         return self.indexes is None or index in self.indexes
 
+    def require(self, index: str) -> None:
+        """
+        Raises:
+            UnknownIndex: the index is not visible; its text is that for a missing index.
+        """
+        if self.indexes is not None and index not in self.indexes:
+            raise UnknownIndex(
+                f"There is no index named {index[:MAX_SHOWN_CHARS]!r}.",
+                field="index",
+                allowed=self.indexes,
+            )
+
+    def limit(self, rows: Rows, path: str = "index") -> Rows:
+        """The rows of a query set that belong to visible indexes. ``path`` leads from a row to the
+        name of its index."""
+        return rows if self.indexes is None else rows.filter(**{f"{path}__in": self.indexes})
+
+    def covers(self, other: "Grant") -> bool:
+        """Whether everything that ``other`` shows is visible."""
+        return _covers(self.indexes, other.indexes) and _covers(self.groups, other.groups)
+
     @property
     def sees_all_documents(self) -> bool:
         """Whether it sees every document of the visible indexes."""
@@ -29,3 +72,12 @@ class Grant:
 
 
 EVERYTHING = Grant()
+NOTHING = Grant(indexes=frozenset(), groups=frozenset())
+
+
+def is_group_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_GROUP_CHARS and name.isprintable() and name == name.strip()
+
+
+def _covers(names: frozenset[str] | None, others: frozenset[str] | None) -> bool:
+    return names is None or (others is not None and others <= names)

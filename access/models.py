@@ -1,13 +1,33 @@
 """API keys. Only hashes are stored; a secret is shown once, when it is made."""
 
 import hashlib
+import json
+import logging
 import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
-from django.db import connection, models
+from django.db import DatabaseError, IntegrityError, connection, models, transaction
+from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils import timezone
+
+from access.grants import Grant, Scope
+from core.exceptions import InvalidInput
+
+logger = logging.getLogger(__name__)
 
 SECRET_BYTES = 32  # 256 random bits
 PREFIX_CHARS = 12  # of a generated secret: enough to tell keys apart, useless to guess the rest
+USE_SECONDS = 60  # the last use is stored at most once in this time
+
+_FIND = """
+    SELECT id, name, scope, indexes, "groups", last_used_at IS NULL OR last_used_at < %s
+    FROM access_apikey
+    WHERE digest = %s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %s)
+"""
 
 
 def hash_secret(secret: str) -> str:
@@ -16,9 +36,19 @@ def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class KeyRights:
+    """What the holder of a key is called, and may do and see."""
+
+    id: int
+    name: str
+    scope: Scope
+    grant: Grant
+
+
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     def active(self) -> "ApiKeyQuerySet":
-        """Keys that have not been revoked."""
+        """Keys that have not been revoked. Some may have expired."""
         return self.filter(revoked_at=None)
 
     def revoke(self) -> int:
@@ -34,7 +64,20 @@ class ApiKey(models.Model):
         max_length=16, editable=False, help_text="Start of the secret, to identify the key."
     )
     digest = models.CharField(max_length=64, unique=True, editable=False)
+    scope = models.CharField(
+        max_length=10,
+        choices=[(scope.value, scope.value) for scope in Scope],
+        default=Scope.MANAGE.value,
+        help_text="manage includes write, and write includes search.",
+    )
+    # Not foreign keys: a key may name indexes that do not exist yet.
+    indexes = models.JSONField(null=True, blank=True, help_text="Names of indexes; empty for all.")
+    groups = models.JSONField(
+        null=True, blank=True, help_text="Groups of documents; empty for all documents."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="Empty for never.")
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ApiKeyQuerySet.as_manager()
@@ -43,37 +86,131 @@ class ApiKey(models.Model):
         verbose_name = "API key"
         verbose_name_plural = "API keys"
         ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"],
+                condition=Q(revoked_at=None),
+                name="api_key_name",
+                violation_error_message="An active key has this name already.",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
 
+    @property
+    def grant(self) -> Grant:
+        return _make_grant(self.indexes, self.groups)
+
+    @property
+    def state(self) -> str:
+        if self.revoked_at is not None:
+            return "revoked"
+        if self.expires_at is not None and self.expires_at <= timezone.now():
+            return "expired"
+        return "active"
+
     @classmethod
-    def find_name_by_secret(cls, secret: str) -> str | None:
-        """Return the name of the active key with this secret, or None.
+    def find_by_secret(cls, secret: str) -> KeyRights | None:
+        """The rights of the usable key with this secret, or None; also stores that it was used.
 
         Plain SQL, because every request calls it, and the ORM takes longer to build the query and
         the object than the database to answer.
         """
+        now = timezone.now()
+        adapt: Any = connection.ops.adapt_datetimefield_value
+        used_before = adapt(now - timedelta(seconds=USE_SECONDS))
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT name FROM access_apikey WHERE digest = %s AND revoked_at IS NULL",
-                [hash_secret(secret)],
-            )
+            cursor.execute(_FIND, [used_before, hash_secret(secret), adapt(now)])
             row = cursor.fetchone()
-        return None if row is None else str(row[0])
+        if row is None:
+            return None
+        key_id, name, scope, indexes, groups, is_use_due = row
+        if is_use_due:
+            _store_use(key_id, now)
+        grant = _make_grant(_read_json(indexes), _read_json(groups))
+        return KeyRights(key_id, str(name), Scope(scope), grant)
 
     @classmethod
-    def issue(cls, name: str, *, secret: str | None = None) -> tuple["ApiKey", str]:
+    def issue(
+        cls,
+        name: str,
+        *,
+        secret: str | None = None,
+        scope: Scope = Scope.MANAGE,
+        indexes: Collection[str] | None = None,
+        groups: Collection[str] | None = None,
+        expires_at: datetime | None = None,
+    ) -> tuple["ApiKey", str]:
         """Make a key; its secret is returned only here and is not stored.
 
         Args:
             name: what it is called in lists.
             secret: used instead of a random one; its length is not checked.
+            scope: the largest that it has.
+            indexes: names of the indexes that it sees; None for all.
+            groups: groups of the documents that it sees, beside those without groups; None for all.
+            expires_at: it is refused from then on.
+
+        Raises:
+            InvalidInput: an active key has this name, or ``expires_at`` has passed.
         """
+        cls.check_new(name, expires_at)
         if secret is None:
             secret = f"strata_{secrets.token_urlsafe(SECRET_BYTES)}"
             prefix = secret[:PREFIX_CHARS]
         else:
             # A given secret may be short or guessable: show part of its hash only.
             prefix = f"given_{hash_secret(secret)[:8]}"
-        return cls.objects.create(name=name, prefix=prefix, digest=hash_secret(secret)), secret
+        key = cls(
+            name=name,
+            prefix=prefix,
+            digest=hash_secret(secret),
+            scope=scope.value,
+            indexes=None if indexes is None else sorted(set(indexes)),
+            groups=None if groups is None else sorted(set(groups)),
+            expires_at=expires_at,
+        )
+        try:
+            with transaction.atomic():
+                key.save(force_insert=True)
+        except IntegrityError:  # another request has just taken the name
+            cls.check_new(name, expires_at)
+            raise
+        return key, secret
+
+    @classmethod
+    def check_new(cls, name: str, expires_at: datetime | None) -> None:
+        """
+        Raises:
+            InvalidInput: as ``issue``.
+        """
+        if expires_at is not None and expires_at <= timezone.now():
+            raise InvalidInput("The time at which the key expires has passed.", field="expires_at")
+        if cls.objects.active().filter(name=name).exists():
+            raise InvalidInput(
+                f"An active key is named {name!r} already.",
+                field="name",
+                fix="Choose another name, or revoke that key first.",
+            )
+
+
+def _make_grant(indexes: Collection[str] | None, groups: Collection[str] | None) -> Grant:
+    return Grant(
+        indexes=None if indexes is None else frozenset(indexes),
+        groups=None if groups is None else frozenset(groups),
+    )
+
+
+def _read_json(stored: str | None) -> Any:
+    return None if stored is None else json.loads(stored)
+
+
+def _store_use(key_id: int, now: datetime) -> None:
+    # Of several requests at once, one writes.
+    is_due = Q(last_used_at=None) | Q(last_used_at__lt=now - timedelta(seconds=USE_SECONDS))
+    try:
+        with transaction.atomic():
+            ApiKey.objects.filter(is_due, pk=key_id).update(last_used_at=now)
+    except DatabaseError as error:  # searches go on if the database takes no writes
+        logger.warning("The last use of key %s was not stored: %s", key_id, error)

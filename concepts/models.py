@@ -66,10 +66,11 @@ class ConceptQuerySet(EntityQuerySet):
     def visible_to(self, grant: Grant) -> "ConceptQuerySet":
         """Concepts whose every quote is from a document that the grant includes, and concepts
         without quotes: a description may tell what any of the quoted documents says."""
+        concepts = grant.limit(self)
         if grant.sees_all_documents:
-            return self
+            return concepts
         hidden = Instance.objects.filter(~is_visible(grant, "artifact__"), concept=OuterRef("pk"))
-        return self.filter(~Exists(hidden), is_restricted=False)
+        return concepts.filter(~Exists(hidden), is_restricted=False)
 
     def with_evidence(self) -> "ConceptQuerySet":
         """Concepts with at least one instance that is not lost."""
@@ -159,10 +160,11 @@ class Instance(models.Model):
 class RelationshipTypeQuerySet(EntityQuerySet):
     def visible_to(self, grant: Grant) -> "RelationshipTypeQuerySet":
         """Types with a relationship that the grant includes, and types without relationships."""
+        types = grant.limit(self)
         if grant.sees_all_documents:
-            return self
+            return types
         edges = Relationship.objects.filter(type=OuterRef("pk"))
-        return self.filter(~Exists(edges) | Exists(edges.visible_to(grant)))
+        return types.filter(~Exists(edges) | Exists(edges.visible_to(grant)))
 
 
 class RelationshipType(Entity):
@@ -192,7 +194,7 @@ class RelationshipQuerySet(models.QuerySet["Relationship"]):
     def visible_to(self, grant: Grant) -> "RelationshipQuerySet":
         """Relationships between concepts that the grant includes."""
         if grant.sees_all_documents:
-            return self
+            return grant.limit(self, "source__index")
         concepts = Concept.objects.visible_to(grant)
         return self.filter(
             Exists(concepts.filter(pk=OuterRef("source"))),
@@ -234,7 +236,7 @@ class EmergentPairQuerySet(models.QuerySet["EmergentPair"]):
     def visible_to(self, grant: Grant) -> "EmergentPairQuerySet":
         """Pairs of concepts that the grant includes."""
         if grant.sees_all_documents:
-            return self
+            return grant.limit(self, "first__index")
         concepts = Concept.objects.visible_to(grant)
         return self.filter(
             Exists(concepts.filter(pk=OuterRef("first"))),

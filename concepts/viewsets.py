@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.authentication import get_grant
-from access.grants import Grant
+from access.grants import Grant, Scope
 from concepts import instances, services
 from concepts.exceptions import (
     UnknownConcept,
@@ -52,6 +52,17 @@ from documents.index_catalog import get_catalog
 @extend_schema(tags=["Concepts"])
 class ConceptViewSet(viewsets.ViewSet):
     """The concepts of an index. Each concept has an id of its own."""
+
+    scopes = {
+        "list": Scope.SEARCH,
+        "create": Scope.WRITE,
+        "retrieve": Scope.SEARCH,
+        "partial_update": Scope.WRITE,
+        "destroy": Scope.WRITE,
+        "merge": Scope.WRITE,
+        "instances": Scope.SEARCH,
+        "add_instance": Scope.WRITE,
+    }
 
     @extend_schema(
         operation_id="list_concepts",
@@ -174,6 +185,8 @@ class ConceptViewSet(viewsets.ViewSet):
 class InstanceViewSet(viewsets.ViewSet):
     """One quote."""
 
+    scopes = Scope.WRITE
+
     @extend_schema(operation_id="remove_instance", responses={204: None})
     def destroy(self, request: Request, instance_id: UUID) -> Response:
         """Delete a quote.
@@ -192,6 +205,14 @@ class InstanceViewSet(viewsets.ViewSet):
 @extend_schema(tags=["Concepts"])
 class RelationshipTypeViewSet(viewsets.ViewSet):
     """The relationship types of an index."""
+
+    scopes = {
+        "list": Scope.SEARCH,
+        "create": Scope.WRITE,
+        "retrieve": Scope.SEARCH,
+        "partial_update": Scope.WRITE,
+        "destroy": Scope.WRITE,
+    }
 
     @extend_schema(
         operation_id="list_relationship_types",
@@ -261,6 +282,13 @@ class RelationshipTypeViewSet(viewsets.ViewSet):
 @extend_schema(tags=["Concepts"])
 class RelationshipViewSet(viewsets.ViewSet):
     """The relationships between the concepts of an index."""
+
+    scopes = {
+        "list": Scope.SEARCH,
+        "create": Scope.WRITE,
+        "retrieve": Scope.SEARCH,
+        "destroy": Scope.WRITE,
+    }
 
     @extend_schema(
         operation_id="list_relationships",

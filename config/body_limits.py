@@ -13,6 +13,9 @@ from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
+from access.permissions import check_scope
+from core.exceptions import StrataError
+
 BODY_IS_PENDING: Final = "strata.body_is_pending"  # a key of the environ
 
 
@@ -39,7 +42,7 @@ class BodyLimitMiddleware:
     ) -> HttpResponse | None:
         if BODY_IS_PENDING not in request.META:
             return None
-        if hasattr(view, "cls") and not (_has_method(view, request) and _is_known(view, request)):
+        if hasattr(view, "cls") and not (_has_method(view, request) and _is_allowed(view, request)):
             return None  # the view answers 401, 403 or 405
         limit = settings.STRATA_MAX_REQUEST_BYTES
         if hasattr(view, "cls") and hasattr(view.cls, "max_body_bytes"):
@@ -54,9 +57,12 @@ def _has_method(view: Any, request: HttpRequest) -> bool:
     return method in view.actions if hasattr(view, "actions") else hasattr(view.cls, method)
 
 
-def _is_known(view: Any, request: HttpRequest) -> bool:
+def _is_allowed(view: Any, request: HttpRequest) -> bool:
     authenticators = [each() for each in view.cls.authentication_classes]
+    method = str(request.method).lower()
+    operation = view.actions[method] if hasattr(view, "actions") else method
     try:
-        return bool(Request(request, authenticators=authenticators).user)
-    except APIException:
+        check_scope(Request(request, authenticators=authenticators), view.cls, operation)
+    except (APIException, StrataError):
         return False
+    return True

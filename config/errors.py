@@ -19,10 +19,13 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
 from kombu.exceptions import OperationalError as BrokerError
 from rest_framework import exceptions
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from access.all_documents import AllDocumentsNeeded
+from access.authentication import get_grant
+from access.exceptions import MissingScope, UnknownKey
 from concepts.exceptions import (
     UnknownConcept,
     UnknownEmergentPair,
@@ -89,6 +92,8 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     TooLarge: 413,
     BodyTimeout: 408,
     TooManyStreams: 503,
+    MissingScope: 403,
+    UnknownKey: 404,
     AllDocumentsNeeded: 403,
     UnknownIndex: 404,
     UnknownArtifact: 404,
@@ -147,10 +152,18 @@ def http_status(error: StrataError) -> int:
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's hook. None for an unexpected exception: Django logs it and calls ``handler500``."""
+    if isinstance(error, StrataError) and "request" in context:
+        _hide_indexes(error, context["request"])
     response = _translate_error(error)
     if response is not None:
         set_rollback()
     return response
+
+
+def _hide_indexes(error: StrataError, request: Request) -> None:
+    """Leave out the names of indexes that the request may not see."""
+    if error.field == "index" and error.allowed is not None:
+        error.allowed = [name for name in error.allowed if get_grant(request).includes(name)]
 
 
 def _translate_error(error: Exception) -> Response | None:

@@ -10,10 +10,11 @@ from retrieval.views.pipelines import pipelines_page
 urlpatterns = [
     path("", views.search_page, name="search-page"),
     path("health/live", views.live, name="live"),
-    path("health/ready", views.ready, name="ready"),
+    path("health/ready", views.ReadyView.as_view(), name="ready"),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", DocsView.as_view(url_name="schema"), name="docs"),
     path("api/v1/", include("retrieval.urls")),  # first: searches come most often
+    path("api/v1/", include("access.urls")),
     path("api/v1/", include("documents.urls")),
     path("api/v1/", include("indexing.urls")),
     path("api/v1/", include("summaries.urls")),

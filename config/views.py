@@ -1,17 +1,27 @@
 """Views of the search page, the concepts page and the health checks."""
 
+import logging
+
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.request import Request
+from rest_framework.views import APIView
 
+from access.authentication import get_grant, get_scope
+from access.grants import Grant
 from core.exceptions import StrataError
 from indexing.exceptions import PointsLost
 from indexing.models import IndexBuild
 from indexing.stores import get_store
 
+logger = logging.getLogger(__name__)
+
 LIVE = {"status": "live"}
+UNAVAILABLE = "unavailable"
 
 
 @require_safe
@@ -34,29 +44,44 @@ def live(request: HttpRequest) -> HttpResponse:
     return JsonResponse(LIVE)
 
 
-@require_safe
-def ready(request: HttpRequest) -> HttpResponse:
-    """Readiness check: 200 if the database and the vector store answer, else 503. With ``?index=``
-    it asks in addition whether that index has all its points."""
-    checks = {"database": "ok", "vectors": "ok"}
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError as error:
-        checks["database"] = str(error)
-    try:
-        get_store().ping()
-    except StrataError as error:
-        checks["vectors"] = error.with_fix()
-    if "index" in request.GET and checks["database"] == "ok":
-        checks["index"] = _check_index(request.GET["index"])
-    is_ready = set(checks.values()) == {"ok"}
-    body = {"status": "ready" if is_ready else "unavailable", "checks": checks}
-    return JsonResponse(body, status=200 if is_ready else 503)
+class ReadyView(APIView):
+    """Readiness check: 200 if the database and the vector store answer, else 503.
+
+    With a key it shows the checks, and with ``?index=`` also checks whether that index has all its
+    points. Without a key it shows only the status.
+    """
+
+    permission_classes = ()
+    schema = None
+
+    def perform_authentication(self, request: Request) -> None:
+        """Keys are in the database, which is checked first."""
+
+    def get(self, request: Request) -> JsonResponse:
+        checks = {"database": "ok", "vectors": "ok"}
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
+        except DatabaseError as error:
+            logger.error("The database did not answer: %s", error)
+            return JsonResponse({"status": UNAVAILABLE}, status=503)
+        try:
+            get_store().ping()
+        except StrataError as error:
+            checks["vectors"] = error.with_fix()
+        is_known = get_scope(request) is not None
+        if "index" in request.query_params:
+            if not is_known:
+                raise NotAuthenticated
+            checks["index"] = _check_index(request.query_params["index"], get_grant(request))
+        is_ready = set(checks.values()) == {"ok"}
+        body = {"status": "ready" if is_ready else UNAVAILABLE}
+        shown = {"checks": checks} if is_known else {}
+        return JsonResponse(body | shown, status=200 if is_ready else 503)
 
 
-def _check_index(name: str) -> str:
+def _check_index(name: str, grant: Grant) -> str:
     build = IndexBuild.objects.live().filter(index=name).first()
-    if build is None:
+    if build is None or not grant.includes(name):
         return "There is no such index, or no build of it is live."
     return str(PointsLost()) if build.lost_at else "ok"

@@ -30,8 +30,18 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
         },
     ),
     401: (
-        "There is no key, or it is unknown.",
-        {"code": "unknown_key", "detail": "This key is unknown or has been revoked."},
+        "There is no key, or it is not valid.",
+        {
+            "code": "unknown_key",
+            "detail": "This key is unknown, has expired or has been revoked.",
+        },
+    ),
+    403: (
+        "The key lacks the scope of the operation, or does not see all documents.",
+        {
+            "code": "missing_scope",
+            "detail": "This needs a key with the scope write; this key has the scope search.",
+        },
     ),
     404: (
         "Nothing has this name or id.",
@@ -144,7 +154,7 @@ class OperationSchema(AutoSchema):
 
 
 def _find_implied_errors(path: str, operation: Mapping[str, Any]) -> set[int]:
-    statuses = {401, 503}
+    statuses = {401, 403, 503}
     if "{" in path:
         statuses.add(404)
     if any(parameter["in"] == "query" for parameter in operation.get("parameters", ())):

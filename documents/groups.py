@@ -5,11 +5,10 @@ from typing import Any
 
 from django.db.models import JSONField, Lookup, Q
 
-from access.grants import Grant
+from access.grants import MAX_GROUP_CHARS, Grant, is_group_name
 from core.exceptions import InvalidInput
 
 MAX_GROUPS = 50  # of a document
-MAX_GROUP_CHARS = 100
 
 ANY_IN_SQLITE = "EXISTS (SELECT 1 FROM json_each({}) WHERE json_each.value IN ({}))"
 
@@ -59,10 +58,6 @@ def clean_groups(groups: Sequence[Any]) -> list[str]:
                 field="groups",
             )
     return names
-
-
-def is_group_name(name: str) -> bool:
-    return 0 < len(name) <= MAX_GROUP_CHARS and name.isprintable() and name == name.strip()
 
 
 def choose_groups_of_new_document(grant: Grant, groups: Sequence[str] | None) -> list[str]:

@@ -10,6 +10,7 @@ from django.db.models import Count
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from access.grants import MAX_GROUP_CHARS
 from core.exceptions import InvalidInput
 from core.openapi import make_list_example, with_example
 from core.parsers import load_json
@@ -24,7 +25,7 @@ from core.serializers import (
     TitleField,
 )
 from core.text import clean_text
-from documents.groups import MAX_GROUP_CHARS, MAX_GROUPS
+from documents.groups import MAX_GROUPS
 from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, Page
 from documents.services import TextContent

@@ -22,7 +22,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.authentication import get_grant
-from access.grants import Grant
+from access.grants import Grant, Scope
 from core.exceptions import StrataError, UnknownIndex
 from core.paging import paginate
 from core.parsers import JSONParser, max_json_bytes
@@ -87,6 +87,18 @@ class IgnoreAcceptHeader(DefaultContentNegotiation):
 class ArtifactViewSet(viewsets.ViewSet):
     """Artifacts of an index: add and list by index, read and change by id."""
 
+    scopes = {
+        "list": Scope.SEARCH,
+        "create": Scope.WRITE,
+        "batch": Scope.WRITE,
+        "retrieve": Scope.SEARCH,
+        "partial_update": Scope.WRITE,
+        "destroy": Scope.WRITE,
+        "content": Scope.WRITE,
+        "pages": Scope.SEARCH,
+        "page": Scope.SEARCH,
+        "original": Scope.SEARCH,
+    }
     parser_classes = [JSONParser, MultiPartParser]
 
     @staticmethod

@@ -39,7 +39,9 @@ def save_judgement(
     check_query([index], query)
     if not Index.objects.filter(pk=index).exists():
         names = Index.objects.values_list("name", flat=True)
-        raise UnknownIndex(f"There is no index {index[:100]!r}.", field="index", allowed=names)
+        raise UnknownIndex(
+            f"There is no index named {index[:100]!r}.", field="index", allowed=names
+        )
     if (node_id is None) == (artifact_id is None):
         raise InvalidInput("Give either node_id or artifact_id.", field="node_id")
     page_index = None
@@ -75,7 +77,7 @@ def delete_judgement(judgement_id: UUID, grant: Grant = EVERYTHING) -> None:
         UnknownJudgement: there is no judgement with this id.
     """
     judgements = Judgement.objects.filter(is_visible(grant, "artifact__"), pk=judgement_id)
-    if not judgements.delete()[0]:
+    if not grant.limit(judgements).delete()[0]:
         raise UnknownJudgement(field="id")
 
 

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
+from access.grants import Grant, Scope
 from core.enqueueing import enqueue_on_commit
 from core.paging import paginate
 from core.parsers import max_json_bytes
@@ -47,6 +48,13 @@ from evaluation.services import delete_judgement, save_judgement
 class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     """Evaluation runs: search quality of an index, measured by human judgements."""
 
+    scopes = {
+        "list": Scope.SEARCH,
+        "create": Scope.WRITE,
+        "retrieve": Scope.SEARCH,
+        "destroy": Scope.WRITE,
+        "report": Scope.SEARCH,
+    }
     max_body_bytes = staticmethod(max_json_bytes)
 
     @extend_schema(
@@ -57,7 +65,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     def list(self, request: Request) -> Response:
         """List evaluation runs, newest first."""
         given = _validate(EvaluationListParametersSerializer, request.query_params)
-        rows = EvaluationRun.objects.without_large_fields()
+        rows = get_grant(request).limit(EvaluationRun.objects.without_large_fields())
         if index := given.get("index"):
             rows = rows.filter(index=index)
         page, answer = paginate(request, rows, given)
@@ -74,6 +82,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         It uses the given judgements, or else the index's golden queries.
         """
         given = _validate(EvaluationRequestSerializer, request.data)
+        get_grant(request).require(given["index"])
         run = create_run(
             given["index"],
             systems=given.get("systems", ()),
@@ -93,7 +102,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def retrieve(self, request: Request, run_id: str) -> Response:
         """Read a run with its results, and the earlier results of the same queries."""
-        run = _find_run(run_id)
+        run = _find_run(run_id, get_grant(request))
         earlier = [render_run(each) for each in find_earlier_runs(run)]
         names = ("id", "build", "finished_at", "results")
         kept = [{name: each[name] for name in names} for each in earlier]
@@ -105,7 +114,7 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         If it is running, it is cancelled.
         """
-        _find_run(run_id).delete()
+        _find_run(run_id, get_grant(request)).delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(
@@ -126,16 +135,18 @@ class EvaluationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     )
     def report(self, request: Request, run_id: str) -> HttpResponse:
         """Read the report of a finished run as one HTML page."""
-        return HttpResponse(
-            render_report(_find_run(run_id)), headers={"Content-Security-Policy": REPORT_POLICY}
-        )
+        run = _find_run(run_id, get_grant(request))
+        return HttpResponse(render_report(run), headers={"Content-Security-Policy": REPORT_POLICY})
 
 
-def _find_run(run_id: str) -> EvaluationRun:
+def _find_run(run_id: str, grant: Grant) -> EvaluationRun:
     try:
-        return get_run(UUID(run_id))
+        run = get_run(UUID(run_id))
     except ValueError:
         raise UnknownRun(field="id") from None
+    if not grant.includes(run.index_id):
+        raise UnknownRun(field="id")
+    return run
 
 
 # --- Verdicts --------------------------------------------------------------------------------
@@ -145,6 +156,8 @@ def _find_run(run_id: str) -> EvaluationRun:
 class JudgementViewSet(viewsets.ViewSet):
     """People's judgements whether hits answer their queries."""
 
+    scopes = {"list": Scope.SEARCH, "create": Scope.WRITE, "destroy": Scope.WRITE}
+
     @extend_schema(
         operation_id="list_judgements",
         parameters=[JudgementListParametersSerializer],
@@ -153,7 +166,8 @@ class JudgementViewSet(viewsets.ViewSet):
     def list(self, request: Request) -> Response:
         """List judgements, newest first."""
         given = _validate(JudgementListParametersSerializer, request.query_params)
-        rows = Judgement.objects.filter(is_visible(get_grant(request), "artifact__"))
+        grant = get_grant(request)
+        rows = grant.limit(Judgement.objects.filter(is_visible(grant, "artifact__")))
         if "index" in given:
             rows = rows.filter(index=given["index"])
         if "query" in given:
@@ -178,6 +192,8 @@ class JudgementViewSet(viewsets.ViewSet):
         A later judgement of the same query and the same artifact or page replaces it.
         """
         given = _validate(JudgementRequestSerializer, request.data)
+        grant = get_grant(request)
+        grant.require(given["index"])
         judgement, is_new = save_judgement(
             given["index"],
             given["query"],
@@ -185,7 +201,7 @@ class JudgementViewSet(viewsets.ViewSet):
             judged_by=str(request.user),
             node_id=given.get("node_id"),
             artifact_id=given.get("artifact_id"),
-            grant=get_grant(request),
+            grant=grant,
         )
         answered = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(render_judgement(judgement), status=answered)

@@ -78,7 +78,9 @@ def find_evidence_build(index: str) -> IndexBuild:
     """
     names = get_catalog().index_names()
     if index not in names:
-        raise UnknownIndex(f"There is no index {index[:100]!r}.", field="index", allowed=names)
+        raise UnknownIndex(
+            f"There is no index named {index[:100]!r}.", field="index", allowed=names
+        )
     build = IndexBuild.objects.live().filter(index=index).first()
     if build is None or build.spec.evidence is None:
         raise InvalidInput(

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.authentication import get_grant
+from access.grants import Scope
 from core.parsers import max_json_bytes
 from core.serializers import ErrorSerializer
 from evidence.search import find_similar_evidence
@@ -37,6 +38,7 @@ from retrieval.views.searches import enqueue_planning_of_stale_hits
 class EvidenceViewSet(viewsets.ViewSet):
     """Findings of research agents, without duplicates."""
 
+    scopes = {"create": Scope.WRITE, "similar": Scope.SEARCH, "related": Scope.SEARCH}
     max_body_bytes = staticmethod(max_json_bytes)
 
     @extend_schema(

@@ -5,8 +5,10 @@ class IndexingConfig(AppConfig):
     name = "indexing"
 
     def ready(self) -> None:
+        from access.public_indexes import register_public_indexes
         from documents.index_catalog import register_catalog
         from indexing import checks, signals  # noqa: F401
-        from indexing.catalog import LedgerIndexCatalog
+        from indexing.catalog import LedgerIndexCatalog, list_public_index_names
 
         register_catalog(LedgerIndexCatalog())
+        register_public_indexes(list_public_index_names)

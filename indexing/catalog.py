@@ -17,6 +17,10 @@ from indexing.removal import remove_artifact_points
 from indexing.spec import FieldSpec
 
 
+def list_public_index_names() -> list[str]:
+    return list(Index.objects.public().values_list("name", flat=True))
+
+
 class LedgerIndexCatalog:
     """Implements ``documents.index_catalog.IndexCatalog`` with specs and ledger."""
 

@@ -26,6 +26,10 @@ class IndexQuerySet(models.QuerySet["Index"]):
         """Indexes whose removal was not requested."""
         return self.filter(removal_requested_at=None)
 
+    def public(self) -> "IndexQuerySet":
+        """Indexes that may be searched without a key."""
+        return self.not_being_removed().filter(is_public=True)
+
 
 class Index(models.Model):
     """A named set of documents; its builds hold the vectors."""
@@ -39,6 +43,9 @@ class Index(models.Model):
     )
     store_settings = models.JSONField(
         null=True, editable=False, help_text="How a Qdrant server keeps its collections."
+    )
+    is_public = models.BooleanField(
+        default=False, editable=False, help_text="Whether searches of it need no key."
     )
     removal_requested_at = models.DateTimeField(
         null=True,

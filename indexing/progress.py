@@ -59,7 +59,7 @@ def get_index_progress(name: str | None = None, grant: Grant = EVERYTHING) -> li
     Counts only the documents that the grant includes; if these are not all, no standalone nodes,
     which may be made from several documents.
     """
-    builds = IndexBuild.objects.live()
+    builds = grant.limit(IndexBuild.objects.live())
     if name is not None:
         builds = builds.filter(index=name)
     builds = builds.order_by("index")

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from access.authentication import get_grant
+from access.grants import Scope
 from documents.exceptions import UnknownArtifact
 from documents.groups import is_visible
 from documents.models import Artifact, Page
@@ -20,6 +21,8 @@ from summaries.services import edit_summary
 @extend_schema(tags=["Summaries"])
 class PageSummaryView(APIView):
     """The summary of a page."""
+
+    scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
 
     @extend_schema(operation_id="read_page_summary", responses=SummarySerializer)
     def get(self, request: Request, page_id: UUID) -> Response:
@@ -37,8 +40,11 @@ class PageSummaryView(APIView):
 
         The summary is embedded again, and the artifact's summary is written again.
         """
-        visible = Page.objects.filter(is_visible(get_grant(request), "artifact__"))
-        page = visible.filter(pk=page_id).only("artifact_id").first()
+        grant = get_grant(request)
+        visible = Page.objects.filter(is_visible(grant, "artifact__"))
+        page = (
+            grant.limit(visible, "artifact__index").filter(pk=page_id).only("artifact_id").first()
+        )
         if page is None:
             raise UnknownArtifact("There is no page with this id.", field="id")
         return _save_edit(request, page.artifact_id, page_id)
@@ -47,6 +53,8 @@ class PageSummaryView(APIView):
 @extend_schema(tags=["Summaries"])
 class ArtifactSummaryView(APIView):
     """The summary of an artifact."""
+
+    scopes = {"get": Scope.SEARCH, "patch": Scope.WRITE}
 
     @extend_schema(operation_id="read_artifact_summary", responses=SummarySerializer)
     def get(self, request: Request, artifact_id: UUID) -> Response:
@@ -71,7 +79,9 @@ class ArtifactSummaryView(APIView):
 
 
 def _list_visible(request: Request) -> SummaryQuerySet:
-    return Summary.objects.filter(is_visible(get_grant(request), "artifact__"))
+    grant = get_grant(request)
+    visible = Summary.objects.filter(is_visible(grant, "artifact__"))
+    return grant.limit(visible, "artifact__index")
 
 
 def _render_or_404(summary: Summary | None) -> Response:

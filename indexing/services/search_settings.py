@@ -1,12 +1,16 @@
-"""Stores the search settings and the store settings of an index."""
+"""Stores the settings of an index that belong to no build."""
 
 from indexing.models import Index, SearchSettings
 from indexing.spec import IndexSpec, StoreSpec, dump_search_settings, dump_store_settings
 
 
 def store_search_settings(index: Index, spec: IndexSpec) -> None:
-    """Make searches of the index use the spec's settings, whichever build is live. A change gets
-    the next number; the caller must hold the lock of the index's row."""
+    """Make searches of the index use the spec's settings, whichever build is live, and store
+    whether they need a key. A change of the settings gets the next number; the caller must hold the
+    lock of the index's row."""
+    if index.is_public != spec.public:
+        index.is_public = spec.public
+        index.save(update_fields=["is_public"])
     if has_search_settings(index, spec):
         return
     current = index.search_settings

@@ -65,6 +65,7 @@ class IndexSpec(FrozenModel):
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
     evidence: EvidenceSpec | None = None  # null: the index accepts none
     store: StoreSpec = StoreSpec()
+    public: bool = False  # searches need no key; stored in ``Index.is_public``
 
     @field_validator(
         "page_summaries", "artifact_summaries", "questions", "concepts", "compounds", "images",
@@ -246,7 +247,7 @@ class IndexSpec(FrozenModel):
 
 def select_recipe(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a spec, as JSON, that decides a build's content."""
-    others = {*SEARCH_SETTINGS, "store"}
+    others = {*SEARCH_SETTINGS, "store", "public"}
     recipe = {name: value for name, value in spec.items() if name not in others}
     recipe["concepts"] = spec.get("concepts") is not None  # extracted or given by people
     # With questions, the model that writes them reads the descriptions of fields.

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from access.all_documents import NeedsAllDocuments
+from access.grants import Scope
 from core.serializers import ErrorSerializer
 from indexing import lifecycle, tasks
 from indexing.estimates import estimate_build
@@ -31,6 +32,8 @@ CHANGE_RESPONSES = {200: BuildSerializer, 409: ErrorSerializer}
 
 @extend_schema(tags=TAGS)
 class PlanView(NeedsAllDocuments):
+    scopes = Scope.MANAGE
+
     @extend_schema(
         operation_id="plan_index",
         parameters=[PlanParametersSerializer],
@@ -44,6 +47,8 @@ class PlanView(NeedsAllDocuments):
 
 @extend_schema(tags=TAGS)
 class RollBackView(NeedsAllDocuments):
+    scopes = Scope.MANAGE
+
     @extend_schema(operation_id="roll_back_index", request=None, responses=CHANGE_RESPONSES)
     def post(self, request: Request, index: str) -> Response:
         """Roll back to the previous live build."""
@@ -55,6 +60,8 @@ class RollBackView(NeedsAllDocuments):
 
 @extend_schema(tags=TAGS)
 class PruneView(NeedsAllDocuments):
+    scopes = Scope.MANAGE
+
     @extend_schema(
         operation_id="prune_index",
         request=None,
@@ -75,6 +82,15 @@ class PruneView(NeedsAllDocuments):
 class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
     """The builds of an index: the live one, those in progress, and the standby."""
 
+    scopes = {
+        "list": Scope.SEARCH,
+        "create": Scope.MANAGE,
+        "retrieve": Scope.SEARCH,
+        "promote": Scope.MANAGE,
+        "pause": Scope.MANAGE,
+        "resume": Scope.MANAGE,
+        "cancel": Scope.MANAGE,
+    }
     lookup_url_kwarg = "number"
     lookup_value_regex = "[0-9]{1,9}"
 

@@ -11,10 +11,10 @@ from rest_framework.response import Response
 
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
-from access.grants import EVERYTHING, Grant
-from core.exceptions import UnknownIndex
+from access.grants import EVERYTHING, Grant, Scope
+from core.exceptions import InvalidInput, UnknownIndex
 from core.openapi import with_example
-from core.serializers import FlagField, StrictSerializer
+from core.serializers import MAX_NAME_CHARS, FlagField, StrictSerializer, StringField
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index, IndexBuild
@@ -39,6 +39,10 @@ INDEX_RETURNS = (
 )
 
 
+class IndexRemovalParametersSerializer(StrictSerializer):
+    confirm = StringField(required=False, help_text="The name of the index, repeated.")
+
+
 @with_example({"repair": True})
 class VerifySerializer(StrictSerializer):
     repair = FlagField(default=False, help_text="Repair or remove everything that differs.")
@@ -48,6 +52,12 @@ class VerifySerializer(StrictSerializer):
 class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
     """The indexes, one for each spec."""
 
+    scopes = {
+        "list": Scope.SEARCH,
+        "retrieve": Scope.SEARCH,
+        "destroy": Scope.MANAGE,
+        "verify": Scope.MANAGE,
+    }
     lookup_url_kwarg = "index"
     lookup_value_regex = "[^/]+"
     actions_about_all = frozenset({"destroy", "verify"})
@@ -64,13 +74,24 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
         """Read an index with its progress."""
         return Response(_get_progress(index, get_grant(request)))
 
-    @extend_schema(responses={200: IndexRemovalSerializer, 202: IndexRemovalSerializer})
+    @extend_schema(
+        parameters=[IndexRemovalParametersSerializer],
+        responses={200: IndexRemovalSerializer, 202: IndexRemovalSerializer},
+    )
     def destroy(self, request: Request, index: str) -> Response:
         """Remove an index with its documents and all its builds.
 
-        200: nothing of it is left. 202: no search finds it, and the rest is removed later; repeat
-        the request for new counts.
+        Repeat the name of the index in ``confirm``. 200: nothing of it is left. 202: no search
+        finds it, and the rest is removed later; repeat the request for new counts.
         """
+        serializer = IndexRemovalParametersSerializer(data=request.query_params)
+        serializer.is_valid(raise_exception=True)
+        if serializer.validated_data.get("confirm") != index:
+            raise InvalidInput(
+                "Removing an index must be confirmed with its name.",
+                field="confirm",
+                fix=f"Add ?confirm={index[:MAX_NAME_CHARS]} to the address.",
+            )
         answer: dict[str, Any] = {"index": index, "deleted": True, "points": None}
         try:
             receipt = remove_index(index)
@@ -107,6 +128,8 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
 
 class VerifyView(NeedsAllDocuments):
+    scopes = Scope.MANAGE
+
     @extend_schema(tags=["Operation"], request=VerifySerializer, responses=VerifyResponseSerializer)
     def post(self, request: Request) -> Response:
         """Verify every index.
@@ -117,6 +140,8 @@ class VerifyView(NeedsAllDocuments):
 
 
 class ReconcileView(NeedsAllDocuments):
+    scopes = Scope.MANAGE
+
     @extend_schema(tags=["Operation"], request=None, responses={202: None})
     def post(self, request: Request) -> Response:
         """Start a reconciliation now.
@@ -131,7 +156,7 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
     serializer = VerifySerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
     repair = serializer.validated_data["repair"]
-    builds = IndexBuild.objects.not_retired()
+    builds = get_grant(request).limit(IndexBuild.objects.not_retired())
     if index is not None:
         builds = builds.filter(index=index)
     reports = [verify_and_save_report(build, repair=repair) for build in builds]

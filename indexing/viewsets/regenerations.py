@@ -9,7 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.all_documents import NeedsAllDocuments
+from access.authentication import get_grant
+from access.grants import Grant, Scope
 from core.enqueueing import enqueue_on_commit
+from core.exceptions import InvalidInput
 from core.paging import paginate
 from core.serializers import ErrorSerializer, PagingSerializer
 from indexing import tasks
@@ -32,6 +35,8 @@ from indexing.serializers import (
 class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     """Requests to make and embed nodes again."""
 
+    scopes = Scope.MANAGE
+
     @extend_schema(
         operation_id="list_regenerations",
         parameters=[PagingSerializer],
@@ -41,7 +46,8 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         """List regenerations, newest first."""
         serializer = PagingSerializer(data=request.query_params)
         serializer.is_valid(raise_exception=True)
-        page, answer = paginate(request, Regeneration.objects.all(), serializer.validated_data)
+        regenerations = get_grant(request).limit(Regeneration.objects.all())
+        page, answer = paginate(request, regenerations, serializer.validated_data)
         return Response(answer | {"results": [_render(each) for each in page]})
 
     @extend_schema(
@@ -54,6 +60,7 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
         serializer = RegenerateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         given = serializer.validated_data
+        _check_index(given.get("index"), get_grant(request))
         regeneration = begin_regeneration(
             [given["type"]],
             index=given.get("index"),
@@ -69,7 +76,7 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
     @extend_schema(operation_id="read_regeneration", responses=RegenerationSerializer)
     def retrieve(self, request: Request, regeneration_id: str) -> Response:
         """Read a regeneration with its progress."""
-        return Response(_render(_get_or_404(regeneration_id)))
+        return Response(_render(_get_or_404(regeneration_id, get_grant(request))))
 
     @extend_schema(
         operation_id="cancel_regeneration", request=None, responses=RegenerationSerializer
@@ -79,16 +86,31 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         It makes no more nodes due; nodes that are already due are still synced.
         """
-        regeneration = _get_or_404(regeneration_id)
+        regeneration = _get_or_404(regeneration_id, get_grant(request))
         cancel_regeneration(regeneration)
         return Response(_render(regeneration))
 
 
-def _get_or_404(regeneration_id: str) -> Regeneration:
+def _check_index(index: str | None, grant: Grant) -> None:
+    if index is not None:
+        grant.require(index)
+    elif grant.indexes is not None:
+        raise InvalidInput(
+            "This key must name the index, because it does not see all indexes.",
+            field="index",
+            allowed=grant.indexes,
+        )
+
+
+def _get_or_404(regeneration_id: str, grant: Grant) -> Regeneration:
+    """A regeneration of all indexes is visible only to those who see all indexes."""
     try:
-        return get_regeneration(UUID(regeneration_id))
+        regeneration = get_regeneration(UUID(regeneration_id))
     except ValueError:
         raise UnknownRegeneration(field="id") from None
+    if grant.indexes is not None and regeneration.index_id not in grant.indexes:
+        raise UnknownRegeneration(field="id")
+    return regeneration
 
 
 def _render(regeneration: Regeneration) -> dict[str, Any]:

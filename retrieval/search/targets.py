@@ -129,7 +129,7 @@ def find_builds(indexes: Sequence[str | IndexBuild], grant: Grant) -> dict[str, 
     unknown = sorted(names - live.keys())
     if unknown:
         raise UnknownIndex(
-            f"There is no index {unknown[0][:100]!r}.",
+            f"There is no index named {unknown[0][:100]!r}.",
             field="index",
             allowed=filter(grant.includes, Index.objects.values_list("name", flat=True)),
         )

@@ -30,6 +30,7 @@ from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 
 from access.authentication import get_grant
+from access.grants import Scope
 from core.serializers import ErrorSerializer
 from retrieval.answer_stream import AnswerEvent, StreamPosition, stream_answer
 from retrieval.event_loop import run_in_thread
@@ -85,6 +86,7 @@ class _ReadQuestion(HttpResponse):
 class AskView(APIView):
     """Reads and checks a question. ``answer_question`` answers it."""
 
+    scopes = Scope.SEARCH
     content_negotiation_class = _JsonErrors
     renderer_classes = [JSONRenderer]
 

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from access.authentication import get_grant
+from access.grants import Scope
 from concepts.emergent_pairs import accept_pair, dismiss_pair
 from concepts.exceptions import UnknownEmergentPair
 from concepts.models import EmergentPair, Relationship
@@ -27,6 +28,8 @@ from retrieval.views.searches import enqueue_planning_of_stale_hits, make_respon
 
 
 class ConceptEvidenceView(APIView):
+    scopes = Scope.SEARCH
+
     @extend_schema(
         operation_id="read_evidence",
         summary="Search the quotes of a concept",
@@ -68,6 +71,8 @@ class ConceptEvidenceView(APIView):
 
 
 class ConceptContextView(APIView):
+    scopes = Scope.SEARCH
+
     @extend_schema(
         operation_id="read_concept_context",
         summary="Read the sources that quote a concept",
@@ -91,6 +96,8 @@ class ConceptContextView(APIView):
 
 
 class ConceptPathsView(APIView):
+    scopes = Scope.SEARCH
+
     @extend_schema(
         operation_id="find_paths",
         summary="Find chains of relationships from a concept",
@@ -118,6 +125,8 @@ class ConceptPathsView(APIView):
 
 
 class SimilarSourcesView(APIView):
+    scopes = Scope.SEARCH
+
     @extend_schema(
         operation_id="find_similar_sources",
         summary="Find sources similar to a given one",
@@ -141,6 +150,8 @@ class SimilarSourcesView(APIView):
 
 
 class EmergentPairListView(APIView):
+    scopes = Scope.SEARCH
+
     @extend_schema(
         operation_id="list_emergent",
         summary="List similar concepts without a relationship",
@@ -153,8 +164,9 @@ class EmergentPairListView(APIView):
         that bridge them."""
         content = read_query_string(request.query_params)
         given = dict(read_parameters(requests.EmergentParametersSerializer, content))
-        require_index(given["index"])
         grant = get_grant(request)
+        grant.require(given["index"])
+        require_index(given["index"])
         pairs = EmergentPair.objects.visible_to(grant).filter(first__index=given["index"])
         pairs = pairs.open() if given["state"] == "open" else pairs.dismissed()
         if "min_similarity" in given:
@@ -169,6 +181,8 @@ class EmergentPairListView(APIView):
 
 
 class EmergentPairAcceptView(APIView):
+    scopes = Scope.WRITE
+
     @extend_schema(
         operation_id="accept_emergent",
         summary="Create a relationship from an emergent pair",
@@ -186,6 +200,8 @@ class EmergentPairAcceptView(APIView):
 
 
 class EmergentPairDismissView(APIView):
+    scopes = Scope.WRITE
+
     @extend_schema(
         operation_id="dismiss_emergent",
         summary="Dismiss an emergent pair",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.contrib.admin.views.decorators import staff_member_required
+from django.contrib.auth.decorators import user_passes_test
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from access.grants import Scope
 from core.openapi import make_list_example, with_example
 from core.serializers import ListSerializer
 from retrieval.exceptions import InvalidPipeline
@@ -62,6 +63,8 @@ class PipelineListSerializer(ListSerializer):
 class PipelineListView(APIView):
     """The query pipelines, each with its components in the order they run."""
 
+    scopes = Scope.SEARCH
+
     @extend_schema(
         operation_id="list_pipelines", tags=["Answers"], responses=PipelineListSerializer
     )
@@ -79,7 +82,7 @@ class PipelineListView(APIView):
         )
 
 
-@staff_member_required
+@user_passes_test(lambda user: user.is_superuser, login_url="admin:login")
 @require_safe
 def pipelines_page(request: HttpRequest) -> HttpResponse:
     """List every pipeline; the page's script draws them from the same data."""

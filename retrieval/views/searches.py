@@ -18,6 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from access.authentication import get_grant
+from access.grants import Scope
 from core.serializers import ErrorSerializer
 from documents.models import Artifact
 from indexing.models import Node
@@ -47,6 +48,8 @@ class SearchView(APIView):
     """A search of ``SEARCHES``, with its parameters in the query string or in the body."""
 
     name: ClassVar[str]
+    scopes = Scope.SEARCH
+    is_public_search = True
 
     def get(self, request: Request) -> Response:
         return self._respond(request, read_query_string(request.query_params))
@@ -87,6 +90,9 @@ def make_search_view(name: str) -> type[SearchView]:
 class ToolListView(APIView):
     """The tools an index declares, for an agent to choose from."""
 
+    scopes = Scope.SEARCH
+    is_public_search = True
+
     @extend_schema(operation_id="list_tools", tags=["Search"], responses=ToolListSerializer)
     def get(self, request: Request, index: str) -> Response:
         """List the tools of an index."""
@@ -95,6 +101,9 @@ class ToolListView(APIView):
 
 class ToolView(APIView):
     """One tool of an index."""
+
+    scopes = Scope.SEARCH
+    is_public_search = True
 
     @extend_schema(
         operation_id="call_tool",
@@ -115,6 +124,8 @@ class ToolView(APIView):
 
 class SourceView(APIView):
     """A source in full, with its neighbours and the offsets of its chunks."""
+
+    scopes = Scope.SEARCH
 
     @extend_schema(
         operation_id="read_source",

@@ -75,8 +75,8 @@ class TestKeyAuthentication:
 
         assert ask(client, f"Bearer {secret}").status_code == 401
 
-    def test_leaves_sessions_to_the_browser_page(self, client, django_user_model):
-        client.force_login(django_user_model.objects.create_user("reader"))
+    def test_takes_the_session_of_a_superuser(self, client, django_user_model):
+        client.force_login(django_user_model.objects.create_superuser("admin"))
 
         assert client.get(URL).status_code == 404
 

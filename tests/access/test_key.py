@@ -3,6 +3,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
+from access.grants import EVERYTHING, Grant, Scope
 from access.models import ApiKey
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +19,7 @@ class TestCreate:
     def test_prints_the_secret_alone(self):
         secret, said = run("create", "importer")
 
-        assert ApiKey.find_name_by_secret(secret.strip()) == "importer"
+        assert ApiKey.find_by_secret(secret.strip()).name == "importer"
         assert "not stored" in said
 
     @pytest.mark.parametrize("name", ["", "  ", "x" * 101])
@@ -47,8 +48,8 @@ class TestRevoke:
 
         run("revoke", key.prefix)
 
-        assert ApiKey.find_name_by_secret(secret) is None
-        assert ApiKey.find_name_by_secret(other) is not None
+        assert ApiKey.find_by_secret(secret) is None
+        assert ApiKey.find_by_secret(other) is not None
 
     @pytest.mark.parametrize("prefix", ["strata_", "nothing", ""])
     def test_closes_none_where_several_or_none_fit(self, prefix):
@@ -59,3 +60,33 @@ class TestRevoke:
             run("revoke", prefix)
 
         assert ApiKey.objects.active().count() == 2
+
+
+class TestRights:
+    def test_are_all_without_options(self):
+        secret, _ = run("create", "laptop")
+
+        rights = ApiKey.find_by_secret(secret.strip())
+        assert (rights.scope, rights.grant) == (Scope.MANAGE, EVERYTHING)
+        assert "(" not in run("list")[0]
+
+    def test_are_limited_by_options(self):
+        options = ["--scope", "search", "--index", "a", "--index", "b", "--group", "red"]
+        secret, _ = run("create", "agent", *options, "--expires", "2999-01-31")
+
+        rights = ApiKey.find_by_secret(secret.strip())
+        assert rights.scope == Scope.SEARCH
+        assert rights.grant == Grant(frozenset({"a", "b"}), frozenset({"red"}))
+        listed = "(scope search; index a, b; group red; expires 2999-02-01 00:00)"
+        assert listed in run("list")[0]
+
+    @pytest.mark.parametrize("expires", ["tomorrow", "2026-02-30", "2001-01-01"])
+    def test_refuse_an_expiry_that_is_no_day_to_come(self, expires):
+        with pytest.raises(CommandError, match=r"expire"):
+            run("create", "agent", "--expires", expires)
+
+    def test_refuse_a_name_in_use(self):
+        run("create", "agent")
+
+        with pytest.raises(CommandError, match="named 'agent'"):
+            run("create", "agent")

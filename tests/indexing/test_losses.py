@@ -92,7 +92,7 @@ class TestALoss:
 
         refused = client_with_key().get(SEARCH)
         listed = client_with_key().get("/api/v1/indexes/plain/").json()
-        ready = client.get("/health/ready?index=plain")
+        ready = client_with_key().get("/health/ready?index=plain")
         with pytest.raises(SystemExit):
             call_command("doctor", port=0)
 
@@ -108,7 +108,7 @@ class TestALoss:
         tasks.reconcile_store()
 
         assert client_with_key().get(SEARCH).status_code == 200
-        assert client.get("/health/ready?index=plain").status_code == 200
+        assert client_with_key().get("/health/ready?index=plain").status_code == 200
 
     def test_is_only_told_where_the_setting_says_so(self, synced, lose, settings, caplog):
         settings.STRATA_RESTORE_LOST_POINTS = False

@@ -162,19 +162,26 @@ class TestGoOnRemoving:
 
 class TestDestroy:
     def test_answers_with_a_receipt_that_counts_no_point(self, api):
-        answer = api.delete("/api/v1/indexes/plain/")
+        answer = api.delete("/api/v1/indexes/plain/?confirm=plain")
 
         assert answer.status_code == 200
         body = answer.json()
         assert (body["deleted"], body["points"], body["artifact_count"]) == (True, 0, 0)
         assert body["collections"] == {"plain.page_embeddings.1": 0, "plain.page_embeddings.2": 0}
         assert "specs/plain.yaml is still there" in body["detail"]
-        assert api.get("/api/v1/indexes/plain/").status_code == 404
+        assert api.get("/api/v1/indexes/plain/?confirm=plain").status_code == 404
+
+    @pytest.mark.parametrize("query", ["", "?confirm=", "?confirm=Plain", "?confirm=evidence"])
+    def test_needs_the_name_repeated(self, api, query):
+        answer = api.delete(f"/api/v1/indexes/plain/{query}")
+
+        assert (answer.status_code, answer.json()["field"]) == (400, "confirm")
+        assert IndexBuild.objects.live().filter(index="plain").exists()
 
     def test_does_not_mention_a_spec_that_was_deleted(self, api, settings, tmp_path):
         settings.STRATA_SPECS_DIR = tmp_path
 
-        assert "detail" not in api.delete("/api/v1/indexes/plain/").json()
+        assert "detail" not in api.delete("/api/v1/indexes/plain/?confirm=plain").json()
 
     def test_answers_202_where_the_store_does_not(self, api, monkeypatch):
         def fail(build):
@@ -182,12 +189,12 @@ class TestDestroy:
 
         monkeypatch.setattr(removal, "delete_build_data", fail)
 
-        answer = api.delete("/api/v1/indexes/plain/")
+        answer = api.delete("/api/v1/indexes/plain/?confirm=plain")
 
         assert (answer.status_code, answer.json()["points"]) == (202, None)
-        assert api.get("/api/v1/indexes/plain/").status_code == 404
+        assert api.get("/api/v1/indexes/plain/?confirm=plain").status_code == 404
 
     def test_is_for_key_holders_and_of_indexes_there_are(self, api):
-        assert Client().delete("/api/v1/indexes/plain/").status_code == 401
-        assert api.delete("/api/v1/indexes/nil/").status_code == 404
+        assert Client().delete("/api/v1/indexes/plain/?confirm=plain").status_code == 401
+        assert api.delete("/api/v1/indexes/nil/?confirm=nil").status_code == 404
         assert Index.objects.not_being_removed().filter(pk="plain").exists()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
+from access.models import ApiKey
 from concepts.emergent_pairs import update_emergent_pairs
 from concepts.instances import add_instance
 from concepts.models import EmergentPair
@@ -85,6 +86,7 @@ def filled(db, store, models, settings, tmp_path, monkeypatch) -> SimpleNamespac
     _fill_spaces()
     _fill_knowledge(ids)
     _fill_evidence()
+    ids.key_id = ApiKey.issue("reader", indexes=["plain"])[0].pk
     (settings.STRATA_SPECS_DIR / "plain.yaml").write_text(SHORTER)
     ids.number = lifecycle.apply_spec("plain").number
     return ids

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http.response import HttpResponseBase
@@ -86,6 +87,8 @@ def _send(
     parameters = {"index": "plain", "name": "search_knowledge_base", "page_index": 0}
     path = operation.path.format_map({**parameters, **vars(filled), **call.at})
     send = getattr(client, operation.method)
+    if call.operation_id == "v1_indexes_destroy":  # the one DELETE with a query string
+        return send(f"{path}?{urlencode(call.given or {})}", headers={"Accept": call.accept})
     if operation.method == "get":
         return send(path, call.given or {}, headers={"Accept": call.accept})
     headers = {"Accept": call.accept}
@@ -114,7 +117,15 @@ def _make_calls(ids: SimpleNamespace) -> Iterator[Call]:
     yield from _read_indexes(ids)
     yield from _write(ids)
     yield from _write_concepts(ids)
+    yield from _manage_keys()
     yield from _remove(ids)
+
+
+def _manage_keys() -> Iterator[Call]:
+    yield Call("list_keys")
+    yield Call("create_key", {"name": "agent", "indexes": ["plain"], "groups": ["red"]}, 201)
+    yield Call("create_key", {"name": "agent"}, 400)
+    yield Call("create_key", {"name": "late", "expires_at": "2001-01-01T00:00:00Z"}, 400)
 
 
 def _read_documents(ids: SimpleNamespace) -> Iterator[Call]:
@@ -309,8 +320,11 @@ def _remove(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("delete_evaluation", status=204)
     yield Call("remove_artifact", at={"artifact_id": ids.file_id})
     yield Call("remove_artifact", status=404, at={"artifact_id": ids.file_id})
-    yield Call("v1_indexes_destroy", at={"index": "asked"})
-    yield Call("v1_indexes_destroy", status=404, at={"index": "nothing"})
+    yield Call("v1_indexes_destroy", status=400, at={"index": "asked"})
+    yield Call("v1_indexes_destroy", {"confirm": "asked"}, at={"index": "asked"})
+    yield Call("v1_indexes_destroy", {"confirm": "nothing"}, 404, at={"index": "nothing"})
+    yield Call("revoke_key", at={"key_id": ids.key_id})
+    yield Call("revoke_key", status=404, at={"key_id": 999_999})
 
 
 PASSAGE = "The tide turns at noon and boats wait for it in the harbour."

@@ -91,7 +91,42 @@ class Removal(TypedDict):
     detail: NotRequired[str]
 
 
+# --- Keys ------------------------------------------------------------------------------------
+
+Scope = Literal["search", "write", "manage"]
+
+
+class Key(TypedDict):
+    id: int
+    name: str
+    prefix: str  # start of the secret
+    scope: Scope
+    indexes: list[str] | None  # None: all
+    groups: list[str] | None  # None: all documents
+    state: Literal["active", "expired", "revoked"]
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+    revoked_at: str | None
+
+
+class NewKey(Key):
+    secret: str
+
+
 # --- Indexes ---------------------------------------------------------------------------------
+
+
+class IndexRemoval(TypedDict):
+    index: str
+    deleted: bool
+    points: int | None  # points left in the vector store; None if it did not respond
+    artifact_count: NotRequired[int]
+    node_count: NotRequired[int]
+    build_count: NotRequired[int]
+    collections: NotRequired[dict[str, int]]
+    has_spec: NotRequired[bool]
+    detail: NotRequired[str]
 
 
 class NodeCounts(TypedDict):

@@ -4,6 +4,7 @@ import secrets
 import signal
 import threading
 from contextlib import ExitStack
+from itertools import chain, count
 from typing import Any
 
 from django.conf import settings
@@ -93,8 +94,8 @@ class Command(BaseCommand):
         lines = [f"Strata is running at {url}", f"API documentation at {url}/api/docs/"]
         if is_first_start:
             given = settings.STRATA_ADMIN_KEY
-            if not (given and ApiKey.find_name_by_secret(given) is not None):
-                secret = ApiKey.issue("admin", secret=given or None)[1]
+            if not (given and ApiKey.find_by_secret(given) is not None):
+                secret = ApiKey.issue(_choose_key_name(), secret=given or None)[1]
             password = secrets.token_urlsafe(12)
             get_user_model().objects.create_superuser(ADMIN_NAME, password=password)
             shown = "$STRATA_ADMIN_KEY" if given else secret
@@ -118,6 +119,13 @@ class Command(BaseCommand):
             ]
         self.stdout.write("\n".join([*lines, ""]))
         self.stdout.flush()
+
+
+def _choose_key_name() -> str:
+    """A name that no active key has."""
+    taken = set(ApiKey.objects.active().values_list("name", flat=True))
+    numbered = (f"admin {number}" for number in count(2))
+    return next(name for name in chain(["admin"], numbered) if name not in taken)
 
 
 def _preload() -> None:

@@ -229,3 +229,28 @@ class TestSearch:
 
         assert script.asked == ["POST search/hierarchical"]
         assert script.body() == {"index": "plain", "query": "tides", "mode": "dense"}
+
+
+class TestDeleteIndex:
+    async def test_repeats_the_name(self):
+        script = Script(answers(200, {"index": "plain", "deleted": True, "points": 0}))
+        async with asking(script) as strata:
+            assert (await strata.delete_index("plain", confirm="plain"))["points"] == 0
+
+        assert script.asked == ["DELETE indexes/plain/?confirm=plain"]
+
+
+class TestKeys:
+    async def test_are_made_listed_and_revoked(self):
+        made = {"id": 7, "name": "reader", "secret": "strata_x"}
+        script = Script(
+            answers(201, made), answers(200, {"results": [{"id": 7}]}), answers(200, {"id": 7})
+        )
+        async with asking(script) as strata:
+            key = await strata.create_key("reader", indexes=("plain",))
+            listed = await strata.keys()
+            await strata.revoke_key(key["id"])
+
+        assert (key["secret"], listed) == ("strata_x", [{"id": 7}])
+        assert script.asked == ["POST keys/", "GET keys/", "DELETE keys/7/"]
+        assert script.body(0) == {"name": "reader", "scope": "search", "indexes": ["plain"]}

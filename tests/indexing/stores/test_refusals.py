@@ -108,7 +108,7 @@ class TestARefusal:
     ):
         *_, told = refusal
 
-        ready = client.get("/health/ready")
+        ready = client_with_key().get("/health/ready")
         with pytest.raises(SystemExit):
             call_command("doctor", port=0)
 

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Literal, Self, Unpack, get_args, overload
@@ -40,9 +41,13 @@ from strata_client.types import (
     HierarchicalAnswer,
     HierarchicalSearchOptions,
     Index,
+    IndexRemoval,
+    Key,
+    NewKey,
     PageSearchAnswer,
     QuestionSearchAnswer,
     Removal,
+    Scope,
     SearchKind,
     SearchOptions,
     SummarySearchAnswer,
@@ -259,6 +264,69 @@ class Strata:
         )
         removal: Removal = read_json(response)
         return removal
+
+    def delete_index(self, index: str, *, confirm: str) -> IndexRemoval:
+        """Remove an index with its documents and builds; needs a key with the scope ``manage``.
+
+        Args:
+            index: the name of the index.
+            confirm: the same name again.
+        """
+        response = self._connection.send(
+            "DELETE",
+            f"indexes/{quote(index, safe='')}/",
+            params={"confirm": confirm},
+            is_idempotent=False,
+        )
+        removal: IndexRemoval = read_json(response)
+        return removal
+
+    # --- Keys --------------------------------------------------------------------------------
+
+    def keys(self) -> list[Key]:
+        """The API keys that see no more than this client's, newest first. As the methods below, it
+        needs a key with the scope ``manage``."""
+        response = self._connection.send("GET", "keys/", is_idempotent=True)
+        keys: list[Key] = read_json(response)["results"]
+        return keys
+
+    def create_key(
+        self,
+        name: str,
+        *,
+        scope: Scope = "search",
+        indexes: Sequence[str] | None = None,
+        groups: Sequence[str] | None = None,
+        expires_at: datetime | None = None,
+    ) -> NewKey:
+        """Make an API key. Its ``secret`` is only in this answer.
+
+        Args:
+            name: no other active key may have it.
+            scope: ``manage`` includes ``write``, and ``write`` includes ``search``.
+            indexes: names of indexes, which need not exist yet; by default this key's.
+            groups: groups whose documents it sees, beside those without groups; by default this
+                key's.
+            expires_at: with a time zone; by default as this key.
+        """
+        body = omit_none(
+            {
+                "name": name,
+                "scope": scope,
+                "indexes": indexes if indexes is None else list(indexes),
+                "groups": groups if groups is None else list(groups),
+                "expires_at": expires_at and expires_at.isoformat(),
+            }
+        )
+        response = self._connection.send("POST", "keys/", json=body, is_idempotent=False)
+        key: NewKey = read_json(response)
+        return key
+
+    def revoke_key(self, key_id: int) -> Key:
+        """Revoke an API key; the next request with it is refused."""
+        response = self._connection.send("DELETE", f"keys/{int(key_id)}/", is_idempotent=False)
+        key: Key = read_json(response)
+        return key
 
     # --- Searches ----------------------------------------------------------------------------
 

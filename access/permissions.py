@@ -1,0 +1,82 @@
+"""Which scope an operation needs, and whether a request has it.
+
+A view declares ``scopes``: one ``Scope`` for all of its operations, or one for each by the name of
+the action (viewsets) or of the method. An operation without a scope is refused. A view with
+``is_public_search`` answers requests without a key about public indexes.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from access.authentication import ApiKeyUser, get_grant, get_scope
+from access.exceptions import MissingScope
+from access.grants import Scope
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView  # imports this module, by the settings
+
+
+def get_required_scope(view: Any, operation: str) -> Scope | None:
+    """The scope that an operation of a view or of its class needs; None if none is declared."""
+    scopes = getattr(view, "scopes", {})
+    scope: Scope | None = scopes if isinstance(scopes, Scope) else scopes.get(operation)
+    return scope
+
+
+class HasScope(BasePermission):
+    """The request has the scope of the operation, and the index in the path is visible to it."""
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        """
+        Raises:
+            NotAuthenticated: it has neither a key nor a session.
+            MissingScope: it lacks the scope.
+            UnknownIndex: the index in the path is not visible.
+        """
+        operation = _find_operation(request, view)
+        if operation is not None:
+            check_scope(request, view, operation)
+        elif request.user is None:
+            raise NotAuthenticated
+        if "index" in view.kwargs:
+            get_grant(request).require(view.kwargs["index"])
+        return True
+
+
+def check_scope(request: Request, view: Any, operation: str) -> None:
+    """
+    Raises:
+        NotAuthenticated, MissingScope: as ``HasScope.has_permission``.
+    """
+    needed = get_required_scope(view, operation)
+    if request.user is None:
+        if getattr(view, "is_public_search", False) and get_grant(request).indexes:
+            return
+        raise NotAuthenticated
+    scope = get_scope(request)
+    if needed is not None and scope is not None and scope.includes(needed):
+        return
+    raise MissingScope(_describe_missing_scope(request, needed))
+
+
+def _find_operation(request: Request, view: Any) -> str | None:
+    """The name of the operation, as in ``scopes``; None if the view does not take the method.
+    OPTIONS describes the view and shows nothing else."""
+    method = str(request.method).lower()
+    if method == "options" or not hasattr(view, method):
+        return None
+    if hasattr(view, "action_map"):
+        action: str | None = view.action_map.get(method)
+        return action
+    return "get" if method == "head" else method
+
+
+def _describe_missing_scope(request: Request, needed: Scope | None) -> str:
+    if not isinstance(request.user, ApiKeyUser):
+        return "Only superusers and API keys may use the API."
+    if needed is None:
+        return "No key may use this operation, because it declares no scope."
+    return f"This needs a key with the scope {needed}; this key has the scope {request.user.scope}."

@@ -1,0 +1,123 @@
+"""Serializers of API keys."""
+
+from typing import Any
+
+from django.utils import timezone
+from rest_framework import serializers
+
+from access.grants import MAX_GROUP_CHARS, Scope, is_group_name
+from access.models import ApiKey
+from core.openapi import make_list_example, with_example
+from core.serializers import ListSerializer, StrictSerializer, StringField, TitleField
+
+MAX_INDEXES = 1_000  # of a key
+MAX_GROUPS = 1_000
+MAX_INDEX_CHARS = 63
+
+EXAMPLE = {
+    "id": 7,
+    "name": "reader",
+    "prefix": "strata_CRLkj",
+    "scope": "search",
+    "indexes": ["handbook"],
+    "groups": None,
+    "state": "active",
+    "created_at": "2026-11-24T09:00:00Z",
+    "expires_at": "2027-01-31T00:00:00Z",
+    "last_used_at": None,
+    "revoked_at": None,
+}
+
+
+class GroupField(StringField):
+    def to_internal_value(self, data: Any) -> str:
+        group = super().to_internal_value(data)
+        if not is_group_name(group):
+            raise serializers.ValidationError(
+                f"A group must be a text of 1 to {MAX_GROUP_CHARS} printable characters, without "
+                "white space at its ends."
+            )
+        return group
+
+
+@with_example({"name": "reader", "scope": "search", "indexes": ["handbook"]})
+class KeyRequestSerializer(StrictSerializer):
+    name = TitleField(max_length=100)
+    scope = serializers.ChoiceField(
+        [scope.value for scope in Scope],
+        default=Scope.SEARCH.value,
+        help_text="manage includes write, and write includes search.",
+    )
+    indexes = serializers.ListField(
+        child=StringField(max_length=MAX_INDEX_CHARS),
+        allow_null=True,
+        default=None,
+        max_length=MAX_INDEXES,
+        help_text="Names of indexes, which need not exist yet. Null: those of the key that makes "
+        "it.",
+    )
+    groups = serializers.ListField(
+        child=GroupField(max_length=MAX_GROUP_CHARS),
+        allow_null=True,
+        default=None,
+        max_length=MAX_GROUPS,
+        help_text="Groups whose documents it sees, beside documents without groups. Null: those of "
+        "the key that makes it.",
+    )
+    expires_at = serializers.DateTimeField(
+        allow_null=True, default=None, help_text="Null: as the key that makes it."
+    )
+
+    def validate_name(self, name: str) -> str:
+        if not name:
+            raise serializers.ValidationError("This field may not be blank.")
+        return name
+
+
+@with_example(EXAMPLE)
+class KeySerializer(serializers.Serializer):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    prefix = serializers.CharField(help_text="Start of the secret.")
+    scope = serializers.ChoiceField([scope.value for scope in Scope])
+    indexes = serializers.ListField(
+        child=serializers.CharField(), allow_null=True, help_text="Null: all indexes."
+    )
+    groups = serializers.ListField(
+        child=serializers.CharField(), allow_null=True, help_text="Null: all documents."
+    )
+    state = serializers.ChoiceField(["active", "expired", "revoked"])
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(
+        allow_null=True, help_text="Stored at most once a minute."
+    )
+    revoked_at = serializers.DateTimeField(allow_null=True)
+
+
+@with_example(EXAMPLE | {"secret": "strata_CRLkjO3qkXW0nqfR0oHq2k1mYwC7pZ5vT8sLxB4dJgE"})
+class NewKeySerializer(KeySerializer):
+    secret = serializers.CharField(help_text="Shown only in this answer.")
+
+
+@with_example(make_list_example(EXAMPLE))
+class KeyListSerializer(ListSerializer):
+    results = KeySerializer(many=True)
+
+
+def render_key(key: ApiKey) -> dict[str, Any]:
+    times = ("created_at", "expires_at", "last_used_at", "revoked_at")
+    return {
+        "id": key.pk,
+        "name": key.name,
+        "prefix": key.prefix,
+        "scope": key.scope,
+        "indexes": key.indexes,
+        "groups": key.groups,
+        "state": key.state,
+        **{name: _render_time(getattr(key, name)) for name in times},
+    }
+
+
+def _render_time(time: Any) -> str | None:
+    return None if time is None else time.astimezone(timezone.get_default_timezone()).isoformat()

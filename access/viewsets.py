@@ -1,0 +1,58 @@
+"""REST endpoints of API keys."""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import status, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from access.authentication import ApiKeyUser, get_grant
+from access.grants import Scope
+from access.issuing import Issuer
+from access.serializers import (
+    KeyListSerializer,
+    KeyRequestSerializer,
+    KeySerializer,
+    NewKeySerializer,
+    render_key,
+)
+
+
+@extend_schema(tags=["Keys"])
+class KeyViewSet(viewsets.ViewSet):
+    """API keys. The key of a request sees, makes and revokes only keys that see no more than it."""
+
+    scopes = Scope.MANAGE
+
+    @extend_schema(operation_id="list_keys", responses=KeyListSerializer)
+    def list(self, request: Request) -> Response:
+        """List API keys, newest first, without their secrets."""
+        results = [render_key(key) for key in _get_issuer(request).list_keys()]
+        return Response({"count": len(results), "next": None, "previous": None, "results": results})
+
+    @extend_schema(
+        operation_id="create_key", request=KeyRequestSerializer, responses={201: NewKeySerializer}
+    )
+    def create(self, request: Request) -> Response:
+        """Make an API key.
+
+        The answer holds its secret, which is not stored and not shown again.
+        """
+        serializer = KeyRequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        given = dict(serializer.validated_data)
+        scope = Scope(given.pop("scope"))
+        key, secret = _get_issuer(request).issue_key(given.pop("name"), scope=scope, **given)
+        return Response({**render_key(key), "secret": secret}, status=status.HTTP_201_CREATED)
+
+    @extend_schema(operation_id="revoke_key", responses=KeySerializer)
+    def destroy(self, request: Request, key_id: int) -> Response:
+        """Revoke an API key.
+
+        The next request with it is refused. Its row is kept.
+        """
+        return Response(render_key(_get_issuer(request).revoke_key(key_id)))
+
+
+def _get_issuer(request: Request) -> Issuer:
+    key_id = request.user.key_id if isinstance(request.user, ApiKeyUser) else None
+    return Issuer(get_grant(request), key_id)

@@ -1,0 +1,302 @@
+"""Every route × every role: who is let in, and what keys for other indexes see. The routes are read
+from the URL configuration, so that a route without a rule fails."""
+
+import asyncio
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from access.grants import Scope
+from access.models import ApiKey
+from access.permissions import HasScope, get_required_scope
+from documents.models import Artifact
+from indexing import tasks
+from indexing.models import Index
+from tests.access.routes import Route, list_routes
+
+pytestmark = pytest.mark.django_db
+
+# Pages without data, the health checks, and the description of the API.
+OPEN = {"", "health/live", "health/ready", "concepts/", "api/schema/", "api/docs/"}
+# The page that draws the query pipelines redirects to the login of the admin.
+PAGES_OF_SUPERUSERS = {"pipelines/"}
+MANAGING = re.compile(
+    r"(GET|POST) api/v1/keys|DELETE api/v1/keys|.* api/v1/(verify|reconcile|regenerate)\b"
+    r"|DELETE api/v1/indexes/<index>/$|POST api/v1/indexes/<index>/(builds|verify)/"
+    r"|.*/(plan|rollback|prune)/$"
+)
+SEARCHES = re.compile(
+    r"api/v1/(search/|ask\b|indexes/<str:index>/(tools/|evidence/related)"
+    r"|concepts/<uuid:concept_id>/evidence)"
+)
+PUBLIC_SEARCHES = re.compile(r"(GET|POST) api/v1/(search/|indexes/<str:index>/tools/)")
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
+UNKNOWN = {
+    "number": 999_999, "key_id": 999_999, "page_index": 0, "name": "nothing", "index": "nothing",
+}  # fmt: skip
+ROUTES = [route for route in list_routes() if route.path not in {*OPEN, *PAGES_OF_SUPERUSERS}]
+
+
+def expected_scope(route: Route) -> Scope:
+    if MANAGING.match(str(route)):
+        return Scope.MANAGE
+    if route.method == "get" or SEARCHES.match(route.path):
+        return Scope.SEARCH
+    return Scope.WRITE
+
+
+def ask(client: APIClient, route: Route, values: dict[str, Any] | None = None, given: Any = None):
+    """Send a request of the route; of what is unknown, unless ``values`` name something."""
+    known = {**dict.fromkeys(route.parameters, UNKNOWN_ID), **UNKNOWN, **(values or {})}
+    send = getattr(client, route.method)
+    if route.method == "get":
+        return send(route.url(known), given or {})
+    return send(route.url(known), given or {}, format="json")
+
+
+def with_key(name: str, **rights: Any) -> APIClient:
+    return with_secret(ApiKey.issue(name, **rights)[1])
+
+
+def with_secret(secret: str) -> APIClient:
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+    return client
+
+
+def with_session(user: Any) -> APIClient:
+    client = APIClient()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture(autouse=True)
+def no_work(monkeypatch):
+    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
+    monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
+    # Another thread would not see what the test's transaction holds.
+    monkeypatch.setattr(
+        asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
+    )
+
+
+@pytest.fixture
+def public_index() -> Index:
+    return Index.objects.create(name="open", is_public=True)
+
+
+class TestRules:
+    def test_every_route_of_the_api_has_the_permission_class_and_a_scope(self):
+        wrong = [
+            f"{route}: {route.view and route.view.__name__} declares no scope"
+            for route in ROUTES
+            if route.view is None
+            or HasScope not in route.view.permission_classes
+            or get_required_scope(route.view, route.operation) != expected_scope(route)
+        ]
+
+        assert not wrong, "\n".join(wrong)
+
+    def test_an_operation_without_a_scope_is_refused_to_every_key(self, monkeypatch):
+        route = next(route for route in ROUTES if route.path == "api/v1/pipelines/")
+        monkeypatch.delattr(route.view, "scopes")
+
+        response = ask(with_key("manager"), route)
+
+        assert (response.status_code, response.json()["code"]) == (403, "missing_scope")
+
+
+def make_strangers() -> dict[str, APIClient]:
+    revoked, secret = ApiKey.issue("revoked")
+    ApiKey.objects.filter(pk=revoked.pk).revoke()
+    expired, other_secret = ApiKey.issue("expired")
+    ApiKey.objects.filter(pk=expired.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    return {
+        "none": APIClient(),
+        "unknown": with_secret("strata_nonsense"),
+        "revoked": with_secret(secret),
+        "expired": with_secret(other_secret),
+    }
+
+
+class TestRoles:
+    @pytest.mark.parametrize("role", ["none", "unknown", "revoked", "expired"])
+    def test_without_a_valid_key_every_route_is_closed(self, role):
+        client = make_strangers()[role]
+
+        answers = {str(route): ask(client, route) for route in ROUTES}
+
+        code = "not_authenticated" if role == "none" else "unknown_key"
+        opened = {
+            name: response.status_code
+            for name, response in answers.items()
+            if (response.status_code, response.json()["code"]) != (401, code)
+        }
+        assert not opened
+
+    @pytest.mark.parametrize("scope", list(Scope))
+    def test_a_key_opens_what_its_scope_includes(self, scope, store):
+        client = with_key(scope, scope=scope)
+
+        wrong = []
+        for route in ROUTES:
+            response = ask(client, route)
+            is_refused = response.status_code in {401, 403}
+            if is_refused == scope.includes(expected_scope(route)):
+                wrong.append(f"{route}: {response.status_code}")
+            if is_refused:
+                problem = response.json()
+                assert problem["code"] == "missing_scope"
+                assert f"the scope {expected_scope(route)};" in problem["detail"]
+
+        assert not wrong, "\n".join(wrong)
+
+    def test_staff_without_permissions_may_do_nothing(self, django_user_model, public_index):
+        client = with_session(django_user_model.objects.create_user("clerk", is_staff=True))
+
+        answers = {str(route): ask(client, route).status_code for route in ROUTES}
+
+        assert set(answers.values()) == {403}, answers
+        assert ask(client, Route("pipelines/", "get", None, "")).status_code == 302
+
+    def test_a_superuser_may_do_everything(self, admin_user, store):
+        client = with_session(admin_user)
+
+        refused = [route for route in ROUTES if ask(client, route).status_code in {401, 403}]
+
+        assert not refused
+        assert ask(client, Route("pipelines/", "get", None, "")).status_code == 200
+
+    def test_without_a_key_only_searches_are_open_where_an_index_is_public(self, public_index):
+        opened = {
+            str(route) for route in ROUTES if ask(APIClient(), route).status_code not in {401}
+        }
+
+        assert opened == {str(route) for route in ROUTES if PUBLIC_SEARCHES.match(str(route))}
+
+    def test_a_wrong_key_is_refused_for_a_public_index_too(self, public_index):
+        response = with_secret("nonsense").get("/api/v1/search/pages?index=open&q=heron")
+
+        assert response.status_code == 401
+
+
+class TestPathsOfAnotherIndex:
+    """A key for another index gets, word for word, the answer for what does not exist."""
+
+    @pytest.fixture
+    def client(self) -> APIClient:
+        return with_key("other", indexes=["other"])
+
+    @pytest.mark.parametrize(
+        "route", [route for route in ROUTES if "index" in route.parameters], ids=str
+    )
+    def test_names_of_indexes_are_unknown(self, client, route, build):
+        response, missing = ask(client, route, {"index": "plain"}), ask(client, route)
+
+        assert (response.status_code, response.json()["code"]) == (404, "unknown_index")
+        assert response.json() == missing.json() | {
+            "detail": missing.json()["detail"].replace("nothing", "plain")
+        }
+        assert response.json()["allowed"] == ["other"]
+
+    def test_names_in_bodies_and_queries_are_unknown(self, client, build, store):
+        bodies = {
+            "search/pages": {"query": "heron"},
+            "ask": {"query": "heron"},
+            "evaluations/": {},
+            "judgements/": {"query": "q", "verdict": "good", "artifact_id": UNKNOWN_ID},
+            "regenerate/": {"type": "chunk"},
+        }
+        for path, body in bodies.items():
+            shown, missing = (
+                client.post(f"/api/v1/{path}", {**body, "index": index}, format="json")
+                for index in ("plain", "nothing")
+            )
+
+            problem = shown.json()
+            assert (shown.status_code, problem["code"]) == (404, "unknown_index"), path
+            assert problem["detail"] == missing.json()["detail"].replace("nothing", "plain")
+            assert "plain" not in problem.get("allowed", [])
+
+    def test_a_key_with_several_indexes_searches_only_these(self, build, store):
+        client = with_key("several", indexes=["plain", "not-yet"], scope=Scope.SEARCH)
+
+        assert client.get("/api/v1/search/pages?index=plain&q=heron").status_code == 200
+        assert client.get("/api/v1/search/pages?index=knowledge&q=heron").status_code == 404
+        assert client.get("/api/v1/search/pages?index=not-yet&q=heron").status_code == 404
+
+    def test_without_an_index_a_regeneration_is_refused(self, client, build):
+        response = client.post("/api/v1/regenerate/", {"type": "chunk"}, format="json")
+
+        assert (response.status_code, response.json()["field"]) == (400, "index")
+
+
+BODIES: dict[str, Any] = {
+    "content": {"pages": ["other"]},
+    "add_instance": {"quote": "heron"},
+    "patch": {"text": "other"},
+}
+
+
+class TestIdsOfAnotherIndex:
+    def make_body(self, route: Route, ids: dict[str, Any]) -> Any:
+        if route.operation == "partial_update":
+            name = {"artifact_id": "title", "concept_id": "label", "type_id": "name"}
+            return {name[route.parameters[0]]: "other"}
+        if route.operation == "merge":
+            return {"concepts": [str(ids["other_concept_id"])]}
+        if route.path.rstrip("/").endswith("accept"):
+            return {"type": str(ids["type_id"])}
+        if route.path.rstrip("/").endswith("paths"):
+            return {"like": "eats"}
+        return BODIES.get(route.operation)
+
+    def test_are_unknown(self, filled):
+        ids = {**vars(filled), "key_id": ApiKey.issue("victim", indexes=["plain"])[0].pk}
+        ids["artifact_id"] = ids["summarised_id"]
+        client, owner = with_key("other", indexes=["other"]), with_key("owner")
+        before = Artifact.objects.count()
+        routes = [route for route in ROUTES if {*route.parameters} - {*UNKNOWN} or
+                  route.parameters == ["key_id"]]  # fmt: skip
+
+        shown, opened = [], set()
+        for route in routes:
+            body = self.make_body(route, ids)
+            real, missing = ask(client, route, ids, body), ask(client, route, None, body)
+            same = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", real.content.decode())
+            other = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", missing.content.decode())
+            if real.status_code != 404 or same != other:
+                shown.append(f"{route}: {real.status_code} {same} instead of {other}")
+            if route.method == "get" and ask(owner, route, ids, body).status_code == 200:
+                opened |= {*route.parameters}
+
+        assert not shown, "\n".join(shown)
+        assert Artifact.objects.count() == before
+        assert ApiKey.objects.active().filter(pk=ids["key_id"]).exists()
+        # What the owner sees proves that the ids are right.
+        assert opened >= {
+            "artifact_id", "page_id", "source_id", "concept_id", "type_id", "relationship_id",
+            "run_id", "regeneration_id",
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        "path", ["indexes/", "evaluations/", "judgements/", "regenerate/", "keys/"]
+    )
+    def test_are_not_listed(self, filled, path):
+        client, owner = with_key("other", indexes=["other"]), with_key("owner")
+
+        hidden, listed = (each.get(f"/api/v1/{path}").json() for each in (client, owner))
+
+        # The key itself is one that it may list.
+        assert hidden["count"] == len(hidden["results"]) == (1 if path == "keys/" else 0)
+        assert listed["count"] > hidden["count"]
+
+    def test_are_not_verified(self, filled):
+        reports = with_key("other", indexes=["evidence"]).post("/api/v1/verify/").json()["reports"]
+
+        assert {report["index"] for report in reports} == {"evidence"}

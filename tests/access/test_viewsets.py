@@ -1,0 +1,67 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from access.grants import Grant, Scope
+from access.models import ApiKey
+from tests.clients import client_with_key
+
+pytestmark = pytest.mark.django_db
+
+LAST = datetime(2999, 1, 1, tzinfo=UTC)
+
+
+def create(client, **given):
+    return client.post("/api/v1/keys/", {"name": "new", **given}, format="json")
+
+
+class TestCreate:
+    def test_shows_the_secret_of_a_key_once(self):
+        client = client_with_key()
+
+        made = create(client, indexes=["plain"], scope="write")
+
+        rights = ApiKey.find_by_secret(made.json()["secret"])
+        assert (made.status_code, rights.scope) == (201, Scope.WRITE)
+        assert rights.grant == Grant(indexes=frozenset({"plain"}))
+        assert made.json()["secret"] not in client.get("/api/v1/keys/").content.decode()
+
+    def test_gives_a_key_no_more_than_its_maker_has(self):
+        client = client_with_key(indexes=["a", "b"], groups=["red"], expires_at=LAST)
+
+        rights = ApiKey.find_by_secret(create(client, indexes=["a"]).json()["secret"])
+        assert rights.grant == Grant(frozenset({"a"}), frozenset({"red"}))
+        assert ApiKey.objects.get(name="new").expires_at == LAST
+        for field, given in (
+            ("indexes", {"indexes": ["a", "c"]}),
+            ("groups", {"groups": ["blue"]}),
+            ("expires_at", {"expires_at": "3000-01-01T00:00:00Z"}),
+        ):
+            refused = create(client, name="more", **given)
+            assert (refused.status_code, refused.json()["field"]) == (400, field)
+
+    @pytest.mark.parametrize(
+        "given", [{"groups": [" red"]}, {"scope": "all"}, {"indexes": "plain"}, {"name": " "}]
+    )
+    def test_refuses_what_is_not_allowed(self, given):
+        refused = create(client_with_key(), **given)
+
+        assert (refused.status_code, refused.json()["code"]) == (400, "invalid")
+
+
+class TestDestroy:
+    def test_closes_a_key_at_once(self):
+        key, secret = ApiKey.issue("reader", indexes=["a"])
+
+        revoked = client_with_key().delete(f"/api/v1/keys/{key.pk}/")
+
+        assert revoked.json()["state"] == "revoked"
+        assert ApiKey.find_by_secret(secret) is None
+
+    def test_does_not_close_a_key_that_sees_more(self):
+        key, secret = ApiKey.issue("owner")
+
+        refused = client_with_key(indexes=["a"]).delete(f"/api/v1/keys/{key.pk}/")
+
+        assert refused.json()["code"] == "unknown_key_id"
+        assert ApiKey.find_by_secret(secret) is not None
