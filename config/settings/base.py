@@ -262,6 +262,7 @@ SPECTACULAR_SETTINGS = {
         "JudgementVerdict": ["good", "bad"],
         "QuoteVerdict": ["exact", "stale", "lost"],
         "KnowledgeKind": ["concept", "source", "relationship_type"],
+        "KeyState": ["active", "expired", "revoked"],
     },
 }
 
