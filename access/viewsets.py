@@ -44,7 +44,7 @@ class KeyViewSet(viewsets.ViewSet):
         key, secret = _get_issuer(request).issue_key(given.pop("name"), scope=scope, **given)
         return Response({**render_key(key), "secret": secret}, status=status.HTTP_201_CREATED)
 
-    @extend_schema(operation_id="revoke_key", responses=KeySerializer)
+    @extend_schema(operation_id="revoke_key", responses={200: KeySerializer})
     def destroy(self, request: Request, key_id: int) -> Response:
         """Revoke an API key.
 
