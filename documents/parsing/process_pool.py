@@ -120,7 +120,7 @@ def _folders_of_originals() -> list[Path]:
     from django.conf import settings  # a child, which imports this module too, needs no Django
 
     folders = [settings.STRATA_FILES_DIR, settings.FILE_UPLOAD_TEMP_DIR]
-    return [Path(folder).resolve() for folder in folders]
+    return [Path(folder).resolve() for folder in folders if Path(folder).is_dir()]
 
 
 def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None) -> dict[str, Any]:
@@ -154,12 +154,13 @@ def _request_reply(request: dict[str, Any], limits: Limits, folder: Path | None)
 
 
 def _acquire_child() -> tuple["_ChildProcess", bool]:
+    folders = _folders_of_originals()
     while True:
         try:
             child = _idle.pop()
         except IndexError:
-            return _ChildProcess(_folders_of_originals()), True
-        if child.is_alive():
+            return _ChildProcess(folders), True
+        if child.is_alive() and child.folders == folders:  # a folder may be new
             return child, False
         child.close()
 
@@ -174,6 +175,7 @@ def _timeout_error(limits: Limits) -> Unparsable:
 
 class _ChildProcess:
     def __init__(self, folders: list[Path]) -> None:
+        self.folders = folders
         # A file, not a pipe: it need not be read while waiting for the reply.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the child
         self._process = subprocess.Popen(  # noqa: S603 - a program of ours

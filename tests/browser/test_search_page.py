@@ -89,7 +89,9 @@ class TestKey:
         page.goto("/#key=not-a-key")
 
         page.wait_for_selector("#error:not([hidden])")
-        assert page.inner_text("#error").startswith("This key is unknown or has been revoked.")
+        assert page.inner_text("#error").startswith(
+            "This key is unknown, has expired or has been revoked."
+        )
         assert page.is_visible("#key-panel")
 
     def test_is_not_needed_by_who_is_signed_in_to_the_admin(

@@ -47,7 +47,7 @@ class Door:
         # As a proxy in front of the production form says it.
         proxied = "X-Forwarded-Proto: https"
         return "\r\n".join(
-            [f"{line} HTTP/1.1", "Host: x", proxied, *key, *headers, "", ""]
+            [f"{line} HTTP/1.1", "Host: localhost", proxied, *key, *headers, "", ""]
         ).encode()
 
     def count_connections(self) -> int:

@@ -166,7 +166,10 @@ class Cluster:
         return self._read_from(0).collection_exists(name)
 
     def get_collection(self, name: str) -> models.CollectionInfo:
-        return self._read_from(0).get_collection(name)
+        infos = self._read_all(lambda client: client.get_collection(name))
+        count = sum(info.points_count or 0 for info in infos)
+        first: models.CollectionInfo = infos[0]
+        return first.model_copy(update={"points_count": count})
 
     def create_collection(self, name: str, **given: Any) -> bool:
         return bool(self._write_to_all(lambda client: client.create_collection(name, **given)))

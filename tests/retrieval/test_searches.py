@@ -55,5 +55,5 @@ class TestRunSearch:
         with pytest.raises(UnknownIndex) as refused:
             run_search(name, {"index": "plain", "query": "granite"}, grant)
 
-        assert refused.value.detail == "There is no index 'plain'."
+        assert refused.value.detail == "There is no index named 'plain'."
         assert refused.value.allowed == []

@@ -74,7 +74,7 @@ class Receiver:
 @pytest.fixture
 def make_receiver(settings, monkeypatch) -> Iterator[object]:
     """Make a receiver and tell the settings of it; patience is short."""
-    monkeypatch.setattr(sending, "TIMEOUT_SECONDS", 0.4)
+    monkeypatch.setattr(sending, "TIMEOUT_SECONDS", 1.5)
     settings.STRATA_WEBHOOK_SECRET = SECRET
     settings.STRATA_WEBHOOK_URLS = []
     receivers = []

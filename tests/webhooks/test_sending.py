@@ -62,7 +62,7 @@ class TestPostAll:
 
         [outcome] = post_deliveries([make_delivery(receiver.url)], SECRET)
 
-        assert outcome == DeliveryResponse(error="No answer within 0.4 seconds.")
+        assert outcome == DeliveryResponse(error="No answer within 1.5 seconds.")
 
     def test_names_what_went_wrong_where_there_was_no_answer(self, receiver):
         receiver.behaviours = ["reset"]

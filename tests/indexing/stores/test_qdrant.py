@@ -210,14 +210,16 @@ class TestRequests:
 
     def test_writes_go_through_the_leader_of_a_shard(self, client):
         store, point = QdrantStore(client), Point(uuid.uuid4(), DENSE, None, {})
+        client.retrieve.return_value = [models.Record(id=str(point.id), payload={})]
 
         store.upsert("papers", [point])
-        store.replace_payloads("papers", {point.id: {}})
+        store.replace_payloads("papers", {point.id: {"title": "B"}})
         store.delete("papers", [point.id])
 
-        assert len(client.method_calls) == 3
-        for call in client.method_calls:
-            assert call.kwargs["ordering"] == models.WriteOrdering.MEDIUM
+        writes = [client.upsert, client.batch_update_points, client.delete]
+        assert [each.call_args.kwargs["ordering"] for each in writes] == [
+            models.WriteOrdering.MEDIUM
+        ] * 3
 
     def test_searches_of_one_collection_are_asked_together(self, client):
         client.query_batch_points.return_value = [models.QueryResponse(points=[])] * 2

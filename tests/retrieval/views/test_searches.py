@@ -9,6 +9,7 @@ from kombu.exceptions import OperationalError
 from rest_framework.test import APIClient, APIRequestFactory, force_authenticate
 
 from access.authentication import ApiKeyUser
+from access.grants import EVERYTHING, Scope
 from access.models import ApiKey
 from documents.models import Source
 from indexing import tasks
@@ -54,7 +55,7 @@ class TestPageSearchView:
 
     def test_frees_an_answer_without_the_garbage_collector(self, artifact):
         request = APIRequestFactory().get(URL, {"index": "plain", "q": "granite"})
-        force_authenticate(request, ApiKeyUser("tests"))
+        force_authenticate(request, ApiKeyUser("tests", None, Scope.MANAGE), token=EVERYTHING)
         gc.disable()
         try:
             response = make_search_view("pages").as_view()(request).render()
