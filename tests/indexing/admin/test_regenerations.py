@@ -115,7 +115,7 @@ class TestRegenerateNodes:
 
 class TestCancel:
     def test_cancels_the_running_ones(self, build, admin_client):
-        running, over = begin_regeneration(["chunk"]), begin_regeneration(["chunk"])
+        running, over = (begin_regeneration(["chunk"], offset=each) for each in (0, 1))
         Regeneration.objects.filter(pk=over.pk).update(state="done")
 
         said = act(admin_client, "indexing_regeneration", "cancel")
