@@ -1,8 +1,8 @@
 """The base of every retriever."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -10,6 +10,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from access.grants import EVERYTHING, Grant
 from indexing.models import IndexBuild
 from retrieval.event_loop import run_in_thread
+from retrieval.search import Mode, StaleHitPolicy
 
 Answer = TypeVar("Answer")
 
@@ -54,3 +55,34 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await run_in_thread(self._retrieve, query_bundle)
+
+
+class ModeRetriever(IndexRetriever[Answer]):
+    """The base of the retrievers that search in a mode: hybrid, dense or sparse.
+
+    ``filter`` has the API's syntax; ``SearchRequest`` describes the other parameters.
+
+    Searching also raises ``NotYetIndexed`` if ``min_revision`` was not reached in time.
+    """
+
+    def __init__(
+        self,
+        index: str | IndexBuild | Sequence[str | IndexBuild],
+        *,
+        grant: Grant = EVERYTHING,
+        mode: Mode | str = Mode.HYBRID,
+        top_k: int = 10,
+        filter: Mapping[str, Any] | None = None,
+        verify: bool = True,
+        explain: bool = False,
+        stale: StaleHitPolicy | str = StaleHitPolicy.FLAG,
+        min_revision: int | None = None,
+    ) -> None:
+        super().__init__(index, grant=grant)
+        self.mode = Mode(mode)
+        self.top_k = top_k
+        self.filter = filter
+        self.verify = verify
+        self.explain = explain
+        self.stale = StaleHitPolicy(stale)
+        self.min_revision = min_revision

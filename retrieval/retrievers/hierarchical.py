@@ -1,19 +1,16 @@
 """Retriever of artifacts with their best pages and chunks."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llama_index.core.schema import NodeWithScore
 
-from access.grants import EVERYTHING, Grant
-from indexing.models import IndexBuild
-from retrieval.retrievers.base import IndexRetriever
+from retrieval.retrievers.base import ModeRetriever
 from retrieval.retrievers.nodes import find_neighbour_ids, to_chunk_node, to_summary_node
-from retrieval.search import HierarchicalAnswer, HierarchicalRequest, Hit, Mode, StaleHitPolicy
+from retrieval.search import HierarchicalAnswer, HierarchicalRequest, Hit
 from retrieval.search.hierarchy import search_hierarchical
 
 
-class HierarchicalRetriever(IndexRetriever[HierarchicalAnswer]):
+class HierarchicalRetriever(ModeRetriever[HierarchicalAnswer]):
     """The best ``artifacts`` of an index with their best pages and chunks.
 
     The nodes are the best chunks of the best pages of the best artifacts, in that order; ``top_k``
@@ -23,29 +20,10 @@ class HierarchicalRetriever(IndexRetriever[HierarchicalAnswer]):
     """
 
     def __init__(
-        self,
-        index: str | IndexBuild | Sequence[str | IndexBuild],
-        *,
-        grant: Grant = EVERYTHING,
-        mode: Mode | str = Mode.HYBRID,
-        top_k: int = 10,
-        artifacts: int = 10,
-        filter: Mapping[str, Any] | None = None,
-        verify: bool = True,
-        explain: bool = False,
-        stale: StaleHitPolicy | str = StaleHitPolicy.FLAG,
-        min_revision: int | None = None,
-        with_summaries: bool = False,
+        self, index: Any, *, artifacts: int = 10, with_summaries: bool = False, **options: Any
     ) -> None:
-        super().__init__(index, grant=grant)
-        self.mode = Mode(mode)
-        self.top_k = top_k
+        super().__init__(index, **options)
         self.artifacts = artifacts
-        self.filter = filter
-        self.verify = verify
-        self.explain = explain
-        self.stale = StaleHitPolicy(stale)
-        self.min_revision = min_revision
         self.with_summaries = with_summaries
 
     def search(self, query: str) -> HierarchicalAnswer:
