@@ -32,7 +32,7 @@ ROW_CHECK = "retrieval.search.hit_checks.includes_stored_groups"
 QUERY_COUNT = int(os.environ.get("STRATA_CANARY_QUERIES", "1000"))
 
 
-def sweep(tenants, name="red"):
+def find_all_leaks(tenants, name="red"):
     """Yield the leaks of every face to this tenant."""
     client = tenants.client(name)
     for request in list_all_requests(tenants):
@@ -42,7 +42,7 @@ def sweep(tenants, name="red"):
 class TestEveryFace:
     @pytest.mark.parametrize("name", NAMES)
     def test_shows_a_tenant_only_what_it_may_see(self, tenants, name):
-        assert list(sweep(tenants, name)) == []
+        assert list(find_all_leaks(tenants, name)) == []
 
     def test_shows_a_tenant_its_own_and_what_is_public(self, tenants):
         client = tenants.client("red")
@@ -155,27 +155,27 @@ class TestMutations:
         unnoticed = []
         for name, (place, kind) in SHOW_ALL.items():
             with show_all(place, kind):
-                if next(sweep(tenants), None) is None:
+                if next(find_all_leaks(tenants), None) is None:
                     unnoticed.append(name)
 
         assert unnoticed == []
 
     def test_of_the_stores_condition_leave_the_rows_to_hide(self, tenants):
         with mock.patch.object(VisiblePoints, "_restrict", lambda points, filter: filter):
-            leaks = [leak for leak in sweep(tenants) if "search/" in leak]
+            leaks = [leak for leak in find_all_leaks(tenants) if "search/" in leak]
 
         assert leaks == []
 
     def test_of_the_rows_check_leave_the_store_to_hide(self, tenants):
         with mock.patch(ROW_CHECK, return_value=True):
-            assert list(sweep(tenants)) == []
+            assert list(find_all_leaks(tenants)) == []
 
     def test_of_both_are_noticed(self, tenants):
         with (
             mock.patch.object(VisiblePoints, "_restrict", lambda points, filter: filter),
             mock.patch(ROW_CHECK, return_value=True),
         ):
-            leaks = list(sweep(tenants))
+            leaks = list(find_all_leaks(tenants))
 
         for search in ("pages", "summaries", "questions", "hierarchical", "sources"):
             assert any(f"search/{search}" in leak for leak in leaks), search

@@ -11,6 +11,7 @@ import pytest
 from documents.parsing import parse_file, process_pool, read_confinement
 from documents.parsing.confinement import NO_NETWORK, NO_OTHER_FILES
 from tests.documents.parsing.conftest import LIMITS
+from tests.servers.production import missing
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -48,7 +49,7 @@ def confined(tmp_path):
 
 def require(measure: str, in_force: list[str]) -> None:
     if measure not in in_force:
-        pytest.skip(f"this kernel or container does not offer: {measure}")
+        missing(f"This kernel or container does not offer: {measure}.")
 
 
 class TestConfine:
