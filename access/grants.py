@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from core.exceptions import UnknownIndex
 
 MAX_GROUP_CHARS = 100
+EVERYONE = "*"  # stands in payloads for a document without groups; no group has this name
 MAX_SHOWN_CHARS = 100  # of a name that an error quotes
 
 Rows = TypeVar("Rows", bound=Any)
@@ -76,7 +77,8 @@ NOTHING = Grant(indexes=frozenset(), groups=frozenset())
 
 
 def is_group_name(name: str) -> bool:
-    return 0 < len(name) <= MAX_GROUP_CHARS and name.isprintable() and name == name.strip()
+    has_form = 0 < len(name) <= MAX_GROUP_CHARS and name.isprintable() and name == name.strip()
+    return has_form and name != EVERYONE
 
 
 def _covers(names: frozenset[str] | None, others: frozenset[str] | None) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from access.grants import Grant
+from access.grants import EVERYONE, Grant
 from indexing.stores import (
     AllOf,
     Filter,
-    MatchOrEmpty,
+    Match,
     Query,
     ScoredPoint,
     StoredPoint,
@@ -52,10 +52,11 @@ class VisiblePoints:
         found = self.store.retrieve(name, ids, with_vectors=with_vectors)
         if self.grant.groups is None:
             return found
+        visible = {EVERYONE, *self.grant.groups}
         return {
             id: point
             for id, point in found.items()
-            if self.grant.includes_groups(point.payload.get(GROUPS_FIELD) or ())
+            if not visible.isdisjoint(point.payload.get(GROUPS_FIELD, ()))
         }
 
     def count(self, name: str, filter: Filter | None = None) -> int:
@@ -70,5 +71,5 @@ class VisiblePoints:
     def _restrict(self, filter: Filter | None) -> Filter | None:
         if self.grant.groups is None:
             return filter
-        visible = MatchOrEmpty(GROUPS_FIELD, sorted(self.grant.groups))
+        visible = Match(GROUPS_FIELD, [EVERYONE, *sorted(self.grant.groups)])
         return visible if filter is None else AllOf([filter, visible])

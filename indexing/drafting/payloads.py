@@ -3,18 +3,21 @@
 import hashlib
 import json
 
+from access.grants import EVERYONE
 from indexing.kinds import KINDS
 from indexing.models import Node
 from indexing.stores.base import Payload
 
 
 def base_payload(node: Node) -> Payload:
-    """Fields of every kind: the text, and the hashes that verify it."""
+    """Fields of every kind: the text, the hashes that verify it, and the groups that see it."""
+    groups = node.artifact.groups if node.artifact else []
     return {
         "kind": node.kind,
         KINDS[node.kind].text_field: node.text,
         "text_hash": node.text_hash,
         "source_hash": node.source_hash,
+        "groups": groups or [EVERYONE],
     }
 
 
@@ -22,20 +25,13 @@ def document_payload(node: Node) -> Payload:
     """``base_payload`` and the artifact with its attributes."""
     artifact = node.artifact
     assert artifact is not None
-    # Without groups the payload is that of earlier releases: the store's condition matches a
-    # missing field, too.
-    groups = {"groups": artifact.groups} if artifact.groups else {}
-    return (
-        base_payload(node)
-        | groups
-        | {
-            "artifact_id": str(artifact.pk),
-            "artifact_title": artifact.title,
-            "external_id": artifact.external_id,
-            "media_type": artifact.media_type,
-            "metadata": artifact.metadata,
-        }
-    )
+    return base_payload(node) | {
+        "artifact_id": str(artifact.pk),
+        "artifact_title": artifact.title,
+        "external_id": artifact.external_id,
+        "media_type": artifact.media_type,
+        "metadata": artifact.metadata,
+    }
 
 
 def page_payload(node: Node) -> Payload:

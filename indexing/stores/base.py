@@ -80,14 +80,6 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchOrEmpty:
-    """The field equals one of ``values``, or the point does not have it."""
-
-    field: str
-    values: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class MatchText:
     """The ``text`` field contains every word of ``text``, in any order or case."""
 
@@ -125,7 +117,7 @@ class Not:
     filter: "Filter"
 
 
-Filter = Match | MatchOrEmpty | MatchText | Range | AllOf | AnyOf | Not
+Filter = Match | MatchText | Range | AllOf | AnyOf | Not
 
 
 @dataclass(frozen=True, slots=True)

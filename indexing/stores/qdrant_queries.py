@@ -11,7 +11,6 @@ from indexing.stores.base import (
     DenseVector,
     Filter,
     Match,
-    MatchOrEmpty,
     MatchText,
     Not,
     Query,
@@ -43,7 +42,6 @@ class FilterTranslator:
     text: Callable[..., Any]
     number_range: Callable[..., Any]
     datetime_range: Callable[..., Any]
-    empty: Callable[[str], Any]
     bool_value: Callable[[bool], Any] = bool
 
     def translate(self, filter: Filter) -> Any:
@@ -51,8 +49,6 @@ class FilterTranslator:
         match filter:
             case Match(field, values):
                 return self._translate_match(field, values)
-            case MatchOrEmpty(field, values):
-                return self._match_or_empty(field, values)
             case MatchText(field, text):
                 return self.filter(must=[self.field(key=field, match=self.text(text=text))])
             case Range():
@@ -69,17 +65,10 @@ class FilterTranslator:
             return self.filter(must_not=[self.filter()])  # an empty ``should`` matches everything
         return self.filter(should=conditions)
 
-    def _match_or_empty(self, field: str, values: Sequence[str]) -> Any:
-        # Few values one by one: the engine checks that in half the time of a list of values.
-        if len(values) > MAX_SINGLE_VALUES:
-            matches = [self.field(key=field, match=self.any_value(any=list(values)))]
-        else:
-            matches = [self._equals(field, value) for value in values]
-        return self.filter(should=[*matches, self.empty(field)])
-
     def _translate_match(self, field: str, values: Sequence[str | int | float | bool]) -> Any:
         types = {type(value) for value in values}
-        if len(values) > 1 and (types == {str} or types == {int}):
+        # Few values one by one: the engine checks that in half the time of a list of values.
+        if len(values) > MAX_SINGLE_VALUES and (types == {str} or types == {int}):
             match = self.any_value(any=list(values))  # one look-up in the field's index
             return self.filter(must=[self.field(key=field, match=match)])
         return self._any_of([self._equals(field, value) for value in values])

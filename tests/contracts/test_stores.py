@@ -16,7 +16,6 @@ from indexing.stores import (
     AnyOf,
     CollectionSchema,
     Match,
-    MatchOrEmpty,
     MatchText,
     Not,
     Point,
@@ -515,14 +514,7 @@ FILTERS = {
         {3},
     ),
     "nothing beside something": (AnyOf([AnyOf([]), Match("year", [2019])]), {1}),
-    "keyword or none": (MatchOrEmpty("venue", ["ACL"]), {1, 3, 4}),
-    "any of keywords or none": (MatchOrEmpty("venue", ["NAACL", "TACL"]), {2, 3, 4}),
-    "any of many keywords or none": (MatchOrEmpty("venue", ["ACL", *"abcdefgh"]), {1, 3, 4}),
-    "no keyword or none": (MatchOrEmpty("venue", []), {4}),
-    "keyword or none beside another": (
-        AllOf([Match("year", [2019, 2020]), MatchOrEmpty("venue", ["ACL"])]), {1},
-    ),
-    "none of a field nobody has": (MatchOrEmpty("nobody", ["x"]), {1, 2, 3, 4}),
+    "any of many keywords": (Match("venue", ["ACL", *"abcdefgh"]), {1, 3}),
     "field nobody has": (Match("nobody", ["x"]), set()),
 }  # fmt: skip
 

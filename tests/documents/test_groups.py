@@ -4,7 +4,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 
-from access.grants import EVERYTHING, Grant
+from access.grants import EVERYONE, EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from documents.exceptions import ContentConflict
 from documents.groups import MAX_GROUPS, clean_groups
@@ -174,7 +174,7 @@ class TestOverHttp:
         assert answer.status_code == 400
         assert answer.json()["field"].startswith("groups")
 
-    @pytest.mark.parametrize("groups", ["staff", [1], [" "], {"a": 1}, ["a" * 101]])
+    @pytest.mark.parametrize("groups", ["staff", [1], [" "], ["*"], {"a": 1}, ["a" * 101]])
     def test_names_the_field_of_a_wrong_value(self, build, groups):
         api = client_with_key()
         answer = api.post(
@@ -231,9 +231,9 @@ class TestChange:
         assert embedder.embedded == []
         assert {tuple(each["groups"]) for each in self.payloads(build, artifact)} == {("staff",)}
 
-    def test_of_a_document_without_groups_leaves_its_payload_as_it_was(self, build, artifact):
+    def test_back_to_none_restores_the_payload_that_everyone_sees(self, build, artifact):
         before = self.payloads(build, artifact)
-        assert not any("groups" in each for each in before)
+        assert {tuple(each["groups"]) for each in before} == {(EVERYONE,)}
 
         for groups in (["staff"], []):
             update_artifact(artifact.pk, groups=groups)

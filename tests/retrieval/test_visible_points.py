@@ -6,7 +6,7 @@ import pytest
 
 import evidence
 import retrieval
-from access.grants import EVERYTHING, Grant
+from access.grants import EVERYONE, EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from indexing.stores import CollectionSchema, Match, Point, Query
 from retrieval.retrievers.vector_store import open_vector_store
@@ -23,7 +23,10 @@ READERS = {"visible_points.py", "vector_store.py"}
 @pytest.fixture
 def collection(store):
     store.ensure_collection("notes", CollectionSchema(4, {"groups": "keyword", "name": "keyword"}))
-    payloads = [{}, {"groups": ["staff"]}, {"groups": ["board"]}, {"groups": ["board", "staff"]}]
+    payloads = [
+        {"groups": groups}
+        for groups in ([EVERYONE], ["staff"], ["board"], ["board", "staff"])
+    ]
     points = [
         Point(UUID(int=number), VECTOR, None, {"name": f"n{number}", **payload})
         for number, payload in enumerate(payloads)
