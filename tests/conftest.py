@@ -19,9 +19,9 @@ from indexing.models import IndexBuild
 from indexing.services import load_specs
 from indexing.spec import EmbeddingSpec, StoreSpec
 from indexing.stores import CollectionSchema, VectorStore, close_store, get_store
+from tests.faults.armed import ArmedService, armed
 from tests.hashing import HashingEmbedder
 from tests.qdrant_loopback.process import qdrant_loopback
-from tests.serving import Service, serving
 
 MEMORY = Path("/dev/shm")  # where Linux keeps files in memory
 NEEDED_BYTES = 4 * 2**30
@@ -160,16 +160,17 @@ def build(db, store, embedder) -> IndexBuild:
 
 
 @pytest.fixture
-def idle(tmp_path: Path) -> Service:
-    """A data folder without a running server."""
+def idle(tmp_path: Path) -> ArmedService:
+    """A data folder without a running server. Its commands embed by hashing."""
     data = tmp_path / "data"
     data.mkdir()
-    return Service(data)
+    return ArmedService(data)
 
 
 @pytest.fixture
-def served(tmp_path: Path):
+def served(tmp_path: Path) -> Iterator[ArmedService]:
+    """A server that embeds by hashing, as its commands do."""
     data = tmp_path / "data"
     data.mkdir()
-    with serving(data) as service:
+    with armed(data) as service:
         yield service

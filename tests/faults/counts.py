@@ -33,7 +33,7 @@ FAULTS = {
     "frozen": Fault(
         "a worker frozen beyond its lease, then resumed", 1, 1
     ),  # rounds of all moments
-    "broker-away": Fault("a document saved while Redis refuses", 100, 1_000),
+    "broker-away": Fault("a document saved while Redis refuses", 30, 1_000),
     "broker-lost": Fault("Redis stopped while its messages are processed", 3, 20),
     "broker-emptied": Fault("Redis emptied midway", 3, 30),
     "messages-doubled": Fault("messages of Redis duplicated and shuffled", 1, 10),  # rounds of 20

@@ -21,15 +21,10 @@ import psycopg
 import pytest
 import redis
 
+from tests.forked import Forked
 from tests.qdrant_loopback.process import LoopbackProcess, qdrant_loopback
-from tests.servers.production import (
-    MANAGE_SECONDS,
-    Process,
-    Production,
-    kill_group,
-    missing,
-)
-from tests.serving import ROOT, free_port
+from tests.servers.production import MANAGE_SECONDS, Production, kill_group, missing
+from tests.serving import ROOT, Process, free_port
 
 SOUND_SECONDS = 300  # after a fault everything must agree again within this time, by itself
 ANSWER_SECONDS = 120  # while the database is away
@@ -182,6 +177,9 @@ class Rig(Production):
         self.authorise(prepared.stdout.strip())
         self._standing.enter_context(self.web())
         self._standing.enter_context(self.beat())
+
+    def spawn(self, log: Path, *arguments: str) -> Process:
+        return Forked(["-m", *arguments], self.environment, log)
 
     def stop(self) -> None:
         self.kill_worker()
@@ -372,9 +370,10 @@ INDEXES = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    """All servers, started once for all tests of a run."""
+    """All servers, started once for the tests of the file. They work even when nothing is asked of
+    them, so they end with it."""
     with ExitStack() as stack:
         # Not below pytest's folders, which PostgreSQL's user may not enter.
         cluster = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-pg-")))
