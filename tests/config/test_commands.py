@@ -2,8 +2,6 @@
 
 import json
 import re
-import resource
-import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +11,6 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks.resources import read_processor_seconds
 from config.management.commands.serve import Command
 from documents.models import Artifact
 from tests.forked import ForkedService
@@ -52,19 +49,6 @@ def shared(tmp_path_factory) -> Iterator[Service]:
     """One server for the tests that bear what the others did to it."""
     with serving(tmp_path_factory.mktemp("served")) as service:
         yield service
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Service]:
-    """A server for one test."""
-    with serving(tmp_path) as service:
-        yield service
-
-
-def processor_seconds_of_children() -> float:
-    """CPU seconds of children that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def check_commands(service: Service, notes: Path) -> None:
@@ -150,31 +134,6 @@ class TestServe:
 
         assert ended.returncode == 1
         assert "Another process owns the embedded vector store." in ended.stderr
-
-    def test_stops_within_five_seconds_and_goes_on_where_it_was(self, own):
-        lines = "\n".join(
-            json.dumps({"title": f"T{n}", "text": f"Sentence {n} about lanterns. " * 12})
-            for n in range(150)
-        )
-        own.api.post("indexes/plain/artifacts/batch", content=lines)
-        time.sleep(1)
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # CPU time, because other work on the machine affects the elapsed time.
-            before = processor_seconds_of_children() + read_processor_seconds(own.process.pid)
-            own.process.send_signal(number)
-            own.process.wait(timeout=60)
-            assert processor_seconds_of_children() - before < 15
-            assert own.process.returncode == 0
-            own.start()
-
-        deadline = time.monotonic() + 120
-        ready = 0
-        while ready < 150 and time.monotonic() < deadline:
-            time.sleep(0.2)
-            ready = own.api.get("indexes/plain/artifacts/?status=ready&limit=1").json()["count"]
-        assert ready == 150
-        assert own.api.post("indexes/plain/verify/").json()["is_sound"]
 
     def test_shows_its_key_and_login_once(self, shared):
         shared.stop()

@@ -29,7 +29,7 @@ FAULTS = {
     "full-disk": Fault("the disk full", 1, 5),
     "locked": Fault("the database locked by another process", 2, 10),
     "poison": Fault("a document that kills or blocks its parser", 1, 5),  # of each sort
-    "stop": Fault("SIGTERM during work", 2, 20),
+    "stop": Fault("SIGINT or SIGTERM during work", 2, 20),
     "frozen": Fault(
         "a worker frozen beyond its lease, then resumed", 1, 1
     ),  # rounds of all moments
