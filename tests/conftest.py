@@ -40,13 +40,18 @@ model_loading.FIRST_PAUSE_SECONDS = 86_400.0
 
 
 ASKS_A_SERVER = {"db", "transactional_db", "store", "shared_store", "qdrant_url"}  # fixtures
-STARTS_SERVERS = "tests/faults/test_servers.py"  # waits for minutes, while others compute
+# Each takes minutes. A process that began one of them last would work alone at the end.
+LONGEST_FILES = (
+    "tests/faults/test_servers.py",  # mostly waits, while others compute
+    "tests/openapi/test_schemathesis.py",
+    "tests/tenants/test_canaries.py",
+)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the longest file first. On servers, leave out the tests that ask neither database nor
+    """Run the longest files first. On servers, leave out the tests that ask neither database nor
     store: they ran elsewhere."""
-    items.sort(key=lambda item: not item.nodeid.startswith(STARTS_SERVERS))
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST_FILES))
     if settings.STRATA_VECTOR_STORE == "embedded":
         return
     asking = [
