@@ -19,9 +19,9 @@ from indexing.models import IndexBuild
 from indexing.services import load_specs
 from indexing.spec import EmbeddingSpec, StoreSpec
 from indexing.stores import CollectionSchema, VectorStore, close_store, get_store
+from tests.faults.armed import ArmedService, armed
 from tests.hashing import HashingEmbedder
 from tests.qdrant_loopback.process import qdrant_loopback
-from tests.serving import Service, serving
 
 MEMORY = Path("/dev/shm")  # where Linux keeps files in memory
 NEEDED_BYTES = 4 * 2**30
@@ -40,13 +40,18 @@ model_loading.FIRST_PAUSE_SECONDS = 86_400.0
 
 
 ASKS_A_SERVER = {"db", "transactional_db", "store", "shared_store", "qdrant_url"}  # fixtures
-STARTS_SERVERS = "tests/faults/test_servers.py"  # waits for minutes, while others compute
+# Each takes minutes. A process that began one of them last would work alone at the end.
+LONGEST_FILES = (
+    "tests/faults/test_servers.py",  # mostly waits, while others compute
+    "tests/openapi/test_schemathesis.py",
+    "tests/tenants/test_canaries.py",
+)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the longest file first. On servers, leave out the tests that ask neither database nor
+    """Run the longest files first. On servers, leave out the tests that ask neither database nor
     store: they ran elsewhere."""
-    items.sort(key=lambda item: not item.nodeid.startswith(STARTS_SERVERS))
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST_FILES))
     if settings.STRATA_VECTOR_STORE == "embedded":
         return
     asking = [
@@ -160,16 +165,17 @@ def build(db, store, embedder) -> IndexBuild:
 
 
 @pytest.fixture
-def idle(tmp_path: Path) -> Service:
-    """A data folder without a running server."""
+def idle(tmp_path: Path) -> ArmedService:
+    """A data folder without a running server. Its commands embed by hashing."""
     data = tmp_path / "data"
     data.mkdir()
-    return Service(data)
+    return ArmedService(data)
 
 
 @pytest.fixture
-def served(tmp_path: Path):
+def served(tmp_path: Path) -> Iterator[ArmedService]:
+    """A server that embeds by hashing, as its commands do."""
     data = tmp_path / "data"
     data.mkdir()
-    with serving(data) as service:
+    with armed(data) as service:
         yield service

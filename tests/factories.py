@@ -4,8 +4,13 @@ from typing import Any
 
 from documents.models import Artifact
 from documents.services import TextContent, add_artifact
-from indexing.models import IndexBuild
-from indexing.services import plan_nodes, store_search_settings, sync_nodes
+from indexing.models import IndexBuild, IndexedDocument
+from indexing.services import (
+    DocumentPlanner,
+    make_documents_due,
+    store_search_settings,
+    sync_nodes,
+)
 
 PARAGRAPHS = [
     "The heron stands in the shallows at dawn. It waits for fish without moving.",
@@ -23,8 +28,12 @@ def give(text: str = "\n\n".join(PARAGRAPHS), *, index: str = "plain", **given: 
 
 def sync(build: IndexBuild, *artifacts: Artifact) -> None:
     """Plan these artifacts and sync the build completely."""
-    for artifact in artifacts:
-        plan_nodes(artifact.pk, build)
+    ids = [artifact.pk for artifact in artifacts]
+    make_documents_due([build.pk], ids)
+    due = IndexedDocument.objects.due(build).filter(artifact__in=ids)
+    due.update(content_hash="")  # draft all nodes, also of documents that look unchanged
+    while claim := due.claim_batch(len(ids)):
+        DocumentPlanner().plan_claimed(build, claim)
     while sync_nodes(build):
         pass
 

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import httpx
 
@@ -153,13 +153,20 @@ class Service:
         raise AssertionError(f"{artifact} is not ready; the service said: {self.log.read_text()}")
 
 
+Started = TypeVar("Started", bound=Service)
+
+
 @contextmanager
-def serving(data_dir: Path, **environment: str) -> Iterator[Service]:
-    """Start a service for the block, and stop it afterwards."""
-    service = Service(data_dir, **environment)
+def started(service: Started) -> Iterator[Started]:
+    """Start the service for the block, and stop it afterwards."""
     service.start()
     try:
         yield service
     finally:
         service.stop()
         service.api.close()
+
+
+def serving(data_dir: Path, **environment: str) -> AbstractContextManager[Service]:
+    """Start a service for the block, and stop it afterwards."""
+    return started(Service(data_dir, **environment))

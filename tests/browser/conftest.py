@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.serving import Service, serving
+from tests.forked import serving_forked
+from tests.serving import Service
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -20,7 +21,7 @@ CHROMIUM_ARGUMENTS = [
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(tmp_path_factory.mktemp("served")) as service:
+    with serving_forked(tmp_path_factory.mktemp("served")) as service:
         yield service
 
 

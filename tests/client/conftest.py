@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from tests.serving import Service, serving
+from tests.forked import serving_forked
+from tests.serving import Service
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def nowhere_in_particular(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One server for both clients, until the last test in this folder."""
-    with serving(tmp_path_factory.mktemp("served")) as service:
+    with serving_forked(tmp_path_factory.mktemp("served")) as service:
         yield service
 
 

@@ -2,9 +2,8 @@
 
 import json
 import re
-import resource
-import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -12,8 +11,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks.resources import read_processor_seconds
 from config.management.commands.serve import Command
+from documents.models import Artifact
+from tests.forked import ForkedService
 from tests.serving import Service, serving
 
 NOTES = {
@@ -51,12 +51,6 @@ def shared(tmp_path_factory) -> Iterator[Service]:
         yield service
 
 
-def processor_seconds_of_children() -> float:
-    """CPU seconds of children that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def check_commands(service: Service, notes: Path) -> None:
     added = service.manage("add", str(notes), "--index", "plain", "--wait")
     assert added.returncode == 1, added.stderr  # because one of them failed
@@ -83,8 +77,8 @@ def check_commands(service: Service, notes: Path) -> None:
 
 
 class TestCommands:
-    def test_work_where_no_server_runs(self, idle, notes):
-        check_commands(idle, notes)
+    def test_work_where_no_server_runs(self, tmp_path, notes):
+        check_commands(ForkedService(tmp_path), notes)
 
     def test_work_beside_a_running_server(self, shared, notes):
         check_commands(shared, notes)
@@ -141,31 +135,6 @@ class TestServe:
         assert ended.returncode == 1
         assert "Another process owns the embedded vector store." in ended.stderr
 
-    def test_stops_within_five_seconds_and_goes_on_where_it_was(self, served):
-        lines = "\n".join(
-            json.dumps({"title": f"T{n}", "text": f"Sentence {n} about lanterns. " * 12})
-            for n in range(150)
-        )
-        served.api.post("indexes/plain/artifacts/batch", content=lines)
-        time.sleep(1)
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # CPU time, because other work on the machine affects the elapsed time.
-            before = processor_seconds_of_children() + read_processor_seconds(served.process.pid)
-            served.process.send_signal(number)
-            served.process.wait(timeout=60)
-            assert processor_seconds_of_children() - before < 15
-            assert served.process.returncode == 0
-            served.start()
-
-        deadline = time.monotonic() + 120
-        ready = 0
-        while ready < 150 and time.monotonic() < deadline:
-            time.sleep(0.2)
-            ready = served.api.get("indexes/plain/artifacts/?status=ready&limit=1").json()["count"]
-        assert ready == 150
-        assert served.api.post("indexes/plain/verify/").json()["is_sound"]
-
     def test_shows_its_key_and_login_once(self, shared):
         shared.stop()
         shared.log.write_text("")
@@ -193,17 +162,17 @@ class TestWelcome:
 
 
 class TestDemo:
-    def test_gives_nothing_twice(self, shared):
-        first = shared.manage("demo")
-        count = {index["name"]: index["artifacts"] for index in indexes(shared)}
+    def test_gives_nothing_twice(self, build):
+        call_command("demo")
+        count = count_artifacts()
 
-        second = shared.manage("demo")
+        call_command("demo")
 
-        assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
         assert count["library"] == 6
         assert count["python-reference"] > 50
-        assert {index["name"]: index["artifacts"] for index in indexes(shared)} == count
+        assert count_artifacts() == count
 
 
-def indexes(service: Service) -> list[dict]:
-    return service.api.get("indexes/").json()["results"]
+def count_artifacts() -> Counter[str]:
+    """By index."""
+    return Counter(Artifact.objects.values_list("index", flat=True))

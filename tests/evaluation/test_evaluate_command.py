@@ -2,6 +2,17 @@
 
 import json
 
+import pytest
+
+from tests.forked import serving_forked
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A server with the real model."""
+    with serving_forked(tmp_path) as service:
+        yield service
+
 
 class TestEvaluate:
     def test_has_the_server_measure_and_shows_what_came_of_it(self, served, tmp_path):

@@ -29,11 +29,11 @@ FAULTS = {
     "full-disk": Fault("the disk full", 1, 5),
     "locked": Fault("the database locked by another process", 2, 10),
     "poison": Fault("a document that kills or blocks its parser", 1, 5),  # of each sort
-    "stop": Fault("SIGTERM during work", 2, 20),
+    "stop": Fault("SIGINT or SIGTERM during work", 2, 20),
     "frozen": Fault(
         "a worker frozen beyond its lease, then resumed", 1, 1
     ),  # rounds of all moments
-    "broker-away": Fault("a document saved while Redis refuses", 100, 1_000),
+    "broker-away": Fault("a document saved while Redis refuses", 30, 1_000),
     "broker-lost": Fault("Redis stopped while its messages are processed", 3, 20),
     "broker-emptied": Fault("Redis emptied midway", 3, 30),
     "messages-doubled": Fault("messages of Redis duplicated and shuffled", 1, 10),  # rounds of 20

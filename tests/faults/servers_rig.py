@@ -21,9 +21,10 @@ import psycopg
 import pytest
 import redis
 
+from tests.forked import Forked
 from tests.qdrant_loopback.process import LoopbackProcess, qdrant_loopback
-from tests.servers.production import Process, Production, kill_group, missing
-from tests.serving import ROOT, free_port
+from tests.servers.production import MANAGE_SECONDS, Production, kill_group, missing
+from tests.serving import ROOT, Process, free_port
 
 SOUND_SECONDS = 300  # after a fault everything must agree again within this time, by itself
 ANSWER_SECONDS = 120  # while the database is away
@@ -63,6 +64,7 @@ class PostgreSQL:
             shutil.chown(folder, "postgres")
         self.port = free_port()
         self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        self._connection: psycopg.Connection[Any] | None = None  # until it stops
         self._run("initdb", "--username", "postgres", "--auth", "trust", "--no-instructions")
         with (folder / "postgresql.conf").open("a") as file:
             file.write(f"port = {self.port}\nlisten_addresses = '127.0.0.1'\n")
@@ -74,13 +76,17 @@ class PostgreSQL:
 
     def stop(self) -> None:
         """Stop at once, as in a power cut."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
         self._run("pg_ctl", "--wait", "--mode", "immediate", "stop")
 
     def ask(self, query: str) -> Any:
         """Run a query and return its single value."""
-        with psycopg.connect(self.url) as connection:
-            row = connection.execute(query).fetchone()
-            return None if row is None else row[0]
+        if self._connection is None:
+            self._connection = psycopg.connect(self.url, autocommit=True)
+        row = self._connection.execute(query).fetchone()
+        return None if row is None else row[0]
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
@@ -129,6 +135,19 @@ class Redis:
         self.client.connection_pool.disconnect()
 
 
+# Makes the tables and the builds of all specs, and prints a key.
+PREPARE = """
+import django
+django.setup()
+from django.core.management import call_command
+from access.models import ApiKey
+from indexing.services import load_specs
+call_command("migrate", verbosity=0)
+load_specs()
+print(ApiKey.issue("tests")[1])
+"""
+
+
 class Rig(Production):
     """The servers, and the processes that keep running between tests: web, worker, beat."""
 
@@ -150,12 +169,17 @@ class Rig(Production):
     def start(self, indexes: list[str]) -> None:
         for name in indexes:
             shutil.copy(ROOT / "specs" / "plain.yaml", self.data_dir / "specs" / f"{name}.yaml")
-        for command in (["migrate", "--verbosity", "0"], ["status"]):
-            done = self.manage(*command)
-            assert done.returncode == 0, done.stderr
-        self.authorise(self.manage("key", "create", "tests").stdout.strip())
+        prepared = subprocess.run(
+            [self.python, "-c", PREPARE], cwd=self.root, env=self.environment,
+            capture_output=True, text=True, timeout=MANAGE_SECONDS, check=False,
+        )  # fmt: skip
+        assert prepared.returncode == 0, prepared.stderr
+        self.authorise(prepared.stdout.strip())
         self._standing.enter_context(self.web())
         self._standing.enter_context(self.beat())
+
+    def spawn(self, log: Path, *arguments: str) -> Process:
+        return Forked(["-m", *arguments], self.environment, log)
 
     def stop(self) -> None:
         self.kill_worker()
@@ -346,9 +370,10 @@ INDEXES = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    """All servers, started once for all tests of a run."""
+    """All servers, started once for the tests of the file. They work even when nothing is asked of
+    them, so they end with it."""
     with ExitStack() as stack:
         # Not below pytest's folders, which PostgreSQL's user may not enter.
         cluster = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-pg-")))

@@ -29,6 +29,94 @@ CALLS = ["upsert", "delete", "batch", "query", "describe", "exists"]
 SYNCED = re.compile(r"Task indexing\.tasks\.sync\S+ succeeded")
 
 
+@pytest.fixture
+def idle_rig(servers):
+    """The servers without a worker: messages wait, or the test starts its own.
+
+    The tests that use it come first, because each worker takes seconds to start.
+    """
+    servers.kill_worker()
+    servers.broker.client.flushall()
+    yield servers
+    servers.heal()
+
+
+class TestMessages:
+    def test_may_come_twice_and_in_any_order(self, idle_rig):
+        rig, given = idle_rig, Given(idle_rig, "messages")
+        rng = random.Random(5)
+        for edition in range(1, 1 + times("messages-doubled")):
+            given.give_many(25, edition=edition, as_file=True)  # one message each
+            if edition % 2:
+                given.delete(rng.randrange(20))
+
+            doubled = sum(
+                _double_and_shuffle(rig, f"{rig.key_prefix}{queue}", rng)
+                for queue in ("documents", "indexing")
+            )
+
+            assert doubled > 20
+            note("messages-doubled", doubled)
+            with rig.worker("documents", "indexing", children=4):
+                given.give_many(25, edition=edition, as_file=True)  # adds the deleted ones again
+                given.require_sound()
+
+
+def _double_and_shuffle(rig, queue, rng):
+    client = rig.broker.client
+    waiting = client.lrange(queue, 0, -1)
+    copies = []
+    for raw in waiting:
+        message = json.loads(raw)
+        message["properties"]["delivery_tag"] = str(uuid.UUID(int=rng.getrandbits(128)))
+        copies.append(json.dumps(message).encode())
+    messages = [*waiting, *copies]
+    rng.shuffle(messages)
+    with client.pipeline() as transaction:
+        transaction.delete(queue)
+        if messages:
+            transaction.rpush(queue, *messages)
+        transaction.execute()
+    return len(copies)
+
+
+class TestAFrozenWorker:
+    def test_overwrites_nothing_once_it_wakes(self, idle_rig):
+        rig, given = idle_rig, Given(idle_rig, "frozen")
+        pauses = moments(23, 0.3)
+        for edition in range(times("worker-frozen")):
+            given.give_many(20, edition=2 * edition)
+            with rig.worker("documents", "indexing", children=1) as frozen:
+                freeze_at_work(rig, frozen, pauses)
+                try:
+                    given.give_many(20, edition=2 * edition + 1)
+                    time.sleep(LEASE_SECONDS)
+                    with rig.worker("documents", "indexing", children=1):
+                        given.require_sound()
+                    before = len(worker_log(rig))
+                finally:
+                    os.killpg(frozen.pid, signal.SIGCONT)
+                # By then it has written everything that it still had to write.
+                wait_for(lambda before=before: SYNCED.search(worker_log(rig)[before:]))
+                given.require_sound()
+            note("worker-frozen")
+
+
+def worker_log(rig):
+    return (rig.logs / "documents,indexing").read_text()
+
+
+def freeze_at_work(rig, worker, pauses):
+    """Stop the worker while it holds a lease on a batch."""
+    while True:
+        wait_for(rig.is_claimed)
+        time.sleep(next(pauses))
+        os.killpg(worker.pid, signal.SIGSTOP)
+        if rig.is_claimed():
+            return
+        os.killpg(worker.pid, signal.SIGCONT)
+
+
 class TestABrokerThatRefuses:
     def test_keeps_no_document_from_being_saved_or_indexed_later(self, rig):
         given = Given(rig, "broker")
@@ -80,53 +168,6 @@ class TestAnEmptiedBroker:
             note("broker-emptied")
 
         given.require_sound()
-
-
-class TestMessages:
-    @pytest.fixture
-    def rig(self, servers):
-        """The servers without a worker, so that messages wait."""
-        servers.kill_worker()
-        servers.broker.client.flushall()
-        yield servers
-        servers.heal()
-
-    def test_may_come_twice_and_in_any_order(self, rig):
-        given = Given(rig, "messages")
-        rng = random.Random(5)
-        for edition in range(1, 1 + times("messages-doubled")):
-            given.give_many(25, edition=edition, as_file=True)  # one message each
-            if edition % 2:
-                given.delete(rng.randrange(20))
-
-            doubled = sum(
-                _double_and_shuffle(rig, f"{rig.key_prefix}{queue}", rng)
-                for queue in ("documents", "indexing")
-            )
-
-            assert doubled > 20
-            note("messages-doubled", doubled)
-            with rig.worker("documents", "indexing", children=4):
-                given.give_many(25, edition=edition, as_file=True)  # adds the deleted ones again
-                given.require_sound()
-
-
-def _double_and_shuffle(rig, queue, rng):
-    client = rig.broker.client
-    waiting = client.lrange(queue, 0, -1)
-    copies = []
-    for raw in waiting:
-        message = json.loads(raw)
-        message["properties"]["delivery_tag"] = str(uuid.UUID(int=rng.getrandbits(128)))
-        copies.append(json.dumps(message).encode())
-    messages = [*waiting, *copies]
-    rng.shuffle(messages)
-    with client.pipeline() as transaction:
-        transaction.delete(queue)
-        if messages:
-            transaction.rpush(queue, *messages)
-        transaction.execute()
-    return len(copies)
 
 
 class TestADatabaseThatRestarts:
@@ -278,51 +319,6 @@ class TestKilledWorkers:
         given.require_sound()
         assert held_count > 0
         assert reader.refused == 0
-
-
-class TestAFrozenWorker:
-    @pytest.fixture
-    def rig(self, servers):
-        """The servers without a worker: the test starts its own."""
-        servers.kill_worker()
-        servers.broker.client.flushall()
-        yield servers
-        servers.heal()
-
-    def test_overwrites_nothing_once_it_wakes(self, rig):
-        given = Given(rig, "frozen")
-        pauses = moments(23, 0.3)
-        for edition in range(times("worker-frozen")):
-            given.give_many(20, edition=2 * edition)
-            with rig.worker("documents", "indexing", children=1) as frozen:
-                freeze_at_work(rig, frozen, pauses)
-                try:
-                    given.give_many(20, edition=2 * edition + 1)
-                    time.sleep(LEASE_SECONDS)
-                    with rig.worker("documents", "indexing", children=1):
-                        given.require_sound()
-                    before = len(worker_log(rig))
-                finally:
-                    os.killpg(frozen.pid, signal.SIGCONT)
-                # By then it has written everything that it still had to write.
-                wait_for(lambda before=before: SYNCED.search(worker_log(rig)[before:]))
-                given.require_sound()
-            note("worker-frozen")
-
-
-def worker_log(rig):
-    return (rig.logs / "documents,indexing").read_text()
-
-
-def freeze_at_work(rig, worker, pauses):
-    """Stop the worker while it holds a lease on a batch."""
-    while True:
-        wait_for(rig.is_claimed)
-        time.sleep(next(pauses))
-        os.killpg(worker.pid, signal.SIGSTOP)
-        if rig.is_claimed():
-            return
-        os.killpg(worker.pid, signal.SIGCONT)
 
 
 class TestManyWorkers:

@@ -1,5 +1,7 @@
-"""SIGTERM while there is work."""
+"""The service stopped by a signal while there is work."""
 
+import signal
+from itertools import cycle
 from random import Random
 from time import sleep
 
@@ -9,6 +11,7 @@ from tests.faults.owner import Owner
 
 DOCUMENTS = 12
 EMBEDDING_SECONDS = "0.2"
+STOP_SECONDS = 60
 
 
 class TestAServiceThatIsToStop:
@@ -17,14 +20,15 @@ class TestAServiceThatIsToStop:
         with armed(tmp_path, STRATA_FAULT_EMBEDDING_SECONDS=EMBEDDING_SECONDS) as service:
             owner = Owner(service)
 
-            for stop in range(times("stop")):
+            signals = cycle([signal.SIGINT, signal.SIGTERM])
+            for stop, number_of_signal in zip(range(times("stop")), signals, strict=False):
                 for number in range(DOCUMENTS):
                     text = f"Stop {stop}, document {number}. " * chance.randint(1, 200)
                     owner.put(f"{stop} {number}", text, is_file=number % 3 == 0)
                 sleep(chance.uniform(0, 1))
-                service.stop()  # fails if the process does not end in time
+                service.process.send_signal(number_of_signal)
 
-                assert service.process.returncode == 0
+                assert service.process.wait(STOP_SECONDS) == 0
                 note("stop")
                 service.start()
                 owner.check()

@@ -21,6 +21,10 @@ def pair(tmp_path_factory):
 
 @pytest.fixture
 def clip(pair, monkeypatch):
+    use_small_models(pair, monkeypatch)
+
+
+def use_small_models(pair, monkeypatch):
     """Make fastembed's classes load the small pair of models instead of a downloaded one."""
     vision, text = map(str, pair)
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import Service, serving
+from tests.faults.armed import ArmedService, armed
+from tests.serving import Service
 
 NOTES = {
     "tides.md": "# Tides\n\nSpring tides follow the new moon by two days.",
@@ -41,7 +42,7 @@ CHANGED = "title: Notes\nsparse: {language: none}\n"
 class TestAChangedSpec:
     def test_is_built_where_no_server_runs(self, tmp_path, notes, spec):
         (tmp_path / "data").mkdir()
-        service = Service(tmp_path / "data", STRATA_SPECS_DIR=str(spec.parent))
+        service = ArmedService(tmp_path / "data", STRATA_SPECS_DIR=str(spec.parent))
         run(service, "add", str(notes), "--index", "notes", "--wait")
         spec.write_text(CHANGED)
 
@@ -62,7 +63,7 @@ class TestAChangedSpec:
 
     def test_is_built_beside_a_running_server(self, tmp_path, spec):
         (tmp_path / "data").mkdir()
-        with serving(tmp_path / "data", STRATA_SPECS_DIR=str(spec.parent)) as service:
+        with armed(tmp_path / "data", STRATA_SPECS_DIR=str(spec.parent)) as service:
             service.add("notes", text=NOTES["herons.txt"])
             spec.write_text(CHANGED)
 

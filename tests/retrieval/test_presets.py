@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from benchmarks.deck import ANSWER_SLIDE, QUERY, SLIDE_COUNT, save_deck
-from tests.serving import Service, serving
+from tests.forked import serving_forked
+from tests.serving import Service
 
 READY_SECONDS = 240
 
@@ -68,7 +69,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("presets")
     # No language model, even if the environment configures one: rules write the texts.
     rules = dict.fromkeys(["STRATA_LLM_BASE_URL", "STRATA_LLM_MODEL", "STRATA_LLM_API_KEY"], "")
-    with serving(folder, **rules) as service:
+    with serving_forked(folder, **rules) as service:
         deck = save_deck(folder / "screening.pptx")
         with deck.open("rb") as file:
             given = service.api.post("indexes/biomedical/artifacts/", files={"file": file})

@@ -15,13 +15,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.serving import ROOT, free_port
+from tests.serving import ROOT, Process, free_port
 
 START_SECONDS = 180
 STOP_SECONDS = 120  # the current batch is finished first, even on a busy machine
 MANAGE_SECONDS = 300
-
-Process = subprocess.Popen[bytes]
 
 
 def missing(what: str) -> None:
@@ -75,15 +73,19 @@ class Production:
             timeout=MANAGE_SECONDS, check=False,
         )  # fmt: skip
 
+    def spawn(self, log: Path, *arguments: str) -> Process:
+        """Start a module in a process group of its own."""
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [self.python, "-m", *arguments], cwd=self.root, env=self.environment,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
+
     @contextmanager
     def running(self, name: str, *arguments: str) -> Iterator[Process]:
         """Run a process during the block; its output goes to a log with its name."""
-        with (self.logs / name).open("ab") as log:
-            process = subprocess.Popen(
-                [self.python, "-m", *arguments], cwd=self.root, env=self.environment,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )  # fmt: skip
+        process = self.spawn(self.logs / name, *arguments)
         try:
             yield process
             if process.poll() is None:

@@ -33,8 +33,9 @@ from summaries.processing import (
     stages,
 )
 from summaries.writers import AnnotationDraft, DraftOutcome, LanguageModelCost
+from tests.faults.armed import ArmedService, armed
 from tests.indexed import list_unplanned, list_unwritten
-from tests.serving import Service, serving
+from tests.serving import Service
 
 KNEE = """\
 # Knee rehabilitation
@@ -877,13 +878,13 @@ class TestAsPeopleRunIt:
         data = tmp_path / "data"
         data.mkdir()
 
-        check_embedding(Service(data), file, out)
+        check_embedding(ArmedService(data), file, out)
 
     def test_embeds_beside_a_running_server(self, tmp_path, file, out):
         data = tmp_path / "data"
         data.mkdir()
 
-        with serving(data) as service:
+        with armed(data) as service:
             check_embedding(service, file, out)
 
 

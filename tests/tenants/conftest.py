@@ -2,11 +2,14 @@
 
 import asyncio
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.test import override_settings
 from rest_framework.test import APIClient
 
 from access.grants import Grant
@@ -27,7 +30,7 @@ from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
 from tests.granting import client_of, grant_by_header
 from tests.hashing import HashingEmbedder
-from tests.images.conftest import clip, pair  # noqa: F401
+from tests.images.conftest import pair, use_small_models  # noqa: F401
 from tests.pictures import draw
 from tests.retrieval.test_tools import FIELDS, TOOLS
 from tests.written import ALL_KINDS, make_build, write_all
@@ -58,30 +61,49 @@ class Tenants:
             self.ids.setdefault(tenant, {}).setdefault(name, []).append(str(value))
 
 
+@pytest.fixture(scope="module")
+def filled(shared_store, pair, tmp_path_factory) -> Iterator[Tenants]:  # noqa: F811
+    specs = tmp_path_factory.mktemp("specs")
+    for name in ("evidence", "knowledge", "plain"):
+        shutil.copy(settings.BASE_DIR / "specs" / f"{name}.yaml", specs)
+    with (
+        pytest.MonkeyPatch.context() as monkeypatch,
+        override_settings(STRATA_SPECS_DIR=specs),
+    ):
+        _use_small_models(pair, monkeypatch)
+        monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
+        monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
+        # Another thread would not see what the test's transaction holds.
+        monkeypatch.setattr(
+            asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
+        )
+        load_specs()
+        filled = _fill()
+        grants = {name: Grant(groups=frozenset({name})) for name in TENANTS}
+        grant_by_header(monkeypatch, {**grants, "nobody": Grant(groups=frozenset())})
+        yield filled
+
+
 @pytest.fixture
-def models(embedder, clip, monkeypatch) -> None:  # noqa: F811
+def tenants(filled, db) -> Tenants:
+    """Indexed once for the tests of a file, which write nothing to the store."""
+    return filled
+
+
+def _use_small_models(pair: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    use_small_models(pair, monkeypatch)
+    hash_texts = embedding.get_embedder  # of ``shared_store``
+
     def choose(spec: Any) -> Any:
         if spec.provider == "clip":
             return get_embedder(spec)
-        return HashingEmbedder(spec) if spec.provider == "rdkit" else embedder
+        return HashingEmbedder(spec) if spec.provider == "rdkit" else hash_texts(spec)
 
     monkeypatch.setattr(embedding, "get_embedder", choose)
     monkeypatch.setattr(embedding, "parse_smiles", lambda smiles: None)
 
 
-@pytest.fixture
-def tenants(db, store, models, settings, tmp_path, monkeypatch) -> Tenants:
-    monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda: None)
-    monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
-    # Another thread would not see what the test's transaction holds.
-    monkeypatch.setattr(
-        asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
-    )
-    settings.STRATA_SPECS_DIR = tmp_path / "specs"
-    settings.STRATA_SPECS_DIR.mkdir()
-    for name in ("evidence", "knowledge", "plain"):
-        shutil.copy(settings.BASE_DIR / "specs" / f"{name}.yaml", settings.STRATA_SPECS_DIR)
-    load_specs()
+def _fill() -> Tenants:
     filled = Tenants()
     for tenant in (*TENANTS, ""):
         filled.ids[tenant] = {}
@@ -89,8 +111,6 @@ def tenants(db, store, models, settings, tmp_path, monkeypatch) -> Tenants:
     _fill_spaces(filled)
     _fill_knowledge(filled)
     _fill_evidence(filled)
-    grants = {name: Grant(groups=frozenset({name})) for name in TENANTS}
-    grant_by_header(monkeypatch, {**grants, "nobody": Grant(groups=frozenset())})
     return filled
 
 

@@ -6,11 +6,13 @@
 import os
 import random
 from unittest import mock
+from weakref import WeakKeyDictionary
 
 import pytest
 
 from access.grants import Grant
 from documents.models import Artifact
+from retrieval.questions import values
 from retrieval.visible_points import GROUPS_FIELD, VisiblePoints
 from tests.tenants.conftest import NAMES, TENANTS, canary
 from tests.tenants.faces import (
@@ -187,6 +189,8 @@ class TestRequestsToTheStore:
     def record(self, tenants, monkeypatch, name):
         from indexing.stores import get_store
 
+        # The values that earlier tests have read would not be asked for again.
+        monkeypatch.setattr(values, "_cache", WeakKeyDictionary())
         store = get_store()
         filters = []
         search_many, count, facet = store.search_many, store.count, store.facet

@@ -4,9 +4,10 @@ On disk, a folder per collection::
 
     .lock                       held by the owning process
     aliases.json                alias -> collection
-    .new-…, .dropped-…          left by a kill; removed by the next owner
+    .dropped-…                  left by a kill; removed by the next owner
     library.page_embeddings.1/
-        collection.json         the schema, as far as it is known to hold
+        collection.json         the schema, as far as it is known to hold; written last, so that a
+                                folder without it is an incomplete collection, which is replaced
         shard/                  the engine's own files
 """
 

@@ -88,9 +88,8 @@ class EmbeddedStore(VectorStore):
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock_descriptor = lock_folder(self._folder)
         _drop_lock_after_fork(self)
-        for leftover in self._folder.glob(".*-*"):
-            if leftover.name.startswith((".new-", ".dropped-")):
-                shutil.rmtree(leftover, ignore_errors=True)
+        for leftover in self._folder.glob(".dropped-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
     def ensure_collection(
         self, name: str, schema: CollectionSchema, settings: StoreSpec = DEFAULT_SETTINGS
@@ -352,21 +351,22 @@ class EmbeddedStore(VectorStore):
             return self._collections[name]
 
     def _create_collection(self, name: str, schema: CollectionSchema) -> None:
-        """Create a collection atomically: complete it under a temporary name, then rename it."""
-        draft = self._folder / f".new-{uuid.uuid4()}"
-        (draft / "shard").mkdir(parents=True)
+        """Create and open a collection. Its schema is written last: a folder without one was left
+        by a kill, and is replaced."""
+        folder = self._collection_folder(name)
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "shard").mkdir(parents=True)
         try:
             with _translate_engine_errors():
-                shard = edge.EdgeShard.create(str(draft / "shard"), to_edge_config(schema))
+                shard = edge.EdgeShard.create(str(folder / "shard"), to_edge_config(schema))
                 create_field_indexes(shard, schema.fields)
                 shard.flush()
-                shard.close()
-            write_schema(draft, schema)
-            draft.rename(self._collection_folder(name))
+            write_schema(folder, schema)
         except BaseException:
-            shutil.rmtree(draft, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             raise
         fsync_folder(self._folder)
+        self._collections[name] = _OpenCollection(folder, schema, shard)
 
 
 def _drop_lock_after_fork(store: EmbeddedStore) -> None:

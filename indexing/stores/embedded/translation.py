@@ -58,7 +58,6 @@ def to_edge_config(schema: CollectionSchema) -> edge.EdgeConfig:
     return edge.EdgeConfig(
         vectors={DENSE: edge.EdgeVectorParams(schema.dimension, edge.Distance.Cosine)},
         sparse_vectors=sparse if schema.has_sparse else None,
-        payload_memory=edge.Memory.Cached,  # every hit's payload is read
         wal_enabled=True,
         max_search_threads=SEARCH_THREAD_COUNT,
     )

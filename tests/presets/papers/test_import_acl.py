@@ -3,15 +3,13 @@
 import json
 import re
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from tests.serving import ROOT, Service
+from tests.serving import Service
 
 COUNT = 600
 WITHOUT = 3
@@ -50,11 +48,7 @@ def count_artifacts(service: Service) -> int:
 
 class TestImportAcl:
     def test_goes_on_where_it_was_killed(self, idle, lines):
-        command = [sys.executable, "manage.py", "import_acl", str(lines), "--index", "papers"]
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=idle.environment,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        process = idle.spawn("import_acl", str(lines), "--index", "papers")
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not count_artifacts(idle) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -1,0 +1,111 @@
+"""Python programs in processes that are forked from one which has imported the libraries: importing
+them takes most of a start.
+
+The forking process has imported nothing of Strata, which reads its settings while it is imported.
+"""
+
+import multiprocessing
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from tests.serving import ROOT, Process, Service, started
+
+MANAGE_SECONDS = 300
+LIBRARIES = [
+    "celery.app.trace", "django.contrib.admin", "drf_spectacular", "haystack", "lxml.etree",
+    "llama_index.core", "numpy", "onnxruntime", "openai", "psycopg", "qdrant_client", "redis",
+    "uvicorn",
+]  # fmt: skip
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(LIBRARIES)
+
+
+def _run(
+    arguments: Sequence[str], environment: Mapping[str, str], output: Path, errors: Path
+) -> None:
+    """In the new process: do what ``python *arguments`` does."""
+    os.setsid()  # its children can be killed with it
+    for stream, path in ((sys.stdout, output), (sys.stderr, errors)):
+        with path.open("ab") as file:
+            os.dup2(file.fileno(), stream.fileno())
+    os.chdir(ROOT)
+    os.environ.clear()
+    os.environ.update(environment)
+    if arguments[0] == "-m":
+        sys.argv = list(arguments[1:])
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = list(arguments)
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+class Forked:
+    """A forked process, with the methods of ``subprocess.Popen``."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        output: Path,
+        errors: Path | None = None,
+    ) -> None:
+        self.args = arguments
+        self._process = _forks.Process(
+            target=_run, args=(arguments, environment, output, errors or output), daemon=True
+        )
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired(list(self.args), timeout or 0)
+        return self.returncode
+
+    def send_signal(self, number: int, /) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+class ForkedService(Service):
+    def spawn(self, *arguments: str) -> Process:
+        return Forked([*self.program, *arguments], self.environment, self.log)
+
+    def manage(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [*self.program, *arguments]
+        with tempfile.TemporaryDirectory() as folder:
+            output, errors = Path(folder, "output"), Path(folder, "errors")
+            process = Forked(command, self.environment, output, errors)
+            try:
+                status = process.wait(MANAGE_SECONDS)
+            finally:
+                process.kill()
+            return subprocess.CompletedProcess(
+                command, status, output.read_text(), errors.read_text()
+            )
+
+
+def serving_forked(data_dir: Path, **environment: str) -> AbstractContextManager[ForkedService]:
+    """Start a service for the block, and stop it afterwards."""
+    return started(ForkedService(data_dir, **environment))
