@@ -1,9 +1,9 @@
 """Pages on which users sign in, and look after their password and second factor."""
 
 from base64 import b32encode
+from types import ModuleType
 from typing import Any
 
-import segno
 from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
@@ -19,7 +19,6 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_otp import user_has_device
 
 from access.exceptions import SignInRefused
-from access.sign_in import openid
 from access.sign_in.forms import SecondFactorForm, SignInForm, find_unconfirmed_device
 from access.sign_in.people import update_user
 
@@ -39,7 +38,7 @@ class SignInView(LoginView):
 @require_GET
 def sign_in_with_openid(request: HttpRequest) -> HttpResponseBase:
     """Send the person to the OpenID provider."""
-    _require_openid()
+    openid = _load_openid()
     request.session[NEXT] = request.GET.get("next", "")
     try:
         return openid.redirect_to_provider(
@@ -53,7 +52,7 @@ def sign_in_with_openid(request: HttpRequest) -> HttpResponseBase:
 @require_GET
 def return_from_openid(request: HttpRequest) -> HttpResponseBase:
     """Sign the person in who comes back from the OpenID provider."""
-    _require_openid()
+    openid = _load_openid()
     try:
         user = update_user(openid.read_claims(request))
     except SignInRefused as error:
@@ -67,9 +66,13 @@ def return_from_openid(request: HttpRequest) -> HttpResponseBase:
     return redirect(target if is_ours else resolve_url(settings.LOGIN_REDIRECT_URL))
 
 
-def _require_openid() -> None:
+def _load_openid() -> ModuleType:
+    """Imported when it is needed, because Authlib takes a quarter of a second to import."""
     if not settings.STRATA_OIDC_ISSUER:
         raise Http404
+    from access.sign_in import openid
+
+    return openid
 
 
 def _show_refusal(request: HttpRequest, error: SignInRefused) -> HttpResponse:
@@ -98,6 +101,8 @@ class ChangePasswordView(PasswordChangeView):
 @require_http_methods(["GET", "POST"])
 def second_factor(request: HttpRequest) -> HttpResponse:
     """Set up an app that shows codes."""
+    import segno
+
     assert isinstance(request.user, User)
     if user_has_device(request.user) or not request.user.has_usable_password():
         return redirect("account")

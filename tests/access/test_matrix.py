@@ -13,12 +13,13 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from access.grants import Scope
-from access.models import ApiKey, GroupRights
+from access.models import ApiKey
 from access.permissions import HasScope, get_required_scope
 from documents.models import Artifact
 from indexing import tasks
 from indexing.models import Index
 from tests.access.routes import Route, list_routes
+from tests.clients import session_with_rights
 
 pytestmark = pytest.mark.django_db
 
@@ -46,6 +47,7 @@ UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 UNKNOWN = {
     "number": 999_999, "key_id": 999_999, "page_index": 0, "name": "nothing", "index": "nothing",
 }  # fmt: skip
+NARROW = {"scope": Scope.MANAGE, "indexes": ["other"]}
 PAGES = OPEN | PAGES_OF_SUPERUSERS | PAGES_OF_USERS | PAGES_OF_OPENID
 ROUTES = [route for route in list_routes() if route.path not in PAGES]
 
@@ -119,16 +121,6 @@ class TestRules:
         assert (response.status_code, response.json()["code"]) == (403, "missing_scope")
 
 
-def make_user(django_user_model, name: str, *rights: dict[str, Any], **given: Any) -> Any:
-    """A user in a group for each of the rights."""
-    user = django_user_model.objects.create_user(name, **given)
-    for number, each in enumerate(rights):
-        group = Group.objects.create(name=f"{name} {number}")
-        GroupRights.objects.create(group=group, **each)
-        user.groups.add(group)
-    return user
-
-
 def make_strangers() -> dict[str, APIClient]:
     revoked, secret = ApiKey.issue("revoked")
     ApiKey.objects.filter(pk=revoked.pk).revoke()
@@ -175,10 +167,8 @@ class TestRoles:
         assert not wrong, "\n".join(wrong)
 
     @pytest.mark.parametrize("scope", list(Scope))
-    def test_a_session_opens_what_the_scope_of_a_group_includes(
-        self, scope, store, django_user_model
-    ):
-        client = with_session(make_user(django_user_model, scope, {"scope": scope}))
+    def test_a_session_opens_what_the_scope_of_a_group_includes(self, scope, store):
+        client = session_with_rights({"scope": scope})
 
         wrong = []
         for route in ROUTES:
@@ -196,7 +186,7 @@ class TestRoles:
         assert not wrong, "\n".join(wrong)
 
     def test_a_group_without_rights_opens_nothing(self, django_user_model, public_index):
-        user = make_user(django_user_model, "clerk")
+        user = django_user_model.objects.create_user("clerk")
         user.groups.add(Group.objects.create(name="without rights"))
 
         answers = {ask(with_session(user), route).json()["code"] for route in ROUTES}
@@ -210,6 +200,17 @@ class TestRoles:
 
         assert set(answers.values()) == {403}, answers
         assert ask(client, Route("pipelines/", "get", None, "")).status_code == 302
+
+    def test_pages_are_open_or_lead_to_the_sign_in(self):
+        answers = {path: APIClient().get(f"/{path}") for path in PAGES}
+
+        assert {path for path, answer in answers.items() if answer.status_code == 200} == OPEN - {
+            "health/ready"
+        }
+        for path in PAGES_OF_USERS - {"account/sign-out/"}:
+            assert answers[path]["Location"].startswith("/sign-in/"), path
+        assert answers["account/sign-out/"].status_code == 405
+        assert {answers[path].status_code for path in PAGES_OF_OPENID} == {404}
 
     def test_a_superuser_may_do_everything(self, admin_user, store):
         client = with_session(admin_user)
@@ -232,12 +233,6 @@ class TestRoles:
         assert response.status_code == 401
 
 
-def with_narrow_session(django_user_model) -> APIClient:
-    """A session that may do everything in another index."""
-    rights = {"scope": Scope.MANAGE, "indexes": ["other"]}
-    return with_session(make_user(django_user_model, "other", rights))
-
-
 class TestPathsOfAnotherIndex:
     """A key for another index gets, word for word, the answer for what does not exist."""
 
@@ -257,8 +252,8 @@ class TestPathsOfAnotherIndex:
         }
         assert response.json()["allowed"] == ["other"]
 
-    def test_names_of_indexes_are_as_unknown_to_a_session(self, client, django_user_model, build):
-        session = with_narrow_session(django_user_model)
+    def test_names_of_indexes_are_as_unknown_to_a_session(self, client, build):
+        session = session_with_rights(NARROW)
         for route in ROUTES:
             if "index" in route.parameters:
                 of_key, of_session = (
@@ -318,10 +313,10 @@ class TestIdsOfAnotherIndex:
             return {"like": "eats"}
         return BODIES.get(route.operation)
 
-    def test_are_unknown(self, filled, django_user_model):
+    def test_are_unknown(self, filled):
         ids = {**vars(filled), "key_id": ApiKey.issue("victim", indexes=["plain"])[0].pk}
         ids["artifact_id"] = ids["summarised_id"]
-        owner, session = with_key("owner"), with_narrow_session(django_user_model)
+        owner, session = with_key("owner"), session_with_rights(NARROW)
         client = with_key("other key", indexes=["other"])
         before = Artifact.objects.count()
         routes = [route for route in ROUTES if {*route.parameters} - {*UNKNOWN} or
