@@ -101,6 +101,8 @@ def read_claims(request: HttpRequest) -> dict[str, Any]:
     Raises:
         SignInRefused: the person refused, the provider does not answer, or its answer is not valid.
     """
+    if "error" in request.GET:
+        raise _refuse(request.GET["error"], "The OpenID provider refused the sign-in.")
     provider = _get_provider()
     try:
         token = provider.authorize_access_token(
@@ -135,8 +137,8 @@ def _complete(provider: Any, token: Any, claims: dict[str, Any]) -> dict[str, An
     return {**more, **claims}
 
 
-def _refuse(error: Exception, text: str) -> SignInRefused:
-    logger.warning("%s %s: %s", text, type(error).__name__, error)
+def _refuse(error: Exception | str, text: str) -> SignInRefused:
+    logger.warning("%s %r", text, error)
     return SignInRefused(text)
 
 

@@ -9,9 +9,9 @@ from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordChangeView
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render, resolve_url
+from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
@@ -23,12 +23,18 @@ from access.sign_in.forms import SecondFactorForm, SignInForm, find_unconfirmed_
 from access.sign_in.people import update_user
 
 PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105
+SIGN_IN_SECONDS = 900  # at the provider
 NEXT = "strata-next"  # in the session: where to go after the sign-in
 
 
 class SignInView(LoginView):
     template_name = "sign_in.html"
     authentication_form = SignInForm
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        self.request.session.flush()  # with what a sign-in with OpenID Connect has left
+        self.request.session.clear_expired()
+        return super().form_valid(form)
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         return super().get_context_data(has_openid=bool(settings.STRATA_OIDC_ISSUER), **more)
@@ -40,6 +46,8 @@ def sign_in_with_openid(request: HttpRequest) -> HttpResponseBase:
     """Send the person to the OpenID provider."""
     openid = _load_openid()
     request.session[NEXT] = request.GET.get("next", "")
+    if not request.user.is_authenticated:
+        request.session.set_expiry(SIGN_IN_SECONDS)
     try:
         return openid.redirect_to_provider(
             request, request.build_absolute_uri(reverse("openid-return"))
@@ -60,10 +68,11 @@ def return_from_openid(request: HttpRequest) -> HttpResponseBase:
     target = request.session.pop(NEXT, "")
     login(request, user, backend=PASSWORD_BACKEND)
     request.session.set_expiry(settings.STRATA_OIDC_SESSION_SECONDS)
+    request.session.clear_expired()
     is_ours = url_has_allowed_host_and_scheme(
         target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return redirect(target if is_ours else resolve_url(settings.LOGIN_REDIRECT_URL))
+    return HttpResponseRedirect(target if is_ours else reverse(settings.LOGIN_REDIRECT_URL))
 
 
 def _load_openid() -> ModuleType:

@@ -115,6 +115,25 @@ class TestSignIn:
         assert response.status_code == 403
         assert b"This user has been deactivated." in response.content
 
+    def test_that_the_person_refuses_at_the_provider_is_reported(self, openid, client):
+        answer = httpx.post(start(client), data={"action": "deny"})
+        location = urlsplit(answer.headers["Location"])
+
+        response = client.get(f"{location.path}?{location.query}")
+
+        assert response.status_code == 403
+        assert b"The OpenID provider refused the sign-in." in response.content
+
+    def test_that_is_not_finished_does_not_shorten_one_by_password(self, openid, client):
+        User.objects.create_user("alice", password="seven herons in the harbour")
+        start(client)
+        assert client.session.get_expiry_age() <= 900
+
+        client.post("/sign-in/", {"username": "alice", "password": "seven herons in the harbour"})
+
+        assert "_auth_user_id" in client.session
+        assert client.session.get_expiry_age() > 12 * 3_600
+
     def test_leads_to_no_other_site(self, openid, client):
         response = come_back(client, start(client, "https://elsewhere.example/"), "1")
 
