@@ -1,16 +1,22 @@
-"""Admin for API keys: make, list and revoke."""
+"""Admin for API keys (make, list and revoke) and for the rights of groups of users."""
 
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import ngettext
+from django_otp.plugins.otp_static import admin as static_admin  # noqa: F401  # unregistered here
+from django_otp.plugins.otp_static.models import StaticDevice
+from django_otp.plugins.otp_totp import admin as totp_admin  # noqa: F401
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from access.grants import MAX_GROUP_CHARS, Scope, is_group_name
-from access.models import ApiKey, ApiKeyQuerySet
+from access.models import ApiKey, ApiKeyQuerySet, GroupRights
 from core.exceptions import StrataError
 
 
@@ -27,8 +33,11 @@ class LinesField(forms.CharField):
         names = [line.strip() for line in text.splitlines()]
         return [name for name in names if name] or None
 
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
 
-class NewKeyForm(forms.ModelForm):
+
+class RightsForm(forms.ModelForm):
     scope = forms.ChoiceField(
         choices=[(scope.value, scope.value) for scope in Scope],
         initial=Scope.SEARCH.value,
@@ -37,10 +46,6 @@ class NewKeyForm(forms.ModelForm):
     indexes = LinesField(help_text="One name on each line; empty for all indexes.")
     groups = LinesField(help_text="One group on each line; empty for all documents.")
 
-    class Meta:
-        model = ApiKey
-        fields = ["name", "scope", "indexes", "groups", "expires_at"]
-
     def clean_groups(self) -> list[str] | None:
         groups: list[str] | None = self.cleaned_data["groups"]
         if not all(map(is_group_name, groups or ())):
@@ -48,6 +53,12 @@ class NewKeyForm(forms.ModelForm):
                 f"A group must have at most {MAX_GROUP_CHARS} printable characters."
             )
         return groups
+
+
+class NewKeyForm(RightsForm):
+    class Meta:
+        model = ApiKey
+        fields = ["name", "scope", "indexes", "groups", "expires_at"]
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}
@@ -114,3 +125,51 @@ class ApiKeyAdmin(admin.ModelAdmin):
         count = queryset.revoke()
         message = ngettext("%d key revoked.", "%d keys revoked.", count) % count
         self.message_user(request, message, messages.SUCCESS)
+
+
+class GroupRightsForm(RightsForm):
+    class Meta:
+        model = GroupRights
+        fields = ["scope", "indexes", "groups", "is_filled_from_claim"]
+
+
+class GroupRightsInline(admin.StackedInline):
+    model = GroupRights
+    form = GroupRightsForm
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # Whoever may only edit groups could otherwise give one of their own more than they have.
+        return bool(request.user.is_superuser)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.is_superuser)
+
+
+admin.site.unregister(Group)
+
+
+@admin.register(Group)
+class GroupWithRightsAdmin(GroupAdmin):
+    inlines = [GroupRightsInline]
+
+
+admin.site.unregister(User)
+# A user sets up the second factor on the page of the account.
+admin.site.unregister([TOTPDevice, StaticDevice])
+
+
+@admin.register(User)
+class UserWithSecondFactorAdmin(UserAdmin):
+    actions = ["remove_second_factor"]
+
+    def has_superuser_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    @admin.action(description="Remove the second factor", permissions=["superuser"])
+    def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        for kind in (TOTPDevice, StaticDevice):
+            kind.objects.filter(user__in=queryset).delete()
+        self.message_user(request, "The next sign-in needs the password only.", messages.SUCCESS)

@@ -1,15 +1,17 @@
-"""Authenticate requests by an API key in ``Authorization: Bearer``."""
+"""Authenticate requests by an API key in ``Authorization: Bearer``; what a key or a session may do
+and see."""
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
+from django.contrib.auth.models import User
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from access.grants import EVERYTHING, NOTHING, Grant, Scope
-from access.models import ApiKey
+from access.grants import EVERYTHING, Grant, Scope, UserRights
+from access.models import ApiKey, GroupRights
 from access.public_indexes import list_public_indexes
 from core import running_server
 
@@ -58,22 +60,38 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 
 def get_scope(request: Request) -> Scope | None:
-    """The scope of the request's key, or of its session: superusers may do everything, and other
-    users nothing. None also for a request without either."""
+    """The largest scope of the request's key, or of its session: what the groups of the user give,
+    and everything to superusers. None for a request with neither, and for a user without rights."""
+    if request.user is None:
+        return None
     if isinstance(request.user, ApiKeyUser):
         return request.user.scope
-    return Scope.MANAGE if request.user is not None and request.user.is_superuser else None
+    return _read_user_rights(request).scope
 
 
-def get_grant(request: Request) -> Grant:
-    """What the request may see, read once: without a key the public indexes, and of these the
-    documents without groups."""
-    if request.auth is None:
+def get_grant(request: Request, needed: Scope = Scope.SEARCH) -> Grant:
+    """What the request may see: without a key the public indexes, and of these the documents
+    without groups; with a session what the operation may see that needs the scope ``needed``.
+
+    Made once: the permission class calls it first, with the scope of the operation.
+    """
+    if not isinstance(request.auth, Grant):
         if request.user is None:
             request.auth = Grant(indexes=list_public_indexes(), groups=frozenset())
         else:
-            request.auth = EVERYTHING if request.user.is_superuser else NOTHING
-    return cast(Grant, request.auth)
+            request.auth = _read_user_rights(request).grant_for(needed)
+    return request.auth
+
+
+def _read_user_rights(request: Request) -> UserRights:
+    """Read from the database by each request, so that a change holds for the next one."""
+    if isinstance(request.auth, UserRights):
+        return request.auth
+    assert isinstance(request.user, User)
+    rights = GroupRights.objects.of_user(request.user)
+    if request.auth is None:  # else the grant of the operation is known already, and stays
+        request.auth = rights
+    return rights
 
 
 class ApiKeyAuthenticationScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

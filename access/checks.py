@@ -1,7 +1,8 @@
-"""System checks of the admin key."""
+"""System checks of the admin key and of OpenID Connect."""
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -34,3 +35,46 @@ def check_admin_key(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
             )
         ]
     return []
+
+
+@register()
+def check_openid(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    names = ["STRATA_OIDC_ISSUER", "STRATA_OIDC_CLIENT_ID", "STRATA_OIDC_CLIENT_SECRET"]
+    missing = [name for name in names if not getattr(settings, name)]
+    if len(missing) == len(names):
+        return []
+    if missing:
+        return [
+            Error(
+                f"OpenID Connect needs {', '.join(names)}; not set: {', '.join(missing)}.",
+                hint="Set all three, or none of them.",
+                id="access.E003",
+            )
+        ]
+    found: list[CheckMessage] = []
+    issuer = urlsplit(settings.STRATA_OIDC_ISSUER)
+    is_loopback = issuer.hostname in {"localhost", "127.0.0.1", "::1"}
+    if (
+        not issuer.hostname
+        or issuer.scheme not in ({"http", "https"} if is_loopback else {"https"})
+        or issuer.query
+        or issuer.fragment
+    ):
+        found.append(
+            Error(
+                "STRATA_OIDC_ISSUER must be an https:// URL without query and fragment; http:// "
+                "only on this machine.",
+                hint="Copy `issuer` from the provider's /.well-known/openid-configuration.",
+                id="access.E004",
+            )
+        )
+    if "openid" not in settings.STRATA_OIDC_SCOPES.split():
+        found.append(
+            Error(
+                "STRATA_OIDC_SCOPES must include openid: without it, the provider sends no ID "
+                "token.",
+                hint="The default is `openid profile email`.",
+                id="access.E005",
+            )
+        )
+    return found

@@ -13,3 +13,7 @@ class MissingScope(StrataError):
     """The key lacks the scope that the operation needs."""
 
     code = "missing_scope"
+
+
+class SignInRefused(Exception):
+    """The sign-in with the OpenID provider did not succeed. The page shows the text."""

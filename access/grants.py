@@ -1,7 +1,7 @@
 """What a request may do and see. Made once for each request; the grant is passed to searches and
 look-ups by id."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -72,8 +72,45 @@ class Grant:
         return self.groups is None or not groups or not self.groups.isdisjoint(groups)
 
 
+@dataclass(frozen=True, slots=True)
+class UserRights:
+    """The rights of a user: for each of their groups its scope and its grant."""
+
+    groups: tuple[tuple[Scope, Grant], ...]
+
+    @property
+    def scope(self) -> Scope | None:
+        """The largest; None without any rights."""
+        scopes = [scope for scope, _ in self.groups]
+        return max(scopes, key=list(Scope).index, default=None)
+
+    def grant_for(self, needed: Scope) -> Grant:
+        """What an operation that needs this scope may see: what the groups with this scope or a
+        larger one show together."""
+        return unite(grant for scope, grant in self.groups if scope.includes(needed))
+
+
 EVERYTHING = Grant()
 NOTHING = Grant(indexes=frozenset(), groups=frozenset())
+
+
+def unite(grants: Iterable[Grant]) -> Grant:
+    """All of their indexes, and documents of all of their groups.
+
+    A limit to groups of documents stays: all documents are visible only if each grant shows all
+    documents. A grant that another one covers does not count.
+    """
+    widest: list[Grant] = []
+    for grant in grants:
+        if not any(other.covers(grant) for other in widest):
+            widest = [*(other for other in widest if not grant.covers(other)), grant]
+    if not widest:
+        return NOTHING
+    groups = [grant.groups for grant in widest if grant.groups is not None]
+    return Grant(
+        indexes=_join(grant.indexes for grant in widest),
+        groups=frozenset().union(*groups) if groups else None,
+    )
 
 
 def is_group_name(name: str) -> bool:
@@ -83,3 +120,13 @@ def is_group_name(name: str) -> bool:
 
 def _covers(names: frozenset[str] | None, others: frozenset[str] | None) -> bool:
     return names is None or (others is not None and others <= names)
+
+
+def _join(names: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
+    """All of the names; None if one of them stands for all."""
+    joined: frozenset[str] = frozenset()
+    for each in names:
+        if each is None:
+            return None
+        joined |= each
+    return joined

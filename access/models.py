@@ -1,4 +1,5 @@
-"""API keys. Only hashes are stored; a secret is shown once, when it is made."""
+"""API keys, and the rights of groups of users. Of a key only a hash is stored; its secret is shown
+once, when it is made."""
 
 import hashlib
 import json
@@ -9,12 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.auth.models import Group, User
 from django.db import DatabaseError, IntegrityError, connection, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from access.grants import Grant, Scope
+from access.grants import EVERYTHING, Grant, Scope, UserRights
 from core.exceptions import InvalidInput
 
 logger = logging.getLogger(__name__)
@@ -56,7 +58,30 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return self.active().update(revoked_at=Now())
 
 
-class ApiKey(models.Model):
+class LimitedRights(models.Model):
+    """What someone may do, and see."""
+
+    scope = models.CharField(
+        max_length=10,
+        choices=[(scope.value, scope.value) for scope in Scope],
+        default=Scope.MANAGE.value,
+        help_text="manage includes write, and write includes search.",
+    )
+    # Not foreign keys: they may name indexes that do not exist yet.
+    indexes = models.JSONField(null=True, blank=True, help_text="Names of indexes; empty for all.")
+    groups = models.JSONField(
+        null=True, blank=True, help_text="Groups of documents; empty for all documents."
+    )
+
+    class Meta:
+        abstract = True
+
+    @property
+    def grant(self) -> Grant:
+        return _make_grant(self.indexes, self.groups)
+
+
+class ApiKey(LimitedRights):
     """An API key. Revoked keys keep their rows, so a prefix can still be traced to its owner."""
 
     name = models.CharField(max_length=100, help_text="The key's owner or purpose.")
@@ -64,17 +89,6 @@ class ApiKey(models.Model):
         max_length=16, editable=False, help_text="Start of the secret, to identify the key."
     )
     digest = models.CharField(max_length=64, unique=True, editable=False)
-    scope = models.CharField(
-        max_length=10,
-        choices=[(scope.value, scope.value) for scope in Scope],
-        default=Scope.MANAGE.value,
-        help_text="manage includes write, and write includes search.",
-    )
-    # Not foreign keys: a key may name indexes that do not exist yet.
-    indexes = models.JSONField(null=True, blank=True, help_text="Names of indexes; empty for all.")
-    groups = models.JSONField(
-        null=True, blank=True, help_text="Groups of documents; empty for all documents."
-    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True, help_text="Empty for never.")
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -97,10 +111,6 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
-
-    @property
-    def grant(self) -> Grant:
-        return _make_grant(self.indexes, self.groups)
 
     @property
     def state(self) -> str:
@@ -193,6 +203,54 @@ class ApiKey(models.Model):
                 field="name",
                 fix="Choose another name, or revoke that key first.",
             )
+
+
+class GroupRightsQuerySet(models.QuerySet["GroupRights"]):
+    def of_user(self, user: User) -> UserRights:
+        """The rights that a user has now; superusers have all."""
+        if user.is_superuser:
+            return UserRights(((Scope.MANAGE, EVERYTHING),))
+        found = self.filter(group__user=user)
+        return UserRights(tuple((Scope(rights.scope), rights.grant) for rights in found))
+
+
+class GroupRights(LimitedRights):
+    """What the members of a group of users may do over the API, and see. A group without this row
+    gives none."""
+
+    group = models.OneToOneField(Group, on_delete=models.CASCADE, related_name="rights")
+    is_filled_from_claim = models.BooleanField(
+        "filled from the claim",
+        default=False,
+        help_text="Members are those whose OpenID provider names this group when they sign in.",
+    )
+
+    objects = GroupRightsQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "rights over the API"
+        verbose_name_plural = "rights over the API"
+
+    def __str__(self) -> str:
+        return f"rights of {self.group}"
+
+
+class OpenIdIdentity(models.Model):
+    """A user as an OpenID provider knows them."""
+
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255, help_text="Who it is, as the issuer says.")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="open_id_identities")
+
+    class Meta:
+        verbose_name = "OpenID identity"
+        verbose_name_plural = "OpenID identities"
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="open_id_identity")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} of {self.issuer}"
 
 
 def _make_grant(indexes: Collection[str] | None, groups: Collection[str] | None) -> Grant:

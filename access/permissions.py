@@ -58,8 +58,9 @@ def check_scope(request: Request, view: Any, operation: str) -> None:
         raise NotAuthenticated
     scope = get_scope(request)
     if needed is not None and scope is not None and scope.includes(needed):
+        get_grant(request, needed)
         return
-    raise MissingScope(_describe_missing_scope(request, needed))
+    raise MissingScope(_describe_missing_scope(request, scope, needed))
 
 
 def _find_operation(request: Request, view: Any) -> str | None:
@@ -74,9 +75,11 @@ def _find_operation(request: Request, view: Any) -> str | None:
     return "get" if method == "head" else method
 
 
-def _describe_missing_scope(request: Request, needed: Scope | None) -> str:
-    if not isinstance(request.user, ApiKeyUser):
-        return "Only superusers and API keys may use the API."
+def _describe_missing_scope(request: Request, scope: Scope | None, needed: Scope | None) -> str:
     if needed is None:
         return "No key may use this operation, because it declares no scope."
-    return f"This needs a key with the scope {needed}; this key has the scope {request.user.scope}."
+    if isinstance(request.user, ApiKeyUser):
+        return f"This needs a key with the scope {needed}; this key has the scope {scope}."
+    if scope is None:
+        return "None of your groups has rights over the API."
+    return f"This needs the scope {needed}; your groups have the scope {scope}."

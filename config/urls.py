@@ -23,6 +23,7 @@ urlpatterns = [
     path("api/v1/", include("evidence.urls")),
     path("concepts/", views.concepts_page, name="concepts"),
     path("pipelines/", pipelines_page, name="pipelines"),
+    path("", include("access.sign_in.urls")),  # before those of the admin, for its login
     path("admin/", admin.site.urls),
 ]
 

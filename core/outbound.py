@@ -1,4 +1,4 @@
-"""HTTP clients for addresses that an operator gives: webhook receivers and models.
+"""HTTP clients for addresses that an operator gives: webhook receivers, models, OpenID providers.
 
 A name that resolves to a private address is refused unless ``STRATA_PRIVATE_HOSTS`` names it:
 otherwise whoever controls the name's DNS could have Strata send requests into the network behind

@@ -95,7 +95,8 @@ function showKeyPanel(isShown) {
 function showAccessDenied(error) {
   isDenied = true;
   $("key-heading").textContent = readKey() ? "This key was not accepted" : "Enter your API key";
-  showError(readKey() ? error.message : "");
+  // A user without rights is told so; a stranger is only asked for a key.
+  showError(readKey() || error.status === 403 ? error.message : "");
   showKeyPanel(true);
   form.hidden = true; // it could do nothing yet
   $("empty").hidden = true;

@@ -14,12 +14,14 @@ HEADER = "X-Grant"
 
 
 def grant_by_header(monkeypatch: pytest.MonkeyPatch, grants: Mapping[str, Grant]) -> None:
-    """Take the grant of a request from the one that its header names; everything without one."""
-
-    def get_grant(request):
-        return grants.get(request.headers.get(HEADER, ""), EVERYTHING)
-
+    """Take the grant of a request from the one that its header names, and everything for other
+    names. A request without the header has its own."""
     original = authentication.get_grant
+
+    def get_grant(request, *needed):
+        name = request.headers.get(HEADER)
+        return original(request, *needed) if name is None else grants.get(name, EVERYTHING)
+
     for module in list(sys.modules.values()):
         if getattr(module, "get_grant", None) is original:
             monkeypatch.setattr(module, "get_grant", get_grant)

@@ -2,6 +2,7 @@
 reason."""
 
 import os
+from datetime import timedelta
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -41,6 +42,10 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "axes",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_static",
 ]
 
 MIDDLEWARE = [
@@ -54,6 +59,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",  # answers 429 to those who are locked out
 ]
 
 # Names by which requests may address the service, separated by commas.
@@ -75,6 +81,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "access.sign_in.context.sign_in",
             ],
         },
     },
@@ -179,7 +186,8 @@ STRATA_LLM_CONCURRENCY = int(os.environ.get("STRATA_LLM_CONCURRENCY", 4))
 # Characters of document text per call: about 6,000 tokens, which fits small models.
 STRATA_LLM_CONTEXT_CHARS = int(os.environ.get("STRATA_LLM_CONTEXT_CHARS", 24_000))
 
-# Hosts of webhook receivers and models that may have a private address, separated by commas.
+# Hosts of webhook receivers, models and the OpenID provider that may have a private address,
+# separated by commas.
 STRATA_PRIVATE_HOSTS = [
     host.strip() for host in os.environ.get("STRATA_PRIVATE_HOSTS", "").split(",") if host.strip()
 ]
@@ -213,6 +221,50 @@ STRATA_WEB_DRAIN_SECONDS = 2  # for running requests to finish when the embedded
 STRATA_MAX_HEADER_BYTES = 64 * 2**10
 STRATA_MAX_REQUEST_BYTES = 64 * 2**10  # a body, except for views that accept uploads
 STRATA_MAX_BATCH_BYTES = 16 * 2**30  # all lines of one batch
+
+# --- Users -----------------------------------------------------------------------------------
+
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "search-page"
+LOGOUT_REDIRECT_URL = "sign-in"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}", "OPTIONS": options}
+    for name, options in {
+        "UserAttributeSimilarityValidator": {},
+        "MinimumLengthValidator": {"min_length": 12},
+        "CommonPasswordValidator": {},
+        "NumericPasswordValidator": {},
+    }.items()
+]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",  # first: who is locked out costs no password check
+    "django.contrib.auth.backends.ModelBackend",
+]
+
+# Failed sign-ins are counted in the database, for all processes: by name, and by address.
+AXES_LOCKOUT_PARAMETERS = "access.sign_in.lockout.list_parameters"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # attempts do not make it longer
+AXES_LOCKOUT_CALLABLE = "access.sign_in.lockout.answer_locked_out"
+AXES_CLIENT_IP_CALLABLE = "access.sign_in.lockout.get_address"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False  # `manage.py axes_reset_username NAME` ends a lock-out
+AXES_VERBOSE = False
+# The header with the address of the client, which a proxy sets. Empty: no proxy is in front.
+STRATA_CLIENT_ADDRESS_HEADER = ""
+
+OTP_TOTP_ISSUER = "Strata"  # shown by the app of the second factor
+
+# An OpenID provider whose users may sign in: its issuer, exactly as it names itself. Empty: none.
+STRATA_OIDC_ISSUER = os.environ.get("STRATA_OIDC_ISSUER", "").strip()
+STRATA_OIDC_CLIENT_ID = os.environ.get("STRATA_OIDC_CLIENT_ID", "").strip()
+STRATA_OIDC_CLIENT_SECRET = os.environ.get("STRATA_OIDC_CLIENT_SECRET", "").strip()
+STRATA_OIDC_SCOPES = os.environ.get("STRATA_OIDC_SCOPES", "openid profile email")
+STRATA_OIDC_GROUPS_CLAIM = os.environ.get("STRATA_OIDC_GROUPS_CLAIM", "groups")
+# Then the provider is asked again, so that whoever it has removed is out by then.
+STRATA_OIDC_SESSION_SECONDS = 12 * 3_600
 
 # --- API -------------------------------------------------------------------------------------
 

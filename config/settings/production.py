@@ -69,6 +69,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Only for trials on one machine without a certificate: keys and sessions are sent unencrypted.
 _has_tls = not _read_flag("STRATA_PLAIN_HTTP")
 SECURE_SSL_REDIRECT = _has_tls
+STRATA_CLIENT_ADDRESS_HEADER = "HTTP_X_FORWARDED_FOR"
 SECURE_REDIRECT_EXEMPT = ["^health/"]  # health checks do not pass through the proxy
 SECURE_HSTS_SECONDS = 31_536_000 if _has_tls else 0
 # Both reach beyond this service, and a preload list is hard to leave.

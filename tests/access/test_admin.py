@@ -1,10 +1,12 @@
 import re
 
 import pytest
+from django.contrib.auth.models import Group, Permission
 from django.urls import reverse
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from access.grants import Grant, Scope
-from access.models import ApiKey
+from access.models import ApiKey, GroupRights
 
 pytestmark = pytest.mark.django_db
 
@@ -52,3 +54,53 @@ class TestApiKeyAdmin:
 
         assert "An active key" in answer.content.decode()
         assert ApiKey.objects.count() == 1
+
+
+class TestGroupAdmin:
+    def test_gives_a_group_rights_and_changes_them(self, admin_client):
+        form = {
+            "name": "harbour",
+            "rights-TOTAL_FORMS": "1",
+            "rights-INITIAL_FORMS": "0",
+            "rights-0-scope": "write",
+            "rights-0-indexes": "handbook\nminutes",
+            "rights-0-groups": "red",
+        }
+        admin_client.post(reverse("admin:auth_group_add"), form)
+        rights = GroupRights.objects.get(group__name="harbour")
+        assert rights.scope == Scope.WRITE
+        assert rights.grant == Grant(frozenset({"handbook", "minutes"}), frozenset({"red"}))
+
+        url = reverse("admin:auth_group_change", args=[rights.group_id])
+        assert "handbook\nminutes" in admin_client.get(url).content.decode()
+        form |= {"rights-INITIAL_FORMS": "1", "rights-0-id": rights.pk, "rights-0-indexes": ""}
+        admin_client.post(url, form | {"rights-0-group": rights.group_id})
+
+        rights.refresh_from_db()
+        assert rights.grant == Grant(groups=frozenset({"red"}))
+
+    def test_lets_only_superusers_give_rights(self, client, django_user_model):
+        group = Group.objects.create(name="harbour")
+        staff = django_user_model.objects.create_user("clerk", is_staff=True)
+        staff.user_permissions.set(Permission.objects.all())
+        client.force_login(staff)
+        form = {"name": "renamed", "rights-TOTAL_FORMS": "1", "rights-INITIAL_FORMS": "0",
+                "rights-0-scope": "manage", "rights-0-is_filled_from_claim": "on"}  # fmt: skip
+
+        client.post(reverse("admin:auth_group_change", args=[group.pk]), form)
+
+        group.refresh_from_db()
+        assert group.name == "renamed"
+        assert not GroupRights.objects.exists()
+
+
+class TestUserAdmin:
+    def test_removes_a_second_factor(self, admin_client, admin_user):
+        TOTPDevice.objects.create(user=admin_user, name="app")
+
+        admin_client.post(
+            reverse("admin:auth_user_changelist"),
+            {"action": "remove_second_factor", "_selected_action": [admin_user.pk]},
+        )
+
+        assert not TOTPDevice.objects.exists()

@@ -1,9 +1,13 @@
 import pytest
+from django.contrib.auth.models import Group, User
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from access.models import ApiKey
+from access.models import ApiKey, GroupRights
 from core import running_server
+from indexing.models import Index
+from tests.clients import session_with_rights
+from tests.factories import give
 
 pytestmark = pytest.mark.django_db
 
@@ -88,3 +92,76 @@ class TestKeyAuthentication:
 
         assert answer.status_code == 403
         assert answer.json()["code"] == "permission_denied"
+
+
+class TestSessionAuthentication:
+    def test_gives_what_the_groups_of_the_user_give(self):
+        client = session_with_rights({"scope": "search", "indexes": ["a"], "groups": ["red"]})
+
+        assert client.get(URL).status_code == 404
+        assert client.delete(URL).json()["code"] == "missing_scope"
+
+    def test_gives_a_scope_only_in_the_indexes_of_its_group(self, build):
+        readable = give("The heron stands.", index="plain")
+        writable = give("The heron stands.", index="knowledge")
+        client = session_with_rights(
+            {"scope": "search", "indexes": ["plain"]}, {"scope": "write", "indexes": ["knowledge"]}
+        )
+
+        for document in (readable, writable):
+            assert client.get(f"/api/v1/artifacts/{document.pk}/").status_code == 200
+        refused = client.patch(f"/api/v1/artifacts/{readable.pk}/", {"title": "x"}, format="json")
+        missing = client.patch(URL, {"title": "x"}, format="json")
+        assert refused.status_code == 404
+        assert refused.json()["code"] == missing.json()["code"] == "unknown_artifact"
+        changed = client.patch(f"/api/v1/artifacts/{writable.pk}/", {"title": "x"}, format="json")
+        assert changed.status_code == 200
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda: GroupRights.objects.update(indexes=["other"]),
+            lambda: GroupRights.objects.all().delete(),
+            lambda: User.objects.get().groups.clear(),
+            lambda: Group.objects.all().delete(),
+            lambda: User.objects.update(is_active=False),
+            lambda: User.objects.all().delete(),
+        ],
+        ids=["rights changed", "rights removed", "left", "group removed", "deactivated", "removed"],
+    )
+    def test_follows_a_change_with_the_next_request(self, change):
+        Index.objects.create(name="plain")
+        client = session_with_rights({"scope": "search", "indexes": ["plain"]})
+        assert client.get("/api/v1/indexes/plain/artifacts/").status_code == 200
+
+        change()
+
+        assert client.get("/api/v1/indexes/plain/artifacts/").status_code in {401, 403, 404}
+
+    def test_reads_the_rights_in_one_query(self, django_assert_num_queries):
+        client = session_with_rights({"scope": "search"}, {"scope": "write"})
+
+        with django_assert_num_queries(3):  # the session, the user, the rights
+            client.get("/api/v1/pipelines/")
+
+    def test_asks_for_proof_against_forgery_where_something_changes(self):
+        client = session_with_rights({"scope": "manage"})
+        client.handler.enforce_csrf_checks = True
+
+        refused = client.post("/api/v1/keys/", {"name": "new"}, format="json")
+        token = client.get("/").cookies["csrftoken"].value
+        made = client.post(
+            "/api/v1/keys/", {"name": "new"}, format="json", headers={"X-CSRFToken": token}
+        )
+
+        assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied")
+        assert made.status_code == 201
+
+    def test_makes_keys_that_have_no_more_than_the_user(self):
+        client = session_with_rights({"scope": "manage", "indexes": ["a"], "groups": ["red"]})
+
+        made = client.post("/api/v1/keys/", {"name": "new"}, format="json").json()
+
+        assert (made["indexes"], made["groups"]) == (["a"], ["red"])
+        refused = client.post("/api/v1/keys/", {"name": "x", "indexes": ["b"]}, format="json")
+        assert refused.status_code == 400

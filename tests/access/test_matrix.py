@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -18,11 +19,18 @@ from documents.models import Artifact
 from indexing import tasks
 from indexing.models import Index
 from tests.access.routes import Route, list_routes
+from tests.clients import session_with_rights
 
 pytestmark = pytest.mark.django_db
 
 # Pages without data, the health checks, and the description of the API.
-OPEN = {"", "health/live", "health/ready", "concepts/", "api/schema/", "api/docs/"}
+OPEN = {"", "health/live", "health/ready", "concepts/", "api/schema/", "api/docs/", "sign-in/"}
+# The login of the admin leads to the sign-in, and so do pages that need a user.
+PAGES_OF_USERS = {
+    "account/", "account/password/", "account/second-factor/", "account/sign-out/", "admin/login/",
+}  # fmt: skip
+# There is nothing here without settings for a provider.
+PAGES_OF_OPENID = {"sign-in/openid/", "sign-in/openid/return/"}
 # The page that draws the query pipelines redirects to the login of the admin.
 PAGES_OF_SUPERUSERS = {"pipelines/"}
 MANAGING = re.compile(
@@ -39,7 +47,9 @@ UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 UNKNOWN = {
     "number": 999_999, "key_id": 999_999, "page_index": 0, "name": "nothing", "index": "nothing",
 }  # fmt: skip
-ROUTES = [route for route in list_routes() if route.path not in {*OPEN, *PAGES_OF_SUPERUSERS}]
+NARROW = {"scope": Scope.MANAGE, "indexes": ["other"]}
+PAGES = OPEN | PAGES_OF_SUPERUSERS | PAGES_OF_USERS | PAGES_OF_OPENID
+ROUTES = [route for route in list_routes() if route.path not in PAGES]
 
 
 def expected_scope(route: Route) -> Scope:
@@ -156,6 +166,33 @@ class TestRoles:
 
         assert not wrong, "\n".join(wrong)
 
+    @pytest.mark.parametrize("scope", list(Scope))
+    def test_a_session_opens_what_the_scope_of_a_group_includes(self, scope, store):
+        client = session_with_rights({"scope": scope})
+
+        wrong = []
+        for route in ROUTES:
+            response = ask(client, route)
+            is_refused = response.status_code in {401, 403}
+            if is_refused == scope.includes(expected_scope(route)):
+                wrong.append(f"{route}: {response.status_code}")
+            if is_refused:
+                assert response.json() == {
+                    "code": "missing_scope",
+                    "detail": f"This needs the scope {expected_scope(route)}; your groups have "
+                    f"the scope {scope}.",
+                }
+
+        assert not wrong, "\n".join(wrong)
+
+    def test_a_group_without_rights_opens_nothing(self, django_user_model, public_index):
+        user = django_user_model.objects.create_user("clerk")
+        user.groups.add(Group.objects.create(name="without rights"))
+
+        answers = {ask(with_session(user), route).json()["code"] for route in ROUTES}
+
+        assert answers == {"missing_scope"}
+
     def test_staff_without_permissions_may_do_nothing(self, django_user_model, public_index):
         client = with_session(django_user_model.objects.create_user("clerk", is_staff=True))
 
@@ -163,6 +200,16 @@ class TestRoles:
 
         assert set(answers.values()) == {403}, answers
         assert ask(client, Route("pipelines/", "get", None, "")).status_code == 302
+
+    def test_pages_are_open_or_lead_to_the_sign_in(self):
+        answers = {path: APIClient().get(f"/{path}") for path in PAGES - {"health/ready"}}
+
+        opened = {path for path, answer in answers.items() if answer.status_code == 200}
+        assert opened == OPEN - {"health/ready"}
+        for path in PAGES_OF_USERS - {"account/sign-out/"}:
+            assert answers[path]["Location"].startswith("/sign-in/"), path
+        assert answers["account/sign-out/"].status_code == 405
+        assert {answers[path].status_code for path in PAGES_OF_OPENID} == {404}
 
     def test_a_superuser_may_do_everything(self, admin_user, store):
         client = with_session(admin_user)
@@ -203,6 +250,15 @@ class TestPathsOfAnotherIndex:
             "detail": missing.json()["detail"].replace("nothing", "plain")
         }
         assert response.json()["allowed"] == ["other"]
+
+    def test_names_of_indexes_are_as_unknown_to_a_session(self, client, build):
+        session = session_with_rights(NARROW)
+        for route in ROUTES:
+            if "index" in route.parameters:
+                of_key, of_session = (
+                    ask(each, route, {"index": "plain"}) for each in (client, session)
+                )
+                assert (of_session.status_code, of_session.json()) == (404, of_key.json()), route
 
     def test_names_in_bodies_and_queries_are_unknown(self, client, build, store):
         bodies = {
@@ -259,7 +315,8 @@ class TestIdsOfAnotherIndex:
     def test_are_unknown(self, filled):
         ids = {**vars(filled), "key_id": ApiKey.issue("victim", indexes=["plain"])[0].pk}
         ids["artifact_id"] = ids["summarised_id"]
-        client, owner = with_key("other", indexes=["other"]), with_key("owner")
+        owner, session = with_key("owner"), session_with_rights(NARROW)
+        client = with_key("other key", indexes=["other"])
         before = Artifact.objects.count()
         routes = [route for route in ROUTES if {*route.parameters} - {*UNKNOWN} or
                   route.parameters == ["key_id"]]  # fmt: skip
@@ -267,11 +324,13 @@ class TestIdsOfAnotherIndex:
         shown, opened = [], set()
         for route in routes:
             body = self.make_body(route, ids)
-            real, missing = ask(client, route, ids, body), ask(client, route, None, body)
-            same = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", real.content.decode())
+            missing = ask(client, route, None, body)
             other = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", missing.content.decode())
-            if real.status_code != 404 or same != other:
-                shown.append(f"{route}: {real.status_code} {same} instead of {other}")
+            for each in (client, session):
+                real = ask(each, route, ids, body)
+                same = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", real.content.decode())
+                if real.status_code != 404 or same != other:
+                    shown.append(f"{route}: {real.status_code} {same} instead of {other}")
             if route.method == "get" and ask(owner, route, ids, body).status_code == 200:
                 opened |= {*route.parameters}
 

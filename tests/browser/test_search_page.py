@@ -100,7 +100,8 @@ class TestKey:
         page.goto("/admin/")
         page.fill("input[name=username]", "admin")
         page.fill("input[name=password]", service.admin_password)
-        page.click("input[type=submit]")
+        page.press("input[name=password]", "Enter")
+        page.wait_for_url("**/admin/")
 
         page.goto("/")
 

@@ -14,6 +14,7 @@ from access.grants import Grant
 from documents.models import Artifact
 from retrieval.questions import values
 from retrieval.visible_points import GROUPS_FIELD, VisiblePoints
+from tests.clients import session_with_rights
 from tests.tenants.conftest import NAMES, TENANTS, canary
 from tests.tenants.faces import (
     LOOK_UPS,
@@ -45,6 +46,20 @@ class TestEveryFace:
     @pytest.mark.parametrize("name", NAMES)
     def test_shows_a_tenant_only_what_it_may_see(self, tenants, name):
         assert list(find_all_leaks(tenants, name)) == []
+
+    def test_shows_a_user_only_what_their_groups_may_see(self, tenants):
+        client = session_with_rights(
+            {"scope": "search", "groups": ["red"]}, {"scope": "search", "indexes": ["full"]}
+        )
+
+        seen, leaks = "", []
+        for request in list_all_requests(tenants):
+            response = send(client, request)
+            seen += read_body(response)
+            leaks += find_leaks(tenants, "red", request, response)
+
+        assert leaks == []
+        assert canary("red") in seen
 
     def test_shows_a_tenant_its_own_and_what_is_public(self, tenants):
         client = tenants.client("red")

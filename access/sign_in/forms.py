@@ -1,0 +1,61 @@
+"""Forms of the pages on which users sign in and look after their account."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import User
+from django_otp import match_token, user_has_device
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+CODE_ATTRIBUTES = {"autocomplete": "one-time-code", "inputmode": "numeric"}
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password; and a code, for users who have set up a second factor. Only those who know
+    the password are asked for it."""
+
+    code = forms.CharField(
+        required=False, max_length=16, widget=forms.TextInput(attrs=CODE_ATTRIBUTES)
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not self.data.get("code"):
+            self.fields["code"].widget = forms.HiddenInput()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean()
+        user = self.get_user()
+        if user is not None and user_has_device(user):
+            self.fields["code"].widget = forms.TextInput(attrs={**CODE_ATTRIBUTES, "autofocus": ""})
+            self.fields["password"].widget.render_value = True
+            if not cleaned["code"]:
+                raise forms.ValidationError("Enter the code that your app shows.")
+            if match_token(user, cleaned["code"]) is None:
+                raise forms.ValidationError(
+                    "This code is wrong, was used before, or came too soon after a wrong one."
+                )
+        return cleaned
+
+
+class SecondFactorForm(forms.Form):
+    """Confirms that the user's app has the secret of a new device."""
+
+    code = forms.CharField(max_length=16, widget=forms.TextInput(attrs=CODE_ATTRIBUTES))
+
+    def __init__(self, device: TOTPDevice, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.device = device
+
+    def clean_code(self) -> str:
+        code: str = self.cleaned_data["code"]
+        if not self.device.verify_token(code):
+            raise forms.ValidationError("This code is wrong. Wait for the next one.")
+        return code
+
+
+def find_unconfirmed_device(user: User) -> TOTPDevice:
+    """The device that the user is setting up."""
+    device, _ = TOTPDevice.objects.get_or_create(user=user, confirmed=False, name="app")
+    return device

@@ -1,0 +1,131 @@
+"""Pages on which users sign in, and look after their password and second factor."""
+
+from base64 import b32encode
+from types import ModuleType
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView, PasswordChangeView
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse, reverse_lazy
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_safe
+from django_otp import user_has_device
+
+from access.exceptions import SignInRefused
+from access.sign_in.forms import SecondFactorForm, SignInForm, find_unconfirmed_device
+from access.sign_in.people import update_user
+
+PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105
+SIGN_IN_SECONDS = 900  # at the provider
+NEXT = "strata-next"  # in the session: where to go after the sign-in
+
+
+class SignInView(LoginView):
+    template_name = "sign_in.html"
+    authentication_form = SignInForm
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        self.request.session.flush()  # with what a sign-in with OpenID Connect has left
+        self.request.session.clear_expired()
+        return super().form_valid(form)
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        return super().get_context_data(has_openid=bool(settings.STRATA_OIDC_ISSUER), **more)
+
+
+@never_cache
+@require_GET
+def sign_in_with_openid(request: HttpRequest) -> HttpResponseBase:
+    """Send the person to the OpenID provider."""
+    openid = _load_openid()
+    request.session[NEXT] = request.GET.get("next", "")
+    if not request.user.is_authenticated:
+        request.session.set_expiry(SIGN_IN_SECONDS)
+    try:
+        return openid.redirect_to_provider(
+            request, request.build_absolute_uri(reverse("openid-return"))
+        )
+    except SignInRefused as error:
+        return _show_refusal(request, error)
+
+
+@never_cache
+@require_GET
+def return_from_openid(request: HttpRequest) -> HttpResponseBase:
+    """Sign the person in who comes back from the OpenID provider."""
+    openid = _load_openid()
+    try:
+        user = update_user(openid.read_claims(request))
+    except SignInRefused as error:
+        return _show_refusal(request, error)
+    target = request.session.pop(NEXT, "")
+    login(request, user, backend=PASSWORD_BACKEND)
+    request.session.set_expiry(settings.STRATA_OIDC_SESSION_SECONDS)
+    request.session.clear_expired()
+    is_ours = url_has_allowed_host_and_scheme(
+        target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return HttpResponseRedirect(target if is_ours else reverse(settings.LOGIN_REDIRECT_URL))
+
+
+def _load_openid() -> ModuleType:
+    """Imported when it is needed, because Authlib takes a quarter of a second to import."""
+    if not settings.STRATA_OIDC_ISSUER:
+        raise Http404
+    from access.sign_in import openid
+
+    return openid
+
+
+def _show_refusal(request: HttpRequest, error: SignInRefused) -> HttpResponse:
+    context = {"form": SignInForm(request), "has_openid": True, "refusal": str(error)}
+    return render(request, "sign_in.html", context, status=403)
+
+
+@login_required
+@require_safe
+def account(request: HttpRequest) -> HttpResponse:
+    assert isinstance(request.user, User)
+    context = {
+        "has_password": request.user.has_usable_password(),
+        "has_second_factor": user_has_device(request.user),
+    }
+    return render(request, "account.html", context)
+
+
+class ChangePasswordView(PasswordChangeView):
+    template_name = "account_form.html"
+    success_url = reverse_lazy("account")
+    extra_context = {"heading": "Change your password"}
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def second_factor(request: HttpRequest) -> HttpResponse:
+    """Set up an app that shows codes."""
+    import segno
+
+    assert isinstance(request.user, User)
+    if user_has_device(request.user) or not request.user.has_usable_password():
+        return redirect("account")
+    device = find_unconfirmed_device(request.user)
+    form = SecondFactorForm(device, request.POST or None)
+    if form.is_valid():
+        device.confirmed = True
+        device.save()
+        return redirect("account")
+    picture = segno.make(device.config_url).svg_data_uri(scale=5, border=2)
+    context = {
+        "heading": "Set up a second factor",
+        "form": form,
+        "picture": picture,
+        "secret": b32encode(device.bin_key).decode(),
+    }
+    return render(request, "account_form.html", context)

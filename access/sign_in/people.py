@@ -1,0 +1,89 @@
+"""Users whom an OpenID provider vouches for, and their groups."""
+
+import logging
+import re
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from access.exceptions import SignInRefused
+from access.models import OpenIdIdentity
+
+logger = logging.getLogger(__name__)
+
+MAX_SUBJECT_CHARS = 255  # OpenID Connect Core 1.0, section 2
+MAX_EMAIL_CHARS = 254
+MAX_NAME_CHARS = 140  # leaves room for a number
+NOT_IN_NAMES = re.compile(r"[^\w.@+-]+")
+
+
+@transaction.atomic
+def update_user(claims: Mapping[str, Any]) -> User:
+    """The user of these claims, made at the first sign-in, with the groups that the claims name.
+
+    Users are recognised by issuer and subject only: a name or an e-mail address may belong to
+    another person later.
+
+    Raises:
+        SignInRefused: the user has been deactivated, or the claims name nobody.
+    """
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not _is_subject(subject):
+        raise SignInRefused("The OpenID provider did not say who signed in.")
+    identities = OpenIdIdentity.objects.select_related("user")
+    identity = identities.filter(issuer=settings.STRATA_OIDC_ISSUER, subject=subject).first()
+    if identity is None:
+        email = _read_text(claims, "email")[:MAX_EMAIL_CHARS]
+        user = User.objects.create_user(_choose_name(claims), email)
+        OpenIdIdentity.objects.create(
+            issuer=settings.STRATA_OIDC_ISSUER, subject=subject, user=user
+        )
+    else:
+        user = identity.user
+    if not user.is_active:
+        raise SignInRefused("This user has been deactivated.")
+    set_groups(user, read_group_names(claims))
+    return user
+
+
+def read_group_names(claims: Mapping[str, Any]) -> set[str]:
+    """The names in the claim of groups: a list of texts, or one text."""
+    value = claims.get(settings.STRATA_OIDC_GROUPS_CLAIM, [])
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        logger.warning(
+            "The claim %s is not a list of texts and gives no groups.",
+            settings.STRATA_OIDC_GROUPS_CLAIM,
+        )
+        return set()
+    return set(names)
+
+
+def set_groups(user: User, names: set[str]) -> None:
+    """Of the groups that are filled from the claim, the user is in those named, and in no other."""
+    filled = list(Group.objects.filter(rights__is_filled_from_claim=True))
+    user.groups.remove(*(group for group in filled if group.name not in names))
+    user.groups.add(*(group for group in filled if group.name in names))
+
+
+def _is_subject(text: str) -> bool:
+    return 0 < len(text) <= MAX_SUBJECT_CHARS and text.isprintable()
+
+
+def _choose_name(claims: Mapping[str, Any]) -> str:
+    """What the user is called here: as at the provider, with a number if another user is."""
+    given = (_read_text(claims, name) for name in ("preferred_username", "email", "sub"))
+    wanted = next(filter(None, (NOT_IN_NAMES.sub("-", text).strip("-") for text in given)), "user")
+    wanted = wanted[:MAX_NAME_CHARS]
+    taken = set(User.objects.filter(username__startswith=wanted).values_list("username", flat=True))
+    numbered = (f"{wanted}-{number}" for number in count(2))
+    return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
+
+
+def _read_text(claims: Mapping[str, Any], name: str) -> str:
+    value = claims.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,238 @@
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django_otp.oath import totp
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from access.sign_in.context import can_people_sign_in
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "seven herons in the harbour"
+
+
+@pytest.fixture
+def user() -> User:
+    return User.objects.create_user("alice", password=PASSWORD)
+
+
+def send(client: Client, name: str = "alice", password: str = PASSWORD, **more: str):
+    return client.post("/sign-in/", {"username": name, "password": password, **more})
+
+
+class TestSignIn:
+    def test_leads_to_the_page_that_was_asked_for(self, client, user):
+        assert send(client, next="/concepts/")["Location"] == "/concepts/"
+        assert send(client)["Location"] == "/"
+        assert send(client, next="https://elsewhere.example/")["Location"] == "/"
+
+    def test_of_the_admin_is_the_same(self, client):
+        response = client.get("/admin/login/?next=/admin/")
+
+        assert response["Location"] == "/sign-in/?next=/admin/"
+
+    def test_does_not_lead_in_circles_who_may_not_use_the_admin(self, client, user):
+        client.force_login(user)
+
+        response = client.get("/admin/", follow=True)
+
+        assert response.status_code == 200
+        assert b"You are signed in as alice." in response.content
+
+    def test_needs_a_token_against_forgery(self, user):
+        assert send(Client(enforce_csrf_checks=True)).status_code == 403
+
+    def test_is_refused_to_a_deactivated_user(self, client, user):
+        User.objects.update(is_active=False)
+
+        assert send(client).status_code == 200
+        assert "_auth_user_id" not in client.session
+
+
+class TestLink:
+    @pytest.mark.parametrize("page", ["/", "/concepts/"])
+    def test_is_shown_where_people_can_sign_in(self, client, admin_user, page):
+        assert b"Sign in" not in client.get(page).content
+
+        User.objects.create_user("alice")
+
+        assert b"Sign in" in client.get(page).content
+
+    def test_leads_to_the_account_once_signed_in(self, client, user):
+        client.force_login(user)
+
+        assert b'<a href="/account/">alice</a>' in client.get("/").content
+
+    def test_is_not_shown_for_deactivated_users(self, user):
+        assert can_people_sign_in()
+
+        User.objects.update(is_active=False)
+
+        assert not can_people_sign_in()
+
+
+class TestPages:
+    @pytest.mark.parametrize("page", ["/account/", "/account/password/", "/account/second-factor/"])
+    def test_of_the_account_need_a_user(self, client, user, page):
+        assert client.get(page)["Location"] == f"/sign-in/?next={page}"
+
+        client.force_login(user)
+
+        assert client.get(page).status_code == 200
+
+    def test_sign_out(self, client, user):
+        client.force_login(user)
+
+        client.post("/account/sign-out/")
+
+        assert "_auth_user_id" not in client.session
+
+
+class TestPasswords:
+    @pytest.mark.parametrize(
+        "password", ["short heron", "alice@example.org", "q1w2e3r4t5y6", "739184620573"]
+    )
+    def test_that_can_be_guessed_are_refused(self, client, password):
+        user = User.objects.create_user("alice", "alice@example.org", PASSWORD)
+        client.force_login(user)
+
+        response = client.post(
+            "/account/password/",
+            {"old_password": PASSWORD, "new_password1": password, "new_password2": password},
+        )
+
+        assert response.status_code == 200
+        user.refresh_from_db()
+        assert user.check_password(PASSWORD)
+
+    def test_that_are_good_are_taken(self, client, user):
+        client.force_login(user)
+        new = "eleven lamps along the pier"
+
+        client.post(
+            "/account/password/",
+            {"old_password": PASSWORD, "new_password1": new, "new_password2": new},
+        )
+
+        user.refresh_from_db()
+        assert user.check_password(new)
+
+
+class TestLockOut:
+    def fail(self, client: Client, count: int, name: str = "alice", **headers: Any) -> None:
+        for _ in range(count):
+            assert client.post(
+                "/sign-in/", {"username": name, "password": "wrong"}, **headers
+            ).status_code in {200, 429}
+
+    def test_refuses_the_right_password_too(self, client, user):
+        self.fail(client, 10)
+
+        response = send(client)
+
+        assert (response.status_code, response["Retry-After"]) == (429, "900")
+        assert b"Try again in 15 minutes." in response.content
+        assert "_auth_user_id" not in client.session
+
+    def test_counts_by_name_from_every_address(self, client, user):
+        for number in range(10):
+            self.fail(client, 1, REMOTE_ADDR=f"192.0.2.{number}")
+
+        assert send(client).status_code == 429
+
+    def test_counts_by_address_for_every_name(self, client, user):
+        for number in range(10):
+            self.fail(client, 1, name=f"name {number}")
+
+        assert send(client).status_code == 429
+        assert (
+            client.post(
+                "/sign-in/", {"username": "alice", "password": PASSWORD}, REMOTE_ADDR="192.0.2.1"
+            ).status_code
+            == 302
+        )
+
+    def test_leaves_others_alone(self, client, user):
+        User.objects.create_user("bob", password=PASSWORD)
+        for number in range(10):
+            self.fail(client, 1, REMOTE_ADDR=f"192.0.2.{number}")
+
+        assert send(client, "bob").status_code == 302
+
+    def test_leaves_sessions_alone(self, client, user):
+        client.force_login(user)
+        self.fail(Client(), 10)
+
+        assert client.get("/account/").status_code == 200
+
+    def test_ends(self, client, user, settings):
+        self.fail(client, 10)
+
+        settings.AXES_COOLOFF_TIME = timedelta(0)
+
+        assert send(client).status_code == 302
+
+    def test_counts_the_address_that_the_proxy_added(self, client, user, settings):
+        settings.STRATA_CLIENT_ADDRESS_HEADER = "HTTP_X_FORWARDED_FOR"
+        for number in range(10):
+            self.fail(client, 1, name=f"name {number}", HTTP_X_FORWARDED_FOR=f"{number}, 192.0.2.1")
+
+        given = {"username": "alice", "password": PASSWORD}
+        here, there, unknown = (
+            client.post("/sign-in/", given, HTTP_X_FORWARDED_FOR=address).status_code
+            for address in ("192.0.2.1", "192.0.2.2", "")
+        )
+
+        assert (here, there, unknown) == (429, 302, 302)
+
+
+class TestSecondFactor:
+    def make_code(self, device: TOTPDevice, step: int = 0) -> str:
+        return f"{totp(device.bin_key, drift=step):06}"
+
+    @pytest.fixture
+    def device(self, user) -> TOTPDevice:
+        return TOTPDevice.objects.create(user=user, name="app", confirmed=True)
+
+    def test_is_set_up_with_a_code(self, client, user):
+        client.force_login(user)
+        page = client.get("/account/second-factor/").content.decode()
+        device = TOTPDevice.objects.get()
+        assert "data:image/svg+xml" in page
+        assert not device.confirmed
+
+        refused = client.post("/account/second-factor/", {"code": "000000"})
+        assert "This code is wrong." in refused.content.decode()
+
+    def test_is_confirmed_by_the_code(self, client, user):
+        client.force_login(user)
+        client.get("/account/second-factor/")
+        device = TOTPDevice.objects.get()
+
+        client.post("/account/second-factor/", {"code": self.make_code(device)})
+
+        device.refresh_from_db()
+        assert device.confirmed
+
+    def test_is_asked_for_after_the_password(self, client, device):
+        asked = send(client)
+        assert b"Enter the code that your app shows." in asked.content
+        assert b'autocomplete="one-time-code"' in asked.content
+        assert "_auth_user_id" not in client.session
+
+        assert send(client, code=self.make_code(device)).status_code == 302
+
+    def test_is_not_asked_for_before_the_password(self, client, device):
+        assert b"one-time-code" not in send(client, password="wrong").content
+
+    def test_takes_a_code_once(self, client, device):
+        code = self.make_code(device)
+        assert send(client, code=code).status_code == 302
+
+        assert b"was used before" in send(Client(), code=code).content
+
+    def test_is_not_needed_by_others(self, client, user):
+        assert send(client).status_code == 302
