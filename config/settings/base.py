@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "config.errors.StrataErrorMiddleware",
 ]
 
 # Names by which requests may address the service, separated by commas.
@@ -109,9 +110,14 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = STRATA_MAX_JSON_BYTES  # a form without its files
 # Limits of the child process that parses a file.
 STRATA_PARSE_SECONDS = int(os.environ.get("STRATA_PARSE_SECONDS", 120))  # wall clock, per file
 STRATA_PARSE_MEMORY_BYTES = int(os.environ.get("STRATA_PARSE_MEMORY_BYTES", 2 * 2**30))
-STRATA_PARSE_MAX_PAGES = 10_000
+STRATA_PARSE_MAX_PAGES = int(os.environ.get("STRATA_PARSE_MAX_PAGES", 10_000))
 STRATA_PARSE_MAX_EXPANDED_BYTES = 100 * 2**20  # all members of an archive, unpacked
-STRATA_PARSE_MAX_TEXT_CHARS = 50_000_000
+STRATA_PARSE_MAX_TEXT_CHARS = int(os.environ.get("STRATA_PARSE_MAX_TEXT_CHARS", 50_000_000))
+
+# A virus scanner (clamd) that is asked about each file before it is read or given out:
+# "host:port", or the path of its socket. Empty: none.
+STRATA_CLAMD = os.environ.get("STRATA_CLAMD", "").strip()
+STRATA_CLAMD_SECONDS = 120  # without an answer
 
 # --- Indexing --------------------------------------------------------------------------------
 
@@ -123,6 +129,8 @@ STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or
 # A request waits this long for a model that is being loaded, then gets 503. Most models are loaded
 # from disk by then or soon after.
 STRATA_MODEL_WAIT_SECONDS = 1.5
+# Of one document in one build: some thousand pages. Embedding them takes minutes.
+STRATA_MAX_DOCUMENT_NODES = int(os.environ.get("STRATA_MAX_DOCUMENT_NODES", 50_000))
 STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
 STRATA_LEASE_SECONDS = 120  # a claim not renewed by then is open to others
 STRATA_MAX_ATTEMPTS = 5
@@ -214,9 +222,23 @@ STRATA_MAX_HEADER_BYTES = 64 * 2**10
 STRATA_MAX_REQUEST_BYTES = 64 * 2**10  # a body, except for views that accept uploads
 STRATA_MAX_BATCH_BYTES = 16 * 2**30  # all lines of one batch
 
+# --- Limits of one key -----------------------------------------------------------------------
+
+# What one key, signed-in user or stranger's address may use. 0: no limit, as suits one person's
+# own machine; the production form has limits by default.
+STRATA_KEY_REQUESTS_PER_MINUTE = int(os.environ.get("STRATA_KEY_REQUESTS_PER_MINUTE", 0))
+STRATA_KEY_STREAMS = int(os.environ.get("STRATA_KEY_STREAMS", 0))  # answers of `ask` at once
+# Regenerations that are not finished, and as many evaluations.
+STRATA_KEY_WAITING_JOBS = int(os.environ.get("STRATA_KEY_WAITING_JOBS", 0))
+STRATA_KEY_WAITING_UPLOADS = int(os.environ.get("STRATA_KEY_WAITING_UPLOADS", 0))  # unread files
+# Of the language model, for questions and evaluations; a token is about four characters.
+STRATA_KEY_MODEL_CALLS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_CALLS_PER_DAY", 0))
+STRATA_KEY_MODEL_TOKENS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_TOKENS_PER_DAY", 0))
+
 # --- API -------------------------------------------------------------------------------------
 
 STRATA_ADMIN_KEY = os.environ.get("STRATA_ADMIN_KEY", "")  # the first admin key, for scripts
+PASSWORD_HASHERS = ["access.passwords.OneAtATimePasswordHasher"]
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -224,6 +246,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["access.permissions.HasScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["access.throttling.RequestLimit"],
     "DEFAULT_RENDERER_CLASSES": ["core.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["core.parsers.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.negotiation.ContentNegotiation",
