@@ -1,6 +1,6 @@
 import pytest
 
-from access.checks import check_admin_key
+from access.checks import check_admin_key, check_key_limits
 
 
 class TestCheckAdminKey:
@@ -20,3 +20,13 @@ class TestCheckAdminKey:
         settings.STRATA_ADMIN_KEY = "short"
 
         assert [error.id for error in check_admin_key(None)] == ["access.E002"]
+
+
+class TestCheckKeyLimits:
+    def test_takes_the_defaults(self):
+        assert check_key_limits(None) == []
+
+    def test_refuses_a_limit_below_none(self, settings):
+        settings.STRATA_KEY_STREAMS = -1
+
+        assert [error.id for error in check_key_limits(None)] == ["access.E003"]
