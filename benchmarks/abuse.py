@@ -259,7 +259,10 @@ def _sign_in(target: Target, stop: threading.Event) -> int:
         ) as client:
             token = client.get("/admin/login/").cookies["csrftoken"]
             form = {"username": "admin", "password": "a guess", "csrfmiddlewaretoken": token}
-            headers = {"Cookie": f"csrftoken={token}", "Referer": f"https://127.0.0.1:{target.port}"}
+            headers = {
+                "Cookie": f"csrftoken={token}",
+                "Referer": f"https://127.0.0.1:{target.port}",
+            }
             while not stop.is_set():
                 answer = client.post("/admin/login/", data=form, headers=headers)
                 assert answer.status_code in {200, 503}, answer.status_code

@@ -94,9 +94,7 @@ def add_artifact(
     """
     with _check_space_then_discard(content):
         label = _clean_attributes(index, title=title, metadata=metadata, url=url)
-        add = partial(
-            _add_or_update, index, content, label, external_id, groups, grant, added_by
-        )
+        add = partial(_add_or_update, index, content, label, external_id, groups, grant, added_by)
         try:
             return add()
         except IntegrityError:

@@ -111,9 +111,7 @@ STRATA_KEY_STREAMS = int(os.environ.get("STRATA_KEY_STREAMS", 20))
 STRATA_KEY_WAITING_JOBS = int(os.environ.get("STRATA_KEY_WAITING_JOBS", 20))
 STRATA_KEY_WAITING_UPLOADS = int(os.environ.get("STRATA_KEY_WAITING_UPLOADS", 10_000))
 STRATA_KEY_MODEL_CALLS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_CALLS_PER_DAY", 10_000))
-STRATA_KEY_MODEL_TOKENS_PER_DAY = int(
-    os.environ.get("STRATA_KEY_MODEL_TOKENS_PER_DAY", 20_000_000)
-)
+STRATA_KEY_MODEL_TOKENS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_TOKENS_PER_DAY", 20_000_000))
 
 # --- Vectors ---------------------------------------------------------------------------------
 

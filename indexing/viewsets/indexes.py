@@ -42,7 +42,9 @@ INDEX_RETURNS = (
 
 
 class IndexRemovalParametersSerializer(StrictSerializer):
-    confirm = StringField(required=False, help_text="The name of the index, repeated.")
+    confirm = StringField(
+        required=False, max_length=MAX_NAME_CHARS, help_text="The name of the index, repeated."
+    )
 
 
 @with_example({"repair": True})

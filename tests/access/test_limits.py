@@ -146,7 +146,8 @@ class TestJobs:
 
 class TestModelUse:
     @pytest.mark.parametrize(
-        ("name", "use"), [("CALLS", {"calls": 2, "tokens": 0}), ("TOKENS", {"calls": 1, "tokens": 2})]
+        ("name", "use"),
+        [("CALLS", {"calls": 2, "tokens": 0}), ("TOKENS", {"calls": 1, "tokens": 2})],
     )
     def test_is_spent_until_the_next_day(self, settings, monkeypatch, name, use):
         setattr(settings, f"STRATA_KEY_MODEL_{name}_PER_DAY", 4)

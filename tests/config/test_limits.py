@@ -97,9 +97,7 @@ class TestLogins:
         ):
             token = client.get("/admin/login/").cookies["csrftoken"]
             form = {"username": "nobody", "password": "guess", "csrfmiddlewaretoken": token}
-            logins = [
-                people.submit(client.post, "/admin/login/", data=form) for _ in range(LOGINS)
-            ]
+            logins = [people.submit(client.post, "/admin/login/", data=form) for _ in range(LOGINS)]
             try:
                 wait_until(lambda: sum(each.done() for each in logins) == LOGINS - 1 - MAX_WAITING)
 

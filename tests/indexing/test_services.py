@@ -89,7 +89,6 @@ class TestPlanNodes:
         assert [node.artifact_id for node in Node.objects.all()] == [neighbour.pk]
         assert verify_build(build).is_sound
 
-
     def test_fails_an_artifact_with_too_many_nodes_and_leaves_its_neighbours(
         self, build, settings, monkeypatch
     ):

@@ -68,7 +68,7 @@ class TestOperations:
             f"{operation.id}: {place}"
             for operation in operations
             for place, schema in document.list_inputs(operation)
-            if place.split(".")[0] not in OTHERWISE_BOUNDED and _lacks_bound(schema)
+            if place.rpartition(".")[2] not in OTHERWISE_BOUNDED and _lacks_bound(schema)
         }
 
         assert not unbounded

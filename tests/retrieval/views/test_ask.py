@@ -17,7 +17,7 @@ from documents.models import Artifact
 from indexing.models import IndexBuild
 from retrieval.answer_stream import AnswerEvent, StreamPosition
 from retrieval.views import ask as ask_views
-from tests.factories import give, sync
+from tests import factories
 from tests.faults.armed import armed
 from tests.serving import KEY
 from tests.summaries.test_llm import fails, on_and_on, running_endpoint, streams
@@ -339,8 +339,8 @@ class TestLimitsOfAKey:
     def test_count_the_calls_of_the_language_model(self, ask, settings, endpoint):
         settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = endpoint.url, "a-model"
         settings.STRATA_KEY_MODEL_CALLS_PER_DAY = 1
-        give(TIDE)
-        sync(IndexBuild.objects.get(index="plain"), *Artifact.objects.all())
+        factories.give(TIDE)
+        factories.sync(IndexBuild.objects.get(index="plain"), *Artifact.objects.all())
 
         first, second = ask(), ask()
 
