@@ -92,11 +92,13 @@ class _ReadQuestion(HttpResponse):
 class _AnswerStream(StreamingHttpResponse):
     """Frees the slot of the answer when Django closes the response, however it ended."""
 
-    slot = ""
+    def __init__(self, parts: AsyncGenerator[bytes, None], slot: str) -> None:
+        super().__init__(parts, content_type=EVENT_STREAM)
+        self._slot = slot
 
     def close(self) -> None:
         super().close()
-        free_slot(self.slot)
+        free_slot(self._slot)
 
 
 class AskView(APIView):
@@ -158,8 +160,7 @@ async def answer_question(request: HttpRequest) -> HttpResponseBase:
     )
     wire = _write_events(_end_with_error_event(events))
     if isinstance(request, ASGIRequest) and not _wants_json(request):
-        response: HttpResponseBase = _AnswerStream(wire, content_type=EVENT_STREAM)
-        response.slot = read.slot
+        response: HttpResponseBase = _AnswerStream(wire, read.slot)
     else:
         try:
             if _wants_json(request):

@@ -60,7 +60,7 @@ class _Recorded:
 
     @property
     def setting(self) -> str:
-        address = self.server_address  # type: ignore[attr-defined]
+        address = self.server_address
         return address if isinstance(address, str) else f"{address[0]}:{address[1]}"
 
 

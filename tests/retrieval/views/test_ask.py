@@ -329,8 +329,7 @@ class TestLimitsOfAKey:
 
     def test_free_the_slot_of_a_stream_that_is_closed(self, settings):
         settings.STRATA_KEY_STREAMS = 1
-        response = ask_views._AnswerStream(iter([]))
-        response.slot = limits.take_stream("reader")
+        response = ask_views._AnswerStream(iter([]), limits.take_stream("reader"))
 
         response.close()
 
