@@ -27,8 +27,9 @@ NOON = datetime(2026, 11, 24, 12, tzinfo=UTC).timestamp()
 @pytest.fixture(autouse=True)
 def noon(monkeypatch):
     """Counters that start at 0 and stay in their period."""
-    cache.clear()
     monkeypatch.setattr(limits.time, "time", lambda: NOON + 10)
+    monkeypatch.setattr(limits, "_permits", limits._Permits())
+    cache.clear()
     yield
     cache.clear()
 
@@ -97,12 +98,37 @@ class TestRequests:
         batch = "/api/v1/indexes/plain/artifacts/batch"
         pending = {BODY_IS_PENDING: True, "content_type": "application/x-ndjson"}
         wanted = client.post(batch, b"", **pending)
-        client.get(PLACE)
+        assert [client.get(PLACE).status_code for _ in range(2)] == [200, 429]
 
         refused = client.post(batch, b"", **pending)
 
         assert wanted.max_bytes == settings.STRATA_MAX_BATCH_BYTES
         assert refused.status_code == 429
+
+
+class TestProcesses:
+    """Each process asks the shared counter for a hundredth of the limit at a time."""
+
+    @pytest.mark.parametrize(("limit", "asked"), [(3, 4), (1_000, 101)])
+    def test_share_one_limit(self, settings, monkeypatch, limit, asked):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = limit
+        counts: list[int] = []
+        count = limits._count
+        monkeypatch.setattr(limits, "_count", lambda *given: counts.append(1) or count(*given))
+        processes = [limits._Permits(), limits._Permits()]
+
+        taken = [processes[number % 2].take("reader", limit) for number in range(10 * limit)]
+
+        assert sum(taken) == limit
+        assert len(counts) <= asked + 1  # the second process asks once more
+
+    def test_get_what_is_left(self):
+        first, second = limits._Permits(), limits._Permits()
+        limits._count("requests", "reader", limits.MINUTE, 197)
+        assert first.take("reader", 200)  # and has taken a second permit of the three
+
+        assert [second.take("reader", 200) for _ in range(2)] == [True, False]
+        assert [first.take("reader", 200) for _ in range(2)] == [True, False]
 
 
 class TestStreams:
