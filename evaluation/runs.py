@@ -156,6 +156,7 @@ def measure_run(
                 measures=run.measures,
                 before_each_answer=progress.report_answer,
             )
+        progress.count_model_use()
     except StrataError as error:
         if error.is_retryable and not isinstance(error, ModelUseSpent):
             _requeue_run(run)
@@ -198,11 +199,15 @@ class _RunProgress:
         self.model_use = llm.ModelUse()
 
     def report_answer(self) -> None:
-        """Report progress before an answer; raise _StopRequested if a stop is requested, and
-        ModelUseSpent as ``limit_model_use``."""
+        """Report progress before an answer; raise _StopRequested if a stop is requested.
+
+        Raises:
+            ModelUseSpent: whoever asked has used of the language model what a key may use today.
+        """
         if self._is_stop_requested():
             raise _StopRequested
-        self.limit_model_use()
+        if self.count_model_use():
+            require_model_use(self._run.asked_by)
         self._advance(1)
         now = time.monotonic()
         if now - self._stored_at >= PROGRESS_INTERVAL_SECONDS:
@@ -210,18 +215,14 @@ class _RunProgress:
             _update_claimed_run(self._run, done_count=self._answer_count)
         self._answer_count += 1
 
-    def limit_model_use(self) -> None:
-        """Count what was used of the language model since the last call.
-
-        Raises:
-            ModelUseSpent: whoever asked has used what a key may use today.
-        """
-        calls, tokens = self.model_use.call_count, self.model_use.token_count
-        if not calls:
-            return
-        self.model_use.call_count = self.model_use.token_count = 0
+    def count_model_use(self) -> bool:
+        """Count what was used of the language model since the last call; return whether it was
+        used."""
+        use = self.model_use
+        calls, tokens = use.call_count, use.token_count
+        use.call_count = use.token_count = 0
         add_model_use(self._run.asked_by, calls=calls, tokens=tokens)
-        require_model_use(self._run.asked_by)
+        return calls > 0
 
 
 def _requeue_run(run: EvaluationRun) -> None:
