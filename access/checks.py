@@ -50,8 +50,8 @@ KEY_LIMITS = (
 def check_key_limits(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     return [
         Error(
-            f"{name} is {getattr(settings, name)}, so that keys could do nothing.",
-            hint="Set it to the largest number that is allowed, or to 0 for no limit.",
+            f"{name} is {getattr(settings, name)}, which is no limit.",
+            hint="Set it to the largest number that is allowed, or to 0 if there is none.",
             id="access.E003",
         )
         for name in KEY_LIMITS

@@ -198,7 +198,8 @@ def _translate_error(error: Exception) -> Response | None:
         status = http_status(error)
         if status >= 500:
             logger.error("%s: %s", error.code, error)
-        headers = _say_when_to_retry(error, status)
+        wait = math.ceil(error.retry_after or RETRY_AFTER_SECONDS)
+        headers = {"Retry-After": str(wait)} if status in {429, 503} else {}
         return Response(describe_error(error), status=status, headers=headers)
     if isinstance(error, (OperationalError, InterfaceError)):
         logger.exception("The database did not answer")
@@ -224,11 +225,6 @@ def _translate_error(error: Exception) -> Response | None:
     if isinstance(error, (SuspiciousOperation, BadRequest, UnreadablePostError)):
         return _error_response(400, "malformed", "The request cannot be read.")
     return None
-
-
-def _say_when_to_retry(error: StrataError, status: int) -> dict[str, str]:
-    wait = math.ceil(error.retry_after or RETRY_AFTER_SECONDS)
-    return {"Retry-After": str(wait)} if status in {429, 503} else {}
 
 
 def _service_unavailable(code: str, detail: str) -> Response:
@@ -270,10 +266,13 @@ class StrataErrorMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, StrataError):
             return None
-        status = http_status(error)
-        response = _render_django_error(request, status, error.code, error.with_fix())
-        for name, value in _say_when_to_retry(error, status).items():
-            response[name] = value
+        described = _translate_error(error)
+        assert described is not None
+        response = _render_django_error(
+            request, described.status_code, error.code, error.with_fix()
+        )
+        if "Retry-After" in described.headers:
+            response["Retry-After"] = described.headers["Retry-After"]
         return response
 
 

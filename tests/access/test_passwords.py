@@ -86,4 +86,5 @@ class TestLogin:
         answer = client.post("/admin/login/", {"username": "nobody", "password": "guess"})
 
         assert (answer.status_code, answer["Retry-After"]) == (503, "2")
+        assert answer["Content-Type"].startswith("text/plain")
         assert answer.content == b"Too many people are signing in at this moment. Wait.\n"
