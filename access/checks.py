@@ -1,4 +1,4 @@
-"""System checks of the admin key and of OpenID Connect."""
+"""System checks of the admin key, of OpenID Connect and of the limits of keys."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -78,3 +78,26 @@ def check_openid(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
             )
         )
     return found
+
+
+KEY_LIMITS = (
+    "STRATA_KEY_REQUESTS_PER_MINUTE",
+    "STRATA_KEY_STREAMS",
+    "STRATA_KEY_WAITING_JOBS",
+    "STRATA_KEY_WAITING_UPLOADS",
+    "STRATA_KEY_MODEL_CALLS_PER_DAY",
+    "STRATA_KEY_MODEL_TOKENS_PER_DAY",
+)
+
+
+@register()
+def check_key_limits(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    return [
+        Error(
+            f"{name} is {getattr(settings, name)}, which is no limit.",
+            hint="Set it to the largest number that is allowed, or to 0 if there is none.",
+            id="access.E006",
+        )
+        for name in KEY_LIMITS
+        if getattr(settings, name) < 0
+    ]

@@ -17,3 +17,40 @@ class MissingScope(StrataError):
 
 class SignInRefused(Exception):
     """The sign-in with the OpenID provider did not succeed. The page shows the text."""
+
+
+class LimitReached(StrataError):
+    """The key has reached one of its limits."""
+
+    code = "too_many_requests"
+    is_retryable = True
+
+
+class TooManyRequests(LimitReached):
+    """The key has sent more requests in this minute than it may."""
+
+
+class TooManyStreamsOfKey(LimitReached):
+    """The key is already reading as many answers at once as it may."""
+
+    code = "too_many_streams"
+
+
+class TooManyJobs(LimitReached):
+    """As many jobs of this key are waiting as may."""
+
+    code = "too_many_jobs"
+
+
+class ModelUseSpent(LimitReached):
+    """The key has used the language model as much as it may today."""
+
+    code = "model_use_spent"
+
+
+class TooManyLogins(StrataError):
+    """Too many passwords are being checked at this moment."""
+
+    code = "too_many_logins"
+    is_retryable = True
+    retry_after = 2.0

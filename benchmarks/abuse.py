@@ -9,21 +9,34 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from benchmarks.service import production_service
-from tests.serving import KEY, serving
+import httpx
+
+from benchmarks.service import Connection, production_service
+from tests.serving import KEY, Service, serving
 from tests.summaries.test_llm import Endpoint, Handler, delta, streams
+
+if TYPE_CHECKING:
+    from tests.servers.production import Production
 
 TICK_SECONDS = 0.25
 LIVE_SECONDS = 1.0  # time limit for /health/live
+REQUESTS_PER_MINUTE = 600
+EXCESS = 100  # times the limit
+SENDERS = 40  # connections of the abusive key
+LOGINS = 20
 UPLOAD_BYTES = 300 * 2**20
 PIECE = "word " * 1_600  # one piece of an answer
 QUESTION = b'{"index": "plain", "query": "When do boats leave the harbour?"}'
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
+SEARCH = "/api/v1/search/pages?index=plain&q=When+do+boats+leave"
+PROXY = {"X-Forwarded-Proto": "https"}
 HEAD = "Host: localhost\r\nX-Forwarded-Proto: https\r\nContent-Type: application/json\r\n"
 
 
@@ -31,6 +44,7 @@ HEAD = "Host: localhost\r\nX-Forwarded-Proto: https\r\nContent-Type: application
 class Target:
     port: int
     key: str
+    greedy_key: str
     pids: list[int]
     data_dir: Path
 
@@ -70,6 +84,11 @@ def measure_abuse(seconds: float, *, is_production: bool) -> None:
         "STRATA_LLM_BASE_URL": endpoint.url,
         "STRATA_LLM_MODEL": "a-model",
         "STRATA_LLM_CONCURRENCY": "40",
+        # The abusive key has 10 requests a second, 100 × as many are sent.
+        "STRATA_KEY_REQUESTS_PER_MINUTE": str(REQUESTS_PER_MINUTE),
+        "STRATA_KEY_STREAMS": "40",
+        "STRATA_KEY_MODEL_CALLS_PER_DAY": "0",
+        "STRATA_KEY_MODEL_TOKENS_PER_DAY": "0",
     }
     form = _production if is_production else _embedded
     with (
@@ -81,6 +100,12 @@ def measure_abuse(seconds: float, *, is_production: bool) -> None:
         for attack in _list_attacks(target.key):
             _measure(target, attack.name, seconds, partial(_hold, target, attack))
         _measure(target, "300 MB without a key", seconds, partial(_send_large, target))
+        with _searching(target) as took:
+            _measure(target, "20 logins at once", seconds, partial(_sign_in, target))
+        print(f"    searches of another key: {_describe(took)}")
+        with _searching(target) as took:
+            _measure(target, "a key at 100 × its limit", seconds, partial(_send_too_much, target))
+        print(f"    searches of another key: {_describe(took)}")
     endpoint.shutdown()
 
 
@@ -224,6 +249,79 @@ def _send_large(target: Target, stop: threading.Event) -> int:
     return made
 
 
+def _sign_in(target: Target, stop: threading.Event) -> int:
+    """Keep as many logins under way as there are threads; return how many were sent."""
+
+    def sign_in() -> int:
+        count = 0
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{target.port}", headers=PROXY, trust_env=False, timeout=60
+        ) as client:
+            token = client.get("/admin/login/").cookies["csrftoken"]
+            form = {"username": "admin", "password": "a guess", "csrfmiddlewaretoken": token}
+            headers = {
+                "Cookie": f"csrftoken={token}",
+                "Referer": f"https://127.0.0.1:{target.port}",
+            }
+            while not stop.is_set():
+                answer = client.post("/admin/login/", data=form, headers=headers)
+                assert answer.status_code in {200, 503}, answer.status_code
+                count += 1
+        return count
+
+    with ThreadPoolExecutor(LOGINS) as people:
+        return sum(each.result() for each in [people.submit(sign_in) for _ in range(LOGINS)])
+
+
+def _send_too_much(target: Target, stop: threading.Event) -> int:
+    """Send ``EXCESS`` times as many requests as the key may, or as many as the server answers."""
+    pause = SENDERS * 60 / (REQUESTS_PER_MINUTE * EXCESS)  # seconds, of each connection
+
+    def send() -> int:
+        connection, count, next_at = Connection(target.port, target.greedy_key), 0, time.monotonic()
+        with closing(connection):
+            while not stop.is_set():
+                with suppress(RuntimeError):  # 429
+                    connection.get(SEARCH)
+                count += 1
+                next_at = max(next_at + pause, time.monotonic() - 1)
+                stop.wait(max(0.0, next_at - time.monotonic()))
+        return count
+
+    with ThreadPoolExecutor(SENDERS) as senders:
+        return sum(each.result() for each in [senders.submit(send) for _ in range(SENDERS)])
+
+
+@contextmanager
+def _searching(target: Target) -> Iterator[list[float]]:
+    """Search with another key, five times a second, until the block ends; yield the seconds that
+    each search took. A search that is refused raises."""
+    took: list[float] = []
+    stop = threading.Event()
+
+    def search() -> None:
+        with closing(Connection(target.port, target.key)) as connection:
+            while not stop.wait(0.2):
+                started = time.perf_counter()
+                connection.get(SEARCH)
+                took.append(time.perf_counter() - started)
+
+    with ThreadPoolExecutor(1) as person:
+        searching = person.submit(search)
+        try:
+            yield took
+        finally:
+            stop.set()
+            searching.result()
+
+
+def _describe(took: list[float]) -> str:
+    return (
+        f"{len(took)}, none refused; p50 {statistics.median(took) * 1e3:.0f} ms, "
+        f"worst {max(took) * 1e3:.0f} ms"
+    )
+
+
 def _write_for_minutes(handler: Handler) -> None:
     """Write an answer of 32 KB per second for a minute."""
     handler.send(200, "", Content_Type="text/event-stream")
@@ -241,7 +339,7 @@ def _embedded(folder: Path, environment: dict[str, str]) -> Iterator[Target]:
     with serving(folder, **environment) as service:
         service.add("plain", text=TIDE, title="Harbour")
         assert service.process is not None
-        yield Target(service.port, KEY, [service.process.pid], folder)
+        yield Target(service.port, KEY, _make_key(service), [service.process.pid], folder)
 
 
 @contextmanager
@@ -250,4 +348,11 @@ def _production(folder: Path, environment: dict[str, str]) -> Iterator[Target]:
         uploaded = production.upload("tide.txt", TIDE)
         production.wait_until_ready([uploaded], 180)
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-        yield Target(production.port, key, [int(child) for child in children.split()], folder)
+        pids = [int(child) for child in children.split()]
+        yield Target(production.port, key, _make_key(production), pids, folder)
+
+
+def _make_key(service: "Service | Production") -> str:
+    answer = service.api.post("keys/", json={"name": "greedy"})
+    answer.raise_for_status()
+    return str(answer.json()["secret"])

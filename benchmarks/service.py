@@ -120,7 +120,12 @@ def production_service(
                     database_url=f"{server.rpartition('/')[0]}/{name}",
                     redis_url=os.environ.get("STRATA_TEST_REDIS_URL", "redis://127.0.0.1:6379/9"),
                     qdrant_url=qdrant.url,
-                    **{**environment, "STRATA_TEST_QUICK": "1", "WEB_CONCURRENCY": "1"},
+                    **{
+                        "STRATA_KEY_REQUESTS_PER_MINUTE": "0",
+                        **environment,
+                        "STRATA_TEST_QUICK": "1",
+                        "WEB_CONCURRENCY": "1",
+                    },
                 )
                 production.root, production.python = root, str(root / ".venv/bin/python")
                 for command in (["migrate"], ["status"]):

@@ -13,7 +13,9 @@ from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
+from access.limits import has_sent_too_many
 from access.permissions import check_scope
+from access.throttling import get_holder
 from core.exceptions import StrataError
 
 BODY_IS_PENDING: Final = "strata.body_is_pending"  # a key of the environ
@@ -43,7 +45,7 @@ class BodyLimitMiddleware:
         if BODY_IS_PENDING not in request.META:
             return None
         if hasattr(view, "cls") and not (_has_method(view, request) and _is_allowed(view, request)):
-            return None  # the view answers 401, 403 or 405
+            return None  # the view answers 401, 403, 405 or 429
         limit = settings.STRATA_MAX_REQUEST_BYTES
         if hasattr(view, "cls") and hasattr(view.cls, "max_body_bytes"):
             limit = view.cls.max_body_bytes(request.content_type or "")
@@ -61,8 +63,9 @@ def _is_allowed(view: Any, request: HttpRequest) -> bool:
     authenticators = [each() for each in view.cls.authentication_classes]
     method = str(request.method).lower()
     operation = view.actions[method] if hasattr(view, "actions") else method
+    asking = Request(request, authenticators=authenticators)
     try:
-        check_scope(Request(request, authenticators=authenticators), view.cls, operation)
+        check_scope(asking, view.cls, operation)
     except (APIException, StrataError):
         return False
-    return True
+    return not has_sent_too_many(get_holder(asking))

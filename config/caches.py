@@ -2,12 +2,15 @@
 
 import json
 import logging
+import time
 from typing import Any
 
 from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 5.0  # Redis that hangs would delay each request by its time-out
 
 
 class JSONSerializer:
@@ -26,6 +29,8 @@ class FaultTolerantRedisCache(RedisCache):
 
     Its contents may be lost at any time; searches and answers work without them.
     """
+
+    _paused_until = 0.0
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
         try:
@@ -49,6 +54,23 @@ class FaultTolerantRedisCache(RedisCache):
         except RedisError as error:
             logger.warning("The cache did not answer: %s", error)
             return True
+
+    def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
+        """Return 0 if Redis does not answer: as far as is known, nothing is counted.
+
+        Every request counts, so Redis is then not asked for ``PAUSE_SECONDS``.
+
+        Raises:
+            ValueError: there is no such key.
+        """
+        if time.monotonic() < FaultTolerantRedisCache._paused_until:
+            return 0
+        try:
+            return int(super().incr(key, delta, version))
+        except RedisError as error:
+            logger.warning("The cache did not answer: %s", error)
+            FaultTolerantRedisCache._paused_until = time.monotonic() + PAUSE_SECONDS
+            return 0
 
     def delete(self, key: str, version: int | None = None) -> bool:
         try:

@@ -5,6 +5,7 @@ Every error under ``/api/`` is ``{code, detail, field?, allowed?, fix?}``.
 
 import logging
 import math
+from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import (
@@ -17,6 +18,7 @@ from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
+from django.http.response import HttpResponseBase
 from kombu.exceptions import OperationalError as BrokerError
 from rest_framework import exceptions
 from rest_framework.request import Request
@@ -25,7 +27,16 @@ from rest_framework.views import set_rollback
 
 from access.all_documents import AllDocumentsNeeded
 from access.authentication import get_grant
-from access.exceptions import MissingScope, UnknownKey
+from access.exceptions import (
+    LimitReached,
+    MissingScope,
+    ModelUseSpent,
+    TooManyJobs,
+    TooManyLogins,
+    TooManyRequests,
+    TooManyStreamsOfKey,
+    UnknownKey,
+)
 from concepts.exceptions import (
     UnknownConcept,
     UnknownEmergentPair,
@@ -43,7 +54,12 @@ from core.exceptions import (
     UnknownIndex,
 )
 from core.serializers import describe_error, to_invalid_input
-from documents.exceptions import ContentConflict, UnknownArtifact, Unparsable
+from documents.exceptions import (
+    ContentConflict,
+    ScannerUnavailable,
+    UnknownArtifact,
+    Unparsable,
+)
 from evaluation.exceptions import UnknownJudgement, UnknownRun
 from indexing.exceptions import (
     BuildUnfinished,
@@ -60,6 +76,7 @@ from indexing.exceptions import (
     StoreRefused,
     StoreRejected,
     StoreUnavailable,
+    TooManyNodes,
     UnchunkableText,
     UnknownBuild,
     UnknownRegeneration,
@@ -92,6 +109,12 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     TooLarge: 413,
     BodyTimeout: 408,
     TooManyStreams: 503,
+    LimitReached: 429,
+    TooManyRequests: 429,
+    TooManyStreamsOfKey: 429,
+    TooManyJobs: 429,
+    ModelUseSpent: 429,
+    TooManyLogins: 503,
     MissingScope: 403,
     UnknownKey: 404,
     AllDocumentsNeeded: 403,
@@ -115,7 +138,9 @@ HTTP_STATUS: dict[type[StrataError], int] = {
     UnavailableTool: 409,
     NotYetIndexed: 409,
     Unparsable: 422,
+    ScannerUnavailable: 503,
     UnchunkableText: 422,
+    TooManyNodes: 422,
     DiskFull: 507,
     StoreUnavailable: 503,
     StoreOutcomeUnknown: 503,
@@ -174,7 +199,7 @@ def _translate_error(error: Exception) -> Response | None:
         if status >= 500:
             logger.error("%s: %s", error.code, error)
         wait = math.ceil(error.retry_after or RETRY_AFTER_SECONDS)
-        headers = {"Retry-After": str(wait)} if status == 503 else {}
+        headers = {"Retry-After": str(wait)} if status in {429, 503} else {}
         return Response(describe_error(error), status=status, headers=headers)
     if isinstance(error, (OperationalError, InterfaceError)):
         logger.exception("The database did not answer")
@@ -227,6 +252,28 @@ def _error_response(status: int, code: str, detail: str) -> Response:
 
 
 # --- Errors outside the API's views ----------------------------------------------------------
+
+
+class StrataErrorMiddleware:
+    """Answers an error of Strata that a page raises, such as the login."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if not isinstance(error, StrataError):
+            return None
+        described = _translate_error(error)
+        assert described is not None
+        response = _render_django_error(
+            request, described.status_code, error.code, error.with_fix()
+        )
+        if "Retry-After" in described.headers:
+            response["Retry-After"] = described.headers["Retry-After"]
+        return response
 
 
 def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:

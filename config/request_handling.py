@@ -34,12 +34,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STREAM_PATH: Final = "/api/v1/ask"
+LIVE_PATH: Final = "/health/live"
 SPOOL_BLOCK_BYTES: Final = 2**20  # written to the file in one call
 SEND_BLOCK_BYTES: Final = 2**18  # a client has STRATA_WRITE_SECONDS to read it
 
 _wsgi_handler = get_wsgi_application()
 _asgi_handler = get_asgi_application()
 _threads = ThreadPoolExecutor(settings.STRATA_WEB_THREADS, "web")
+# Liveness checks do not wait behind other requests; they ask no database.
+_live_thread = ThreadPoolExecutor(1, "live")
 _stream_count = 0
 
 
@@ -67,7 +70,9 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
             return
         environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}
         body.file.seek(0)
-        await _send_answer(await _run_in_thread(_call_django, environ), receive, send)
+        pool = _live_thread if scope["path"] == LIVE_PATH else _threads
+        loop = asyncio.get_running_loop()
+        await _send_answer(await loop.run_in_executor(pool, _call_django, environ), receive, send)
     except _ClientLeft:
         pass
     except StrataError as error:

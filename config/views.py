@@ -52,6 +52,7 @@ class ReadyView(APIView):
     """
 
     permission_classes = ()
+    throttle_classes = ()  # whoever watches the server asks often
     schema = None
 
     def perform_authentication(self, request: Request) -> None:

@@ -71,6 +71,14 @@ ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
         "The request is well formed but cannot be processed.",
         {"code": "invalid_spec", "detail": "specs/handbook.yaml: chunk: there is no such setting."},
     ),
+    429: (
+        "The key has reached one of its limits; Retry-After says when to try again.",
+        {
+            "code": "too_many_requests",
+            "detail": "The key has sent more than 6,000 requests in this minute.",
+            "fix": "Try again after the number of seconds in Retry-After.",
+        },
+    ),
     502: (
         "The language model returned a malformed response.",
         {
@@ -154,7 +162,7 @@ class OperationSchema(AutoSchema):
 
 
 def _find_implied_errors(path: str, operation: Mapping[str, Any]) -> set[int]:
-    statuses = {401, 403, 503}
+    statuses = {401, 403, 429, 503}
     if "{" in path:
         statuses.add(404)
     if any(parameter["in"] == "query" for parameter in operation.get("parameters", ())):

@@ -23,3 +23,10 @@ class Unparsable(StrataError):
     def __init__(self, code: str, detail: str, *, fix: str | None = None) -> None:
         super().__init__(detail, fix=fix)
         self.code = code
+
+
+class ScannerUnavailable(StrataError):
+    """The virus scanner did not answer; safe to retry."""
+
+    code = "virus_scanner_unavailable"
+    is_retryable = True

@@ -19,6 +19,11 @@ class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
         """Artifacts whose current content is not parsed and that no worker is parsing."""
         return self.free().filter(state__in=[Artifact.State.RECEIVED, Artifact.State.PARSING])
 
+    def unparsed_of(self, holder: str) -> "ArtifactQuerySet":
+        """Artifacts that this key or user has sent and that are not parsed yet."""
+        waiting = [Artifact.State.RECEIVED, Artifact.State.PARSING]
+        return self.filter(state__in=waiting, added_by=holder)
+
     def visible_to(self, grant: Grant) -> "ArtifactQuerySet":
         """Artifacts of the grant's indexes that have no groups or share one with the grant."""
         artifacts = self.filter(is_visible(grant))
@@ -76,6 +81,12 @@ class Artifact(LeasedRow, RevisedRow):
     )
     byte_count = models.PositiveBigIntegerField(default=0, editable=False)
     has_file = models.BooleanField(default=False, editable=False)
+    is_scanned = models.BooleanField(
+        default=False, editable=False, help_text="The virus scanner found nothing in the original."
+    )
+    added_by = models.CharField(
+        max_length=150, blank=True, editable=False, help_text="The key or user that sent the file."
+    )
     has_user_title = models.BooleanField(
         default=False,
         editable=False,

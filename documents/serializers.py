@@ -28,6 +28,7 @@ from core.text import clean_text
 from documents.groups import MAX_GROUPS
 from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, Page
+from documents.parsing import MAX_SEPARATORS_PER_LETTER, is_nearly_all_separators
 from documents.services import TextContent
 
 NDJSON = "application/x-ndjson"
@@ -193,11 +194,33 @@ class TextContentSerializer(StrictSerializer):
             raise InvalidInput("Give text or pages, not both.", field="pages")
         if "text" not in attrs and "pages" not in attrs:
             raise InvalidInput("Give text or pages.", field="text")
+        field = "pages" if "pages" in attrs else "text"
         attrs["pages"] = attrs["pages"] if "pages" in attrs else [attrs.pop("text")]
-        most = settings.STRATA_PARSE_MAX_PAGES
-        if len(attrs["pages"]) > most:
-            raise InvalidInput(f"An artifact may have at most {most:,} pages.", field="pages")
+        _check_size(attrs["pages"], field)
         return attrs
+
+
+def _check_size(pages: Sequence[str], field: str) -> None:
+    most = settings.STRATA_PARSE_MAX_PAGES
+    if len(pages) > most:
+        raise InvalidInput(
+            f"An artifact may have at most {most:,} pages.", field=field, fix="Split the document."
+        )
+    most = settings.STRATA_PARSE_MAX_TEXT_CHARS
+    if sum(map(len, pages)) > most:
+        raise InvalidInput(
+            f"An artifact may have at most {most:,} characters of text.",
+            field=field,
+            fix="Split the document.",
+        )
+    for number, page in enumerate(pages):
+        if is_nearly_all_separators(page):
+            raise InvalidInput(
+                "The text is nearly all separators: letters and digits are less than one in "
+                f"{MAX_SEPARATORS_PER_LETTER} of its characters.",
+                field=field if field == "text" else f"pages.{number}",
+                fix="Delete what separates its values.",
+            )
 
 
 @with_example(
@@ -448,6 +471,8 @@ def render_artifacts(artifacts: Sequence[Artifact]) -> list[dict[str, Any]]:
         error = nodes.error
         if artifact.state == Artifact.State.FAILED:
             error = {"code": artifact.error_code, "detail": artifact.error_detail}
+        elif artifact.state != Artifact.State.PARSED and artifact.last_error:
+            error = {"code": "parsing_waits", "detail": artifact.last_error}
         rendered.append(
             {
                 "id": str(artifact.pk),

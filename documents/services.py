@@ -30,6 +30,7 @@ from documents.models import Artifact, Page, PendingRevision, RevisedRow, Source
 from documents.originals import FileContent, link_original, require_free_disk
 from documents.parsing import ParsedDocument, ParsedPage, parse_file
 from documents.source_splitting import split_into_sources
+from documents.virus_scan import is_scanner_configured, scan_file
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ def add_artifact(
     url: str | None = None,
     groups: Sequence[str] | None = None,
     grant: Grant = EVERYTHING,
+    added_by: str = "",
 ) -> tuple[Artifact, AddOutcome]:
     """Add a document to an index; adding the same one again creates no duplicate.
 
@@ -92,11 +94,11 @@ def add_artifact(
     """
     with _check_space_then_discard(content):
         label = _clean_attributes(index, title=title, metadata=metadata, url=url)
+        add = partial(_add_or_update, index, content, label, external_id, groups, grant, added_by)
         try:
-            return _add_or_update(index, content, label, external_id, groups, grant)
+            return add()
         except IntegrityError:
-            # Another process added the same document meanwhile: the second call finds it.
-            return _add_or_update(index, content, label, external_id, groups, grant)
+            return add()  # another process added the same document meanwhile: this finds it
 
 
 def find_by_external_ids(index: str, external_ids: Iterable[str]) -> dict[str, Artifact]:
@@ -107,7 +109,7 @@ def find_by_external_ids(index: str, external_ids: Iterable[str]) -> dict[str, A
 
 
 def replace_content(
-    artifact_id: uuid.UUID, content: Content, grant: Grant = EVERYTHING
+    artifact_id: uuid.UUID, content: Content, grant: Grant = EVERYTHING, added_by: str = ""
 ) -> tuple[Artifact, AddOutcome]:
     """Give an artifact other content; its identity, title, metadata and groups stay.
 
@@ -123,7 +125,7 @@ def replace_content(
                 label = {"title": artifact.title, "url": artifact.url}
                 artifact.identity = _compute_identity(content, label, None)
             assign_next_revision(artifact)
-            _set_content(artifact, content)
+            _set_content(artifact, content, added_by)
             return artifact, AddOutcome.REVISED
     except IntegrityError:
         raise ContentConflict(
@@ -204,6 +206,9 @@ def parse_artifact(artifact_id: uuid.UUID) -> Artifact | None:
     The attempt is counted before the work starts, so a file that kills its worker is given up after
     a few attempts. None if there is nothing to do: the artifact is parsed, deleted, or being parsed
     by another worker.
+
+    Raises:
+        ScannerUnavailable: the file waits for the virus scanner, which costs no attempt.
     """
     unparsed = Artifact.objects.unparsed().filter(pk=artifact_id)
     claim = unparsed.claim(state=Artifact.State.PARSING)
@@ -229,11 +234,36 @@ def _parse_claimed(artifact: Artifact) -> ParsedDocument:
             f"Reading the file failed {settings.STRATA_MAX_ATTEMPTS} times. {artifact.last_error}",
             fix="Convert the file to another format and add it again.",
         )
+    _scan_original(artifact)
     return parse_file(
         artifact.file_path,
         file_name=artifact.file_name,
         takes_images=get_catalog().accepts_images(artifact.index),
     )
+
+
+def require_clean_original(artifact: Artifact) -> None:
+    """Have the virus scanner check an original that it has not seen yet, if there is a scanner.
+
+    Raises:
+        Unparsable: it refuses the file; the artifact is marked as failed.
+        ScannerUnavailable: it does not answer; retry helps.
+        FileNotFoundError: there is no original.
+    """
+    if artifact.error_code == "infected_file":
+        raise Unparsable(artifact.error_code, artifact.error_detail)
+    try:
+        _scan_original(artifact)
+    except Unparsable as error:
+        mark_artifact_failed(artifact, error)
+        raise
+
+
+def _scan_original(artifact: Artifact) -> None:
+    if artifact.is_scanned or not is_scanner_configured():
+        return
+    scan_file(artifact.file_path)
+    Artifact.objects.filter(pk=artifact.pk, sha256=artifact.sha256).update(is_scanned=True)
 
 
 def _save_parsed(claim: Claim[Artifact], parsed: ParsedDocument) -> Artifact | None:
@@ -357,6 +387,7 @@ def _add_or_update(
     external_id: str | None,
     groups: Sequence[str] | None,
     grant: Grant,
+    added_by: str,
 ) -> tuple[Artifact, AddOutcome]:
     identity = _compute_identity(content, label, external_id)
     with transaction.atomic():
@@ -366,7 +397,7 @@ def _add_or_update(
             artifact.groups = choose_groups_of_new_document(grant, groups)
             _apply_attributes(artifact, label)
             assign_next_revision(artifact)
-            _set_content(artifact, content)
+            _set_content(artifact, content, added_by)
             return artifact, AddOutcome.ADDED
         if not grant.includes_groups(existing.groups):
             raise ContentConflict(
@@ -378,11 +409,11 @@ def _add_or_update(
         is_relabelled = _apply_attributes(existing, label)
         if existing.sha256 != content.sha256:
             assign_next_revision(existing)
-            _set_content(existing, content)
+            _set_content(existing, content, added_by)
             return existing, AddOutcome.REVISED
         if existing.state == Artifact.State.FAILED:
             assign_next_revision(existing)
-            _set_content(existing, content)  # sent again, it is parsed again
+            _set_content(existing, content, added_by)  # sent again, it is parsed again
         elif is_relabelled:
             assign_next_revision(existing)
             existing.save()
@@ -439,17 +470,19 @@ def _apply_attributes(artifact: Artifact, label: dict[str, Any]) -> bool:
     return bool(changed)
 
 
-def _set_content(artifact: Artifact, content: Content) -> None:
+def _set_content(artifact: Artifact, content: Content, added_by: str) -> None:
     if artifact.has_file and artifact.sha256 != content.sha256:
         transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
     artifact.sha256 = content.sha256
     artifact.byte_count = content.byte_count
+    artifact.is_scanned = False
     artifact.error_code = artifact.error_detail = ""
     artifact.warnings = []
     artifact.attempts, artifact.last_error = 0, ""
     artifact.lease_token = artifact.leased_until = None
     if isinstance(content, FileContent):
         artifact.has_file = True
+        artifact.added_by = added_by[:150]
         artifact.file_name = content.file_name
         artifact.state = Artifact.State.RECEIVED
         if not artifact.title:
@@ -481,6 +514,8 @@ def _set_failed(artifact: Artifact, error: Unparsable) -> None:
     replace_pages(artifact, [])
     artifact.error_code = error.code[:60]
     artifact.error_detail = error.with_fix()
+    if error.code == "infected_file":
+        transaction.on_commit(partial(artifact.file_path.unlink, missing_ok=True))
     _save_final_state(artifact, Artifact.State.FAILED)
 
 

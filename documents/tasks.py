@@ -1,12 +1,17 @@
 """Celery tasks of documents: each takes ids, calls one service and returns nothing."""
 
+import logging
 from uuid import UUID
 
 from celery import shared_task
 
 from documents import services
+from documents.exceptions import ScannerUnavailable
 from documents.models import Artifact
 from documents.originals import delete_abandoned_files
+from documents.virus_scan import is_scanner_configured, ping_scanner
+
+logger = logging.getLogger(__name__)
 
 RECONCILE_LIMIT = 1_000  # artifacts enqueued by one reconciliation
 
@@ -14,13 +19,22 @@ RECONCILE_LIMIT = 1_000  # artifacts enqueued by one reconciliation
 @shared_task
 def parse_artifact(*, artifact_id: str) -> None:
     """Parse one artifact's file, unless that is done or under way."""
-    services.parse_artifact(UUID(artifact_id))
+    try:
+        services.parse_artifact(UUID(artifact_id))
+    except ScannerUnavailable as error:
+        logger.warning("The file of %s is not read yet: %s", artifact_id, error)
 
 
 @shared_task
 def reconcile_documents() -> None:
     """Enqueue parsing of artifacts that no message announced or that a dead worker left."""
     delete_abandoned_files()
+    if is_scanner_configured():
+        try:
+            ping_scanner()
+        except ScannerUnavailable as error:  # each file would wait as long for it
+            logger.warning("Files are not read yet: %s", error)
+            return
     waiting = Artifact.objects.unparsed().values_list("pk", flat=True)
     for artifact_id in waiting[:RECONCILE_LIMIT]:
         parse_artifact.delay(artifact_id=str(artifact_id))

@@ -23,6 +23,8 @@ from rest_framework.response import Response
 
 from access.authentication import get_grant
 from access.grants import Grant, Scope
+from access.limits import require_room
+from access.throttling import get_holder
 from core.exceptions import StrataError, UnknownIndex
 from core.paging import paginate
 from core.parsers import JSONParser, max_json_bytes
@@ -141,9 +143,10 @@ class ArtifactViewSet(viewsets.ViewSet):
         202: it is new or a new revision, and is being indexed. 200: it was already in the index.
         """
         _check_index(index)
-        grant = get_grant(request)
+        grant, holder = get_grant(request), get_holder(request)
         if _is_form(request.content_type):
             given = _validate(FileArtifactSerializer, request.data)
+            _require_room_for_upload(holder)
             if given.get("metadata"):
                 # Check the metadata before the file is written.
                 get_catalog().clean_metadata(index, given["metadata"])
@@ -156,6 +159,7 @@ class ArtifactViewSet(viewsets.ViewSet):
                 url=given.get("url") or None,
                 groups=given.get("groups"),
                 grant=grant,
+                added_by=holder,
             )
         else:
             given = validate_text_artifact(request.data)
@@ -257,15 +261,16 @@ class ArtifactViewSet(viewsets.ViewSet):
         Its id, title, metadata and groups stay. 202: a new revision is being indexed. 200: the
         content is unchanged.
         """
-        pk, grant = _parse_artifact_id(artifact_id), get_grant(request)
+        pk, grant, holder = _parse_artifact_id(artifact_id), get_grant(request), get_holder(request)
         _get_visible(pk, grant)  # check before a file is written
         content: Content
         if _is_form(request.content_type):
+            _require_room_for_upload(holder)
             content = _save_upload(_validate(FileContentSerializer, request.data)["file"])
         else:
             content = TextContent(tuple(_validate(TextContentSerializer, request.data)["pages"]))
         with _raise_unknown_artifact(pk):
-            return _add_response(*services.replace_content(pk, content, grant), grant)
+            return _add_response(*services.replace_content(pk, content, grant, holder), grant)
 
     @extend_schema(
         operation_id="list_pages",
@@ -321,14 +326,18 @@ class ArtifactViewSet(viewsets.ViewSet):
     @extend_schema(
         operation_id="read_original",
         parameters=[ARTIFACT_ID],
-        responses={(200, "*/*"): OpenApiTypes.BINARY},
+        responses={(200, "*/*"): OpenApiTypes.BINARY, 422: ErrorSerializer},
     )
     def original(self, request: Request, artifact_id: str) -> FileResponse:
-        """Download the original file."""
+        """Download the original file.
+
+        If a virus scanner is configured, it has checked the file.
+        """
         artifact = _get_visible(_parse_artifact_id(artifact_id), get_grant(request))
         if not artifact.has_file:
             raise NotFound("The artifact was given as text, not as a file.", code="no_original")
         try:
+            services.require_clean_original(artifact)
             file = artifact.file_path.open("rb")
         except FileNotFoundError:
             raise NotFound(
@@ -369,6 +378,11 @@ def _check_index(index: str) -> None:
         raise UnknownIndex(
             f"There is no index named {index[:MAX_NAME_CHARS]!r}.", field="index", allowed=names
         )
+
+
+def _require_room_for_upload(holder: str) -> None:
+    waiting = Artifact.objects.unparsed_of(holder)
+    require_room(holder, waiting, settings.STRATA_KEY_WAITING_UPLOADS, "files")
 
 
 def _is_form(content_type: str | None) -> bool:

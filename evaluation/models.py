@@ -46,10 +46,12 @@ class Judgement(models.Model):
 
 
 class EvaluationRunQuerySet(LeasedQuerySet["EvaluationRun"]):
+    def unfinished(self) -> "EvaluationRunQuerySet":
+        return self.filter(state__in=[EvaluationRun.State.QUEUED, EvaluationRun.State.RUNNING])
+
     def claimable(self) -> "EvaluationRunQuerySet":
         """Unfinished runs that no worker holds, oldest first."""
-        open_states = [EvaluationRun.State.QUEUED, EvaluationRun.State.RUNNING]
-        return self.free().filter(state__in=open_states).order_by("created_at", "pk")
+        return self.unfinished().free().order_by("created_at", "pk")
 
     def comparable_to(self, run: "EvaluationRun") -> "EvaluationRunQuerySet":
         """Finished runs with the same queries and qrels on the same index, including this run."""

@@ -6,9 +6,12 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Now
 
+from access.exceptions import ModelUseSpent
+from access.limits import add_model_use, require_model_use, require_room
 from core.exceptions import InvalidInput, StrataError, UnknownIndex
 from core.leases import NO_LEASE
 from documents.models import Artifact
@@ -25,6 +28,7 @@ from evaluation.measuring import (
 from evaluation.models import EvaluationRun
 from evaluation.systems import HitLocation, find_answerable_modes, make_system
 from indexing.models import Index, IndexBuild
+from summaries import llm
 
 MAX_RUN_QUERIES = 10_000
 MAX_SYSTEMS = 6  # more cannot be distinguished in a plot
@@ -53,6 +57,7 @@ def create_run(
         UnknownIndex: there is no such index.
         InvalidInput: a system or measure does not exist, a limit is exceeded, or there are no
             judged queries.
+        TooManyJobs: ``asked_by`` has as many unfinished runs as a key may.
     """
     if not Index.objects.filter(pk=index).exists():
         names = Index.objects.values_list("name", flat=True)
@@ -88,6 +93,8 @@ def create_run(
     }
     if waiting := EvaluationRun.objects.filter(state=State.QUEUED, **request).first():
         return waiting
+    unfinished = EvaluationRun.objects.unfinished().filter(asked_by=asked_by[:150])
+    require_room(asked_by, unfinished, settings.STRATA_KEY_WAITING_JOBS, "evaluations")
     return EvaluationRun.objects.create(
         **request,
         queries=judged.queries,
@@ -142,15 +149,16 @@ def measure_run(
     build = IndexBuild.objects.live().filter(index=run.index_id).first()
     try:
         judged = resolve_artifact_ids(run.index_id, JudgedQueries(run.queries, run.qrels))
-        with run.get_claim().renewed():
+        with run.get_claim().renewed(), llm.counting_use() as progress.model_use:
             measured = measure_systems(
                 [make_system(run.index_id, name) for name in run.systems],
                 judged,
                 measures=run.measures,
                 before_each_answer=progress.report_answer,
             )
+        progress.count_model_use()
     except StrataError as error:
-        if error.is_retryable:
+        if error.is_retryable and not isinstance(error, ModelUseSpent):
             _requeue_run(run)
             raise
         return _finish_run(
@@ -188,17 +196,33 @@ class _RunProgress:
         self._advance = advance
         self._answer_count = 0
         self._stored_at = time.monotonic()
+        self.model_use = llm.ModelUse()
 
     def report_answer(self) -> None:
-        """Report progress before an answer; raise _StopRequested if a stop is requested."""
+        """Report progress before an answer; raise _StopRequested if a stop is requested.
+
+        Raises:
+            ModelUseSpent: whoever asked has used of the language model what a key may use today.
+        """
         if self._is_stop_requested():
             raise _StopRequested
+        if self.count_model_use():
+            require_model_use(self._run.asked_by)
         self._advance(1)
         now = time.monotonic()
         if now - self._stored_at >= PROGRESS_INTERVAL_SECONDS:
             self._stored_at = now
             _update_claimed_run(self._run, done_count=self._answer_count)
         self._answer_count += 1
+
+    def count_model_use(self) -> bool:
+        """Count what was used of the language model since the last call; return whether it was
+        used."""
+        use = self.model_use
+        calls, tokens = use.call_count, use.token_count
+        use.call_count = use.token_count = 0
+        add_model_use(self._run.asked_by, calls=calls, tokens=tokens)
+        return calls > 0
 
 
 def _requeue_run(run: EvaluationRun) -> None:

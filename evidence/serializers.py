@@ -24,6 +24,8 @@ from retrieval.serializers.schema import (
 
 MAX_AUTHORS = 1_000
 MAX_CITATION_CHARS = 1_000  # of a source, a date, an author's name
+# Findings are embedded while the caller waits: at this size for about ten seconds.
+MAX_REQUEST_CHARS = 500_000
 
 FINDING_EXAMPLE: dict[str, Any] = {
     "url": "https://journal.example/aspirin",
@@ -93,6 +95,16 @@ class AddEvidenceSerializer(ThresholdSerializer):
             threshold = {k: single.pop(k) for k in ("threshold",) if k in single}
             data = {"items": [single], **threshold}
         return super().to_internal_value(data)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if sum(len(item["content"]) for item in attrs["items"]) > MAX_REQUEST_CHARS:
+            raise InvalidInput(
+                f"The findings of a request may have at most {MAX_REQUEST_CHARS:,} characters "
+                "together.",
+                field="items",
+                fix="Send fewer at a time; add long texts as documents.",
+            )
+        return attrs
 
 
 class SingleEvidenceSerializer(EvidenceInputSerializer, ThresholdSerializer):

@@ -23,6 +23,12 @@ class UnchunkableText(StrataError, ValueError):
     code = "uncuttable"
 
 
+class TooManyNodes(StrataError):
+    """The document makes more nodes than a document may."""
+
+    code = "too_many_nodes"
+
+
 class ModelUnavailable(StrataError):
     """The embedding model's files are missing or are not the ones expected."""
 

@@ -651,6 +651,7 @@ class Regeneration(LeasedRow):
     due_text_count = models.PositiveIntegerField(
         default=0, help_text="Summaries and questions made due."
     )
+    asked_by = models.CharField(max_length=150, blank=True, help_text="Name of the key or user.")
     started_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 

@@ -60,6 +60,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",  # answers 429 to those who are locked out
+    "config.errors.StrataErrorMiddleware",
 ]
 
 # Names by which requests may address the service, separated by commas.
@@ -116,9 +117,14 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = STRATA_MAX_JSON_BYTES  # a form without its files
 # Limits of the child process that parses a file.
 STRATA_PARSE_SECONDS = int(os.environ.get("STRATA_PARSE_SECONDS", 120))  # wall clock, per file
 STRATA_PARSE_MEMORY_BYTES = int(os.environ.get("STRATA_PARSE_MEMORY_BYTES", 2 * 2**30))
-STRATA_PARSE_MAX_PAGES = 10_000
+STRATA_PARSE_MAX_PAGES = int(os.environ.get("STRATA_PARSE_MAX_PAGES", 10_000))
 STRATA_PARSE_MAX_EXPANDED_BYTES = 100 * 2**20  # all members of an archive, unpacked
-STRATA_PARSE_MAX_TEXT_CHARS = 50_000_000
+STRATA_PARSE_MAX_TEXT_CHARS = int(os.environ.get("STRATA_PARSE_MAX_TEXT_CHARS", 50_000_000))
+
+# A virus scanner (clamd) that is asked about each file before it is read or given out:
+# "host:port", or the path of its socket. Empty: none.
+STRATA_CLAMD = os.environ.get("STRATA_CLAMD", "").strip()
+STRATA_CLAMD_SECONDS = 120  # without an answer
 
 # --- Indexing --------------------------------------------------------------------------------
 
@@ -130,6 +136,8 @@ STRATA_EMBEDDING_THREADS = int(os.environ.get("STRATA_EMBEDDING_THREADS", 0)) or
 # A request waits this long for a model that is being loaded, then gets 503. Most models are loaded
 # from disk by then or soon after.
 STRATA_MODEL_WAIT_SECONDS = 1.5
+# Of one document in one build: some thousand pages. Embedding them takes minutes.
+STRATA_MAX_DOCUMENT_NODES = int(os.environ.get("STRATA_MAX_DOCUMENT_NODES", 50_000))
 STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
 STRATA_LEASE_SECONDS = 120  # a claim not renewed by then is open to others
 STRATA_MAX_ATTEMPTS = 5
@@ -266,9 +274,24 @@ STRATA_OIDC_GROUPS_CLAIM = os.environ.get("STRATA_OIDC_GROUPS_CLAIM", "groups")
 # Then the provider is asked again, so that whoever it has removed is out by then.
 STRATA_OIDC_SESSION_SECONDS = 12 * 3_600
 
+
+# --- Limits of one key -----------------------------------------------------------------------
+
+# What one key, signed-in user or stranger's address may use. 0: no limit, as suits one person's
+# own machine; the production form has limits by default.
+STRATA_KEY_REQUESTS_PER_MINUTE = int(os.environ.get("STRATA_KEY_REQUESTS_PER_MINUTE", 0))
+STRATA_KEY_STREAMS = int(os.environ.get("STRATA_KEY_STREAMS", 0))  # answers of `ask` at once
+# Regenerations that are not finished, and as many evaluations.
+STRATA_KEY_WAITING_JOBS = int(os.environ.get("STRATA_KEY_WAITING_JOBS", 0))
+STRATA_KEY_WAITING_UPLOADS = int(os.environ.get("STRATA_KEY_WAITING_UPLOADS", 0))  # unread files
+# Of the language model, for questions and evaluations; a token is about four characters.
+STRATA_KEY_MODEL_CALLS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_CALLS_PER_DAY", 0))
+STRATA_KEY_MODEL_TOKENS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_TOKENS_PER_DAY", 0))
+
 # --- API -------------------------------------------------------------------------------------
 
 STRATA_ADMIN_KEY = os.environ.get("STRATA_ADMIN_KEY", "")  # the first admin key, for scripts
+PASSWORD_HASHERS = ["access.passwords.OneAtATimePasswordHasher"]
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -276,6 +299,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["access.permissions.HasScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["access.throttling.RequestLimit"],
     "DEFAULT_RENDERER_CLASSES": ["core.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["core.parsers.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.negotiation.ContentNegotiation",

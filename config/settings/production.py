@@ -104,6 +104,16 @@ CACHES = {
     }
 }
 
+# --- Limits of one key -----------------------------------------------------------------------
+
+# More than people and most programs ever need, and less than stops the others.
+STRATA_KEY_REQUESTS_PER_MINUTE = int(os.environ.get("STRATA_KEY_REQUESTS_PER_MINUTE", 6_000))
+STRATA_KEY_STREAMS = int(os.environ.get("STRATA_KEY_STREAMS", 20))
+STRATA_KEY_WAITING_JOBS = int(os.environ.get("STRATA_KEY_WAITING_JOBS", 20))
+STRATA_KEY_WAITING_UPLOADS = int(os.environ.get("STRATA_KEY_WAITING_UPLOADS", 10_000))
+STRATA_KEY_MODEL_CALLS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_CALLS_PER_DAY", 10_000))
+STRATA_KEY_MODEL_TOKENS_PER_DAY = int(os.environ.get("STRATA_KEY_MODEL_TOKENS_PER_DAY", 20_000_000))
+
 # --- Vectors ---------------------------------------------------------------------------------
 
 STRATA_VECTOR_STORE = "qdrant"

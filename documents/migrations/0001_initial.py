@@ -35,6 +35,8 @@ class Migration(migrations.Migration):
                 ('sha256', models.CharField(editable=False, help_text='SHA-256 of the content as received.', max_length=64)),
                 ('byte_count', models.PositiveBigIntegerField(default=0, editable=False)),
                 ('has_file', models.BooleanField(default=False, editable=False)),
+                ('is_scanned', models.BooleanField(default=False, editable=False, help_text='The virus scanner found nothing in the original.')),
+                ('added_by', models.CharField(blank=True, editable=False, help_text='The key or user that sent the file.', max_length=150)),
                 ('has_user_title', models.BooleanField(default=False, editable=False, help_text='The owner set the title; parsing must not change it.')),
                 ('attributes_hash', models.CharField(editable=False, help_text="Hash of the attributes that its nodes' payloads contain.", max_length=64)),
                 ('state', models.CharField(choices=[('received', 'Received'), ('parsing', 'Parsing'), ('parsed', 'Parsed'), ('failed', 'Failed')], default='received', max_length=10)),

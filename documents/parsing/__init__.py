@@ -6,7 +6,14 @@ processes under limits, never in the caller's process. Nothing here uses the dat
 """
 
 from core.text import clean_text, is_text
-from documents.parsing.document import Limits, ParsedDocument, ParsedPage, ParseWarning
+from documents.parsing.document import (
+    MAX_SEPARATORS_PER_LETTER,
+    Limits,
+    ParsedDocument,
+    ParsedPage,
+    ParseWarning,
+    is_nearly_all_separators,
+)
 from documents.parsing.formats import FORMATS, IMAGE_TYPES, SUPPORTED_SUFFIXES, Format
 from documents.parsing.process_pool import (
     close_child_processes,
@@ -17,6 +24,7 @@ from documents.parsing.process_pool import (
 __all__ = [
     "FORMATS",
     "IMAGE_TYPES",
+    "MAX_SEPARATORS_PER_LETTER",
     "SUPPORTED_SUFFIXES",
     "Format",
     "Limits",
@@ -25,6 +33,7 @@ __all__ = [
     "ParsedPage",
     "clean_text",
     "close_child_processes",
+    "is_nearly_all_separators",
     "is_text",
     "parse_file",
     "read_confinement",

@@ -18,6 +18,11 @@ _PLACEHOLDER_TITLES = {
 }
 
 
+# A spreadsheet of 2 KB with a value in its last column has thousands of empty cells in that row.
+MIN_SEPARATORS = 5_000  # characters other than letters, digits and white space
+MAX_SEPARATORS_PER_LETTER = 50
+
+
 @dataclass(frozen=True, slots=True)
 class ParseWarning:
     """A problem with a document that could still be read."""
@@ -76,6 +81,16 @@ class Limits:
         )
 
 
+def is_nearly_all_separators(text: str) -> bool:
+    """Whether a long text has hardly any letters or digits, such as the cells of a sheet with
+    values far apart. Its chunks would cost much and say nothing."""
+    if len(text) < MIN_SEPARATORS:
+        return False
+    letters = sum(map(str.isalnum, text))
+    separators = sum(map(len, text.split())) - letters
+    return separators >= MIN_SEPARATORS and separators > MAX_SEPARATORS_PER_LETTER * letters
+
+
 def clean_label(text: str) -> str:
     return " ".join(clean_text(text).split())[:MAX_LABEL_CHARS]
 
@@ -96,6 +111,13 @@ class DocumentDraft:
         self.check_page_count(len(self.pages) + 1)
         self.check_char_count(self.char_count + len(text))
         page = ParsedPage(clean_text(text), clean_label(label))
+        if is_nearly_all_separators(page.text):
+            raise Unparsable(
+                "mostly_separators",
+                f"Page {len(self.pages) + 1} is nearly all separators: letters and digits are less "
+                f"than one in {MAX_SEPARATORS_PER_LETTER} of its characters.",
+                fix="Delete the empty cells or the lines between its values, or take the page out.",
+            )
         self.char_count += len(page.text)
         self.pages.append(page)
 

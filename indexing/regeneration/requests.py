@@ -3,8 +3,10 @@
 from collections.abc import Collection, Iterable
 from uuid import UUID
 
+from django.conf import settings
 from django.utils import timezone
 
+from access.limits import require_room
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import UnknownRegeneration
 from indexing.kinds import KINDS, list_regeneration_types
@@ -25,6 +27,7 @@ def begin_regeneration(
     is_for_stale: bool = False,
     limit: int | None = None,
     offset: int = 0,
+    asked_by: str = "",
 ) -> Regeneration:
     """Create a regeneration of nodes of these types (or all) in every build that is not retired; in
     all indexes if ``index`` is None. If the same one already waits to begin, return that one.
@@ -33,6 +36,7 @@ def begin_regeneration(
         UnknownIndex: there is no such index.
         InvalidInput: there is no such type, or the index has no nodes of it; or too many
             artifacts are named.
+        TooManyJobs: ``asked_by`` has as many unfinished regenerations as a key may.
     """
     if index is not None and not Index.objects.filter(pk=index).exists():
         names = Index.objects.values_list("name", flat=True)
@@ -53,9 +57,12 @@ def begin_regeneration(
         is_for_stale=is_for_stale,
         limit=limit,
         offset=offset,
+        asked_by=asked_by,
     )
     if waiting := Regeneration.objects.waiting_like(regeneration).first():
         return waiting
+    running = Regeneration.objects.running().filter(asked_by=asked_by)
+    require_room(asked_by, running, settings.STRATA_KEY_WAITING_JOBS, "regenerations")
     count = len(named_ids) if named_ids is not None else find_regenerated_ids(regeneration).count()
     remaining_count = max(0, count - offset)
     regeneration.total_count = remaining_count if limit is None else min(limit, remaining_count)

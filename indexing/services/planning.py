@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
@@ -23,7 +24,7 @@ from documents.exceptions import Unparsable
 from documents.models import Artifact, Source
 from documents.services import mark_artifact_failed
 from indexing.drafting import get_drafters, plan_inputs
-from indexing.exceptions import UnchunkableText
+from indexing.exceptions import TooManyNodes, UnchunkableText
 from indexing.models import IndexBuild, IndexedDocument, Node
 from indexing.services.documents import (
     PLANNABLE_STATES,
@@ -68,6 +69,12 @@ class _DocumentPlan:
         for node in self.part:
             node.turn = self.first_turn + len(self.point_ids) // NODES_PER_TURN
             self.point_ids.add(node.point_id)
+        if len(self.point_ids) > settings.STRATA_MAX_DOCUMENT_NODES:
+            raise TooManyNodes(
+                "The document makes more than "
+                f"{settings.STRATA_MAX_DOCUMENT_NODES:,} nodes (chunks, summaries, questions).",
+                fix="Split it into several documents, or raise STRATA_MAX_DOCUMENT_NODES.",
+            )
         self.is_drafted = len(self.part) < DRAFTS_PER_PART
 
 
@@ -197,11 +204,13 @@ class DocumentPlanner:
                 return 0
             try:
                 plan.draft_part()
-            except UnchunkableText as error:
+            except (UnchunkableText, TooManyNodes) as error:
                 # A retry would fail again, so the artifact is marked as failed.
                 assert plan.artifact is not None
                 self._plans.remove(plan)
-                mark_artifact_failed(plan.artifact, Unparsable(error.code, error.detail))
+                mark_artifact_failed(
+                    plan.artifact, Unparsable(error.code, error.detail, fix=error.fix)
+                )
                 continue
             except Exception as error:  # noqa: BLE001  (noted on the document)
                 self._fail(plan, error)

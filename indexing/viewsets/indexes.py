@@ -12,6 +12,8 @@ from rest_framework.response import Response
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import EVERYTHING, Grant, Scope
+from access.limits import one_verification
+from access.throttling import get_holder
 from core.exceptions import InvalidInput, UnknownIndex
 from core.openapi import with_example
 from core.serializers import MAX_NAME_CHARS, FlagField, StrictSerializer, StringField
@@ -40,7 +42,9 @@ INDEX_RETURNS = (
 
 
 class IndexRemovalParametersSerializer(StrictSerializer):
-    confirm = StringField(required=False, help_text="The name of the index, repeated.")
+    confirm = StringField(
+        required=False, max_length=MAX_NAME_CHARS, help_text="The name of the index, repeated."
+    )
 
 
 @with_example({"repair": True})
@@ -159,7 +163,8 @@ def _verify(request: Request, index: str | None) -> list[dict[str, Any]]:
     builds = get_grant(request).limit(IndexBuild.objects.not_retired())
     if index is not None:
         builds = builds.filter(index=index)
-    reports = [verify_and_save_report(build, repair=repair) for build in builds]
+    with one_verification(get_holder(request)):
+        reports = [verify_and_save_report(build, repair=repair) for build in builds]
     if repair:
         tasks.reconcile_indexes.delay()
     return [report.as_json() for report in reports]

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from access.all_documents import NeedsAllDocuments
 from access.authentication import get_grant
 from access.grants import Grant, Scope
+from access.throttling import get_holder
 from core.enqueueing import enqueue_on_commit
 from core.exceptions import InvalidInput
 from core.paging import paginate
@@ -69,6 +70,7 @@ class RegenerationViewSet(NeedsAllDocuments, viewsets.ViewSet):
             is_for_stale=given["stale"],
             limit=given.get("limit"),
             offset=given["offset"],
+            asked_by=get_holder(request),
         )
         enqueue_on_commit(tasks.regenerate, regeneration_id=str(regeneration.pk))
         return Response(_render(regeneration), status=status.HTTP_202_ACCEPTED)

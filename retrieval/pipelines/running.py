@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 from access.grants import EVERYTHING, Grant
+from access.limits import add_model_use
 from core.exceptions import InvalidInput
 from retrieval.event_loop import run_in_thread
 from retrieval.exceptions import InvalidPipeline
@@ -20,6 +21,7 @@ from retrieval.pipelines.loading import LoadedPipeline, get_pipeline
 from retrieval.search import MAX_LIMIT, DroppedPoints
 from retrieval.search.request import check_query
 from retrieval.search.targets import find_builds, parse_recipe
+from summaries import llm
 
 MAX_ANSWER_HITS: Final = MAX_LIMIT
 _DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose spec names one
@@ -47,6 +49,7 @@ class AskRequest:
     why_not: UUID | None = None
     partial_answer: str = ""
     grant: Grant = EVERYTHING
+    holder: str = ""  # whose calls of the language model are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +188,10 @@ async def _run_and_emit(
     timer = _ComponentTimer(loaded)
     outputs: dict[str, Mapping[str, Any]] = {}
     has_hits = False
-    async with aclosing(_run_components(loaded, inputs)) as components:
+    async with (
+        _counting_model_use(question.holder),
+        aclosing(_run_components(loaded, inputs)) as components,
+    ):
         async for component, content in components:
             outputs[component] = content
             timer.mark_ended(component)
@@ -195,6 +201,18 @@ async def _run_and_emit(
             if "answer" in content:
                 emit(content["answer"])
     _require_hits(loaded, has_hits)
+
+
+@asynccontextmanager
+async def _counting_model_use(holder: str) -> AsyncIterator[None]:
+    with llm.counting_use() as use:
+        try:
+            yield
+        finally:
+            # In a thread: the cache with the counters may be a server.
+            await asyncio.to_thread(
+                add_model_use, holder, calls=use.call_count, tokens=use.token_count
+            )
 
 
 async def _run_components(

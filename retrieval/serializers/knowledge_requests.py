@@ -23,27 +23,40 @@ from retrieval.source_context import MAX_WINDOW
 DEFAULT_SUBGRAPH_SIMILARITY = 0.7
 DEFAULT_BRIDGE_SIMILARITY = 0.75
 MAX_WORDS = 10
+MAX_WORD_CHARS = 200
 WEIGHT_RANGE: dict[str, Any] = {"min_value": 0.0, "max_value": 10.0}
 SIMILARITY_RANGE: dict[str, Any] = {"min_value": -1.0, "max_value": 1.0}
 
 
 @extend_schema_field(
     {
-        "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "oneOf": [
+            {"type": "string", "maxLength": MAX_WORDS * (MAX_WORD_CHARS + 1)},
+            {
+                "type": "array",
+                "items": {"type": "string", "maxLength": MAX_WORD_CHARS},
+                "maxItems": MAX_WORDS,
+            },
+        ],
         "description": "Words with commas between them, or a list.",
     }
 )
 class WordsField(serializers.Field):
     """Words separated by commas, or a list of words."""
 
-    default_error_messages = {"invalid": f"The value must be 1 to {MAX_WORDS} words."}
+    default_error_messages = {
+        "invalid": f"The value must be 1 to {MAX_WORDS} words of at most {MAX_WORD_CHARS} "
+        "characters."
+    }
 
     def to_internal_value(self, data: Any) -> list[str]:
         words = data.split(",") if isinstance(data, str) else data
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             self.fail("invalid")
         words = [word.strip() for word in words]
-        if not 1 <= len(words) <= MAX_WORDS or "" in words:
+        if not 1 <= len(words) <= MAX_WORDS or not all(
+            1 <= len(word) <= MAX_WORD_CHARS for word in words
+        ):
             self.fail("invalid")
         return words
 

@@ -11,10 +11,18 @@ from rest_framework import serializers
 from core.exceptions import InvalidInput, Malformed
 from core.openapi import with_example
 from core.parsers import load_json
-from core.serializers import FlagField, StrictSerializer, StringField, to_invalid_input
+from core.serializers import (
+    MAX_NAME_CHARS,
+    FlagField,
+    StrictSerializer,
+    StringField,
+    to_invalid_input,
+)
+from indexing.embedding.smiles import MAX_SMILES_CHARS
 from retrieval.pipelines.running import MAX_ANSWER_HITS, AskRequest
 from retrieval.search import (
     MAX_ARTIFACTS,
+    MAX_INDEXES,
     MAX_LIMIT,
     MAX_OFFSET,
     MAX_QUERY_CHARS,
@@ -27,7 +35,14 @@ from retrieval.source_context import MAX_WINDOW
 
 @extend_schema_field(
     {
-        "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "oneOf": [
+            {"type": "string", "maxLength": MAX_INDEXES * (MAX_NAME_CHARS + 1)},
+            {
+                "type": "array",
+                "items": {"type": "string", "maxLength": MAX_NAME_CHARS},
+                "maxItems": MAX_INDEXES,
+            },
+        ],
         "description": "One name, or several.",
     }
 )
@@ -35,7 +50,8 @@ class IndexNamesField(serializers.Field):
     """A name, several names separated by commas, or a list of names."""
 
     default_error_messages = {
-        "invalid": "The value must be the name of an index, or a list of names."
+        "invalid": "The value must be the name of an index, or a list of names.",
+        "too_many": f"A search takes at most {MAX_INDEXES} indexes.",
     }
 
     def to_internal_value(self, data: Any) -> list[str]:
@@ -45,13 +61,15 @@ class IndexNamesField(serializers.Field):
         names = [name.strip() for name in names]
         if not names or "" in names:
             self.fail("invalid")
+        if len(names) > MAX_INDEXES:
+            self.fail("too_many")
         return names
 
     def to_representation(self, value: Any) -> Any:
         return value
 
 
-@extend_schema_field({"type": "string"})
+@extend_schema_field({"type": "string", "maxLength": MAX_NAME_CHARS})
 class IndexNameField(IndexNamesField):
     """The name of an index; in a query string it comes as a list of one."""
 
@@ -181,7 +199,8 @@ class StructureParametersSerializer(SpaceParametersSerializer):
     """A chemical structure, and optionally words."""
 
     structure = StringField(
-        help_text="SMILES, such as CC(=O)Oc1ccccc1C(=O)O; percent-encoded in a query string."
+        max_length=MAX_SMILES_CHARS,
+        help_text="SMILES, such as CC(=O)Oc1ccccc1C(=O)O; percent-encoded in a query string.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -214,7 +233,9 @@ class AskParametersSerializer(StrictSerializer):
         default=10, min_value=1, max_value=MAX_ANSWER_HITS, help_text="Maximum number of hits."
     )
     pipeline = serializers.CharField(
-        required=False, help_text="Default: the pipeline named in the index's spec."
+        required=False,
+        max_length=MAX_NAME_CHARS,
+        help_text="Default: the pipeline named in the index's spec.",
     )
     explain = FlagField(
         default=False, help_text="Explain for each hit what each component did to it."

@@ -31,6 +31,8 @@ from rest_framework.views import APIView
 
 from access.authentication import get_grant
 from access.grants import Scope
+from access.limits import free_slot, require_model_use, take_stream
+from access.throttling import get_holder
 from core.serializers import ErrorSerializer
 from retrieval.answer_stream import AnswerEvent, StreamPosition, stream_answer
 from retrieval.event_loop import run_in_thread
@@ -74,13 +76,29 @@ class _JsonErrors(BaseContentNegotiation):
 
 
 class _ReadQuestion(HttpResponse):
-    """A checked question, returned from the thread that read it to the event loop."""
+    """A checked question, returned from the thread that read it to the event loop. ``slot``: to be
+    freed at the end of the answer."""
 
-    def __init__(self, question: AskRequest, holder: str, since: StreamPosition | None) -> None:
+    def __init__(
+        self, question: AskRequest, caller: str, since: StreamPosition | None, slot: str
+    ) -> None:
         super().__init__()
         self.question = question
-        self.holder = holder
+        self.caller = caller
         self.since = since
+        self.slot = slot
+
+
+class _AnswerStream(StreamingHttpResponse):
+    """Frees the slot of the answer when Django closes the response, however it ended."""
+
+    def __init__(self, parts: AsyncGenerator[bytes, None], slot: str) -> None:
+        super().__init__(parts, content_type=EVENT_STREAM)
+        self._slot = slot
+
+    def close(self) -> None:
+        super().close()
+        free_slot(self._slot)
 
 
 class AskView(APIView):
@@ -118,11 +136,13 @@ class AskView(APIView):
         return self._read(request, request.data)
 
     def _read(self, request: Request, content: Any) -> HttpResponse:
-        question = replace(read_ask_request(content), grant=get_grant(request))
+        holder = get_holder(request)
+        question = replace(read_ask_request(content), grant=get_grant(request), holder=holder)
         last_id = request.headers.get("Last-Event-ID")
         since = StreamPosition.parse(last_id) if last_id else None
         check_ask_request(question)
-        return _ReadQuestion(question, str(request.user), since)
+        require_model_use(holder)
+        return _ReadQuestion(question, str(request.user), since, take_stream(holder))
 
 
 _read = AskView.as_view()
@@ -136,15 +156,18 @@ async def answer_question(request: HttpRequest) -> HttpResponseBase:
     if not isinstance(read, _ReadQuestion):
         return read
     events = stream_answer(
-        read.question, caller=read.holder, render=_render, resume_from=read.since
+        read.question, caller=read.caller, render=_render, resume_from=read.since
     )
-    if _wants_json(request):
-        return await _answer_as_json(events)
     wire = _write_events(_end_with_error_event(events))
-    if isinstance(request, ASGIRequest):
-        response: HttpResponseBase = StreamingHttpResponse(wire, content_type=EVENT_STREAM)
+    if isinstance(request, ASGIRequest) and not _wants_json(request):
+        response: HttpResponseBase = _AnswerStream(wire, read.slot)
     else:
-        response = HttpResponse([part async for part in wire], content_type=EVENT_STREAM)
+        try:
+            if _wants_json(request):
+                return await _answer_as_json(events)
+            response = HttpResponse([part async for part in wire], content_type=EVENT_STREAM)
+        finally:
+            await asyncio.to_thread(free_slot, read.slot)
     response.headers["Cache-Control"] = "no-cache"
     response.headers["X-Accel-Buffering"] = "no"  # keeps nginx from buffering the events
     return response

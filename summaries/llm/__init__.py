@@ -11,5 +11,13 @@ from summaries.llm.language_model import (
     get_language_model,
     is_configured,
 )
+from summaries.llm.use import ModelUse, counting_use
 
-__all__ = ["Completion", "LanguageModel", "get_language_model", "is_configured"]
+__all__ = [
+    "Completion",
+    "LanguageModel",
+    "ModelUse",
+    "counting_use",
+    "get_language_model",
+    "is_configured",
+]

@@ -37,6 +37,7 @@ from summaries.llm.throttling import (
     next_retry_delay,
     parse_retry_after,
 )
+from summaries.llm.use import estimate_tokens, note_use
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -161,11 +162,13 @@ class LanguageModel:
                     self._count_and_translate_errors(spent),
                     self._open_client() as model,
                 ):
+                    note_use(tokens=estimate_tokens(len(system) + len(user)))
                     for chunk in model.stream_chat(
                         _to_chat_messages(messages), max_tokens=max_tokens
                     ):
                         has_begun = True
                         if chunk.delta:
+                            note_use(tokens=estimate_tokens(len(chunk.delta)))
                             yield chunk.delta
                     if not has_begun:
                         raise ValueError("an empty stream")
@@ -194,12 +197,14 @@ class LanguageModel:
                 async with call_semaphore.ahold_slot():
                     with self._count_and_translate_errors(spent):
                         async with self._aopen_client() as model:
+                            note_use(tokens=estimate_tokens(len(system) + len(user)))
                             chunks = await model.astream_chat(
                                 _to_chat_messages(messages), max_tokens=max_tokens
                             )
                             async for chunk in chunks:
                                 has_begun = True
                                 if chunk.delta:
+                                    note_use(tokens=estimate_tokens(len(chunk.delta)))
                                     yield chunk.delta
                             if not has_begun:
                                 raise ValueError("an empty stream")
@@ -245,6 +250,7 @@ class LanguageModel:
         if usage is not None:
             call_cost.prompt_tokens += usage.prompt_tokens or 0
             call_cost.completion_tokens += usage.completion_tokens or 0
+            note_use(tokens=(usage.prompt_tokens or 0) + (usage.completion_tokens or 0))
         if choice.finish_reason == "length":
             raise InvalidCompletion(
                 f"The language model's response was truncated at {max_tokens} tokens.",
@@ -270,6 +276,7 @@ class LanguageModel:
             "The language model's address or key is not valid.", fix=SETTINGS_FIX
         )
         call_cost.call_count += 1
+        note_use(calls=1)
         try:
             yield
         except openai.APIStatusError as error:

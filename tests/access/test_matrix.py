@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
+from django.core.cache import cache
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from access import limits
 from access.grants import Scope
 from access.models import ApiKey
 from access.permissions import HasScope, get_required_scope
@@ -41,6 +43,11 @@ MANAGING = re.compile(
 SEARCHES = re.compile(
     r"api/v1/(search/|ask\b|indexes/<str:index>/(tools/|evidence/related)"
     r"|concepts/<uuid:concept_id>/evidence)"
+)
+# About an index as a whole, not about single documents.
+WHOLE_INDEX = re.compile(
+    r".* api/v1/(verify|reconcile|regenerate|evaluations)\b|DELETE api/v1/indexes/<index>/$"
+    r"|.* api/v1/indexes/[^ ]*/(verify|plan|rollback|prune|builds)\b"
 )
 PUBLIC_SEARCHES = re.compile(r"(GET|POST) api/v1/(search/|indexes/<str:index>/tools/)")
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
@@ -192,6 +199,39 @@ class TestRoles:
         answers = {ask(with_session(user), route).json()["code"] for route in ROUTES}
 
         assert answers == {"missing_scope"}
+
+    def test_a_key_for_groups_may_not_use_what_is_about_a_whole_index(self, store):
+        client = with_key("harbour", groups=["harbour"])
+
+        answers = {str(route): ask(client, route) for route in ROUTES}
+
+        refused = {
+            name
+            for name, response in answers.items()
+            if response.status_code == 403 and response.json()["code"] == "needs_all_documents"
+        }
+        assert refused == {name for name in answers if WHOLE_INDEX.match(name)}
+        assert {
+            each.status_code for name, each in answers.items() if name not in refused
+        }.isdisjoint({401, 403})
+
+    def test_a_key_over_its_limit_may_do_nothing(self, settings, monkeypatch):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
+        monkeypatch.setattr(limits.time, "time", lambda: 1e9)
+        monkeypatch.setattr(limits, "_permits", limits._Permits())
+        cache.clear()
+        client = with_key("greedy")
+        ask(client, ROUTES[0])
+
+        answers = {str(route): ask(client, route) for route in ROUTES}
+
+        allowed = {
+            name: response.status_code
+            for name, response in answers.items()
+            if (response.status_code, response.json()["code"]) != (429, "too_many_requests")
+            or int(response.headers["Retry-After"]) < 1
+        }
+        assert not allowed
 
     def test_staff_without_permissions_may_do_nothing(self, django_user_model, public_index):
         client = with_session(django_user_model.objects.create_user("clerk", is_staff=True))

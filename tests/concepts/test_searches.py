@@ -374,6 +374,7 @@ class TestRefusals:
             ("context", {"window": "x"}, 400, "window"),
             ("paths", {}, 400, "like"),
             ("paths", {"like": "x,,y"}, 400, "like"),
+            ("paths", {"like": "x" * 201}, 400, "like"),
             ("paths", {"like": "x", "depth": 9}, 400, "depth"),
             ("paths", {"like": "x", "min_similarity": "nan"}, 400, "min_similarity"),
         ],

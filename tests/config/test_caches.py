@@ -1,8 +1,10 @@
 import pickle
 
 import pytest
+from django.core.cache.backends.redis import RedisCache
+from redis.exceptions import ConnectionError as RedisUnreachable
 
-from config.caches import JSONSerializer
+from config.caches import FaultTolerantRedisCache, JSONSerializer
 
 
 class TestJSONSerializer:
@@ -15,3 +17,19 @@ class TestJSONSerializer:
     def test_runs_no_code_of_what_it_reads(self):
         with pytest.raises(ValueError):  # noqa: PT011 - of the decoder
             JSONSerializer().loads(pickle.dumps({"a": 1}))
+
+
+class TestCounting:
+    def test_goes_on_without_redis_and_without_asking_it_each_time(self, monkeypatch):
+        asked: list[str] = []
+
+        def fail(self, key, delta=1, version=None):
+            asked.append(key)
+            raise RedisUnreachable("refused")
+
+        monkeypatch.setattr(RedisCache, "incr", fail)
+        monkeypatch.setattr(FaultTolerantRedisCache, "_paused_until", 0.0)
+        cache = FaultTolerantRedisCache("redis://127.0.0.1:1", {})
+
+        assert [cache.incr("requests") for _ in range(3)] == [0, 0, 0]
+        assert asked == ["requests"]

@@ -12,7 +12,7 @@ from rest_framework import exceptions
 from config.errors import exception_handler, http_status
 from core.exceptions import StrataError
 from documents.exceptions import Unparsable
-from indexing.exceptions import UnchunkableText
+from indexing.exceptions import TooManyNodes, UnchunkableText
 from tests.config.test_errors import every_condition
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,8 +105,12 @@ def answered_statuses() -> dict[str, set[int]]:
 
 def artifact_codes() -> set[str]:
     refusals = [constants(call.args[:1], str) for call in every_call("Unparsable", "_error_reply")]
-    planning = ast.parse((ROOT / "indexing" / "catalog.py").read_text(encoding="utf-8"))
-    return {code for codes in refusals for code in codes} | literal_codes(ast.walk(planning))
+    waiting = [
+        ast.parse((ROOT / path).read_text(encoding="utf-8"))
+        for path in ("indexing/catalog.py", "documents/serializers.py")
+    ]
+    written = literal_codes(node for module in waiting for node in ast.walk(module))
+    return {code for codes in refusals for code in codes} | written
 
 
 def literal_codes(nodes: Iterable[ast.AST]) -> set[str]:
@@ -158,7 +162,7 @@ class TestErrorReference:
         assert not wrong, " ".join(wrong)
 
     def test_names_every_code_of_an_artifact_and_no_other(self):
-        written = artifact_codes() | {UnchunkableText.code}
+        written = artifact_codes() | {UnchunkableText.code, TooManyNodes.code}
 
         problem = describe_difference(
             "codes of artifacts", written, documented_codes("## Artifacts", "### Warnings")

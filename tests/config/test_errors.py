@@ -9,6 +9,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from rest_framework import exceptions
 from rest_framework.exceptions import ErrorDetail
 
+from access.exceptions import TooManyRequests
 from config import errors
 from config.errors import HTTP_STATUS, exception_handler, http_status
 from core.exceptions import InvalidInput, StrataError, TooLarge
@@ -26,8 +27,8 @@ class TestTable:
         assert any(ancestor in HTTP_STATUS for ancestor in condition.__mro__)
 
     @pytest.mark.parametrize("condition", every_condition())
-    def test_gives_retryable_errors_a_server_status(self, condition):
-        assert not condition.is_retryable or HTTP_STATUS[condition] >= 500
+    def test_gives_retryable_errors_a_status_that_says_so(self, condition):
+        assert not condition.is_retryable or HTTP_STATUS[condition] in {429, *range(500, 600)}
 
     def test_uses_the_status_of_the_nearest_base_class(self):
         class Narrower(TooLarge):
@@ -53,6 +54,14 @@ class TestExceptionHandler:
 
     def test_says_when_to_retry(self):
         assert int(exception_handler(StoreUnavailable(), {})["Retry-After"]) > 0
+
+    def test_says_when_a_limit_ends(self):
+        error = TooManyRequests()
+        error.retry_after = 49.2
+
+        answer = exception_handler(error, {})
+
+        assert (answer.status_code, answer["Retry-After"]) == (429, "50")
 
     def test_says_when_a_model_is_tried_again(self):
         error = ModelUnavailable("It cannot be fetched.")

@@ -1,17 +1,22 @@
 """The limits of the web server in the embedded form."""
 
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import httpx
 import pytest
 
+from access.passwords import MAX_WAITING
 from tests.faults.armed import armed
 from tests.limits.door import Door, TestDoor, wait_until
+from tests.limits.held_passwords import HOLD
 from tests.serving import KEY
 from tests.summaries.test_llm import Endpoint, Handler, delta, on_and_on, running_endpoint, streams
 
 PATIENCE_SECONDS = 120
+LOGINS = 20
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
 QUESTION = {"index": "plain", "query": "When do boats leave the harbour?"}
 
@@ -78,6 +83,34 @@ class TestStreams:
                                      "Content-Type: application/json") + body)  # fmt: skip
 
             assert endpoint.broken.wait(PATIENCE_SECONDS)
+
+
+class TestLogins:
+    """Twenty at once: most are refused, a few wait for their turn, and others are answered."""
+
+    def test_at_once_leave_the_server_answering(self, service, door):
+        hold = service.data_dir / HOLD
+        hold.touch()
+        with (
+            httpx.Client(base_url=service.url, timeout=PATIENCE_SECONDS, trust_env=False) as client,
+            ThreadPoolExecutor(LOGINS) as people,
+        ):
+            token = client.get("/admin/login/").cookies["csrftoken"]
+            form = {"username": "nobody", "password": "guess", "csrfmiddlewaretoken": token}
+            logins = [people.submit(client.post, "/admin/login/", data=form) for _ in range(LOGINS)]
+            try:
+                wait_until(lambda: sum(each.done() for each in logins) == LOGINS - 1 - MAX_WAITING)
+
+                assert service.api.get("indexes/").status_code == 200
+                assert door.is_live()
+            finally:
+                hold.unlink()
+            answers = [each.result() for each in logins]
+
+        statuses = Counter(each.status_code for each in answers)
+        assert statuses == {503: LOGINS - 1 - MAX_WAITING, 200: 1 + MAX_WAITING}
+        refused = next(each for each in answers if each.status_code == 503)
+        assert refused.headers["Retry-After"] == "2"
 
 
 class TestEmbeddedDoor(TestDoor):

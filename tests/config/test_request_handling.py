@@ -1,7 +1,9 @@
 import asyncio
+import threading
 
 import pytest
 
+from config import request_handling
 from config.request_handling import _make_environ, _RequestBody
 from core.exceptions import DiskFull, TooLarge
 
@@ -30,6 +32,46 @@ class TestEnviron:
 
     def test_has_the_path_as_bytes(self):
         assert environ(path=b"/%C3%A4%2F")["PATH_INFO"].encode("latin-1") == "/ä/".encode()
+
+
+class TestLiveness:
+    def test_is_answered_while_every_thread_is_taken(self, settings, monkeypatch):
+        release = threading.Event()
+
+        def call(environ):
+            if environ["PATH_INFO"] != "/health/live":
+                assert release.wait(60)
+            return request_handling._Answer(200, [], environ["PATH_INFO"].encode())
+
+        monkeypatch.setattr(request_handling, "_call_django", call)
+        sent: list[bytes] = []
+
+        async def ask(path: str) -> None:
+            async def receive():
+                return {"type": "http.request", "body": b"", "more_body": False}
+
+            async def send(message):
+                sent.append(message.get("body", b""))
+
+            scope = {
+                "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
+                "http_version": "1.1", "scheme": "http", "server": None, "client": None,
+                "headers": [],
+            }  # fmt: skip
+            await request_handling.handle_request(scope, receive, send)
+
+        async def ask_all() -> None:
+            count = settings.STRATA_WEB_THREADS + 1
+            others = [asyncio.create_task(ask("/api/v1/indexes/")) for _ in range(count)]
+            try:
+                await asyncio.wait_for(ask("/health/live"), 60)
+                assert b"/health/live" in sent
+                assert b"/api/v1/indexes/" not in sent
+            finally:
+                release.set()
+                await asyncio.gather(*others)
+
+        asyncio.run(ask_all())
 
 
 class TestALargeBody:

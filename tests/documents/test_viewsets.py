@@ -56,6 +56,45 @@ def give_lines(api: APIClient, *lines: Any, url: str = BATCH) -> list[dict[str, 
 
 
 class TestCreate:
+    @pytest.mark.parametrize(
+        ("setting", "body", "field", "said"),
+        [
+            ("PAGES", {"pages": ["a", "b", "c"]}, "pages", "at most 2 pages"),
+            ("TEXT_CHARS", {"text": "abc"}, "text", "at most 2 characters of text"),
+            ("TEXT_CHARS", {"pages": ["ab", "c"]}, "pages", "at most 2 characters of text"),
+        ],
+    )
+    def test_names_the_limit_of_a_document(self, api, settings, setting, body, field, said):
+        setattr(settings, f"STRATA_PARSE_MAX_{setting}", 2)
+
+        answer = api.post(ARTIFACTS, body, format="json")
+
+        assert (answer.status_code, answer.json()["field"]) == (400, field)
+        assert said in answer.json()["detail"]
+        assert give_lines(api, body)[0]["error"]["field"] == field
+
+    def test_refuses_a_page_of_separators(self, api):
+        answer = api.post(ARTIFACTS, {"pages": ["Herons.", " | " * 10_000]}, format="json")
+
+        assert (answer.status_code, answer.json()["field"]) == (400, "pages.1")
+        assert "nearly all separators" in answer.json()["detail"]
+
+    def test_lets_a_key_have_only_so_many_unread_files(self, api, settings):
+        settings.STRATA_KEY_WAITING_UPLOADS = 2
+        answers = [give_file(api, b"# %d" % number) for number in range(3)]
+
+        assert [each.status_code for each in answers] == [202, 202, 429]
+        assert answers[-1].json()["code"] == "too_many_jobs"
+        changed = api.put(
+            one(answers[0].json()["id"], "content"),
+            {"file": SimpleUploadedFile("a.md", b"# other")},
+            format="multipart",
+        )
+        assert changed.status_code == 429
+        assert give(api).status_code == 202  # a text needs no parsing
+        services.parse_artifact(uuid.UUID(answers[0].json()["id"]))
+        assert give_file(api, b"# 3").status_code == 202
+
     def test_takes_a_text(self, api):
         answer = give(api, title="Birds", metadata={"year": 2019}, external_id="b1",
                       url="https://example.org/birds")  # fmt: skip

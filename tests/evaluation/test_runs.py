@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 import pytest
+from django.core.cache import cache
 from django.utils import timezone
 
 from core.exceptions import InvalidInput, UnknownIndex
@@ -10,6 +11,7 @@ from evaluation.judged_queries import JudgedQueries
 from evaluation.models import EvaluationRun
 from evaluation.runs import claim_run, create_run, measure_run
 from indexing.exceptions import StoreUnavailable
+from summaries.llm.use import note_use
 
 State = EvaluationRun.State
 
@@ -74,6 +76,32 @@ class TestBeginRun:
 
 
 class TestMeasureRun:
+    def test_ends_once_whoever_asked_has_used_the_language_model_enough(
+        self, filled, judged, monkeypatch, settings
+    ):
+        cache.clear()
+        settings.STRATA_KEY_MODEL_CALLS_PER_DAY = 2
+        run = create_run("plain", systems=["dense"], judged=judged, asked_by="reader")
+        make_system = runs.make_system
+
+        def make_with_model(index, name):
+            system = make_system(index, name)
+            rank = system.rank_locations
+
+            def rank_with_model(query):
+                note_use(calls=2, tokens=10)
+                return rank(query)
+
+            monkeypatch.setattr(type(system), "rank_locations", lambda self, q: rank_with_model(q))
+            return system
+
+        monkeypatch.setattr(runs, "make_system", make_with_model)
+        done = measured(run)
+
+        assert (done.state, done.error_code) == (State.FAILED, "model_use_spent")
+        assert done.error_detail == "The key has used its 2 calls of the language model for today."
+        cache.clear()
+
     def test_keeps_what_came_of_it(self, run, filled):
         done = measured(run)
 

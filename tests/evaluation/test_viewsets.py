@@ -49,6 +49,16 @@ class TestEvaluations:
         assert set(done["results"][0]["differences"]) == {"nDCG@10", "R@100", "RR"}
         assert done["earlier"] == []
 
+    def test_are_refused_while_too_many_of_the_key_wait(self, client, settings):
+        settings.STRATA_KEY_WAITING_JOBS = 1
+        first, again, other = (
+            evaluate(client, systems=[system]) for system in ("dense", "dense", "sparse")
+        )
+
+        assert (first.status_code, again.status_code, other.status_code) == (202, 202, 429)
+        assert again.json()["id"] == first.json()["id"]
+        assert other.json()["detail"] == "1 evaluations of this key are waiting already, its limit."
+
     def test_of_the_same_queries_stand_beside_each_other(self, client, measured):
         with measured():
             first = evaluate(client, systems=["dense"]).json()["id"]

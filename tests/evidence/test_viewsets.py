@@ -57,6 +57,7 @@ class TestAdding:
         [
             ({"items": []}, "items"),
             ({"items": [item("one", WORDS)], "threshold": 1.5}, "threshold"),
+            ({"items": [item(n, "word " * 60_000) for n in ("one", "two")]}, "items"),
             ({"items": [item("one", WORDS)], "threshold": "nan"}, "threshold"),
             ({"items": [{"content": WORDS}]}, "items.0.url"),
             ({"items": [{"url": "no url", "content": WORDS}]}, "items.0.url"),

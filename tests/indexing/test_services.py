@@ -11,7 +11,7 @@ from indexing import services, tasks
 from indexing.exceptions import ModelUnavailable, StoreUnavailable, UnchunkableText
 from indexing.models import IndexBuild, Node
 from indexing.progress import get_index_progress
-from indexing.services import syncing
+from indexing.services import planning, syncing
 from indexing.stores.base import Match, Point
 from indexing.verification import verify_build
 from tests.factories import PARAGRAPHS, give, sync
@@ -88,6 +88,34 @@ class TestPlanNodes:
         assert "wider than the window" in artifact.error_detail
         assert [node.artifact_id for node in Node.objects.all()] == [neighbour.pk]
         assert verify_build(build).is_sound
+
+    def test_fails_an_artifact_with_too_many_nodes_and_leaves_its_neighbours(
+        self, build, settings, monkeypatch
+    ):
+        monkeypatch.setattr(planning, "DRAFTS_PER_PART", 2)  # some are written before it is known
+        settings.STRATA_MAX_DOCUMENT_NODES = 5
+        artifact, neighbour = give(long_text()), give("A heron waits.", title="Neighbour")
+
+        sync(build, artifact, neighbour)
+
+        artifact.refresh_from_db()
+        assert (artifact.state, artifact.error_code) == (Artifact.State.FAILED, "too_many_nodes")
+        assert artifact.error_detail == (
+            "The document makes more than 5 nodes (chunks, summaries, questions). Split it into "
+            "several documents, or raise STRATA_MAX_DOCUMENT_NODES."
+        )
+        assert [node.artifact_id for node in Node.objects.all()] == [neighbour.pk]
+        assert verify_build(build).is_sound
+
+    def test_takes_an_artifact_with_as_many_nodes_as_allowed(self, build, settings):
+        artifact = give(long_text())
+        services.plan_nodes(artifact.pk, build)
+        settings.STRATA_MAX_DOCUMENT_NODES = Node.objects.count()
+
+        services.plan_nodes(artifact.pk, build)
+
+        artifact.refresh_from_db()
+        assert artifact.state == Artifact.State.PARSED
 
 
 class TestSyncNodes:

@@ -52,6 +52,25 @@ class Document:
             for name, schema in self.content["components"]["schemas"].items()
         }
 
+    def list_inputs(self, operation: Operation) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Every schema of a parameter or of a part of the body, with its place."""
+        for parameter in operation.content.get("parameters", ()):
+            if parameter["in"] == "query":
+                yield from self._walk(parameter["name"], parameter["schema"])
+        for content in operation.content.get("requestBody", {}).get("content", {}).values():
+            yield from self._walk("", content["schema"])
+
+    def _walk(self, place: str, schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        if name := schema.get("$ref"):
+            schema = self.content["components"]["schemas"][name.rpartition("/")[2]]
+        yield place, schema
+        for part in [*schema.get("oneOf", ()), *schema.get("allOf", ())]:
+            yield from self._walk(place, part)
+        if "items" in schema:
+            yield from self._walk(place, schema["items"])
+        for name, part in schema.get("properties", {}).items():
+            yield from self._walk(f"{place}.{name}".lstrip("."), part)
+
     def find_differences(self, value: Any, schema: dict[str, Any]) -> list[str]:
         """Where the value differs from the schema; a field that it does not name is one."""
         validator = Draft202012Validator(

@@ -1,11 +1,18 @@
 """Every operation has a place, a name and examples that are right."""
 
+from typing import Any
+
 import pytest
 from django.conf import settings
 
 from tests.openapi.document import Document
 
 MAX_SUMMARY_CHARS = 90
+# Bounded in another way: by the bytes of the body, by a check of the whole, or by the index's spec.
+OTHERWISE_BOUNDED = {
+    "text", "pages", "content", "file", "metadata", "groups", "filter", "queries", "qrels",
+    "search_terms", "systems", "measures", "artifacts", "call_tool", "citation",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +62,20 @@ class TestOperations:
             for name, example in content.get("examples", {}).items()
             for difference in document.find_differences(example["value"], content["schema"])
         ] == []
+
+    def test_have_a_bound_on_every_text_and_list_that_they_take(self, document, operations):
+        unbounded = {
+            f"{operation.id}: {place}"
+            for operation in operations
+            for place, schema in document.list_inputs(operation)
+            if place.rpartition(".")[2] not in OTHERWISE_BOUNDED and _lacks_bound(schema)
+        }
+
+        assert not unbounded
+
+
+def _lacks_bound(schema: dict[str, Any]) -> bool:
+    if schema.get("type") == "array":
+        return "maxItems" not in schema
+    is_free = schema.get("type") == "string" and not {"enum", "format"} & schema.keys()
+    return is_free and "maxLength" not in schema

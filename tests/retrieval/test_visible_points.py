@@ -24,8 +24,7 @@ READERS = {"visible_points.py", "vector_store.py"}
 def collection(store):
     store.ensure_collection("notes", CollectionSchema(4, {"groups": "keyword", "name": "keyword"}))
     payloads = [
-        {"groups": groups}
-        for groups in ([EVERYONE], ["staff"], ["board"], ["board", "staff"])
+        {"groups": groups} for groups in ([EVERYONE], ["staff"], ["board"], ["board", "staff"])
     ]
     points = [
         Point(UUID(int=number), VECTOR, None, {"name": f"n{number}", **payload})

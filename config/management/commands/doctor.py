@@ -16,6 +16,7 @@ from config.views import LIVE
 from core.exceptions import StrataError
 from core.running_server import find_server
 from documents.parsing import read_confinement
+from documents.virus_scan import is_scanner_configured, ping_scanner
 from indexing.embedding import describe_model_availability
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_specs
@@ -56,6 +57,8 @@ def _run_diagnostics(port: int) -> Iterator[DiagnosticResult]:
     yield _check_free_disk()
     yield from _check_models()
     yield _check_confinement()
+    if is_scanner_configured():
+        yield _check_scanner()
     server = find_server()
     if server is not None:
         yield DiagnosticResult("port", True, f"The service runs at {server.url}.")
@@ -83,6 +86,14 @@ def _check_confinement() -> DiagnosticResult:
     return DiagnosticResult(
         "readers", True, "Files are read with limits only: the system cannot confine processes."
     )
+
+
+def _check_scanner() -> DiagnosticResult:
+    try:
+        ping_scanner()
+    except StrataError as error:
+        return DiagnosticResult("viruses", False, str(error), error.fix or "")
+    return DiagnosticResult("viruses", True, f"The scanner at {settings.STRATA_CLAMD} answers.")
 
 
 def _check_free_disk() -> DiagnosticResult:

@@ -1,7 +1,9 @@
 """What each format's reader makes of a small document."""
 
+import io
 import json
 
+import openpyxl
 import pytest
 
 from core.text import clean_text
@@ -111,6 +113,34 @@ class TestXlsx:
         content = replace_member(make_xlsx(), "xl/worksheets/sheet1.xml", (b"<worksheet", bomb))
 
         assert refusal(content, "a.xlsx") == "damaged_file"
+
+
+class TestPagesOfSeparators:
+    def test_of_a_small_spreadsheet_are_refused(self, refusal):
+        workbook = openpyxl.Workbook()
+        for row in range(1, 6):
+            workbook.active.cell(row, 16_384, f"far {row}")  # the last column
+        file = io.BytesIO()
+        workbook.save(file)
+
+        assert len(file.getvalue()) < 6_000
+        assert refusal(file.getvalue(), "far.xlsx") == "mostly_separators"
+
+    def test_of_a_csv_are_refused(self, refusal):
+        assert refusal("a,b\n" + "," * 9_000 + "c\n", "far.csv") == "mostly_separators"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "-" * 4_000,  # a ruled line
+            "Lamp " * 100 + " " * 50_000,
+            "\n".join(f"Chapter {n} {'.' * 100} {n}" for n in range(100)),
+            "│ 7 │\n├───┤\n" * 3_000,
+            "灯塔" * 5_000,
+        ],
+    )
+    def test_with_enough_words_are_read(self, parse, text):
+        assert len(parse(text, "a.txt").pages) == 1
 
 
 class TestHtml:

@@ -48,6 +48,24 @@ class TestCreate:
             "made_due": Node.objects.count(), "pending": 0, "failed": 0,
         }  # fmt: skip
 
+    def test_lets_a_key_have_only_so_many_unfinished(self, api, settings, wakes):
+        settings.STRATA_KEY_WAITING_JOBS = 2
+        requests = [{"type": "chunk", "index": "plain", "offset": number} for number in range(3)]
+        first, second, third = (api.post(REGENERATE, each, format="json") for each in requests)
+
+        assert [each.status_code for each in (first, second, third)] == [202, 202, 429]
+        assert third.json() == {
+            "code": "too_many_jobs",
+            "detail": "2 regenerations of this key are waiting already, its limit.",
+            "fix": "Try again when some of them are done.",
+        }
+        assert int(third["Retry-After"]) > 0
+        again = api.post(REGENERATE, requests[0], format="json")
+        assert (again.status_code, again.json()["id"]) == (202, first.json()["id"])
+        assert begin_regeneration(["chunk"], index="plain", offset=9)  # of the admin
+        api.post(f"{REGENERATE}{first.json()['id']}/cancel")
+        assert api.post(REGENERATE, requests[2], format="json").status_code == 202
+
     def test_keeps_what_is_given(self, api, wakes, django_capture_on_commit_callbacks):
         given = {
             "type": "all", "index": "plain", "only_missing": True, "stale": True, "limit": 5,

@@ -9,10 +9,15 @@ from pathlib import Path
 
 import httpx
 import pytest
+from django.core.cache import cache
 
+from access import limits
 from access.models import ApiKey
+from documents.models import Artifact
+from indexing.models import IndexBuild
 from retrieval.answer_stream import AnswerEvent, StreamPosition
 from retrieval.views import ask as ask_views
+from tests import factories
 from tests.faults.armed import armed
 from tests.serving import KEY
 from tests.summaries.test_llm import fails, on_and_on, running_endpoint, streams
@@ -285,6 +290,64 @@ class TestTheWire:
         assert len(signs) >= 2
         assert all(sign.startswith(b":") for sign in signs)
         assert last.startswith(b"event: done")
+
+
+@pytest.mark.django_db(transaction=True)
+class TestLimitsOfAKey:
+    @pytest.fixture(autouse=True)
+    def uncounted(self):
+        cache.clear()
+        yield
+        cache.clear()
+
+    @pytest.fixture
+    def ask(self, client, build):
+        secret = ApiKey.issue("reader")[1]
+
+        def ask(**headers):
+            return client.post(
+                "/api/v1/ask",
+                {"index": "plain", "query": "When do boats leave?"},
+                content_type="application/json",
+                headers={"Authorization": f"Bearer {secret}", **headers},
+            )
+
+        return ask
+
+    def test_refuse_one_answer_more_at_once(self, ask, settings):
+        settings.STRATA_KEY_STREAMS = 1
+        slot = limits.take_stream("reader")
+
+        refused = ask()
+
+        assert refused.status_code == 429
+        assert refused.json()["code"] == "too_many_streams"
+        assert int(refused.headers["Retry-After"]) > 0
+        limits.free_slot(slot)
+        for accepted in ("text/event-stream", "application/json"):
+            assert ask(Accept=accepted).status_code == 200  # each frees its slot
+
+    def test_free_the_slot_of_a_stream_that_is_closed(self, settings):
+        settings.STRATA_KEY_STREAMS = 1
+        response = ask_views._AnswerStream(iter([]), limits.take_stream("reader"))
+
+        response.close()
+
+        assert limits.take_stream("reader")
+
+    def test_count_the_calls_of_the_language_model(self, ask, settings, endpoint):
+        settings.STRATA_LLM_BASE_URL, settings.STRATA_LLM_MODEL = endpoint.url, "a-model"
+        settings.STRATA_KEY_MODEL_CALLS_PER_DAY = 1
+        factories.give(TIDE)
+        factories.sync(IndexBuild.objects.get(index="plain"), *Artifact.objects.all())
+
+        first, second = ask(), ask()
+
+        assert (first.status_code, second.status_code) == (200, 429)
+        assert b"before dawn" in first.content
+        assert second.json()["code"] == "model_use_spent"
+        assert int(second.headers["Retry-After"]) > 0
+        assert len(endpoint.requests) == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,0 +1,232 @@
+"""What one key, user or stranger may use of the server, so that enough is left for the others.
+
+The counters are in Django's cache: in Redis, for all processes of the production form, and in the
+memory of the embedded form's one process. A limit of 0 is off. A ``holder`` is the name of a key or
+user, or the address of a stranger (``access.throttling.get_holder``).
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db.models import QuerySet
+
+from access.exceptions import (
+    LimitReached,
+    ModelUseSpent,
+    TooManyJobs,
+    TooManyRequests,
+    TooManyStreamsOfKey,
+)
+from core.text import hash_text
+
+MINUTE: Final = 60  # seconds
+DAY: Final = 86_400
+STREAM_SECONDS: Final = 600  # after that, a stream that was not ended properly no longer counts
+VERIFICATION_SECONDS: Final = 600
+# Commands, and the key with which they ask a running server; the names of jobs without a holder.
+UNLIMITED: Final = frozenset({"", "manage.py", "this server"})
+
+
+# --- Requests --------------------------------------------------------------------------------
+
+
+class _Permits:
+    """Requests that this process lets through before it asks the shared counter again: Redis takes
+    0.2 ms. Once a holder has used its limit, it is not asked until the next minute."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._minute = 0
+        self._left: dict[str, int] = {}  # -1: the limit is used up
+
+    def take(self, holder: str, limit: int) -> bool:
+        """Count a request of the holder; return whether it is within the limit."""
+        left = self._change(holder, -1)
+        if left:
+            return left > 0
+        block = max(1, limit // 100)
+        excess = _count("requests", holder, MINUTE, block) - limit
+        is_within = excess < block
+        self._change(holder, block - max(0, excess) - 1 if is_within else None)
+        return is_within
+
+    def is_used_up(self, holder: str) -> bool:
+        return self._change(holder, 0) < 0
+
+    def _change(self, holder: str, amount: int | None) -> int:
+        """Add to what is left, or take note that nothing is; return what was left before. Nothing
+        is taken from 0."""
+        minute = int(time.time() // MINUTE)
+        with self._lock:
+            if minute != self._minute:
+                self._minute, self._left = minute, {}
+            left = self._left.get(holder, 0)
+            if amount is None:
+                self._left[holder] = -1
+            elif left > 0 or (left == 0 and amount > 0):
+                self._left[holder] = left + amount
+            return left
+
+
+_permits = _Permits()
+
+
+def count_request(holder: str) -> None:
+    """
+    Raises:
+        TooManyRequests: the holder has sent more than ``STRATA_KEY_REQUESTS_PER_MINUTE``.
+    """
+    limit = settings.STRATA_KEY_REQUESTS_PER_MINUTE
+    if _is_limited(holder, limit) and not _permits.take(holder, limit):
+        raise _wait_for_next(
+            MINUTE,
+            TooManyRequests(
+                f"The key has sent more than {limit:,} requests in this minute.",
+                fix="Try again after the number of seconds in Retry-After.",
+            ),
+        )
+
+
+def has_sent_too_many(holder: str) -> bool:
+    """Whether requests of the holder are being refused."""
+    return _is_limited(holder, settings.STRATA_KEY_REQUESTS_PER_MINUTE) and _permits.is_used_up(
+        holder
+    )
+
+
+# --- Streams and jobs ------------------------------------------------------------------------
+
+
+def take_stream(holder: str) -> str:
+    """Count a stream of the holder; return what ``free_slot`` takes at its end.
+
+    Raises:
+        TooManyStreamsOfKey: the holder has ``STRATA_KEY_STREAMS`` already.
+    """
+    limit = settings.STRATA_KEY_STREAMS
+    if not _is_limited(holder, limit):
+        return ""
+    slot = _take_slot("stream", holder, limit, STREAM_SECONDS)
+    if not slot:
+        raise TooManyStreamsOfKey(
+            f"The key is already reading {limit:,} answers at once, its limit.",
+            fix="Read them to their end, or close them, before the next question.",
+        )
+    return slot
+
+
+@contextmanager
+def one_verification(holder: str) -> Iterator[None]:
+    """Let the holder verify once at a time, because it takes a thread of the web server.
+
+    Raises:
+        TooManyJobs: another verification of the holder is running.
+    """
+    slot = ""
+    if _is_limited(holder, settings.STRATA_KEY_WAITING_JOBS):
+        slot = _take_slot("verification", holder, 1, VERIFICATION_SECONDS)
+        if not slot:
+            raise TooManyJobs(
+                "Another verification of this key is running.",
+                fix="Wait until it ends, or verify with manage.py verify.",
+            )
+    try:
+        yield
+    finally:
+        free_slot(slot)
+
+
+def free_slot(slot: str) -> None:
+    if slot:
+        cache.delete(slot)
+
+
+def require_room(holder: str, waiting: QuerySet[Any], limit: int, what: str) -> None:
+    """
+    Raises:
+        TooManyJobs: as many rows of the holder wait as may; ``what`` they are.
+    """
+    if _is_limited(holder, limit) and waiting.count() >= limit:
+        raise TooManyJobs(
+            f"{limit:,} {what} of this key are waiting already, its limit.",
+            fix="Try again when some of them are done.",
+        )
+
+
+# --- Language model --------------------------------------------------------------------------
+
+
+def require_model_use(holder: str) -> None:
+    """
+    Raises:
+        ModelUseSpent: the holder has used the language model as much as it may today.
+    """
+    for name, limit in (
+        ("calls", settings.STRATA_KEY_MODEL_CALLS_PER_DAY),
+        ("tokens", settings.STRATA_KEY_MODEL_TOKENS_PER_DAY),
+    ):
+        if _is_limited(holder, limit) and _read_count(f"model-{name}", holder, DAY) >= limit:
+            raise _wait_for_next(
+                DAY,
+                ModelUseSpent(
+                    f"The key has used its {limit:,} {name} of the language model for today.",
+                    fix="Ask again after midnight UTC, or search, which needs no language model.",
+                ),
+            )
+
+
+def add_model_use(holder: str, *, calls: int, tokens: int) -> None:
+    """Count what the holder has used of the language model today."""
+    for name, amount, limit in (
+        ("calls", calls, settings.STRATA_KEY_MODEL_CALLS_PER_DAY),
+        ("tokens", tokens, settings.STRATA_KEY_MODEL_TOKENS_PER_DAY),
+    ):
+        if amount and _is_limited(holder, limit):
+            _count(f"model-{name}", holder, DAY, amount)
+
+
+# --- Counters --------------------------------------------------------------------------------
+
+
+def _is_limited(holder: str, limit: int) -> bool:
+    return limit > 0 and holder not in UNLIMITED
+
+
+def _name_counter(name: str, holder: str, seconds: int) -> str:
+    """The name of a counter that starts at 0 in each period of so many seconds."""
+    return f"{name}-{hash_text(holder)[:32]}-{int(time.time() // seconds)}"
+
+
+def _count(name: str, holder: str, seconds: int, amount: int = 1) -> int:
+    """Add to a counter; return its value."""
+    counter = _name_counter(name, holder, seconds)
+    try:
+        return cache.incr(counter, amount)
+    except ValueError:  # the first of the period
+        if cache.add(counter, amount, seconds):
+            return amount
+        return cache.incr(counter, amount)  # another request was faster
+
+
+def _read_count(name: str, holder: str, seconds: int) -> int:
+    return int(cache.get(_name_counter(name, holder, seconds), 0))
+
+
+def _take_slot(name: str, holder: str, limit: int, seconds: int) -> str:
+    """Take one of the holder's slots; empty if all are taken. A process that is killed frees none,
+    so each ends after ``seconds``."""
+    for number in range(limit):
+        slot = f"{name}-{hash_text(holder)[:32]}-{number}"
+        if cache.add(slot, True, seconds):
+            return slot
+    return ""
+
+
+def _wait_for_next(seconds: int, error: LimitReached) -> LimitReached:
+    error.retry_after = seconds - time.time() % seconds
+    return error

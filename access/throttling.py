@@ -1,0 +1,33 @@
+"""Counts the requests of each key and user, as Django REST framework's throttling."""
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+
+from access.authentication import ApiKeyUser
+from access.limits import count_request
+
+
+def get_holder(request: Request) -> str:
+    """Whose limits the request has: the name of a key or user, or the address of a stranger. Empty
+    for the server's own key."""
+    if request.user is None:
+        return f"address {request.META['REMOTE_ADDR']}"
+    if isinstance(request.user, ApiKeyUser) and request.user.key_id is None:
+        return ""
+    return str(request.user)
+
+
+class RequestLimit(BaseThrottle):
+    """Refuses requests over the limit by an error of Strata, which has a code."""
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        """
+        Raises:
+            TooManyRequests: as ``count_request``.
+        """
+        if settings.STRATA_KEY_REQUESTS_PER_MINUTE:
+            count_request(get_holder(request))
+        return True

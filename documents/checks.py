@@ -1,0 +1,42 @@
+"""System checks of the virus scanner's address and of the limits of documents."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+LIMITS = ("STRATA_PARSE_MAX_PAGES", "STRATA_PARSE_MAX_TEXT_CHARS", "STRATA_MAX_DOCUMENT_NODES")
+
+
+@register()
+def check_document_limits(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
+    return [
+        Error(
+            f"{name} is {getattr(settings, name)}, so that no document could be added.",
+            hint="Set it to a number above 0.",
+            id="documents.E001",
+        )
+        for name in LIMITS
+        if getattr(settings, name) < 1
+    ]
+
+
+@register()
+def check_virus_scanner(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
+    address = settings.STRATA_CLAMD
+    host, _, port = address.rpartition(":")
+    if not address or address.startswith("/") or (host and port.isdecimal()):
+        return []
+    return [
+        Error(
+            f"STRATA_CLAMD is {address!r}, which is neither host:port nor the path of a socket.",
+            hint="Write it as 127.0.0.1:3310 or /run/clamav/clamd.ctl.",
+            id="documents.E002",
+        )
+    ]

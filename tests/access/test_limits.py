@@ -1,0 +1,211 @@
+from datetime import UTC, datetime
+
+import pytest
+from django.core.cache import cache
+from django.test import RequestFactory
+from rest_framework.request import Request
+
+from access import limits, throttling
+from access.authentication import ApiKeyUser
+from access.exceptions import (
+    ModelUseSpent,
+    TooManyJobs,
+    TooManyRequests,
+    TooManyStreamsOfKey,
+)
+from access.grants import Scope
+from access.models import ApiKey
+from config.body_limits import BODY_IS_PENDING
+from tests.clients import client_with_key
+
+pytestmark = pytest.mark.django_db
+
+PLACE = "/api/v1/keys/"
+NOON = datetime(2026, 11, 24, 12, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture(autouse=True)
+def noon(monkeypatch):
+    """Counters that start at 0 and stay in their period."""
+    monkeypatch.setattr(limits.time, "time", lambda: NOON + 10)
+    monkeypatch.setattr(limits, "_permits", limits._Permits())
+    cache.clear()
+    yield
+    cache.clear()
+
+
+class TestRequests:
+    def test_over_the_limit_are_refused_and_other_keys_are_not(self, settings):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = limit = 3
+        greedy, other = client_with_key(), client_with_key()
+
+        answers = [greedy.get(PLACE) for _ in range(100 * limit)]
+
+        assert [each.status_code for each in answers] == [200] * limit + [429] * 99 * limit
+        assert answers[-1].json() == {
+            "code": "too_many_requests",
+            "detail": "The key has sent more than 3 requests in this minute.",
+            "fix": "Try again after the number of seconds in Retry-After.",
+        }
+        assert answers[-1]["Retry-After"] == "50"
+        assert other.get(PLACE).status_code == 200
+        assert greedy.get("/health/live").status_code == 200
+        assert greedy.get("/health/ready").status_code != 429
+
+    def test_are_allowed_again_in_the_next_minute(self, settings, monkeypatch):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
+        client = client_with_key()
+        assert [client.get(PLACE).status_code for _ in range(2)] == [200, 429]
+
+        monkeypatch.setattr(limits.time, "time", lambda: NOON + 60)
+
+        assert client.get(PLACE).status_code == 200
+
+    def test_are_not_counted_without_a_limit(self, settings):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 0
+        client = client_with_key()
+
+        assert {client.get(PLACE).status_code for _ in range(20)} == {200}
+
+    def test_of_strangers_are_counted_by_address(self, settings, client):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
+
+        statuses = [
+            client.get("/api/schema/", REMOTE_ADDR=address).status_code
+            for address in ("10.0.0.1", "10.0.0.1", "10.0.0.2")
+        ]
+
+        assert statuses == [200, 429, 200]
+
+    def test_of_a_user_are_counted(self, settings, admin_client):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
+
+        assert [admin_client.get(PLACE).status_code for _ in range(2)] == [200, 429]
+
+    def test_of_the_servers_own_key_are_not(self, settings):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
+        request = Request(RequestFactory().get(PLACE))
+        request.user = ApiKeyUser("this server", None, Scope.MANAGE)
+
+        for _ in range(3):
+            assert throttling.RequestLimit().allow_request(request, None)
+
+    def test_with_a_large_body_are_refused_before_it_is_read(self, settings):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
+        secret = ApiKey.issue("greedy")[1]
+        client = client_with_key()
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
+        batch = "/api/v1/indexes/plain/artifacts/batch"
+        pending = {BODY_IS_PENDING: True, "content_type": "application/x-ndjson"}
+        wanted = client.post(batch, b"", **pending)
+        assert [client.get(PLACE).status_code for _ in range(2)] == [200, 429]
+
+        refused = client.post(batch, b"", **pending)
+
+        assert wanted.max_bytes == settings.STRATA_MAX_BATCH_BYTES
+        assert refused.status_code == 429
+
+
+class TestProcesses:
+    """Each process asks the shared counter for a hundredth of the limit at a time."""
+
+    @pytest.mark.parametrize(("limit", "asked"), [(3, 4), (1_000, 101)])
+    def test_share_one_limit(self, settings, monkeypatch, limit, asked):
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = limit
+        counts: list[int] = []
+        count = limits._count
+        monkeypatch.setattr(limits, "_count", lambda *given: counts.append(1) or count(*given))
+        processes = [limits._Permits(), limits._Permits()]
+
+        taken = [processes[number % 2].take("reader", limit) for number in range(10 * limit)]
+
+        assert sum(taken) == limit
+        assert len(counts) <= asked + 1  # the second process asks once more
+
+    def test_get_what_is_left(self):
+        first, second = limits._Permits(), limits._Permits()
+        limits._count("requests", "reader", limits.MINUTE, 197)
+        assert first.take("reader", 200)  # and has taken a second permit of the three
+
+        assert [second.take("reader", 200) for _ in range(2)] == [True, False]
+        assert [first.take("reader", 200) for _ in range(2)] == [True, False]
+
+
+class TestStreams:
+    def test_are_limited_until_one_ends(self, settings):
+        settings.STRATA_KEY_STREAMS = 2
+        slots = [limits.take_stream("reader") for _ in range(2)]
+
+        with pytest.raises(TooManyStreamsOfKey, match="2 answers at once"):
+            limits.take_stream("reader")
+        assert limits.take_stream("another")
+
+        limits.free_slot(slots[0])
+        assert limits.take_stream("reader") == slots[0]
+
+    def test_are_not_counted_without_a_limit(self, settings):
+        settings.STRATA_KEY_STREAMS = 0
+
+        assert [limits.take_stream("reader") for _ in range(3)] == [""] * 3
+
+
+class TestJobs:
+    def test_one_verification_runs_at_a_time(self, settings):
+        settings.STRATA_KEY_WAITING_JOBS = 5
+        with limits.one_verification("reader"):
+            with pytest.raises(TooManyJobs), limits.one_verification("reader"):
+                pass
+            with limits.one_verification("another"):
+                pass
+
+        with limits.one_verification("reader"):
+            pass
+
+    def test_of_commands_are_not_limited(self):
+        rows = ApiKey.objects.all()
+        ApiKey.issue("one")
+
+        limits.require_room("manage.py", rows, 1, "keys")
+        with pytest.raises(TooManyJobs, match="1 keys of this key are waiting"):
+            limits.require_room("reader", rows, 1, "keys")
+
+
+class TestModelUse:
+    @pytest.mark.parametrize(
+        ("name", "use"),
+        [("CALLS", {"calls": 2, "tokens": 0}), ("TOKENS", {"calls": 1, "tokens": 2})],
+    )
+    def test_is_spent_until_the_next_day(self, settings, monkeypatch, name, use):
+        setattr(settings, f"STRATA_KEY_MODEL_{name}_PER_DAY", 4)
+        limits.add_model_use("reader", **use)
+        limits.require_model_use("reader")
+        limits.add_model_use("reader", **use)
+
+        with pytest.raises(ModelUseSpent, match=f"4 {name.lower()} of the language model") as error:
+            limits.require_model_use("reader")
+        assert error.value.retry_after == 12 * 3600 - 10
+        limits.require_model_use("another")
+
+        monkeypatch.setattr(limits.time, "time", lambda: NOON + 12 * 3600)
+        limits.require_model_use("reader")
+
+    def test_is_not_counted_without_a_limit(self):
+        limits.add_model_use("reader", calls=10**9, tokens=10**9)
+
+        limits.require_model_use("reader")
+
+
+class TestCounters:
+    def test_count_every_one_of_requests_at_once(self, settings, monkeypatch):
+        """Another request makes the counter between the two calls of this one."""
+        settings.STRATA_KEY_REQUESTS_PER_MINUTE = 1
+        add = cache.add
+
+        def add_second(key, value, timeout):
+            add(key, 1, timeout)
+            return add(key, value, timeout)
+
+        monkeypatch.setattr(limits.cache, "add", add_second, raising=False)
+
+        with pytest.raises(TooManyRequests):
+            limits.count_request("reader")
