@@ -131,7 +131,12 @@ def _inline(schema: Any, components: Mapping[str, Any]) -> Any:
         return schema
     if "$ref" in schema:
         return _inline(components[schema["$ref"].rpartition("/")[2]], components)
-    inlined = {name: _inline(value, components) for name, value in schema.items()}
+    # Names of properties are no keywords.
+    properties = {k: _inline(v, components) for k, v in schema.get("properties", {}).items()}
+    inlined: dict[str, Any] = {
+        name: properties if name == "properties" else _inline(value, components)
+        for name, value in schema.items()
+    }
     if len(inlined.get("allOf", ())) == 1:  # OpenAPI's way to put a default beside a reference
         [only] = inlined.pop("allOf")
         inlined = only | inlined

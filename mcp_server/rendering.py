@@ -126,10 +126,10 @@ def _format_place(hit: Content) -> str:
     """What the hit is called, its index if several were searched, and its page."""
     artifact, page = hit.get("artifact") or {}, hit.get("page") or {}
     title = artifact.get("title") or hit.get("label") or hit.get("name") or "(untitled)"
-    number = page.get("index")
+    number, heading = page.get("index"), hit.get("heading")
     return _join(
         title,
-        hit.get("heading"),
+        heading if heading != title else None,
         f"page {number + 1}" if number is not None else None,
         f"index {hit['index']}" if "index" in hit else None,
     )

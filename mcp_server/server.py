@@ -23,7 +23,7 @@ from mcp_server.tools import Tool, find_tool, list_tools
 from retrieval.event_loop import run_in_thread
 
 NAME: Final = "strata"
-VERSION: Final[str] = settings.SPECTACULAR_SETTINGS["VERSION"]
+VERSION: Final = str(settings.SPECTACULAR_SETTINGS["VERSION"])
 INSTRUCTIONS: Final = (
     "Strata searches documents. List the indexes, search one or several, and read more around a "
     "hit with get_source. A stale hit was indexed before its document changed."

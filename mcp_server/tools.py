@@ -98,7 +98,7 @@ def make_search_schema() -> dict[str, Any]:
     names = dict.fromkeys(name for properties in schemas.values() for name in properties)
     del names["structure"]
     kinds = "; ".join(f"{kind}: {search.summary}" for kind, search in SEARCHES.items())
-    properties = {
+    properties: dict[str, dict[str, Any]] = {
         "kind": {
             "type": "string",
             "enum": list(SEARCHES),
