@@ -22,6 +22,8 @@ from access.authentication import ApiKeyAuthentication, get_grant, get_scope
 from access.grants import Grant, Scope
 from retrieval.event_loop import run_in_thread
 
+FORWARDED_HEADERS = ("Authorization",)  # from a request to those it causes
+
 
 class _Checked(HttpResponse):
     """What the key allows, returned from the thread that checked it to the event loop."""
@@ -58,19 +60,22 @@ async def answer_mcp(request: HttpRequest) -> HttpResponseBase:
     from mcp_server.server import Caller, make_server
 
     rest: Any = handle_request
-    origin = f"{request.scheme}://{request.get_host()}"
-    headers = {"Accept": "application/json"}  # and not a stream of events
-    if "Authorization" in request.headers:
-        headers["Authorization"] = request.headers["Authorization"]
+    host = request.get_host()
+    headers = {name: request.headers[name] for name in FORWARDED_HEADERS if name in request.headers}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(rest),
-        base_url=origin,
-        headers=headers,
+        base_url=f"{request.scheme}://{host}",
+        headers=headers | {"Accept": "application/json"},  # and not a stream of events
         trust_env=False,
     ) as api:
         server = make_server(Caller(checked.scope, checked.grant, api))
         answer = await answer_request(
-            server, origin, request.headers, request.body, settings.CSRF_TRUSTED_ORIGINS
+            server,
+            request.scheme or "http",
+            host,
+            request.headers,
+            request.body,
+            settings.CSRF_TRUSTED_ORIGINS,
         )
     return HttpResponse(
         answer.content,

@@ -9,28 +9,30 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 # The headers that the transport reads, besides those that begin with PROTOCOL_PREFIX.
-HEADERS: Final = {"accept", "content-type", "host", "origin"}
+HEADERS: Final = {"accept", "content-type", "origin"}
 PROTOCOL_PREFIX: Final = "mcp-"
 
 
 async def answer_request(
     server: Server[Any],
-    origin: str,
+    scheme: str,
+    host: str,
     headers: Mapping[str, str],
     body: bytes,
     trusted_origins: Collection[str],
 ) -> httpx.Response:
     """
     Args:
-        origin: scheme and host of the service, as the request names it.
+        host: by which the request addresses the service; Django has checked it.
         trusted_origins: other sites whose pages may send requests.
     """
+    origin = f"{scheme}://{host}"
     manager = StreamableHTTPSessionManager(
         server,
         json_response=True,
         stateless=True,
         security_settings=TransportSecuritySettings(
-            allowed_hosts=[headers["Host"]], allowed_origins=[origin, *trusted_origins]
+            allowed_hosts=[host], allowed_origins=[origin, *trusted_origins]
         ),
     )
     read = {
@@ -43,4 +45,4 @@ async def answer_request(
         manager.run(),
         httpx.AsyncClient(transport=transport, base_url=origin, trust_env=False) as client,
     ):
-        return await client.post("/mcp", content=body, headers=read)
+        return await client.post("/mcp", content=body, headers=read | {"host": host})

@@ -14,6 +14,7 @@ from concepts.emergent_pairs import update_emergent_pairs
 from concepts.instances import add_instance
 from concepts.models import EmergentPair
 from concepts.services import create_concept, create_relationship_type, relate_concepts
+from config import mcp_endpoint
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.services import add_artifact, parse_artifact
@@ -23,9 +24,10 @@ from indexing import embedding, tasks
 from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
 from indexing.services import load_specs
+from tests.asking_mcp import answer_in_this_thread
 from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
-from tests.granting import client_of, grant_by_header
+from tests.granting import HEADER, client_of, grant_by_header
 from tests.hashing import HashingEmbedder
 from tests.images.conftest import clip, pair  # noqa: F401
 from tests.pictures import draw
@@ -77,6 +79,8 @@ def tenants(db, store, models, settings, tmp_path, monkeypatch) -> Tenants:
     monkeypatch.setattr(
         asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
     )
+    answer_in_this_thread(monkeypatch)
+    monkeypatch.setattr(mcp_endpoint, "FORWARDED_HEADERS", ("Authorization", HEADER))
     settings.STRATA_SPECS_DIR = tmp_path / "specs"
     settings.STRATA_SPECS_DIR.mkdir()
     for name in ("evidence", "knowledge", "plain"):
