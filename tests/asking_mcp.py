@@ -1,5 +1,6 @@
 """MCP requests with the test client: REST answers in the test's own thread and transaction."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ def answer_in_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         return await sync_to_async(function)(*args, **given)
 
     monkeypatch.setattr(request_handling, "_run_in_thread", run_here)
+    monkeypatch.setattr(asyncio, "to_thread", run_here)
 
 
 def post_mcp(client: Any, method: str, **params: Any) -> Any:
