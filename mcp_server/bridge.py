@@ -53,7 +53,11 @@ async def serve_stdio(find_service: Callable[[], Service]) -> None:
                 streamable_http_client(f"{service.url}/mcp", http_client=http), mode=PROTOCOL
             ) as client,
         ):
-            return await client.session.send_request(request, result)
+            try:
+                return await client.session.send_request(request, result)
+            except MCPError as error:
+                refused = error
+        raise refused  # outside, because the client would raise it in a group of exceptions
 
     async def on_list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
         return await forward(types.ListToolsRequest(params=params), types.ListToolsResult)

@@ -57,8 +57,9 @@ def make_key(service: ArmedService, **rights: object) -> str:
 
 
 class TestSession:
-    @pytest.mark.parametrize("mode", ["auto", "legacy"])
-    @pytest.mark.parametrize("connect", [over_http, over_stdio])
+    @pytest.mark.parametrize(
+        ("connect", "mode"), [(over_http, "auto"), (over_http, "legacy"), (over_stdio, "legacy")]
+    )
     async def test_adds_finds_and_reads(self, service, connect, mode):
         async with connect(service, KEY, mode) as client:
             assert client.server_info.name == "strata"

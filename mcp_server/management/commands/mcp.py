@@ -11,12 +11,6 @@ from core.running_server import find_server
 CHECK_SECONDS = 30
 
 
-class NoService(StrataError):
-    """No service runs on this data folder."""
-
-    code = "no_service"
-
-
 class Command(BaseCommand):
     help = (
         "Serve MCP on standard input and output, for an agent on this machine. The answers come "
@@ -49,15 +43,16 @@ def _find_service(url: str, key: str) -> tuple[str, str]:
     """Its address and the key to use.
 
     Raises:
-        NoService: none is named, and none runs on this data folder.
+        StrataError: none is named, and none runs on this data folder.
     """
     if url:
         return url.rstrip("/"), key
     server = find_server()
     if server is None:
-        raise NoService(
+        raise StrataError(
+            "No service runs on this data folder.",
             fix="Start one with manage.py serve, or name another with --url and its key with "
-            "STRATA_KEY."
+            "STRATA_KEY.",
         )
     return server.url, key or server.key
 
@@ -77,6 +72,6 @@ def _check_service(url: str, key: str) -> None:
             trust_env=False,
         )
     except httpx.HTTPError as error:
-        raise NoService(f"The service at {url} does not answer: {error}") from None
+        raise StrataError(f"The service at {url} does not answer: {error}") from None
     if response.status_code == httpx.codes.UNAUTHORIZED:
-        raise NoService(f"The service at {url} refuses the key: {response.json()['detail']}")
+        raise StrataError(f"The service at {url} refuses the key: {response.json()['detail']}")
