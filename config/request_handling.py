@@ -3,15 +3,16 @@
 body    -> in memory, up to STRATA_MAX_REQUEST_BYTES; a larger one goes to a file, after Django
            has said that the view accepts it from this caller (config.body_limits)
 answer  -> Django's WSGI handler in a thread, which never waits for the client; for `ask`, which
-           waits for a language model, Django's ASGI handler
+           waits for a language model, and for MCP, which waits for requests to this service,
+           Django's ASGI handler
 """
 
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -35,6 +36,7 @@ R = TypeVar("R")
 
 STREAM_PATH: Final = "/api/v1/ask"
 LIVE_PATH: Final = "/health/live"
+MCP_PATHS: Final = {"/mcp", "/mcp/"}
 SPOOL_BLOCK_BYTES: Final = 2**20  # written to the file in one call
 SEND_BLOCK_BYTES: Final = 2**18  # a client has STRATA_WRITE_SECONDS to read it
 
@@ -66,6 +68,10 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
                 return
             await body.receive_large(preview.response.max_bytes)
         if scope["path"] == STREAM_PATH:
+            with _counting_streams():
+                await _answer_on_loop(scope, body, receive, send)
+            return
+        if scope["path"] in MCP_PATHS:
             await _answer_on_loop(scope, body, receive, send)
             return
         environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}
@@ -231,26 +237,35 @@ def _body_message(content: bytes, *, is_last: bool) -> dict[str, Any]:
     return {"type": "http.response.body", "body": content, "more_body": not is_last}
 
 
-async def _answer_on_loop(
-    scope: dict[str, Any], body: _RequestBody, receive: Any, send: Any
-) -> None:
+@contextmanager
+def _counting_streams() -> Iterator[None]:
+    """
+    Raises:
+        TooManyStreams: as many answers are streamed as may be.
+    """
     global _stream_count
     if _stream_count >= settings.STRATA_MAX_STREAMS:
         raise TooManyStreams(
             f"The server is already streaming {settings.STRATA_MAX_STREAMS} answers, its limit.",
             fix="Try again after the number of seconds in Retry-After.",
         )
+    _stream_count += 1
+    try:
+        yield
+    finally:
+        _stream_count -= 1
+
+
+async def _answer_on_loop(
+    scope: dict[str, Any], body: _RequestBody, receive: Any, send: Any
+) -> None:
     body.file.seek(0)
     messages = [{"type": "http.request", "body": body.file.read(), "more_body": False}]
 
     async def receive_again() -> Any:
         return messages.pop() if messages else await receive()
 
-    _stream_count += 1
-    try:
-        await _asgi_handler(scope, receive_again, send)
-    finally:
-        _stream_count -= 1
+    await _asgi_handler(scope, receive_again, send)
 
 
 def _describe_error(error: StrataError) -> _Answer:

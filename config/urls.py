@@ -5,6 +5,7 @@ from django.urls import include, path
 
 from config import views
 from config.api_description import DocsView, SchemaView
+from config.mcp_endpoint import answer_mcp
 from retrieval.views.pipelines import pipelines_page
 
 urlpatterns = [
@@ -13,6 +14,8 @@ urlpatterns = [
     path("health/ready", views.ReadyView.as_view(), name="ready"),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", DocsView.as_view(url_name="schema"), name="docs"),
+    path("mcp", answer_mcp, name="mcp"),
+    path("mcp/", answer_mcp),
     path("api/v1/", include("retrieval.urls")),  # first: searches come most often
     path("api/v1/", include("access.urls")),
     path("api/v1/", include("documents.urls")),

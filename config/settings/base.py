@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "retrieval.apps.RetrievalConfig",
     "evaluation.apps.EvaluationConfig",
     "evidence.apps.EvidenceConfig",
+    "mcp_server.apps.McpServerConfig",
     "presets.papers.apps.PapersConfig",
     # Presets of other distributions.
     *(preset.value for preset in entry_points(group="strata.presets")),

@@ -20,7 +20,11 @@ from access.permissions import HasScope, get_required_scope
 from documents.models import Artifact
 from indexing import tasks
 from indexing.models import Index
+from mcp_server import resources
+from mcp_server.operations import get_operation
+from mcp_server.tools import DECLARED_OPERATIONS, DECLARED_SCOPE, TOOLS
 from tests.access.routes import Route, list_routes
+from tests.asking_mcp import answer_in_this_thread, call_tool, list_tool_names
 from tests.clients import session_with_rights
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +39,8 @@ PAGES_OF_USERS = {
 PAGES_OF_OPENID = {"sign-in/openid/", "sign-in/openid/return/"}
 # The page that draws the query pipelines redirects to the login of the admin.
 PAGES_OF_SUPERUSERS = {"pipelines/"}
+# Sessions of browsers are not accepted there.
+ONLY_FOR_KEYS = {"mcp", "mcp/"}
 MANAGING = re.compile(
     r"(GET|POST) api/v1/keys|DELETE api/v1/keys|.* api/v1/(verify|reconcile|regenerate)\b"
     r"|DELETE api/v1/indexes/<index>/$|POST api/v1/indexes/<index>/(builds|verify)/"
@@ -42,14 +48,14 @@ MANAGING = re.compile(
 )
 SEARCHES = re.compile(
     r"api/v1/(search/|ask\b|indexes/<str:index>/(tools/|evidence/related)"
-    r"|concepts/<uuid:concept_id>/evidence)"
+    r"|concepts/<uuid:concept_id>/evidence)|mcp/?$"
 )
 # About an index as a whole, not about single documents.
 WHOLE_INDEX = re.compile(
     r".* api/v1/(verify|reconcile|regenerate|evaluations)\b|DELETE api/v1/indexes/<index>/$"
     r"|.* api/v1/indexes/[^ ]*/(verify|plan|rollback|prune|builds)\b"
 )
-PUBLIC_SEARCHES = re.compile(r"(GET|POST) api/v1/(search/|indexes/<str:index>/tools/)")
+PUBLIC_SEARCHES = re.compile(r"(GET|POST) (api/v1/(search/|indexes/<str:index>/tools/)|mcp)")
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 UNKNOWN = {
     "number": 999_999, "key_id": 999_999, "page_index": 0, "name": "nothing", "index": "nothing",
@@ -57,6 +63,7 @@ UNKNOWN = {
 NARROW = {"scope": Scope.MANAGE, "indexes": ["other"]}
 PAGES = OPEN | PAGES_OF_SUPERUSERS | PAGES_OF_USERS | PAGES_OF_OPENID
 ROUTES = [route for route in list_routes() if route.path not in PAGES]
+ROUTES_OF_SESSIONS = [route for route in ROUTES if route.path not in ONLY_FOR_KEYS]
 
 
 def expected_scope(route: Route) -> Scope:
@@ -178,7 +185,7 @@ class TestRoles:
         client = session_with_rights({"scope": scope})
 
         wrong = []
-        for route in ROUTES:
+        for route in ROUTES_OF_SESSIONS:
             response = ask(client, route)
             is_refused = response.status_code in {401, 403}
             if is_refused == scope.includes(expected_scope(route)):
@@ -196,7 +203,7 @@ class TestRoles:
         user = django_user_model.objects.create_user("clerk")
         user.groups.add(Group.objects.create(name="without rights"))
 
-        answers = {ask(with_session(user), route).json()["code"] for route in ROUTES}
+        answers = {ask(with_session(user), route).json()["code"] for route in ROUTES_OF_SESSIONS}
 
         assert answers == {"missing_scope"}
 
@@ -236,7 +243,7 @@ class TestRoles:
     def test_staff_without_permissions_may_do_nothing(self, django_user_model, public_index):
         client = with_session(django_user_model.objects.create_user("clerk", is_staff=True))
 
-        answers = {str(route): ask(client, route).status_code for route in ROUTES}
+        answers = {str(route): ask(client, route).status_code for route in ROUTES_OF_SESSIONS}
 
         assert set(answers.values()) == {403}, answers
         assert ask(client, Route("pipelines/", "get", None, "")).status_code == 302
@@ -254,7 +261,9 @@ class TestRoles:
     def test_a_superuser_may_do_everything(self, admin_user, store):
         client = with_session(admin_user)
 
-        refused = [route for route in ROUTES if ask(client, route).status_code in {401, 403}]
+        refused = [
+            route for route in ROUTES_OF_SESSIONS if ask(client, route).status_code in {401, 403}
+        ]
 
         assert not refused
         assert ask(client, Route("pipelines/", "get", None, "")).status_code == 200
@@ -270,6 +279,98 @@ class TestRoles:
         response = with_secret("nonsense").get("/api/v1/search/pages?index=open&q=heron")
 
         assert response.status_code == 401
+
+
+def find_route(operation_id: str) -> Route:
+    operation = get_operation(operation_id)
+    [route] = [
+        route
+        for route in ROUTES
+        if route.method == operation.method.lower()
+        and "/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.path) == operation.path
+    ]
+    return route
+
+
+def make_arguments(schema: dict[str, Any]) -> dict[str, Any]:
+    """What the tool requires, of which nothing exists."""
+    known = {"index": "nothing", "query": "heron", "like": "eats", "items": []}
+    return {name: known.get(name, UNKNOWN_ID) for name in schema["required"]}
+
+
+class TestMcpTools:
+    """Tools send requests to REST, so that a wrong scope in the table would hide a tool or show one
+    that is refused."""
+
+    @pytest.fixture(autouse=True)
+    def here(self, monkeypatch):
+        answer_in_this_thread(monkeypatch)
+
+    def test_need_the_scope_of_the_operations_they_stand_for(self):
+        scopes = {name: (tool.scope, tool.operations) for name, tool in TOOLS.items()}
+        scopes["of specs"] = (DECLARED_SCOPE, DECLARED_OPERATIONS)
+        scopes["resources"] = (Scope.SEARCH, resources.OPERATIONS)
+
+        wrong = [
+            f"{name}: {scope} instead of {expected_scope(find_route(operation))} of {operation}"
+            for name, (scope, operations) in scopes.items()
+            for operation in operations
+            if scope != expected_scope(find_route(operation))
+        ]
+
+        assert not wrong, "\n".join(wrong)
+
+    def test_answer_without_a_key_where_all_their_operations_do(self):
+        public = {
+            name
+            for name, tool in TOOLS.items()
+            if all(PUBLIC_SEARCHES.match(str(find_route(each))) for each in tool.operations)
+        }
+
+        assert {name for name, tool in TOOLS.items() if tool.is_public} == public
+
+    @pytest.mark.parametrize("scope", list(Scope))
+    def test_are_listed_and_open_to_the_keys_whose_scope_includes_theirs(self, scope, store):
+        client = with_key(scope, scope=scope)
+
+        opened = {
+            name
+            for name, tool in TOOLS.items()
+            if call_tool(client, name, **make_arguments(tool.make_schema()))["structuredContent"]
+            .get("code") != "missing_scope"
+        }  # fmt: skip
+
+        assert opened == {name for name, tool in TOOLS.items() if scope.includes(tool.scope)}
+        assert set(list_tool_names(client)) == opened
+
+    def test_without_a_key_only_searches_are_listed_and_open(self, public_index):
+        client = APIClient()
+
+        opened = {
+            name
+            for name, tool in TOOLS.items()
+            if call_tool(client, name, **make_arguments(tool.make_schema()))["structuredContent"]
+            .get("code") != "not_authenticated"
+        }  # fmt: skip
+
+        assert opened == set(list_tool_names(client)) == {"search", "search_concepts"}
+
+    def test_a_session_is_no_key(self, admin_user, public_index):
+        client = with_session(admin_user)
+
+        assert set(list_tool_names(client)) == {"search", "search_concepts"}
+
+    def test_of_another_index_are_unknown(self, build, store):
+        client = with_key("other", indexes=["other"])
+
+        for name in ("search", "ask", "add_document", "plain__search_notes"):
+            given = make_arguments(TOOLS[name].make_schema()) if name in TOOLS else {}
+            answer = call_tool(client, name, **given | ({"index": "plain"} if given else {}))
+
+            problem = answer["structuredContent"]
+            assert (answer["isError"], problem["code"]) == (True, "unknown_index"), name
+            assert problem["detail"] == "There is no index named 'plain'."
+            assert "plain" not in problem["allowed"]
 
 
 class TestPathsOfAnotherIndex:

@@ -27,7 +27,7 @@ def at_home(service, monkeypatch):
 
 class TestGuide:
     def test_runs_as_it_stands_there(self, at_home, capsys):
-        search, stream, synchronous = programs_of("docs/how-to/use-the-client.md")
+        search, stream, synchronous, *adapters = programs_of("docs/how-to/use-the-client.md")
 
         run(search)
         assert "exact Ferries The ferry to Ven leaves at noon." in capsys.readouterr().out
@@ -39,6 +39,12 @@ class TestGuide:
 
         run(synchronous)
         assert "It carries no cars." in capsys.readouterr().out.splitlines()[-1]
+
+        for program in adapters:
+            run(program)
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines] == ["LangChain", "LlamaIndex", "Haystack"]
+        assert all(line.endswith("Ferries") for line in lines)
 
     def test_of_the_distribution_runs_too(self, at_home, capsys, service):
         [program] = programs_of("client/README.md")

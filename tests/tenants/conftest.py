@@ -17,6 +17,7 @@ from concepts.emergent_pairs import update_emergent_pairs
 from concepts.instances import add_instance
 from concepts.models import EmergentPair
 from concepts.services import create_concept, create_relationship_type, relate_concepts
+from config import mcp_endpoint
 from documents.models import Artifact, Source
 from documents.originals import save_incoming_file
 from documents.services import add_artifact, parse_artifact
@@ -26,9 +27,10 @@ from indexing import embedding, tasks
 from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
 from indexing.services import load_specs
+from tests.asking_mcp import answer_in_this_thread
 from tests.clip import DIMENSION
 from tests.factories import PARAGRAPHS, give, sync
-from tests.granting import client_of, grant_by_header
+from tests.granting import HEADER, client_of, grant_by_header
 from tests.hashing import HashingEmbedder
 from tests.images.conftest import pair, use_small_models  # noqa: F401
 from tests.pictures import draw
@@ -77,6 +79,8 @@ def filled(shared_store, pair, tmp_path_factory) -> Iterator[Tenants]:  # noqa: 
         monkeypatch.setattr(
             asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
         )
+        answer_in_this_thread(monkeypatch)
+        monkeypatch.setattr(mcp_endpoint, "FORWARDED_HEADERS", ("Authorization", HEADER))
         load_specs()
         filled = _fill()
         grants = {name: Grant(groups=frozenset({name})) for name in TENANTS}

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_server.tools import TOOLS
 from retrieval.searches import SEARCHES
+from tests.asking_mcp import post_mcp
 from tests.factories import PARAGRAPHS
 from tests.tenants.conftest import SMILES, TENANTS, Tenants, canary
 
@@ -64,6 +66,30 @@ LISTS: dict[str, dict[str, Any]] = {
     "indexes/full/tools/": {},
 }
 
+# MCP tools with the name of the id they take, and what else they take.
+MCP_LOOK_UPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "get_source": ("source_id", {"window": 2}),
+    "get_concept_context": ("concept_id", {"window": 2}),
+    "find_paths": ("concept_id", {"like": "eats"}),
+}
+MCP_RESOURCES = {
+    "strata://documents/{}": "artifact_id",
+    "strata://documents/{}/pages/0": "artifact_id",
+    "strata://sources/{}": "source_id",
+}
+MCP_CALLS: dict[str, dict[str, Any]] = {
+    "ask": {"index": "full", "query": PARAGRAPHS[0], "limit": 20},
+    "list_indexes": {},
+    "find_similar_evidence": {"index": "evidence", "query": PARAGRAPHS[0], "limit": 20},
+    "search_concepts": {"index": "knowledge", "query": PARAGRAPHS[0], "min_similarity": -1},
+    "full__search_knowledge_base": {"query": PARAGRAPHS[0], "limit": 20},
+    "full__search_by_condition": {"condition": "sore back", "limit": 20},
+}
+MCP_WRITES = {"add_document", "add_evidence"}
+assert TOOLS.keys() <= {"search", *MCP_LOOK_UPS, *MCP_CALLS, *MCP_WRITES}, (
+    "A tool without a line here is not tested."
+)
+
 
 @dataclass(frozen=True)
 class Request:
@@ -74,6 +100,8 @@ class Request:
 
 
 def send(client, request: Request):
+    if request.path.startswith("mcp "):
+        return post_mcp(client, request.path.removeprefix("mcp "), **request.given)
     path, given = f"/api/v1/{request.path}", request.given
     headers = {"Accept": "application/json"}
     if request.is_get:
@@ -110,9 +138,19 @@ def find_leaks(tenants: Tenants, name: str, request: Request, response) -> list[
     is_hidden = bool(others) and others <= set(TENANTS) - {name}
     if is_hidden and not any(text in body for text in UNEXPLAINED):
         leaks.append(f"{request}: explains what is hidden: {body[-400:]}")
-    if request.sought_tenant not in (None, "", name) and response.status_code != 404:
+    if request.sought_tenant not in (None, "", name) and not _is_unknown(request, response):
         leaks.append(f"{request}: {response.status_code} for a thing of {request.sought_tenant}")
     return leaks
+
+
+def _is_unknown(request: Request, response) -> bool:
+    """Whether the answer is that of what is not there."""
+    if not request.path.startswith("mcp "):
+        return response.status_code == 404
+    answer = response.json()
+    problem = answer["error"]["data"] if "error" in answer else answer["result"]
+    problem = problem.get("structuredContent", problem)
+    return str(problem.get("code", "")).startswith("unknown_")
 
 
 def make_random_request(tenants: Tenants, source: random.Random) -> Request:
@@ -203,6 +241,28 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
     yield Request("indexes/evidence/evidence/similar", {"q": text, "limit": 20})
     related = {"query": text, "limit": 20, "urls": ["https://0.public.example/"]}
     yield Request("indexes/evidence/evidence/related", related, is_get=False)
+
+
+def list_mcp_requests(tenants: Tenants) -> Iterator[Request]:
+    """Each tool once, with the widest question, and each resource."""
+    for method in ("tools/list", "resources/list", "resources/templates/list"):
+        yield Request(f"mcp {method}", {})
+    for kind, needed in SEARCH_PARAMETERS.items():
+        query = SMILES["red"] if kind == "structures" else PARAGRAPHS[0]
+        yield _call_tool("search", {**needed, "kind": kind, "query": query, "limit": 30})
+    for name, given in MCP_CALLS.items():
+        yield _call_tool(name, given)
+    for tenant, ids in tenants.ids.items():
+        for name, (id_name, given) in MCP_LOOK_UPS.items():
+            yield _call_tool(name, {id_name: ids[id_name][0], **given}, sought_tenant=tenant)
+        for uri, id_name in MCP_RESOURCES.items():
+            given = {"uri": uri.format(ids[id_name][0])}
+            yield Request("mcp resources/read", given, sought_tenant=tenant)
+
+
+def _call_tool(name: str, arguments: dict[str, Any], sought_tenant: str | None = None) -> Request:
+    given = {"name": name, "arguments": arguments}
+    return Request("mcp tools/call", given, sought_tenant=sought_tenant)
 
 
 def _look_up(tenants: Tenants, path: str, most: int | None = None) -> Iterator[Request]:

@@ -21,6 +21,7 @@ from tests.tenants.faces import (
     UNKNOWN_ID,
     find_leaks,
     list_all_requests,
+    list_mcp_requests,
     make_random_request,
     read_body,
     send,
@@ -35,10 +36,10 @@ ROW_CHECK = "retrieval.search.hit_checks.includes_stored_groups"
 QUERY_COUNT = int(os.environ.get("STRATA_CANARY_QUERIES", "1000"))
 
 
-def find_all_leaks(tenants, name="red"):
+def find_all_leaks(tenants, name="red", list_requests=list_all_requests):
     """Yield the leaks of every face to this tenant."""
     client = tenants.client(name)
-    for request in list_all_requests(tenants):
+    for request in list_requests(tenants):
         yield from find_leaks(tenants, name, request, send(client, request))
 
 
@@ -46,6 +47,7 @@ class TestEveryFace:
     @pytest.mark.parametrize("name", NAMES)
     def test_shows_a_tenant_only_what_it_may_see(self, tenants, name):
         assert list(find_all_leaks(tenants, name)) == []
+        assert list(find_all_leaks(tenants, name, list_mcp_requests)) == []
 
     def test_shows_a_user_only_what_their_groups_may_see(self, tenants):
         client = session_with_rights(
@@ -71,6 +73,20 @@ class TestEveryFace:
                     assert all(id in seen for id in ids), (tenant, names)
         # The concept that both tenants quote is hidden from both.
         assert tenants.ids["red"]["unshared_id"][0] not in seen
+        self.check_own_things_over_mcp(tenants, client)
+
+    def check_own_things_over_mcp(self, tenants, client):
+        shown = {}
+        for request in list_mcp_requests(tenants):
+            if request.sought_tenant in (None, "red"):
+                answer = read_body(send(client, request))
+                assert '"error":' not in answer, request
+                assert '"isError":true' not in answer, request
+                shown[str(request)] = canary("red") in answer
+        # All but the lists of indexes, tools and templates have a word of it.
+        silent = [request for request, is_shown in shown.items() if not is_shown]
+        assert len(shown) - len(silent) > 20
+        assert all("list" in request for request in silent), silent
 
     def test_shows_an_administrator_everything(self, tenants):
         client = tenants.client("administrator")
@@ -176,6 +192,10 @@ class TestMutations:
                     unnoticed.append(name)
 
         assert unnoticed == []
+        with show_all(*SHOW_ALL["artifacts"]):
+            leaks = list(find_all_leaks(tenants, list_requests=list_mcp_requests))
+        for place in ("resources/list", "resources/read"):
+            assert any(place in leak for leak in leaks), place
 
     def test_of_the_stores_condition_leave_the_rows_to_hide(self, tenants):
         with mock.patch.object(VisiblePoints, "_restrict", lambda points, filter: filter):

@@ -1,0 +1,96 @@
+"""The search that all adapters share, and the passages they make their documents of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from strata_client._async.client import AsyncStrata
+from strata_client._sync.client import Strata
+from strata_client.types import Filter, SearchKind
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """``metadata``: the document's own, and above it title, page, offsets, verdict and ids."""
+
+    id: str
+    text: str
+    score: float
+    metadata: dict[str, Any]
+
+
+@dataclass
+class PassageSearch:
+    """What to search for each query. Without a client, one is made from ``STRATA_URL`` and
+    ``STRATA_KEY`` at the first search.
+
+    Args:
+        index: the name of an index, or of several.
+        kind: ``pages``, ``summaries`` or ``questions``.
+        limit: the maximum number of hits.
+        filter: as in the API, such as ``{"year": {"gte": 2019}}``.
+        options: other options of ``Strata.search``, such as ``mode``.
+    """
+
+    index: str | Sequence[str]
+    kind: SearchKind = "pages"
+    limit: int = 10
+    filter: Filter | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    client: Strata | None = None
+    async_client: AsyncStrata | None = None
+
+    def search(self, query: str, **changed: Any) -> list[Passage]:
+        """
+        Raises:
+            StrataError: as ``Strata.search``.
+        """
+        answer: Any = self._client.search(self.index, query, **self._options(changed))
+        return [_to_passage(hit) for hit in answer["hits"]]
+
+    async def search_async(self, query: str, **changed: Any) -> list[Passage]:
+        """
+        Raises:
+            StrataError: as ``AsyncStrata.search``.
+        """
+        answer: Any = await self._async_client.search(self.index, query, **self._options(changed))
+        return [_to_passage(hit) for hit in answer["hits"]]
+
+    def _options(self, changed: Mapping[str, Any]) -> dict[str, Any]:
+        given = {k: value for k, value in changed.items() if value is not None}
+        return {
+            **self.options, "kind": self.kind, "limit": self.limit, "filter": self.filter, **given
+        }  # fmt: skip
+
+    @cached_property
+    def _client(self) -> Strata:
+        return self.client or Strata()
+
+    @cached_property
+    def _async_client(self) -> AsyncStrata:
+        return self.async_client or AsyncStrata()
+
+
+def _to_passage(hit: Mapping[str, Any]) -> Passage:
+    # A hit by question has the name of the file in ``source``, and the source in ``passage``.
+    source = hit.get("passage") or hit["source"] or {}
+    page = hit["page"] or {}
+    facts = {
+        "title": hit["artifact"]["title"],
+        "page": page.get("index"),  # counted from 0
+        "start_offset": hit["start_offset"],
+        "end_offset": hit["end_offset"],
+        "verdict": hit["verdict"],
+        "score": hit["score"],
+        "score_kind": hit["score_kind"],
+        "artifact_id": hit["artifact"]["id"],
+        "source_id": source.get("id"),
+        "node_id": hit["node_id"],
+    }
+    return Passage(
+        id=hit["node_id"],
+        text=hit["text"] or "",
+        score=hit["score"],
+        metadata={**hit["metadata"], **facts},
+    )

@@ -1,0 +1,88 @@
+"""The MCP endpoint, `/mcp`: streamable HTTP, each request for itself.
+
+    POST mcp   a thread checks the key; then on the event loop: mcp_server.http_transport
+               -> mcp_server.server -> requests to REST, in this process
+
+Clients are limited as everywhere (``config.web_server``, ``config.request_handling``). A page of
+another site is refused by its ``Origin``, and one that rebound its own name by its ``Host``.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import httpx
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from access.authentication import ApiKeyAuthentication, get_grant, get_scope
+from access.grants import Grant, Scope
+from retrieval.event_loop import run_in_thread
+
+FORWARDED_HEADERS = ("Authorization",)  # from a request to those it causes
+
+
+class _Checked(HttpResponse):
+    """What the key allows, returned from the thread that checked it to the event loop."""
+
+    def __init__(self, scope: Scope | None, grant: Grant) -> None:
+        super().__init__()
+        self.scope = scope
+        self.grant = grant
+
+
+class McpView(APIView):
+    """Checks the key of an MCP request. ``answer_mcp`` answers it."""
+
+    scopes = Scope.SEARCH  # and each tool has its own
+    is_public_search = True
+    authentication_classes = [ApiKeyAuthentication]  # not the session of a browser
+    schema = None
+
+    def post(self, request: Request) -> HttpResponse:
+        import_module("mcp_server.http_transport")  # takes a second, too long for the event loop
+        return _Checked(get_scope(request), get_grant(request))
+
+
+_check = McpView.as_view()
+
+
+@csrf_exempt
+async def answer_mcp(request: HttpRequest) -> HttpResponseBase:
+    checked = await run_in_thread(_check, request)
+    if not isinstance(checked, _Checked):
+        return checked
+    from config.request_handling import handle_request
+    from mcp_server.http_transport import answer_request
+    from mcp_server.server import Caller, make_server
+
+    rest: Any = handle_request
+    host = request.get_host()
+    headers = {name: request.headers[name] for name in FORWARDED_HEADERS if name in request.headers}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(rest),
+        base_url=f"{request.scheme}://{host}",
+        headers=headers | {"Accept": "application/json"},  # and not a stream of events
+        trust_env=False,
+    ) as api:
+        server = make_server(Caller(checked.scope, checked.grant, api))
+        answer = await answer_request(
+            server,
+            request.scheme or "http",
+            host,
+            request.headers,
+            request.body,
+            settings.CSRF_TRUSTED_ORIGINS,
+        )
+    return HttpResponse(
+        answer.content,
+        status=answer.status_code,
+        content_type=answer.headers.get("content-type", "application/json"),
+    )
+
+
+# The matrix of routes and roles finds the scope by it.
+answer_mcp.cls = McpView  # type: ignore[attr-defined]

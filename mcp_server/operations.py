@@ -1,0 +1,165 @@
+"""REST operations as tools call them: read from the OpenAPI document, sent with an HTTP client.
+
+Tools ask REST, so that scopes, grants, checks of parameters and errors are those of REST.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+import httpx
+from drf_spectacular.generators import SchemaGenerator
+
+from core.exceptions import InvalidInput, StrataError
+
+ALIAS = re.compile(r"The same as (\w+)\.")  # describes a second name of a parameter
+PATH_NAME = re.compile(r"{(\w+)}")
+
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """``schema``: the JSON schema of all arguments, whether they are in the path, the query string
+    or the body."""
+
+    method: str
+    path: str
+    schema: dict[str, Any]
+
+    async def send(self, api: httpx.AsyncClient, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request with these arguments and return its answer.
+
+        Raises:
+            StrataError: REST refused it, or an argument that the path needs is missing.
+        """
+        names = PATH_NAME.findall(self.path)
+        in_path = {name: arguments.get(name) for name in names}
+        others = {name: value for name, value in arguments.items() if name not in names}
+        return await self.send_to(api, in_path, others)
+
+    async def send_to(
+        self, api: httpx.AsyncClient, in_path: Mapping[str, Any], others: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The same, with the arguments of the path apart, because others may have their names."""
+        path = self.path.format(
+            **{name: self._quote_segment(name, value) for name, value in in_path.items()}
+        )
+        if self.method == "GET":
+            query = {k: _format_query_value(v) for k, v in others.items() if v is not None}
+            response = await api.get(path, params=query)
+        else:
+            response = await api.request(self.method, path, json=dict(others))
+        answer: dict[str, Any] = response.json()
+        if response.is_error:
+            raise _read_error(answer)
+        return answer
+
+    def _quote_segment(self, name: str, value: Any) -> str:
+        if value is None:
+            raise InvalidInput(f"The argument {name} is missing.", field=name)
+        text = str(value)
+        if self.schema["properties"][name].get("format") == "uuid":
+            try:
+                return str(UUID(text))
+            except ValueError:
+                raise InvalidInput(f"{name} must be a UUID.", field=name) from None
+        if text in {"", ".", ".."} or "/" in text:  # it would change the path
+            raise InvalidInput(f"{name} is not a name.", field=name)
+        return quote(text, safe="")
+
+
+def get_operation(operation_id: str) -> Operation:
+    with _lock:  # one thread reads the document while others wait for it
+        return _read_operations()[operation_id]
+
+
+@cache
+def _read_operations() -> dict[str, Operation]:
+    """Once for each process, because it takes half a second."""
+    document = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    components = document["components"]["schemas"]
+    return {
+        described["operationId"]: Operation(
+            method.upper(), path, _make_schema(described, components)
+        )
+        for path, methods in document["paths"].items()
+        for method, described in methods.items()
+    }
+
+
+def _make_schema(described: Mapping[str, Any], components: Mapping[str, Any]) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for parameter in described.get("parameters", ()):
+        if parameter["in"] == "header":
+            continue
+        name = parameter["name"]
+        properties[name] = _inline(parameter["schema"], components)
+        if "description" in parameter:
+            properties[name]["description"] = parameter["description"]
+        if parameter.get("required"):
+            required.append(name)
+    content = described.get("requestBody", {}).get("content", {}).get("application/json", {})
+    body = _inline(content.get("schema", {}), components)
+    body = body.get("oneOf", [body])[0]  # the other forms abbreviate the first
+    properties |= body.get("properties", {})
+    required += body.get("required", [])
+    for name, schema in list(properties.items()):
+        if alias := ALIAS.fullmatch(schema.get("description", "")):
+            del properties[name]
+            required.append(alias[1])  # it was optional only because of its second name
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(dict.fromkeys(required)),
+        "additionalProperties": False,
+    }
+
+
+def _inline(schema: Any, components: Mapping[str, Any]) -> Any:
+    """The OpenAPI schema as JSON schema, each reference replaced by what it names."""
+    if isinstance(schema, list):
+        return [_inline(each, components) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    if "$ref" in schema:
+        return _inline(components[schema["$ref"].rpartition("/")[2]], components)
+    # Names of properties are no keywords.
+    properties = {k: _inline(v, components) for k, v in schema.get("properties", {}).items()}
+    inlined: dict[str, Any] = {
+        name: properties if name == "properties" else _inline(value, components)
+        for name, value in schema.items()
+    }
+    if len(inlined.get("allOf", ())) == 1:  # OpenAPI's way to put a default beside a reference
+        [only] = inlined.pop("allOf")
+        inlined = only | inlined
+    if inlined.get("description", "").startswith("* `"):  # repeats the choices
+        del inlined["description"]
+    if inlined.pop("nullable", False) and "type" in inlined:
+        inlined["type"] = [inlined["type"], "null"]
+    return inlined
+
+
+def _format_query_value(value: Any) -> str:
+    """Lists as REST takes them in a query string: with commas between the values."""
+    if isinstance(value, list):
+        return ",".join(str(each) for each in value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _read_error(problem: Mapping[str, Any]) -> StrataError:
+    error = StrataError(
+        problem["detail"],
+        field=problem.get("field"),
+        allowed=problem.get("allowed"),
+        fix=problem.get("fix"),
+    )
+    error.code = problem["code"]
+    return error

@@ -1,0 +1,197 @@
+"""Writes REST's answers as text that a language model reads: passages with title, page, offsets,
+verdict, and the score with its parts.
+
+The whole answer is in the result's structured content.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from textwrap import indent
+from typing import Any
+
+import yaml
+
+Content = Mapping[str, Any]
+
+
+def render_as_yaml(content: Content) -> str:
+    text: str = yaml.safe_dump(dict(content), allow_unicode=True, sort_keys=False, width=1_000)
+    return text
+
+
+def render_search(content: Content) -> str:
+    """The answer of any search."""
+    parts = [_format_hit(number, hit) for number, hit in enumerate(content.get("hits", ()), 1)]
+    parts += [
+        _format_artifact(number, artifact)
+        for number, artifact in enumerate(content.get("artifacts", ()), 1)
+    ]
+    for name in ("concepts", "sources", "relationship_types"):
+        found = content.get(name, ())
+        if found:
+            parts.append(f"# {name.replace('_', ' ').capitalize()}")
+        parts += [_format_hit(number, hit) for number, hit in enumerate(found, 1)]
+    if edges := content.get("relationships"):
+        parts.append("\n".join(["# Relationships", *map(_format_relationship, edges)]))
+    return "\n\n".join(parts) or "Nothing found."
+
+
+def render_ask(content: Content) -> str:
+    """The answer, whose marks such as [1] name the passages below it."""
+    refusal = content.get("refusal") or {}
+    refused = " ".join(filter(None, (refusal.get("detail"), refusal.get("fix"))))
+    parts = [content.get("answer") or refused or "There is no answer."]
+    parts += [f"Note: {note}" for note in content.get("notes", ())]
+    if hits := content.get("hits"):
+        parts += ["# Passages", render_search({"hits": hits})]
+    return "\n\n".join(parts)
+
+
+def render_source(content: Content) -> str:
+    """A source between its neighbours, in the order of the document."""
+    heading = _format_place(content)
+    passages = sorted([content, *content["neighbours"]], key=lambda each: each["ordinal"])
+    lines = [heading]
+    for each in passages:
+        asked = " (the source that was asked for)" if each is content else ""
+        lines.append(f"# Source {each['ordinal']}, id {each['id']}{asked}\n{each['text']}")
+    return "\n\n".join(lines)
+
+
+def render_indexes(content: Content) -> str:
+    return "\n".join(_format_index(index) for index in content["results"]) or "No index is visible."
+
+
+def render_concept_context(content: Content) -> str:
+    label = content["concept"]["label"]
+    sources = [_format_hit(number, each) for number, each in enumerate(content["sources"], 1)]
+    return "\n\n".join([f"# Sources that quote {label}", *sources])
+
+
+def render_paths(content: Content) -> str:
+    lines = [
+        f"{path['similarity']:.3f}: " + "; ".join(map(_format_relationship, path["steps"]))
+        for path in content["paths"]
+    ]
+    return "\n".join(lines) or "There is no such path."
+
+
+def render_error(problem: Content) -> str:
+    """What went wrong, what is allowed, and what to do."""
+    parts = [f"{problem['code']}: {problem['detail']}"]
+    if allowed := problem.get("allowed"):
+        parts.append(f"Allowed: {', '.join(allowed)}.")
+    if fix := problem.get("fix"):
+        parts.append(fix)
+    return " ".join(parts)
+
+
+# --- Parts -----------------------------------------------------------------------------------
+
+
+def _format_hit(number: int, hit: Content) -> str:
+    lines = [f"[{number}] {_join(_format_place(hit), _format_score(hit))}"]
+    lines.append(_join(*_list_ids(hit)))
+    if "question" in hit:
+        lines.append(f"Question: {hit['question']}")
+    for space in ("structure", "image"):
+        if found := hit.get(space):
+            described = found.get("smiles") or found.get("media_type")
+            lines.append(f"{space}: {described}, similarity {found['similarity']:.3f}")
+    passage = hit.get("passage")
+    if hit.get("text"):
+        lines.append(hit["text"])
+    elif passage is not None and "text" in passage:
+        lines.append(_format_hit(number, passage))
+    lines += [f"Neighbour {each['id']}: {each['text']}" for each in hit.get("neighbours", ())]
+    lines += [f"Quote ({each['verdict']}): {each['quote']}" for each in _list_quotes(hit)]
+    lines += [_format_relationship(edge) for edge in hit.get("relationships", ())]
+    return "\n".join(line for line in lines if line)
+
+
+def _format_artifact(number: int, artifact: Content) -> str:
+    title = artifact["artifact_title"] or "(untitled)"
+    lines = [f"[{number}] {title} · score {artifact['score']:.4f}", artifact["artifact_id"]]
+    lines.append(artifact["summary_snippet"] or "")
+    for page in artifact["pages"]:
+        lines.append(f"Page {page['page_index'] + 1} · score {page['score']:.4f}")
+        lines.append(page["summary_snippet"] or "")
+        lines += [
+            indent(_format_hit(rank, chunk), "  ")
+            for rank, chunk in enumerate(page["supporting_chunks"], 1)
+        ]
+    return "\n".join(line for line in lines if line)
+
+
+def _format_place(hit: Content) -> str:
+    """What the hit is called, its index if several were searched, and its page."""
+    artifact, page = hit.get("artifact") or {}, hit.get("page") or {}
+    title = artifact.get("title") or hit.get("label") or hit.get("name") or "(untitled)"
+    number, heading = page.get("index"), hit.get("heading")
+    return _join(
+        title,
+        heading if heading != title else None,
+        f"page {number + 1}" if number is not None else None,
+        f"index {hit['index']}" if "index" in hit else None,
+    )
+
+
+def _format_score(hit: Content) -> str | None:
+    if "score" not in hit:
+        return None
+    verdict = hit.get("verdict") or ("stale" if hit.get("stale") else "exact")
+    parts = list(_list_score_parts(hit))
+    shown = f"{hit['score_kind']} {hit['score']:.4f}" + (f" ({', '.join(parts)})" if parts else "")
+    return _join(verdict, shown)
+
+
+def _list_score_parts(hit: Content) -> Iterator[str]:
+    explained = hit.get("explain")
+    if isinstance(explained, Mapping):
+        for name in ("dense", "sparse"):
+            if share := explained.get(name):
+                yield f"{name} {share['score']:.4f} at rank {share['rank']}"
+    for way in hit.get("ways", ()):
+        yield f"{way['way']} {way['similarity']:.4f} × {way['weight']:g}"
+    if hit.get("similarity") is not None and "ways" not in hit:
+        yield f"cosine {hit['similarity']:.4f}"
+
+
+def _list_ids(hit: Content) -> Iterator[str | None]:
+    """The ids that other tools take, and where in the source the text is."""
+    source = hit.get("source")
+    if not isinstance(source, Mapping):  # a hit by question has the file's name there
+        source = hit.get("passage") or {}
+    if source.get("id"):
+        start, end = hit.get("start_offset"), hit.get("end_offset")
+        place = f"characters {start} to {end} of " if start is not None else ""
+        yield f"{place}source {source['id']}"
+    elif hit.get("id"):
+        yield f"{hit.get('kind') or 'source'} {hit['id']}"
+    if (artifact := hit.get("artifact") or {}).get("id"):
+        yield f"document {artifact['id']}"
+
+
+def _list_quotes(hit: Content) -> Iterable[Content]:
+    evidence = hit.get("evidence", ())
+    return [*evidence, *(each["evidence"] for each in hit.get("concepts", ()))]
+
+
+def _format_relationship(edge: Content) -> str:
+    return f"{edge['source']['label']} {edge['type']['name']} {edge['target']['label']}"
+
+
+def _format_index(index: Content) -> str:
+    build = "no build is live" if index["build"] is None else f"build {index['build']}"
+    return _join(
+        index["name"],
+        index["title"],
+        index["description"],
+        f"{index['artifacts']} documents",
+        build,
+        f"kinds: {', '.join(index['kinds'])}",
+        index["problem"],
+    )
+
+
+def _join(*parts: str | None) -> str:
+    return " · ".join(part for part in parts if part)

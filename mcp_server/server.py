@@ -1,0 +1,151 @@
+"""The MCP server as one caller sees it: the tools and documents of its key, answered by REST.
+
+Imports the package mcp, which takes a second: only what answers MCP imports this module.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+from django.conf import settings
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from access.grants import Grant, Scope
+from core.exceptions import StrataError
+from core.serializers import describe_error
+from mcp_server import resources
+from mcp_server.rendering import render_error
+from mcp_server.tools import Tool, find_tool, list_tools
+from retrieval.event_loop import run_in_thread
+
+NAME: Final = "strata"
+VERSION: Final = str(settings.SPECTACULAR_SETTINGS["VERSION"])
+INSTRUCTIONS: Final = (
+    "Strata searches documents. List the indexes, search one or several, and read more around a "
+    "hit with get_source. A stale hit was indexed before its document changed."
+)
+PLAIN_TEXT: Final = "text/plain"
+MAX_SHOWN_CHARS: Final = 200  # of a name that an error quotes
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """``scope``: None without a key. ``api``: sends requests to REST with the caller's key."""
+
+    scope: Scope | None
+    grant: Grant
+    api: httpx.AsyncClient
+
+
+def make_server(caller: Caller) -> "Server[Any]":
+    async def on_list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=await run_in_thread(_describe_tools, caller))
+
+    async def on_call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = find_tool(params.name)
+        if tool is None:
+            shown = params.name[:MAX_SHOWN_CHARS]
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {shown!r}.")
+        return await _call_tool(tool, caller.api, params.arguments or {})
+
+    async def on_list_resources(
+        ctx: Any, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        if caller.scope is None:  # REST lists documents only to a key
+            return types.ListResourcesResult(resources=[])
+        with _protocol_errors():
+            documents, cursor = await resources.list_documents(
+                caller.api, params.cursor if params else None
+            )
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=each.uri, name=each.title, description=each.index, mime_type=PLAIN_TEXT
+                )
+                for each in documents
+            ],
+            next_cursor=cursor,
+        )
+
+    async def on_list_resource_templates(
+        ctx: Any, params: Any
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    uri_template=uri, name=name, description=description, mime_type=PLAIN_TEXT
+                )
+                for uri, (name, description) in resources.TEMPLATES.items()
+            ]
+        )
+
+    async def on_read_resource(
+        ctx: Any, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        with _protocol_errors():
+            texts = await resources.read_resource(caller.api, params.uri)
+        return types.ReadResourceResult(
+            contents=[
+                types.TextResourceContents(uri=each.uri, text=each.text, mime_type=PLAIN_TEXT)
+                for each in texts
+            ]
+        )
+
+    return Server(
+        NAME,
+        version=VERSION,
+        instructions=INSTRUCTIONS,
+        # No schema repeats an argument as a header; else each call would list the tools.
+        get_tool_input_schema=lambda name: None,
+        on_list_tools=on_list_tools,
+        on_call_tool=on_call_tool,
+        on_list_resources=on_list_resources,
+        on_list_resource_templates=on_list_resource_templates,
+        on_read_resource=on_read_resource,
+    )
+
+
+def _describe_tools(caller: Caller) -> list[types.Tool]:
+    return [
+        types.Tool(
+            name=tool.name,
+            description=tool.description,
+            input_schema=tool.make_schema(),
+            annotations=types.ToolAnnotations(
+                read_only_hint=tool.scope == Scope.SEARCH, open_world_hint=False
+            ),
+        )
+        for tool in list_tools(caller.scope, caller.grant)
+    ]
+
+
+async def _call_tool(
+    tool: Tool, api: httpx.AsyncClient, arguments: dict[str, Any]
+) -> types.CallToolResult:
+    """The answer as text and as structured content; REST's errors too, so that a model can mend
+    its call."""
+    try:
+        content = await tool.function(api, arguments)
+    except StrataError as error:
+        content = describe_error(error)
+        text = render_error(content)
+        is_error = True
+    else:
+        text, is_error = tool.render(content), False
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)], structured_content=content, is_error=is_error
+    )
+
+
+@contextmanager
+def _protocol_errors() -> Iterator[None]:
+    """Convert REST's errors to errors of the protocol, which resources have no results for."""
+    try:
+        yield
+    except StrataError as error:
+        problem = describe_error(error)
+        raise MCPError(types.INVALID_PARAMS, render_error(problem), problem) from None

@@ -1,0 +1,282 @@
+"""The table of MCP tools: what each is called, does and needs, and which REST operations it stands
+for. The tools that specs declare join it for each index.
+
+A tool sends requests to REST; schemas of arguments come from REST's serializers
+(``mcp_server.operations``) and from the specs.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Final
+
+import httpx
+
+from access.grants import Grant, Scope
+from core.exceptions import InvalidInput, StrataError
+from core.serializers import MAX_NAME_CHARS
+from indexing.models import Index
+from mcp_server import rendering
+from mcp_server.operations import get_operation
+from retrieval.searches import SEARCHES
+from retrieval.tools import list_tools as list_declared_tools
+
+Arguments = Mapping[str, Any]
+# The client of the API, the arguments -> the answer.
+ToolFunction = Callable[[httpx.AsyncClient, Arguments], Awaitable[dict[str, Any]]]
+
+DEFAULT_KIND: Final = "pages"
+# Between the name of an index and that of a tool its spec declares. No index has it in its name,
+# so the first one in a name parts the two.
+SEPARATOR: Final = "__"
+DECLARED_SCOPE: Final = Scope.SEARCH
+DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """``operations``: ids of the REST operations that it stands for. ``render`` writes the answer
+    as text. ``is_public``: it answers without a key about public indexes."""
+
+    name: str
+    function: ToolFunction
+    scope: Scope
+    operations: tuple[str, ...]
+    description: str
+    make_schema: Callable[[], dict[str, Any]]
+    render: Callable[[Mapping[str, Any]], str] = rendering.render_as_yaml
+    is_public: bool = False
+
+
+# --- Functions -------------------------------------------------------------------------------
+
+
+def call_operation(operation_id: str) -> ToolFunction:
+    """A tool that is one operation of REST, with the same arguments."""
+
+    async def call(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
+        return await get_operation(operation_id).send(api, arguments)
+
+    return call
+
+
+async def search(api: httpx.AsyncClient, arguments: Arguments) -> dict[str, Any]:
+    """One of ``SEARCHES``; as on the command line, the query of structures is a SMILES."""
+    given = dict(arguments)
+    kind = given.pop("kind", DEFAULT_KIND)
+    if kind not in SEARCHES:
+        raise InvalidInput(
+            f"There is no kind {str(kind)[:MAX_NAME_CHARS]!r} of search.",
+            field="kind",
+            allowed=SEARCHES,
+        )
+    operation = get_operation(_name_search(kind))
+    if "structure" in operation.schema["properties"] and "query" in given:
+        given["structure"] = given.pop("query")
+    if "explain" in operation.schema["properties"]:
+        given.setdefault("explain", True)
+    return await operation.send(api, given)
+
+
+async def call_declared_tool(
+    index: str, name: str, api: httpx.AsyncClient, arguments: Arguments
+) -> dict[str, Any]:
+    return await get_operation("call_tool").send_to(api, {"index": index, "name": name}, arguments)
+
+
+# --- Schemas ---------------------------------------------------------------------------------
+
+
+def read_schema(operation_id: str) -> dict[str, Any]:
+    return get_operation(operation_id).schema
+
+
+@cache
+def make_search_schema() -> dict[str, Any]:
+    """The arguments of all kinds of search; those that not all of them take name their kinds."""
+    schemas = {kind: read_schema(_name_search(kind))["properties"] for kind in SEARCHES}
+    names = dict.fromkeys(name for properties in schemas.values() for name in properties)
+    del names["structure"]
+    kinds = "; ".join(f"{kind}: {search.summary}" for kind, search in SEARCHES.items())
+    properties: dict[str, dict[str, Any]] = {
+        "kind": {
+            "type": "string",
+            "enum": list(SEARCHES),
+            "default": DEFAULT_KIND,
+            "description": f"What to search. {kinds}.",
+        }
+    }
+    for name in names:
+        having = {kind: schema[name] for kind, schema in schemas.items() if name in schema}
+        properties[name] = _merge_schemas(list(having.values()))
+        if len(having) < len(SEARCHES):
+            described = properties[name].get("description", "")
+            properties[name]["description"] = f"{described} For kinds: {', '.join(having)}.".strip()
+    properties["query"]["description"] = "What to look for; a SMILES with kind structures."
+    properties["explain"]["default"] = True  # agents read the parts of a score
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["index", "query"],
+        "additionalProperties": False,
+    }
+
+
+def _merge_schemas(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    """What all of them say, and the first description."""
+    first, *others = schemas
+    merged = {
+        key: value
+        for key, value in first.items()
+        if all(key in other and other[key] == value for other in others)
+    }
+    described = [schema["description"] for schema in schemas if schema.get("description")]
+    return merged | ({"description": described[0]} if described else {})
+
+
+def _name_search(kind: str) -> str:
+    return f"{SEARCHES[kind].operation_id}_by_body"
+
+
+# --- The table -------------------------------------------------------------------------------
+
+
+def _make_tool(name: str, operation_id: str, *others: str, **facts: Any) -> Tool:
+    """A tool that calls the first operation and stands for all of them."""
+    return Tool(
+        name=name,
+        function=call_operation(operation_id),
+        operations=(operation_id, *others),
+        make_schema=partial(read_schema, operation_id),
+        **facts,
+    )
+
+
+TOOLS: Final[Mapping[str, Tool]] = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "search",
+            search,
+            Scope.SEARCH,
+            tuple(
+                operation_id
+                for search in SEARCHES.values()
+                for operation_id in (search.operation_id, f"{search.operation_id}_by_body")
+            ),
+            "Search the passages of one or several indexes, or their summaries, questions, "
+            "sources or concepts. Each hit names its document, page and characters, and says "
+            "whether it is exact or the document has changed since (stale).",
+            make_search_schema,
+            rendering.render_search,
+            is_public=True,
+        ),
+        _make_tool(
+            "ask",
+            "ask_by_body",
+            "ask",
+            scope=Scope.SEARCH,
+            description="Ask a question in a whole sentence. The answer cites the passages below "
+            "it by their numbers. Filters such as years and names are read from the question.",
+            render=rendering.render_ask,
+        ),
+        _make_tool(
+            "get_source",
+            "read_source",
+            scope=Scope.SEARCH,
+            description="Read the whole source around a hit, and its neighbours in the document.",
+            render=rendering.render_source,
+        ),
+        _make_tool(
+            "list_indexes",
+            "v1_indexes_list",
+            scope=Scope.SEARCH,
+            description="List the indexes that can be searched, and what each holds.",
+            render=rendering.render_indexes,
+        ),
+        _make_tool(
+            "add_document",
+            "add_artifact",
+            scope=Scope.WRITE,
+            description="Add a text to an index. Adding the same external_id again replaces it.",
+        ),
+        _make_tool(
+            "add_evidence",
+            "add_evidence",
+            scope=Scope.WRITE,
+            description="Keep findings of your research, each with its URL. A finding that says "
+            "what a stored one says is not stored again; its verdict names the stored one.",
+        ),
+        _make_tool(
+            "find_similar_evidence",
+            "find_related_evidence",
+            "find_similar_evidence",
+            scope=Scope.SEARCH,
+            description="Find stored findings that are similar to a claim or a question.",
+            render=rendering.render_search,
+        ),
+        _make_tool(
+            "search_concepts",
+            "search_concepts_by_body",
+            "search_concepts",
+            scope=Scope.SEARCH,
+            description="Search concepts by their meaning, with the quotes that support them.",
+            render=rendering.render_search,
+            is_public=True,
+        ),
+        _make_tool(
+            "get_concept_context",
+            "read_concept_context",
+            scope=Scope.SEARCH,
+            description="Read the sources that quote a concept, and their neighbours.",
+            render=rendering.render_concept_context,
+        ),
+        _make_tool(
+            "find_paths",
+            "find_paths",
+            scope=Scope.SEARCH,
+            description="Find chains of relationships from a concept whose types are similar to "
+            "given words, such as supports or contradicts.",
+            render=rendering.render_paths,
+        ),
+    )
+}
+
+
+def list_tools(scope: Scope | None, grant: Grant) -> Iterator[Tool]:
+    """The tools that a caller may use. ``scope`` is None without a key: then public indexes can be
+    searched."""
+    for tool in TOOLS.values():
+        if tool.is_public if scope is None else scope.includes(tool.scope):
+            yield tool
+    for index in grant.limit(Index.objects.not_being_removed(), "name"):
+        try:
+            declared = list_declared_tools(index.name, grant)
+        except StrataError:  # such as lost points: every search of the index says so
+            continue
+        for each in declared:
+            description = f"{each.description} Searches the index {index.name}."
+            yield _make_declared_tool(index.name, each.name, description, each.parameters)
+
+
+def find_tool(name: str) -> Tool | None:
+    """The tool of this name. Whether an index declares it is only known when it is called."""
+    if name in TOOLS:
+        return TOOLS[name]
+    index, separator, declared_name = name.partition(SEPARATOR)
+    return _make_declared_tool(index, declared_name) if separator else None
+
+
+def _make_declared_tool(
+    index: str, name: str, description: str = "", schema: dict[str, Any] | None = None
+) -> Tool:
+    return Tool(
+        name=f"{index}{SEPARATOR}{name}",
+        function=partial(call_declared_tool, index, name),
+        scope=DECLARED_SCOPE,
+        operations=DECLARED_OPERATIONS,
+        description=description,
+        make_schema=lambda: schema or {"type": "object"},
+        render=rendering.render_search,
+        is_public=True,
+    )

@@ -1,0 +1,33 @@
+"""docs/reference/mcp.md shows the table of tools as it is."""
+
+from pathlib import Path
+
+from django.conf import settings
+
+from mcp_server.resources import TEMPLATES
+from mcp_server.tools import TOOLS, Tool
+
+REFERENCE = Path(settings.BASE_DIR) / "docs" / "reference" / "mcp.md"
+
+
+def render_row(tool: Tool) -> str:
+    schema = tool.make_schema()
+    others = [name for name in schema["properties"] if name not in schema["required"]]
+    arguments = [*(f"**{name}**" for name in schema["required"]), *others]
+    return f"| `{tool.name}` | {tool.scope} | {', '.join(arguments)} | {tool.description} |"
+
+
+class TestReference:
+    def test_has_a_row_for_each_tool(self):
+        text = REFERENCE.read_text(encoding="utf-8")
+        rows = [render_row(tool) for tool in TOOLS.values()]
+
+        assert [line for line in text.splitlines() if line.startswith("| `")] == rows, "\n".join(
+            rows
+        )
+
+    def test_names_every_resource(self):
+        text = REFERENCE.read_text(encoding="utf-8")
+
+        for uri, (_, description) in TEMPLATES.items():
+            assert f"`{uri}`: {description}" in text

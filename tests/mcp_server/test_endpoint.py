@@ -1,0 +1,122 @@
+"""The HTTP endpoint: what it refuses before a tool is called."""
+
+import pytest
+from rest_framework.test import APIClient
+
+from access.grants import Scope
+from tests.asking_mcp import answer_in_this_thread, ask_mcp, call_tool, post_mcp
+from tests.clients import client_with_key
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(monkeypatch) -> APIClient:
+    answer_in_this_thread(monkeypatch)
+    return client_with_key(scope=Scope.SEARCH)
+
+
+class TestEndpoint:
+    def test_without_a_key_asks_for_one(self):
+        response = post_mcp(APIClient(), "tools/list")
+
+        assert (response.status_code, response.json()["code"]) == (401, "not_authenticated")
+        assert response["WWW-Authenticate"] == "Bearer"
+
+    def test_takes_only_post(self, client):
+        response = client.get("/mcp")
+
+        assert (response.status_code, response["Allow"]) == (405, "POST, OPTIONS")
+
+    @pytest.mark.parametrize(
+        ("origin", "status"),
+        [
+            ("http://evil.example", 403),
+            ("null", 403),
+            ("http://testserver", 200),
+            ("https://trusted.example", 200),
+        ],
+    )
+    def test_refuses_pages_of_other_sites(self, client, settings, origin, status):
+        settings.CSRF_TRUSTED_ORIGINS = ["https://trusted.example"]
+        client.credentials(**client._credentials, HTTP_ORIGIN=origin)
+
+        assert post_mcp(client, "tools/list").status_code == status
+
+    def test_refuses_names_that_are_not_its_own(self, client):
+        client.credentials(**client._credentials, HTTP_HOST="rebound.example")
+
+        assert post_mcp(client, "tools/list").status_code == 400
+
+    @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+    def test_needs_no_session(self, client, version):
+        given = {
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "tests", "version": "0"},
+        }
+
+        response = post_mcp(client, "initialize", **given)
+
+        assert "Mcp-Session-Id" not in response
+        assert response.json()["result"]["protocolVersion"] == version
+        assert response.json()["result"]["serverInfo"]["name"] == "strata"
+
+    def test_answers_an_unknown_tool_with_an_error_of_the_protocol(self, client):
+        answer = post_mcp(client, "tools/call", name="nothing", arguments={}).json()
+
+        assert answer["error"]["message"] == "There is no tool 'nothing'."
+
+
+class TestErrors:
+    """Errors of tools are REST's, so that a model can mend its call."""
+
+    def test_have_code_sentence_and_what_is_allowed(self, client):
+        answer = call_tool(client, "search", index="nil", query="heron")
+
+        assert answer["isError"]
+        assert answer["structuredContent"]["code"] == "unknown_index"
+        assert answer["content"][0]["text"].startswith(
+            "unknown_index: There is no index named 'nil'."
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "arguments", "field", "said"),
+        [
+            ("get_source", {}, "source_id", "The argument source_id is missing."),
+            ("get_source", {"source_id": "x"}, "source_id", "source_id must be a UUID."),
+            ("add_document", {"index": "../keys", "text": "x"}, "index", "index is not a name."),
+            ("search", {"index": "plain", "query": "x", "kind": "all"}, "kind", "There is no kind"),
+            ("search", {"index": "plain"}, "query", "Give a query."),
+            (
+                "search",
+                {"index": "plain", "query": "x", "limits": 3},
+                "limits",
+                "There is no field",
+            ),
+        ],
+    )
+    def test_name_the_argument(self, client, name, arguments, field, said):
+        answer = call_tool(client, name, **arguments)
+
+        assert answer["isError"]
+        assert answer["structuredContent"]["field"] == field
+        assert answer["structuredContent"]["detail"].startswith(said)
+
+    def test_of_resources_are_errors_of_the_protocol(self, client):
+        answer = post_mcp(client, "resources/read", uri="strata://nothing").json()
+
+        assert answer["error"]["data"]["field"] == "uri"
+        assert "strata://sources/{source_id}" in answer["error"]["message"]
+
+    def test_of_a_cursor_too(self, client):
+        answer = post_mcp(client, "resources/list", cursor="nil:0").json()
+
+        assert answer["error"]["data"]["field"] == "cursor"
+
+
+class TestTemplates:
+    def test_are_those_of_documents_pages_and_sources(self, client):
+        listed = ask_mcp(client, "resources/templates/list")["resourceTemplates"]
+
+        assert [each["name"] for each in listed] == ["document", "page", "source"]
