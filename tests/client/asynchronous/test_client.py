@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from strata_client import ArtifactFailed, AsyncStrata, InvalidRequest, NotReady, Unavailable
-from strata_client._async import client
+from strata_client._async import polling
 from tests.client.scripted import URL, Script, answers, artifact
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,7 @@ def waits(monkeypatch):
     async def sleep(seconds):
         slept.append(seconds)
 
-    monkeypatch.setattr(client, "sleep", sleep)
+    monkeypatch.setattr(polling, "sleep", sleep)
     return slept
 
 

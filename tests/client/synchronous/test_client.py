@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from strata_client import ArtifactFailed, InvalidRequest, NotReady, Strata, Unavailable
-from strata_client._sync import client
+from strata_client._sync import polling
 from tests.client.scripted import URL, Script, answers, artifact
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ def waits(monkeypatch):
     def sleep(seconds):
         slept.append(seconds)
 
-    monkeypatch.setattr(client, "sleep", sleep)
+    monkeypatch.setattr(polling, "sleep", sleep)
     return slept
 
 
