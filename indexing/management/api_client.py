@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from core.exceptions import StrataError
@@ -31,6 +31,7 @@ TIMEOUT_SECONDS = 600.0  # verifying or comparing takes minutes; Ctrl-C ends a s
 class ApiClient:
     http: httpx.Client
     has_server: bool  # False: this process answers
+    runs_workers: bool  # whether this process does the work that requests leave behind
 
     def send(self, method: str, path: str, **content: Any) -> httpx.Response:
         """Send a request to a path below ``api/v1/``; ``content`` as of ``httpx.Client.request``.
@@ -55,19 +56,20 @@ class ApiClient:
 def open_api(*, runs_workers: bool = False) -> Iterator[ApiClient]:
     """Open the API. Errors inside the block become a ``CommandError`` that says what to do.
 
-    ``runs_workers``: without a server, and if this process may own the store, work that a request
-    leaves behind is done while the block runs. Otherwise the next server does it.
+    ``runs_workers``: without a server, workers of this process do the work that requests leave
+    behind, if it may own the store. Otherwise the next server does it, or Celery's workers.
     """
     server = find_server()
+    runs_workers = runs_workers and server is None and has_embedded_store()
     with open_indexes(server), ExitStack() as stack:
         if server is not None:
             http = server.open_client(TIMEOUT_SECONDS, API_PATH)
         else:
             http = _open_in_process(stack)
-            if runs_workers and has_embedded_store():
-                stack.enter_context(exclusive_store_access())
-                stack.enter_context(local_workers())
-        yield ApiClient(stack.enter_context(http), has_server=server is not None)
+        if runs_workers:
+            stack.enter_context(exclusive_store_access())
+            stack.enter_context(local_workers())
+        yield ApiClient(stack.enter_context(http), server is not None, runs_workers)
 
 
 @contextmanager
@@ -92,6 +94,13 @@ def open_indexes(server: RunningServer | None) -> Iterator[None]:
         ) from None
     finally:
         close_store()
+
+
+class ApiCommand(BaseCommand):
+    """A command that only asks the API. Its start runs no system checks, which would import every
+    view: a server has run them at its own start."""
+
+    requires_system_checks = ()
 
 
 def require_success(response: httpx.Response) -> None:

@@ -114,10 +114,8 @@ class AnswerPrinter:
         heading = _format_heading(rank, concept["label"])
         heading.append(f"  {concept['id']}", style="dim")
         if "evidence_count" in concept:
-            heading.append(
-                f"  {concept['evidence_count']} quotes, "
-                f"{concept['relationship_count']} relationships"
-            )
+            quotes = _count(concept["evidence_count"], "quote")
+            heading.append(f"  {quotes}, {_count(concept['relationship_count'], 'relationship')}")
         self._print_line(heading, concept)
         if concept["description"]:
             self._print_note(concept["description"], 3)
@@ -187,8 +185,8 @@ class AnswerPrinter:
         self._console.print(line)
 
     def _print_note(self, text: str, margin: int) -> None:
-        note = Text(strip_control_characters(text), style="italic")
-        self._console.print(Padding(note, (0, 0, 0, margin)))
+        note = indent(strip_control_characters(text), " " * margin)
+        self._console.print(Text(note, style="italic"))
 
     @cached_property
     def _console(self) -> Console:
@@ -225,3 +223,7 @@ def _format_title(title: str) -> str:
 def _format_relationship(relationship: dict[str, Any]) -> str:
     ends = relationship["source"]["label"], relationship["target"]["label"]
     return f"{ends[0]} -[{relationship['type']['name']}]-> {ends[1]}"
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"

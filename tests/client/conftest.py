@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from access.models import ApiKey
-from tests.images.conftest import clip, pair  # noqa: F401
-from tests.openapi.conftest import filled, models  # noqa: F401
 from tests.serving import Service, serving
 
 
@@ -35,11 +32,3 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def schemas() -> dict[str, Any]:
     """The schemas of the server's OpenAPI document."""
     return SchemaGenerator().get_schema(public=True)["components"]["schemas"]
-
-
-@pytest.fixture
-def key(filled: Any, monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: F811
-    """A key of the API of this process, which holds something of everything."""
-    # The asynchronous client's test reads the database on its event loop.
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-    return ApiKey.issue("client")[1]

@@ -3,15 +3,10 @@
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
-from uuid import UUID
 
 import httpx
-from django.core.handlers.wsgi import WSGIHandler
-
-from evaluation.runs import claim_run, measure_run
 
 URL = "http://strata.test"
-IN_PROCESS_URL = "http://testserver"
 
 
 class Pieces(httpx.AsyncByteStream, httpx.SyncByteStream):
@@ -135,26 +130,3 @@ class CutAfterAPiece(httpx.AsyncBaseTransport, httpx.BaseTransport):
 
     async def aclose(self) -> None:
         await self._asynchronous.aclose()
-
-
-class InProcess(httpx.AsyncBaseTransport, httpx.BaseTransport):
-    """The API of this process, which sees the transaction of the test."""
-
-    def __init__(self) -> None:
-        self._transport = httpx.WSGITransport(WSGIHandler())
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        return self._transport.handle_request(request)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        response = self._transport.handle_request(request)
-        return httpx.Response(
-            response.status_code, headers=response.headers, content=response.read()
-        )
-
-
-def measure(evaluation_id: str) -> None:
-    """Do what a worker does for an evaluation."""
-    claimed = claim_run(UUID(evaluation_id))
-    assert claimed is not None
-    measure_run(claimed)

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from contextlib import nullcontext
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -19,7 +20,9 @@ ONE, TWO, THREE = (f"https://{name}.example/" for name in ("one", "two", "three"
 @pytest.fixture
 def run(findings, monkeypatch, capsys):
     """Runs the command, and embeds what it adds as its workers would."""
-    monkeypatch.setattr(api_client, "has_embedded_store", lambda: False)
+    monkeypatch.setattr(api_client, "has_embedded_store", lambda: True)
+    for name in ("exclusive_store_access", "local_workers"):
+        monkeypatch.setattr(api_client, name, nullcontext)
 
     def embed(index, ids):
         sync(findings, *Artifact.objects.filter(pk__in=ids))

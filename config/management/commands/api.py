@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from indexing.management.api_client import API_PATH, open_api
+from indexing.management.api_client import API_PATH, ApiCommand, open_api
 from indexing.management.options import format_json, parse_assignments, parse_json
+from indexing.stores.ownership import has_embedded_store
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
-class Command(BaseCommand):
+class Command(ApiCommand):
     help = "Send a request to the API and print its answer: for whatever has no command of its own."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -52,7 +53,8 @@ class Command(BaseCommand):
                 **content,
             )
         self._print(response)
-        if response.status_code == HTTPStatus.ACCEPTED and not api.has_server:
+        is_work_left = response.status_code == HTTPStatus.ACCEPTED and not api.has_server
+        if is_work_left and has_embedded_store():
             self.stderr.write("Accepted. The next manage.py serve does the rest.")
 
     def _print(self, response: httpx.Response) -> None:

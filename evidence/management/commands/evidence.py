@@ -7,10 +7,10 @@ from typing import IO, Any
 from urllib.parse import quote
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from evidence.services import MAX_ITEMS
-from indexing.management.api_client import ApiClient, open_api
+from indexing.management.api_client import ApiClient, ApiCommand, open_api
 from indexing.management.options import add_json_option, format_json, parse_json
 from indexing.management.waiting import wait_for_artifacts
 from retrieval.management.answer_printing import AnswerPrinter
@@ -18,7 +18,7 @@ from retrieval.management.answer_printing import AnswerPrinter
 STDIN = Path("-")
 
 
-class Command(BaseCommand):
+class Command(ApiCommand):
     help = "Add findings to an index that keeps evidence, each once, and search them."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -77,7 +77,7 @@ class Command(BaseCommand):
                 verdicts += decided
                 if not json:
                     self._print_verdicts(decided)
-            if not api.has_server:
+            if api.runs_workers:
                 wait_for_artifacts(index, {UUID(each["artifact_id"]) for each in verdicts})
         if json:
             self.stdout.write(format_json({"verdicts": verdicts}))

@@ -2,16 +2,23 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from httpx_sse import EventSource
 
-from indexing.management.api_client import ApiClient, open_api, read_error, require_success
+from indexing.management.api_client import (
+    ApiClient,
+    ApiCommand,
+    open_api,
+    read_error,
+    require_success,
+)
 from indexing.management.options import add_json_option, format_json, parse_json
 from retrieval.management.answer_printing import AnswerPrinter, strip_control_characters
 from retrieval.pipelines.running import MAX_ANSWER_HITS
+from summaries.writers import EXTRACTIVE_MODEL_NAME
 
 
-class Command(BaseCommand):
+class Command(ApiCommand):
     help = "Answer a question in whole sentences, with the passages that support them."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -81,7 +88,9 @@ class Command(BaseCommand):
         for number, hit in enumerate(found["hits"], start=1):
             if number in cited:
                 printer.print_hit(number, hit)
-        if end["model_name"]:
+        if end["model_name"] == EXTRACTIVE_MODEL_NAME:
+            self.stdout.write("Quoted from the documents.")
+        elif end["model_name"]:
             self.stdout.write(f"Written by {end['model_name']}.")
 
 

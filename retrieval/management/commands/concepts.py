@@ -1,14 +1,14 @@
 from typing import Any
 from urllib.parse import quote
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
-from indexing.management.api_client import ApiClient, open_api
+from indexing.management.api_client import ApiClient, ApiCommand, open_api
 from indexing.management.options import add_json_option, format_json
 from retrieval.management.answer_printing import AnswerPrinter
 
 
-class Command(BaseCommand):
+class Command(ApiCommand):
     help = "List and search the concepts of an index, and read what the documents say about one."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,9 +1,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
-from indexing.management.api_client import open_api
+from indexing.management.api_client import ApiCommand, open_api
 from indexing.management.options import (
     add_json_option,
     format_json,
@@ -15,7 +15,7 @@ from retrieval.search import Mode
 from retrieval.searches import SEARCHES
 
 
-class Command(BaseCommand):
+class Command(ApiCommand):
     help = "Search an index and print the best hits."
 
     def add_arguments(self, parser: CommandParser) -> None:

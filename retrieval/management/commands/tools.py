@@ -2,9 +2,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
-from indexing.management.api_client import open_api
+from indexing.management.api_client import ApiCommand, open_api
 from indexing.management.options import (
     add_json_option,
     format_json,
@@ -16,7 +16,7 @@ from retrieval.management.answer_printing import AnswerPrinter
 TYPES_READ_AS_JSON = ("integer", "number", "boolean")
 
 
-class Command(BaseCommand):
+class Command(ApiCommand):
     help = "List the tools that an index's spec declares, or call one of them."
 
     def add_arguments(self, parser: CommandParser) -> None:
