@@ -208,7 +208,8 @@ def _render_rows(document: Mapping[str, Any], tag: str) -> Iterator[str]:
             if "post" in methods and methods["post"]["operationId"] == name + BODY_SUFFIX:
                 shown_method = "GET, POST"
             command = faces.command or f"api {method.upper()} {shown_path}"
-            tools = [f"`{tool}`" for tool, names in TOOLS.items() if name in names]
+            ids = {name, name + BODY_SUFFIX}
+            tools = [f"`{tool}`" for tool, names in TOOLS.items() if ids & set(names)]
             cells = [
                 operation["summary"],
                 f"`{shown_method} {shown_path}`",

@@ -18,7 +18,7 @@ def format_json(answer: Any) -> str:
     return json.dumps(answer, ensure_ascii=False, indent=2)
 
 
-def parse_json(text: str, option: str) -> Any:
+def parse_json(text: str | bytes, option: str) -> Any:
     """
     Raises:
         CommandError: the value of ``option`` is not JSON.

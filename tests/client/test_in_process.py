@@ -198,7 +198,6 @@ class TestReading:
         assert both.evaluations.wait(run)["state"] == "done"
         assert "<html" in both.evaluations.report(run)
         assert builds["results"]
-        assert {"plain", "knowledge"} <= {index["name"] for index in both.indexes()}
 
 
 class TestWriting:

@@ -15,7 +15,9 @@ from documents.services import TextContent, add_artifact
 from indexing.models import IndexBuild
 from indexing.services import load_specs
 from retrieval.management.answer_printing import AnswerPrinter
+from retrieval.management.commands import ask
 from retrieval.searches import SEARCHES
+from retrieval.serializers.schema import HIT_EXAMPLE
 from tests.factories import PARAGRAPHS, give, sync
 from tests.openapi.conftest import fill_knowledge
 from tests.openapi.document import Document
@@ -177,6 +179,46 @@ class TestConcepts:
             run("concepts", "evidence", UNKNOWN_ID)
         with pytest.raises(CommandError, match=r"\[not_found\]"):
             run("concepts", "context", "heron")
+
+
+def event(kind: str, **data) -> tuple[str, dict]:
+    return kind, data
+
+
+class TestPrintedEvents:
+    """What ``ask`` prints of the events of an answer."""
+
+    FOUND = event("metadata", relevant=True, refusal=None, notes=["No year."], hits=[HIT_EXAMPLE])
+
+    def print_events(self, capsys, *events) -> list[str]:
+        ask.Command()._print_events(iter(events))
+        return capsys.readouterr().out.splitlines()
+
+    def test_are_an_answer_and_the_cited_passages(self, capsys):
+        other = HIT_EXAMPLE | {"text": "Not cited."}
+        found = event("metadata", **self.FOUND[1] | {"hits": [other, HIT_EXAMPLE]})
+        end = event("done", citations=[{"number": 2}], model_name="a-model")
+        pieces = event("chunk", text="At sun"), event("chunk", text="set.\x1b[2J [2]")
+
+        lines = self.print_events(capsys, found, *pieces, end)
+
+        assert lines[0] == "At sunset.\N{REPLACEMENT CHARACTER}[2J [2]"
+        assert lines[1].startswith("2. Keeper's handbook  page 1")
+        assert lines[2:] == ["   The lamp is lit at sunset.", "Written by a-model."]
+
+    def test_are_all_passages_where_no_answer_was_written(self, capsys):
+        lines = self.print_events(capsys, self.FOUND, event("done", citations=[], model_name=None))
+
+        assert lines[0] == "No answer was written."
+        assert lines[-1] == "   The lamp is lit at sunset."
+
+    def test_are_the_reason_of_a_refusal(self, capsys):
+        refusal = {"detail": "It holds nothing about bread.", "fix": "Ask about lamps."}
+        found = event("metadata", relevant=False, refusal=refusal, notes=[], hits=[])
+
+        lines = self.print_events(capsys, found, event("done", citations=[], model_name=None))
+
+        assert lines == ["It holds nothing about bread. Ask about lamps."]
 
 
 class TestAsk:

@@ -40,7 +40,9 @@ class Command(ApiCommand):
     ) -> None:
         if httpx.URL(path).is_absolute_url:
             raise CommandError(f"Give the path below {API_PATH} only. [invalid]")
-        content: dict[str, Any] = {"params": parse_assignments(query, "--query")}
+        if query:
+            path = str(httpx.URL(path).copy_merge_params(parse_assignments(query, "--query")))
+        content: dict[str, Any] = {}
         if data is not None:
             content["json"] = parse_json(_read_data(data), "--data")
         if file is not None:
@@ -67,8 +69,8 @@ class Command(ApiCommand):
             sys.stdout.buffer.flush()
 
 
-def _read_data(data: str) -> str:
-    return _read_file(Path(data[1:])).decode() if data.startswith("@") else data
+def _read_data(data: str) -> str | bytes:
+    return _read_file(Path(data[1:])) if data.startswith("@") else data
 
 
 def _read_file(path: Path) -> bytes:

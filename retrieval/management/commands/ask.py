@@ -1,5 +1,5 @@
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -60,6 +60,7 @@ class Command(ApiCommand):
 
     def _print_events(self, events: Iterator[tuple[str, Any]]) -> None:
         found: dict[str, Any] = {}
+        has_text = False
         for kind, data in events:
             if kind == "metadata":
                 found = data
@@ -67,8 +68,10 @@ class Command(ApiCommand):
             elif kind == "chunk":
                 self.stdout.write(strip_control_characters(data["text"]), ending="")
                 self.stdout.flush()
+                has_text = True
             elif kind == "done" and found["relevant"]:
-                self._print_end(found, data)
+                self.stdout.write("" if has_text else "No answer was written.")
+                self._print_passages(found["hits"], data)
 
     def _print_notes(self, found: dict[str, Any]) -> None:
         """Print the refusal, if the question was refused, and what could not be done."""
@@ -77,16 +80,12 @@ class Command(ApiCommand):
         for note in found["notes"]:
             self.stderr.write(strip_control_characters(note))
 
-    def _print_end(self, found: dict[str, Any], end: dict[str, Any]) -> None:
-        """Print the cited passages, numbered as in the answer."""
-        cited = {citation["number"] for citation in end["citations"]}
-        if not found["hits"]:
-            self.stdout.write("Nothing found.")
-            return
-        self.stdout.write("\n")
+    def _print_passages(self, hits: Sequence[dict[str, Any]], end: dict[str, Any]) -> None:
+        """Print the cited passages, numbered as in the answer; if none is cited, all."""
         printer = AnswerPrinter(self.stdout)
-        for number, hit in enumerate(found["hits"], start=1):
-            if number in cited:
+        cited = {citation["number"] for citation in end["citations"]}
+        for number, hit in enumerate(hits, start=1):
+            if number in cited or not cited:
                 printer.print_hit(number, hit)
         if end["model_name"] == EXTRACTIVE_MODEL_NAME:
             self.stdout.write("Quoted from the documents.")

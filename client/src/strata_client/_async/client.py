@@ -97,9 +97,8 @@ class AsyncStrata(AsyncDocuments, AsyncIndexes, AsyncSearches):
             json: the body.
             params: the query string.
         """
-        content = {} if json is None else {"json": json}
         response = await self._connection.send(
-            method, path, is_idempotent=method.upper() == "GET", params=params, **content
+            method, path, is_idempotent=method.upper() == "GET", params=params, json=json
         )
         return read_json(response) if response.content else None
 

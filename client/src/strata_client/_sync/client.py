@@ -98,9 +98,8 @@ class Strata(Documents, Indexes, Searches):
             json: the body.
             params: the query string.
         """
-        content = {} if json is None else {"json": json}
         response = self._connection.send(
-            method, path, is_idempotent=method.upper() == "GET", params=params, **content
+            method, path, is_idempotent=method.upper() == "GET", params=params, json=json
         )
         return read_json(response) if response.content else None
 
