@@ -112,11 +112,26 @@ def measure(evaluation_id: str) -> None:
 
 class TestReading:
     def test_gives_what_the_api_answers(self, both, filled):  # noqa: F811
+        self.read_documents(both, filled)
         self.search(both)
         self.search_knowledge(both, filled)
         self.read_a_concept(both, filled)
         self.read_sources_and_call_tools(both, filled)
         self.read_runs(both, filled)
+
+    def read_documents(self, both, filled):  # noqa: F811
+        listed = both.artifacts("plain", title="NOTE 1", status="ready", ordering="-title")
+        pages = both.pages(str(filled.artifact_id))
+        page = both.page(str(filled.artifact_id), 0)
+        with pytest.raises(NotFound) as absent:
+            both.original(str(filled.artifact_id))
+
+        assert [each["title"] for each in listed["results"]] == ["Note 1"]
+        assert pages["results"][0]["char_count"] == len(page["text"])
+        assert both.original(str(filled.file_id)) == b"The lamp is lit."
+        assert absent.value.code == "no_original"
+        assert both.summary(str(filled.summarised_id))["type"] == "artifact_summary"
+        assert both.page_summary(str(filled.page_id))["type"] == "page_summary"
 
     def search(self, both):
         pages = both.search("plain", "heron waits for fish")
@@ -202,6 +217,7 @@ class TestReading:
 
 class TestWriting:
     def test_changes_what_the_api_holds(self, strata, filled):  # noqa: F811
+        self.edit_documents(strata, filled)
         self.edit_concepts(strata, filled)
         self.quote(strata, filled)
         self.relate(strata, filled)
@@ -209,6 +225,21 @@ class TestWriting:
         self.regenerate_and_cancel(strata)
         self.evaluate(strata)
         self.verify_with_its_scope(strata)
+
+    def edit_documents(self, strata, filled):  # noqa: F811
+        artifact, page = str(filled.summarised_id), str(filled.page_id)
+        added = strata.add("plain", text="Tides turn.", title="Tides")
+        replaced = strata.replace(added["id"], pages=["One.", "Two."])
+        again = strata.replace(added["id"], text="Tides turn at noon.")
+        summary = strata.write_summary(artifact, "By hand.")
+        due = strata.write_page_summary(page, None)
+        with pytest.raises(NotFound):
+            strata.replace(UNKNOWN_ID, text="Nothing.")
+
+        assert (replaced["pages"], replaced["title"]) == (2, "Tides")
+        assert (again["id"], again["pages"]) == (added["id"], 1)
+        assert (summary["text"], summary["is_by_hand"]) == ("By hand.", True)
+        assert due["is_by_hand"] is False
 
     def edit_concepts(self, strata, filled):  # noqa: F811
         egret = strata.concepts.create("knowledge", "Egret", search_terms=("Egretta",))

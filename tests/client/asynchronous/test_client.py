@@ -110,6 +110,19 @@ class TestAdd:
         assert script.asked == []
 
 
+class TestReplace:
+    async def test_gives_a_text_as_json_and_a_file_as_a_form(self):
+        script = Script(ADDED, ADDED)
+        async with asking(script) as strata:
+            await strata.replace("a1", text="Tides turn.")
+            await strata.replace("a1", file=("tides.md", b"# Tides"))
+
+        text, form = script.requests
+        assert script.asked == ["PUT artifacts/a1/content"] * 2
+        assert json.loads(text.content) == {"text": "Tides turn."}
+        assert b'filename="tides.md"' in form.content
+
+
 class TestAddBatch:
     async def test_gives_a_line_each(self):
         script = Script(verdicts("added", "rejected"))

@@ -17,7 +17,17 @@ from strata_client.bodies import (
     to_form_fields,
 )
 from strata_client.exceptions import ArtifactFailed, Unavailable
-from strata_client.types import Artifact, BatchVerdict, Removal, TextDocument
+from strata_client.types import (
+    Artifact,
+    ArtifactList,
+    BatchVerdict,
+    Page,
+    PageList,
+    Removal,
+    Status,
+    Summary,
+    TextDocument,
+)
 
 
 class AsyncDocuments:
@@ -106,7 +116,7 @@ class AsyncDocuments:
         changes = {"title": title, "metadata": metadata, "url": url, "groups": groups}
         response = await self._connection.send(
             "PATCH",
-            f"artifacts/{quote(artifact_id, safe='')}/",
+            _path(artifact_id),
             is_idempotent=True,
             json=omit_none(changes),
         )
@@ -119,10 +129,153 @@ class AsyncDocuments:
         Raises:
             NotFound: there is no artifact with this id.
         """
-        artifact: Artifact = await self._connection.read(
-            f"artifacts/{quote(artifact_id, safe='')}/"
+        artifact: Artifact = await self._connection.read(_path(artifact_id))
+        return artifact
+
+    async def artifacts(
+        self,
+        index: str,
+        *,
+        status: Status | None = None,
+        title: str | None = None,
+        external_id: str | None = None,
+        media_type: str | None = None,
+        ordering: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> ArtifactList:
+        """Return the artifacts of an index.
+
+        Args:
+            title: a part of the title, in any case.
+            ordering: ``created_at``, ``updated_at`` or ``title``; descending with ``-`` before it.
+
+        Raises:
+            NotFound: there is no index of this name.
+            InvalidRequest: a value is not allowed.
+        """
+        page: ArtifactList = await self._connection.read(
+            f"indexes/{quote(index, safe='')}/artifacts/",
+            status=status,
+            title=title,
+            external_id=external_id,
+            media_type=media_type,
+            ordering=ordering,
+            limit=limit,
+            offset=offset,
+        )
+        return page
+
+    async def replace(
+        self,
+        artifact_id: str,
+        *,
+        text: str | None = None,
+        pages: Sequence[str] | None = None,
+        file: FileInput | None = None,
+    ) -> Artifact:
+        """Replace the content of an artifact; its id, title, metadata and groups stay.
+
+        Raises:
+            NotFound: there is no artifact with this id.
+            Conflict: another artifact of the index has this content.
+        """
+        require_one_content(text=text, pages=pages, file=file)
+        if file is None:
+            content: dict[str, object] = {"json": omit_none({"text": text, "pages": pages})}
+        else:
+            content = {"files": {"file": await read_file_in_thread(file)}}
+        artifact: Artifact = read_json(
+            await self._connection.send(
+                "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
+            )
         )
         return artifact
+
+    async def pages(
+        self, artifact_id: str, *, limit: int | None = None, offset: int | None = None
+    ) -> PageList:
+        """Return the pages of an artifact, without their text.
+
+        Raises:
+            NotFound: there is no artifact with this id.
+        """
+        page: PageList = await self._connection.read(
+            f"{_path(artifact_id)}pages/", limit=limit, offset=offset
+        )
+        return page
+
+    async def page(self, artifact_id: str, number: int) -> Page:
+        """Return a page with its text.
+
+        Args:
+            number: counted from 0.
+
+        Raises:
+            NotFound: there is no such artifact or page.
+        """
+        page: Page = await self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
+        return page
+
+    async def original(self, artifact_id: str) -> bytes:
+        """Return the original file.
+
+        Raises:
+            NotFound: there is no artifact with this id, or it was added as text.
+        """
+        response = await self._connection.send(
+            "GET", f"{_path(artifact_id)}original", is_idempotent=True
+        )
+        return response.content
+
+    # --- Summaries ---------------------------------------------------------------------------
+
+    async def summary(self, artifact_id: str) -> Summary:
+        """Return the summary of an artifact, its writer and its state.
+
+        Raises:
+            NotFound: there is no artifact with this id, or it has no summary.
+        """
+        summary: Summary = await self._connection.read(f"{_path(artifact_id)}summary_candidate")
+        return summary
+
+    async def page_summary(self, page_id: str) -> Summary:
+        """Return the summary of a page.
+
+        Raises:
+            NotFound: there is no page with this id, or it has no summary.
+        """
+        summary: Summary = await self._connection.read(
+            f"pages/{quote(page_id, safe='')}/summary_candidate"
+        )
+        return summary
+
+    async def write_summary(self, artifact_id: str, text: str | None) -> Summary:
+        """Write the summary of an artifact by hand; with None it is written again.
+
+        Raises:
+            NotFound: there is no artifact with this id.
+            InvalidRequest: its index has no summaries, or the text is not allowed.
+        """
+        return await self._write_summary(f"{_path(artifact_id)}summary_candidate", text)
+
+    async def write_page_summary(self, page_id: str, text: str | None) -> Summary:
+        """Write the summary of a page by hand; with None it is written again.
+
+        Raises:
+            NotFound: there is no page with this id.
+            InvalidRequest: its index has no summaries, or the text is not allowed.
+        """
+        return await self._write_summary(f"pages/{quote(page_id, safe='')}/summary_candidate", text)
+
+    async def _write_summary(self, path: str, text: str | None) -> Summary:
+        response = await self._connection.send(
+            "PATCH", path, is_idempotent=True, json={"text": text}
+        )
+        summary: Summary = read_json(response)
+        return summary
+
+    # --- Waiting and deleting ----------------------------------------------------------------
 
     @overload
     async def wait_until_ready(self, artifact_ids: str, *, timeout: float = ...) -> Artifact: ...
@@ -147,8 +300,7 @@ class AsyncDocuments:
         return [await self._wait_for(artifact_id, deadline) for artifact_id in artifact_ids]
 
     async def _wait_for(self, artifact_id: str, deadline: float) -> Artifact:
-        path = f"artifacts/{quote(artifact_id, safe='')}/"
-        async for artifact in poll(self._connection, path, _has_ended, deadline):
+        async for artifact in poll(self._connection, _path(artifact_id), _has_ended, deadline):
             ended: Artifact = artifact
         if ended["status"] == "failed":
             raise ArtifactFailed(ended)
@@ -157,11 +309,13 @@ class AsyncDocuments:
     async def delete(self, artifact_id: str) -> Removal:
         """Remove an artifact, its pages and its points. No search returns it after that, even if
         ``points`` counts points that are left; the server deletes them later."""
-        response = await self._connection.send(
-            "DELETE", f"artifacts/{quote(artifact_id, safe='')}/", is_idempotent=False
-        )
+        response = await self._connection.send("DELETE", _path(artifact_id), is_idempotent=False)
         removal: Removal = read_json(response)
         return removal
+
+
+def _path(artifact_id: str) -> str:
+    return f"artifacts/{quote(artifact_id, safe='')}/"
 
 
 def _has_ended(artifact: Artifact) -> bool:

@@ -1,7 +1,9 @@
 """Documents, indexes and keys."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+Status: TypeAlias = Literal["received", "parsing", "indexing", "ready", "failed"]
 
 
 class TextDocument(TypedDict, total=False):
@@ -42,13 +44,56 @@ class Artifact(TypedDict):
     metadata: dict[str, Any]
     groups: list[str]
     revision: int  # a search with it as min_revision shows this write
-    status: Literal["received", "parsing", "indexing", "ready", "failed"]
+    status: Status
     error: Problem | None
     warnings: list[Problem]
     pages: int  # number of pages
     nodes: ArtifactNodes
     created_at: str  # RFC 3339
     updated_at: str
+
+
+class ArtifactList(TypedDict):
+    count: int
+    next: str | None
+    previous: str | None
+    results: list[Artifact]
+
+
+class PageInfo(TypedDict):
+    id: str
+    index: int  # counted from 0
+    label: str
+    char_count: int
+
+
+class Page(PageInfo):
+    artifact_id: str
+    text: str
+
+
+class PageList(TypedDict):
+    count: int
+    next: str | None
+    previous: str | None
+    results: list[PageInfo]
+
+
+class Summary(TypedDict):
+    """The summary of a page or an artifact in the index's newest build."""
+
+    entity_id: str
+    type: Literal["page_summary", "artifact_summary"]
+    artifact_id: str
+    revision: int
+    text: str
+    model_name: str
+    is_by_hand: bool
+    state: Literal["due", "written", "failed"]
+    error: str | None
+    input_hash: str
+    written_at: str | None
+    citations: list[dict[str, Any]]
 
 
 class LineError(TypedDict):
