@@ -38,6 +38,15 @@ class RunningServer:
     key: str
     pid: int
 
+    def open_client(self, timeout: float, path: str = "") -> httpx.Client:
+        """Open a client that sends the key, to paths below ``path``. ``timeout``: in seconds."""
+        return httpx.Client(
+            base_url=f"{self.url}{path}",
+            headers={"Authorization": f"Bearer {self.key}"},
+            timeout=timeout,
+            trust_env=False,  # ignore proxies: the server runs on this machine
+        )
+
     def request(
         self, method: str, path: str, *, json: Any = None, timeout: float = 30
     ) -> httpx.Response:
@@ -53,10 +62,8 @@ class RunningServer:
             ServerUnreachable: there was no answer; the server may have carried out the request.
         """
         try:
-            # Ignore proxies of the environment: the server runs on this machine.
-            with httpx.Client(base_url=self.url, timeout=timeout, trust_env=False) as client:
-                headers = {"Authorization": f"Bearer {self.key}"}
-                return client.request(method, path, json=json, headers=headers)
+            with self.open_client(timeout) as client:
+                return client.request(method, path, json=json)
         except httpx.TimeoutException as error:
             raise ServerUnreachable(
                 f"The server at {self.url} did not answer in {timeout:g} s."
@@ -89,7 +96,7 @@ def register_server(url: str) -> str:
     folder = Path(settings.STRATA_DATA_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     lock = _acquire_lock()
-    key = f"strata_{secrets.token_urlsafe(32)}"
+    key = _make_key()
     said = json.dumps({"url": url.rstrip("/"), "key": key, "pid": os.getpid()})
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix="server-")  # mode 0600
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -119,6 +126,18 @@ def registered_server(url: str) -> Iterator[str]:
         unregister_server()
 
 
+@contextlib.contextmanager
+def own_key() -> Iterator[str]:
+    """A key for requests that this process sends to its own API; only it accepts the key, until the
+    block ends."""
+    global _own_key
+    previous, _own_key = _own_key, _own_key or _make_key()
+    try:
+        yield _own_key
+    finally:
+        _own_key = previous
+
+
 def is_key_of_this_process(secret: str) -> bool:
     """Whether this is the key that this process registered."""
     return _own_key is not None and hmac.compare_digest(secret.encode(), _own_key.encode())
@@ -135,6 +154,10 @@ def find_server() -> RunningServer | None:
             return None
         time.sleep(POLL_SECONDS)
     return None
+
+
+def _make_key() -> str:
+    return f"strata_{secrets.token_urlsafe(32)}"
 
 
 def _acquire_lock() -> IO[bytes]:

@@ -14,7 +14,7 @@ from core.running_server import RunningServer, find_server
 from evaluation.judged_queries import JudgedQueries
 from evaluation.models import EvaluationRun
 from evaluation.runs import claim_run, create_run, get_run, measure_run
-from retrieval.management.search_client import open_indexes, parse_response
+from indexing.management.api_client import open_indexes, require_success
 
 POLL_SECONDS = 0.5
 
@@ -77,8 +77,9 @@ def _request_server_run(server: RunningServer, request: EvaluationRequest) -> UU
         body["against"] = request.baseline
     if request.judged is not None:
         body |= {"queries": request.judged.queries, "qrels": request.judged.qrels}
-    answer = parse_response(server.request("POST", "/api/v1/evaluations/", json=body))
-    return UUID(answer["id"])
+    response = server.request("POST", "/api/v1/evaluations/", json=body)
+    require_success(response)
+    return UUID(response.json()["id"])
 
 
 def _wait_for_run(run_id: UUID, server: RunningServer | None) -> EvaluationRun:

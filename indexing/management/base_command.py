@@ -23,11 +23,22 @@ class StrataCommand(BaseCommand):
                 self.stderr.write(self.style.WARNING(note))
             return super().execute(*args, **options)
         except StrataError as error:
-            raise CommandError(error.with_fix()) from None
+            raise CommandError(format_error(error)) from None
         except DatabaseError as error:
             raise CommandError(
                 f"The database reported an error: {error}. Run manage.py doctor for details."
             ) from error
+
+
+def format_error(error: StrataError) -> str:
+    """The error's detail, allowed values, fix and code, in one line."""
+    parts = [error.detail if error.detail.endswith((".", "!", "?")) else f"{error.detail}."]
+    if error.allowed:
+        parts.append(f"There are: {', '.join(error.allowed)}.")
+    if error.fix:
+        parts.append(error.fix)
+    field = f", field {error.field}" if error.field else ""
+    return f"{' '.join(parts)} [{error.code}{field}]"
 
 
 def limit_database_cache() -> None:

@@ -3,7 +3,7 @@
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-PARAMETERS = {"index", "query", "q"}  # of a search: arguments, not options
+PARAMETERS = {"index", "collection", "query", "q", "structure"}  # arguments, not options
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
@@ -46,7 +46,8 @@ def _of_an_object(kind: Any, schema: dict[str, Any], schemas: dict[str, Any], at
     properties = schema.get("properties", {})
     is_asked = at.endswith("?")
     hints = get_type_hints(kind)
-    known = {name for name in properties if not (is_asked and name in PARAMETERS)}
+    arguments = PARAMETERS - set(hints) if is_asked else set()
+    known = set(properties) - arguments
     wrong = [f"{at}.{name} is missing here" for name in sorted(known - set(hints))]
     wrong += [f"{at}.{name} is unknown there" for name in sorted(set(hints) - known)]
     for name in sorted(known & set(hints)):

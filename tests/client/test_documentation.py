@@ -27,10 +27,15 @@ def at_home(service, monkeypatch):
 
 class TestGuide:
     def test_runs_as_it_stands_there(self, at_home, capsys):
-        search, stream, synchronous, *adapters = programs_of("docs/how-to/use-the-client.md")
+        search, regeneration, stream, synchronous, *adapters = programs_of(
+            "docs/how-to/use-the-client.md"
+        )
 
         run(search)
         assert "exact Ferries The ferry to Ven leaves at noon." in capsys.readouterr().out
+
+        run(regeneration)
+        assert re.search(r"^\d+ of \d+ documents$", capsys.readouterr().out, re.M)
 
         run(stream)
         told = capsys.readouterr().out

@@ -11,9 +11,17 @@ import pytest
 from strata_client import (
     AnswerStream,
     AsyncAnswerStream,
+    AsyncConcepts,
+    AsyncEvaluations,
     AsyncEvidence,
+    AsyncRegenerations,
+    AsyncRelationships,
     AsyncStrata,
+    Concepts,
+    Evaluations,
     Evidence,
+    Regenerations,
+    Relationships,
     Strata,
 )
 
@@ -66,7 +74,15 @@ class TestCheck:
 class TestTwins:
     @pytest.mark.parametrize(
         ("twin", "of"),
-        [(Strata, AsyncStrata), (Evidence, AsyncEvidence), (AnswerStream, AsyncAnswerStream)],
+        [
+            (AnswerStream, AsyncAnswerStream),
+            (Concepts, AsyncConcepts),
+            (Evaluations, AsyncEvaluations),
+            (Evidence, AsyncEvidence),
+            (Regenerations, AsyncRegenerations),
+            (Relationships, AsyncRelationships),
+            (Strata, AsyncStrata),
+        ],
     )
     def test_take_the_same_and_wait_for_nothing(self, twin, of):
         methods = {name for name in dir(of) if not name.startswith("_")}

@@ -1,7 +1,11 @@
 """The commands as people run them: with a server running, and without."""
 
+import http.server
 import json
 import re
+import subprocess
+import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -12,9 +16,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from config.management.commands.serve import Command
+from core.running_server import registered_server
 from documents.models import Artifact
 from tests.forked import ForkedService
-from tests.serving import Service, serving
+from tests.serving import ROOT, Service, serving
 
 NOTES = {
     "tides.md": "# Tides\n\nSpring tides follow the new moon by two days.",
@@ -25,6 +30,70 @@ NOTES = {
     ),
     "broken.pdf": "this is no PDF",
 }
+
+
+MODELS_AND_PIPELINES = ["llama_index.core", "haystack", "fastembed", "onnxruntime"]
+# Commands that ask the server, and the paths that they ask for.
+ASKING = [
+    ["search", "x", "--index=plain", "--kind=sources"],
+    ["ask", "x", "--index=plain"],
+    ["tools", "physio"],
+    ["concepts", "list", "--index=knowledge"],
+    ["evidence", "similar", "x", "--index=evidence"],
+    ["api", "GET", "pipelines/"],
+]
+ASKED = [
+    "search/sources", "ask", "indexes/physio/tools/", "indexes/knowledge/concepts/",
+    "indexes/evidence/evidence/similar", "pipelines/",
+]  # fmt: skip
+ASKER = f"""
+import json, sys
+import django
+django.setup()
+from django.core.management import call_command
+for arguments in json.loads(sys.argv[1]):
+    call_command(*arguments)
+print(json.dumps([name for name in {MODELS_AND_PIPELINES} if name in sys.modules]))
+"""
+NO_ANSWER = (
+    b'event: metadata\ndata: {"relevant": true, "refusal": null, "notes": [], "hits": []}\n\n'
+    b'event: done\ndata: {"citations": [], "model_name": null}\n\n'
+)
+
+
+class AnsweringNothing(http.server.BaseHTTPRequestHandler):
+    """A server whose answers are empty."""
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        content, media_type = b'{"results": [], "hits": []}', "application/json"
+        if path == "/api/v1/ask":
+            content, media_type = NO_ANSWER, "text/event-stream"
+        if path != "/health/live":
+            self.server.paths.append(path.removeprefix("/api/v1/"))
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_POST = do_GET
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def answering() -> Iterator[http.server.ThreadingHTTPServer]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), AnsweringNothing) as server:
+        server.paths = []
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, args=[0.02])
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture
@@ -117,7 +186,21 @@ class TestImports:
 
         modules = {line.rpartition("|")[2].strip() for line in imported.splitlines()}
         assert "django" in modules
-        assert not modules & {"llama_index.core", "haystack", "fastembed", "onnxruntime"}
+        assert not modules & set(MODELS_AND_PIPELINES)
+
+    def test_load_none_where_they_ask_the_server(self, migrated, settings, answering):
+        """Only the server needs them."""
+        settings.STRATA_DATA_DIR = migrated.data_dir
+        with registered_server(answering.url):
+            done = subprocess.run(
+                [sys.executable, "-c", ASKER, json.dumps(ASKING)],
+                cwd=ROOT, env=migrated.environment, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+
+        assert done.returncode == 0, done.stderr
+        *_, loaded = done.stdout.splitlines()
+        assert json.loads(loaded) == []
+        assert answering.paths == ASKED
 
 
 class TestServe:

@@ -144,6 +144,21 @@ class TestAnnounce:
         assert not (data_dir / "server.json").exists()
 
 
+class TestOwnKey:
+    def test_is_a_key_of_this_process_until_the_block_ends(self):
+        with running_server.own_key() as key:
+            assert running_server.is_key_of_this_process(key)
+
+        assert not running_server.is_key_of_this_process(key)
+
+    def test_is_the_servers_own_where_it_is_registered(self, url):
+        with running_server.registered_server(url) as registered:
+            with running_server.own_key() as key:
+                assert key == registered
+
+            assert running_server.is_key_of_this_process(registered)
+
+
 class TestRequest:
     def test_sends_the_key(self, web, url):
         with running_server.registered_server(url) as key:

@@ -9,7 +9,7 @@ from core.running_server import RunningServer
 from evaluation.judged_queries import read_corpus, read_judged_queries
 from evaluation.management import run_evaluation
 from evaluation.models import EvaluationRun
-from retrieval.management import search_client
+from indexing.management import api_client
 from tests.factories import PARAGRAPHS, give, sync
 
 
@@ -247,10 +247,10 @@ class TestCommandsBesideAServer:
         sync(build, give(title="Stones", external_id="d1"))
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
-        for module in (search_client, run_evaluation):
+        for module in (api_client, run_evaluation):
             monkeypatch.setattr(module, "find_server", lambda: running)
-        # Beside a server, commands must not open the vector store.
-        monkeypatch.setattr(search_client, "run_search", None)
+        # Beside a server, commands must not answer in their own process.
+        monkeypatch.setattr(api_client, "WSGIHandler", None)
 
     def test_search_through_it(self, capsys):
         call_command("search", "granite", "--index", "plain")

@@ -84,7 +84,7 @@ def filled(db, store, models, settings, tmp_path, monkeypatch) -> SimpleNamespac
     _fill_plain(ids)
     _fill_written(ids)
     _fill_spaces()
-    _fill_knowledge(ids)
+    fill_knowledge(ids)
     _fill_evidence()
     ids.key_id = ApiKey.issue("reader", indexes=["plain"])[0].pk
     (settings.STRATA_SPECS_DIR / "plain.yaml").write_text(SHORTER)
@@ -142,7 +142,7 @@ def _fill_spaces() -> None:
     sync(pharmacy, aspirin)
 
 
-def _fill_knowledge(ids: SimpleNamespace) -> None:
+def fill_knowledge(ids: SimpleNamespace) -> None:
     build = IndexBuild.objects.live().get(index="knowledge")
     passage = give("The heron stands in the shallows. It eats fish.", index="knowledge")
     heron, fish = (create_concept("knowledge", label) for label in ("Heron", "Fish"))

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from access.models import ApiKey
 from core.running_server import RunningServer
 from documents.services import TextContent, add_artifact
-from retrieval.management import search_client
+from indexing.management import api_client
 from tests.factories import PARAGRAPHS
 from tests.written import ALL_KINDS, make_build, write_all
 
@@ -83,8 +83,8 @@ class TestSearchCommand:
     def test_asks_the_server_that_runs(self, notes, capsys, live_server, monkeypatch):
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
-        monkeypatch.setattr(search_client, "find_server", lambda: running)
-        # Beside a server, the command must not open the vector store.
-        monkeypatch.setattr(search_client, "run_search", None)
+        monkeypatch.setattr(api_client, "find_server", lambda: running)
+        # Beside a server, the command must not answer in its own process.
+        monkeypatch.setattr(api_client, "WSGIHandler", None)
 
         assert "1. Notes  0.0" in self.search(capsys, "hierarchical")

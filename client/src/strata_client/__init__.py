@@ -1,10 +1,18 @@
 """Strata's Python client: ``AsyncStrata``, and the synchronous ``Strata``."""
 
 from strata_client._async.client import AsyncStrata
+from strata_client._async.concepts import AsyncConcepts
+from strata_client._async.evaluations import AsyncEvaluations
 from strata_client._async.evidence import AsyncEvidence
+from strata_client._async.regenerations import AsyncRegenerations
+from strata_client._async.relationships import AsyncRelationships
 from strata_client._async.streaming import AsyncAnswerStream
 from strata_client._sync.client import Strata
+from strata_client._sync.concepts import Concepts
+from strata_client._sync.evaluations import Evaluations
 from strata_client._sync.evidence import Evidence
+from strata_client._sync.regenerations import Regenerations
+from strata_client._sync.relationships import Relationships
 from strata_client._sync.streaming import AnswerStream
 from strata_client.answers import AnswerEvent, Chunk, Done, Metadata
 from strata_client.exceptions import (
@@ -25,16 +33,24 @@ __all__ = [
     "AnswerStream",
     "ArtifactFailed",
     "AsyncAnswerStream",
+    "AsyncConcepts",
+    "AsyncEvaluations",
     "AsyncEvidence",
+    "AsyncRegenerations",
+    "AsyncRelationships",
     "AsyncStrata",
     "Chunk",
+    "Concepts",
     "Conflict",
     "Done",
+    "Evaluations",
     "Evidence",
     "InvalidRequest",
     "Metadata",
     "NotFound",
     "NotReady",
+    "Regenerations",
+    "Relationships",
     "Strata",
     "StrataError",
     "TooManyRequests",

@@ -19,7 +19,8 @@ from evaluation.measuring import DEFAULT_MEASURES, parse_measures
 from evaluation.models import EvaluationRun
 from evaluation.report import format_measure_name, render_report
 from evaluation.systems import SYSTEM_FACTORY_BY_MODE, check_system_name
-from retrieval.management.search_client import format_error, open_indexes
+from indexing.management.api_client import open_indexes
+from indexing.management.base_command import format_error
 
 EXIT_BELOW_THRESHOLD = 3  # exit status if a measure is below its threshold
 

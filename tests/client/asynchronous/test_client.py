@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from strata_client import ArtifactFailed, AsyncStrata, InvalidRequest, NotReady, Unavailable
-from strata_client._async import client
+from strata_client._async import polling
 from tests.client.scripted import URL, Script, answers, artifact
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,7 @@ def waits(monkeypatch):
     async def sleep(seconds):
         slept.append(seconds)
 
-    monkeypatch.setattr(client, "sleep", sleep)
+    monkeypatch.setattr(polling, "sleep", sleep)
     return slept
 
 
@@ -108,6 +108,19 @@ class TestAdd:
 
         assert raised.value.field == field
         assert script.asked == []
+
+
+class TestReplace:
+    async def test_gives_a_text_as_json_and_a_file_as_a_form(self):
+        script = Script(ADDED, ADDED)
+        async with asking(script) as strata:
+            await strata.replace("a1", text="Tides turn.")
+            await strata.replace("a1", file=("tides.md", b"# Tides"))
+
+        text, form = script.requests
+        assert script.asked == ["PUT artifacts/a1/content"] * 2
+        assert json.loads(text.content) == {"text": "Tides turn."}
+        assert b'filename="tides.md"' in form.content
 
 
 class TestAddBatch:

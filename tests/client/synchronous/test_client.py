@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from strata_client import ArtifactFailed, InvalidRequest, NotReady, Strata, Unavailable
-from strata_client._sync import client
+from strata_client._sync import polling
 from tests.client.scripted import URL, Script, answers, artifact
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ def waits(monkeypatch):
     def sleep(seconds):
         slept.append(seconds)
 
-    monkeypatch.setattr(client, "sleep", sleep)
+    monkeypatch.setattr(polling, "sleep", sleep)
     return slept
 
 
@@ -109,6 +109,19 @@ class TestAdd:
 
         assert raised.value.field == field
         assert script.asked == []
+
+
+class TestReplace:
+    def test_gives_a_text_as_json_and_a_file_as_a_form(self):
+        script = Script(ADDED, ADDED)
+        with asking(script) as strata:
+            strata.replace("a1", text="Tides turn.")
+            strata.replace("a1", file=("tides.md", b"# Tides"))
+
+        text, form = script.requests
+        assert script.asked == ["PUT artifacts/a1/content"] * 2
+        assert json.loads(text.content) == {"text": "Tides turn."}
+        assert b'filename="tides.md"' in form.content
 
 
 class TestAddBatch:

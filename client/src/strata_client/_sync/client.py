@@ -1,65 +1,29 @@
 # Made of client/src/strata_client/_async/client.py by `make client`: edit that.
-"""The client: one method for each operation of Strata's API."""
+"""The client."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from time import monotonic, sleep
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack, get_args, overload
-from urllib.parse import quote
+from typing import Any, Self
 
 import httpx
 
+from strata_client._sync.concepts import Concepts
 from strata_client._sync.connection import Connection, read_json
+from strata_client._sync.documents import Documents
+from strata_client._sync.evaluations import Evaluations
 from strata_client._sync.evidence import Evidence
+from strata_client._sync.indexes import Indexes
+from strata_client._sync.regenerations import Regenerations
+from strata_client._sync.relationships import Relationships
+from strata_client._sync.searches import Searches
 from strata_client._sync.streaming import AnswerStream, stream_answer
 from strata_client.answers import Done, Metadata
-from strata_client.bodies import (
-    FileInput,
-    omit_none,
-    read_file,
-    require_one_content,
-    split_batch,
-    to_form_fields,
-    to_index_names,
-)
-from strata_client.exceptions import (
-    ArtifactFailed,
-    InvalidRequest,
-    NotReady,
-    StrataError,
-    Unavailable,
-)
-from strata_client.types import (
-    Answer,
-    AnswerEnd,
-    AnswerMetadata,
-    Artifact,
-    BatchVerdict,
-    Filter,
-    HierarchicalAnswer,
-    HierarchicalSearchOptions,
-    Index,
-    IndexRemoval,
-    Key,
-    NewKey,
-    PageSearchAnswer,
-    QuestionSearchAnswer,
-    Removal,
-    Scope,
-    SearchKind,
-    SearchOptions,
-    SummarySearchAnswer,
-    SummarySearchOptions,
-    TextDocument,
-)
-
-FIRST_POLL_SECONDS = 0.1  # first pause between polls of an artifact; later ones are longer
-MAX_POLL_SECONDS = 2.0
+from strata_client.bodies import omit_none
+from strata_client.exceptions import StrataError
+from strata_client.types import Answer, AnswerEnd, AnswerMetadata, Filter
 
 
-class Strata:
+class Strata(Documents, Indexes, Searches):
     """A Strata server.
 
     Args:
@@ -93,7 +57,11 @@ class Strata:
         self._connection = Connection(
             base_url, key, timeout=timeout, retries=retries, transport=transport
         )
+        self.concepts = Concepts(self._connection)
+        self.evaluations = Evaluations(self._connection)
         self.evidence = Evidence(self._connection)
+        self.regenerations = Regenerations(self._connection)
+        self.relationships = Relationships(self._connection)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._connection.url!r})"
@@ -113,292 +81,27 @@ class Strata:
         """Close the connections; no request can be sent after that."""
         self._connection.close()
 
-    # --- Indexes -----------------------------------------------------------------------------
-
-    def indexes(self) -> list[Index]:
-        """Return the indexes that the key may read."""
-        answer: dict[str, list[Index]] = self._connection.read("indexes/")
-        return answer["results"]
-
-    def index(self, name: str) -> Index:
-        index: Index = self._connection.read(f"indexes/{quote(name, safe='')}/")
-        return index
-
-    # --- Documents ---------------------------------------------------------------------------
-
-    def add(
+    def request(
         self,
-        index: str,
+        method: str,
+        path: str,
         *,
-        text: str | None = None,
-        pages: Sequence[str] | None = None,
-        file: FileInput | None = None,
-        title: str | None = None,
-        metadata: Mapping[str, object] | None = None,
-        external_id: str | None = None,
-        url: str | None = None,
-        groups: Sequence[str] | None = None,
-    ) -> Artifact:
-        """Add a text, pages or a file. It can be searched once its status is ``ready``.
-
-        Give documents that change an ``external_id``: new content with the same id is a new
-        revision. A file is read into memory.
-
-        ``groups``: who may see it. By default a new document gets the groups of the key, and a
-        known one keeps its own. An empty list: all who may read the index.
-        """
-        require_one_content(text=text, pages=pages, file=file)
-        path = f"indexes/{quote(index, safe='')}/artifacts/"
-        attributes: dict[str, object] = {
-            "title": title, "metadata": metadata, "external_id": external_id, "url": url,
-            "groups": groups,
-        }  # fmt: skip
-        artifact: Artifact
-        if file is None:
-            body = omit_none({**attributes, "text": text, "pages": pages})
-            artifact = self._connection.post(path, body, is_idempotent=True)
-        else:
-            content = {"file": read_file(file)}
-            response = self._connection.send(
-                "POST", path, is_idempotent=True, files=content, data=to_form_fields(attributes)
-            )
-            artifact = read_json(response)
-        return artifact
-
-    def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
-        """Add many texts; return a verdict for each, in order. An invalid text is ``rejected``
-        and does not stop the others.
-
-        The texts are sent in requests of about 1 MiB. After a broken connection a request is sent
-        again; texts that it had already stored get the verdict ``unchanged``.
-        """
-        path = f"indexes/{quote(index, safe='')}/artifacts/batch"
-        headers = {"Content-Type": "application/x-ndjson"}
-        verdicts: list[BatchVerdict] = []
-        for count, lines in split_batch(documents):
-            response = self._connection.send(
-                "POST", path, is_idempotent=True, content=lines, headers=headers
-            )
-            part_verdicts: list[BatchVerdict] = [
-                json.loads(line) for line in response.content.split(b"\n") if line
-            ]
-            if len(part_verdicts) != count:
-                raise Unavailable(
-                    f"Of {count} documents the server told the verdicts of {len(part_verdicts)}.",
-                    code="cut",
-                    fix="Give the batch again: what is stored will be unchanged.",
-                )
-            before = len(verdicts)
-            for verdict in part_verdicts:
-                verdict["line"] += before
-            verdicts += part_verdicts
-        return verdicts
-
-    def update(
-        self,
-        artifact_id: str,
-        *,
-        title: str | None = None,
-        metadata: Mapping[str, object] | None = None,
-        url: str | None = None,
-        groups: Sequence[str] | None = None,
-    ) -> Artifact:
-        """Change what is given; metadata and groups are replaced as a whole."""
-        changes = {"title": title, "metadata": metadata, "url": url, "groups": groups}
-        response = self._connection.send(
-            "PATCH",
-            f"artifacts/{quote(artifact_id, safe='')}/",
-            is_idempotent=True,
-            json=omit_none(changes),
-        )
-        artifact: Artifact = read_json(response)
-        return artifact
-
-    def artifact(self, artifact_id: str) -> Artifact:
-        artifact: Artifact = self._connection.read(f"artifacts/{quote(artifact_id, safe='')}/")
-        return artifact
-
-    @overload
-    def wait_until_ready(self, artifact_ids: str, *, timeout: float = ...) -> Artifact: ...
-
-    @overload
-    def wait_until_ready(
-        self, artifact_ids: list[str] | tuple[str, ...], *, timeout: float = ...
-    ) -> list[Artifact]: ...
-
-    def wait_until_ready(
-        self, artifact_ids: str | list[str] | tuple[str, ...], *, timeout: float = 300.0
-    ) -> Artifact | list[Artifact]:
-        """Wait until one or several artifacts can be searched completely; return it or them.
-
-        Raises:
-            ArtifactFailed: an artifact could not be read or indexed.
-            NotReady: not all were ready after ``timeout`` seconds; indexing continues.
-        """
-        deadline = monotonic() + timeout
-        if isinstance(artifact_ids, str):
-            return self._wait_for(artifact_ids, deadline)
-        return [self._wait_for(artifact_id, deadline) for artifact_id in artifact_ids]
-
-    def _wait_for(self, artifact_id: str, deadline: float) -> Artifact:
-        pause = FIRST_POLL_SECONDS
-        while True:
-            artifact = self.artifact(artifact_id)
-            if artifact["status"] == "ready":
-                return artifact
-            if artifact["status"] == "failed":
-                raise ArtifactFailed(artifact)
-            left = deadline - monotonic()
-            if left <= 0:
-                raise NotReady(
-                    f"Artifact {artifact_id} is still {artifact['status']}.", code="not_ready"
-                )
-            sleep(min(pause, left))
-            pause = min(pause * 1.5, MAX_POLL_SECONDS)
-
-    def delete(self, artifact_id: str) -> Removal:
-        """Remove an artifact, its pages and its points. No search returns it after that, even if
-        ``points`` counts points that are left; the server deletes them later."""
-        response = self._connection.send(
-            "DELETE", f"artifacts/{quote(artifact_id, safe='')}/", is_idempotent=False
-        )
-        removal: Removal = read_json(response)
-        return removal
-
-    def delete_index(self, index: str, *, confirm: str) -> IndexRemoval:
-        """Remove an index with its documents and builds; needs a key with the scope ``manage``.
-
-        Args:
-            index: the name of the index.
-            confirm: the same name again.
-        """
-        response = self._connection.send(
-            "DELETE",
-            f"indexes/{quote(index, safe='')}/",
-            params={"confirm": confirm},
-            is_idempotent=False,
-        )
-        removal: IndexRemoval = read_json(response)
-        return removal
-
-    # --- Keys --------------------------------------------------------------------------------
-
-    def keys(self) -> list[Key]:
-        """The API keys that see no more than this client's, newest first. As the methods below, it
-        needs a key with the scope ``manage``."""
-        response = self._connection.send("GET", "keys/", is_idempotent=True)
-        keys: list[Key] = read_json(response)["results"]
-        return keys
-
-    def create_key(
-        self,
-        name: str,
-        *,
-        scope: Scope = "search",
-        indexes: Sequence[str] | None = None,
-        groups: Sequence[str] | None = None,
-        expires_at: datetime | None = None,
-    ) -> NewKey:
-        """Make an API key. Its ``secret`` is only in this answer.
-
-        Args:
-            name: no other active key may have it.
-            scope: ``manage`` includes ``write``, and ``write`` includes ``search``.
-            indexes: names of indexes, which need not exist yet; by default this key's.
-            groups: groups whose documents it sees, beside those without groups; by default this
-                key's.
-            expires_at: with a time zone; by default as this key.
-        """
-        body = omit_none(
-            {
-                "name": name,
-                "scope": scope,
-                "indexes": indexes if indexes is None else list(indexes),
-                "groups": groups if groups is None else list(groups),
-                "expires_at": expires_at and expires_at.isoformat(),
-            }
-        )
-        response = self._connection.send("POST", "keys/", json=body, is_idempotent=False)
-        key: NewKey = read_json(response)
-        return key
-
-    def revoke_key(self, key_id: int) -> Key:
-        """Revoke an API key; the next request with it is refused."""
-        response = self._connection.send("DELETE", f"keys/{int(key_id)}/", is_idempotent=False)
-        key: Key = read_json(response)
-        return key
-
-    # --- Searches ----------------------------------------------------------------------------
-
-    @overload
-    def search(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        *,
-        kind: Literal["pages"] = ...,
-        **options: Unpack[SearchOptions],
-    ) -> PageSearchAnswer: ...
-
-    @overload
-    def search(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        *,
-        kind: Literal["summaries"],
-        **options: Unpack[SummarySearchOptions],
-    ) -> SummarySearchAnswer: ...
-
-    @overload
-    def search(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        *,
-        kind: Literal["questions"],
-        **options: Unpack[SearchOptions],
-    ) -> QuestionSearchAnswer: ...
-
-    def search(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        *,
-        kind: SearchKind = "pages",
-        **options: Any,
-    ) -> PageSearchAnswer | SummarySearchAnswer | QuestionSearchAnswer:
-        """Return the best hits in one index, or in several that share an embedding model: chunks,
-        summaries, or chunks by the questions they answer.
-
-        With the ``min_revision`` of an artifact just added, the search waits up to 5 s for it and
-        raises ``Conflict`` if it is not searchable by then.
-        """
-        if kind not in get_args(SearchKind):
-            raise InvalidRequest(
-                f"There is no kind {kind!r} of search.",
-                code="invalid",
-                field="kind",
-                allowed=list(get_args(SearchKind)),
-            )
-        answer: PageSearchAnswer = self._search(kind, index, query, options)
-        return answer
-
-    def search_hierarchical(
-        self,
-        index: str | Sequence[str],
-        query: str,
-        **options: Unpack[HierarchicalSearchOptions],
-    ) -> HierarchicalAnswer:
-        """Return the best artifacts, with their best pages and chunks."""
-        answer: HierarchicalAnswer = self._search("hierarchical", index, query, options)
-        return answer
-
-    def _search(
-        self, kind: str, index: str | Sequence[str], query: str, options: Mapping[str, object]
+        json: object = None,
+        params: Mapping[str, str | int | float | bool] | None = None,
     ) -> Any:
-        body = omit_none({**options, "index": to_index_names(index), "query": query})
-        return self._connection.post(f"search/{kind}", body, is_idempotent=True)
+        """Send a request for which there is no method; return the JSON of the answer, or None.
+
+        It is retried as a read if ``method`` is ``GET``, else as a deletion.
+
+        Args:
+            path: below ``api/v1/``, such as ``indexes/plain/builds/``.
+            json: the body.
+            params: the query string.
+        """
+        response = self._connection.send(
+            method, path, is_idempotent=method.upper() == "GET", params=params, json=json
+        )
+        return read_json(response) if response.content else None
 
     # --- Questions ---------------------------------------------------------------------------
 

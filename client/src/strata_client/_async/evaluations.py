@@ -1,0 +1,125 @@
+"""Measure an index with human judgements."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from time import monotonic
+from urllib.parse import quote
+
+from strata_client._async.connection import AsyncConnection
+from strata_client._async.polling import poll
+from strata_client.bodies import omit_none
+from strata_client.exceptions import StrataError
+from strata_client.types import Evaluation, EvaluationDetail, EvaluationList
+
+
+class AsyncEvaluations:
+    """Every method raises ``AccessDenied`` without a key that sees all documents."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def start(
+        self,
+        index: str,
+        *,
+        systems: Sequence[str] | None = None,
+        against: str | None = None,
+        measures: Sequence[str] | None = None,
+        queries: Mapping[str, str] | None = None,
+        qrels: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> Evaluation:
+        """Start an evaluation; return the same one if it still waits. Needs the scope ``write``.
+
+        Args:
+            systems: modes of search and query pipelines; by default every mode of the index.
+            against: the system that the others are compared with.
+            measures: in ir_measures' notation, such as ``nDCG@10``.
+            queries, qrels: texts, and the relevance of documents, both by query id. Documents are
+                named by external id or id. By default the index's golden queries.
+
+        Raises:
+            NotFound: there is no such index or pipeline.
+            InvalidRequest: a measure or a judgement is not valid, or there are no judgements.
+        """
+        body = {
+            "index": index,
+            "systems": None if systems is None else [*systems],
+            "against": against,
+            "measures": None if measures is None else [*measures],
+            "queries": queries,
+            "qrels": qrels,
+        }
+        evaluation: Evaluation = await self._connection.post(
+            "evaluations/", omit_none(body), is_idempotent=False
+        )
+        return evaluation
+
+    async def get(self, evaluation_id: str) -> EvaluationDetail:
+        """Return an evaluation with its results, and the earlier results of the same queries.
+
+        Raises:
+            NotFound: there is no evaluation with this id.
+        """
+        evaluation: EvaluationDetail = await self._connection.read(_path(evaluation_id))
+        return evaluation
+
+    async def list(
+        self, index: str | None = None, *, limit: int | None = None, offset: int | None = None
+    ) -> EvaluationList:
+        """Return evaluations, newest first."""
+        page: EvaluationList = await self._connection.read(
+            "evaluations/", index=index, limit=limit, offset=offset
+        )
+        return page
+
+    def follow(
+        self, evaluation_id: str, *, timeout: float = 3_600.0
+    ) -> AsyncGenerator[EvaluationDetail, None]:
+        """Yield the evaluation whenever its progress has changed, until it has ended.
+
+        Raises:
+            NotFound: there is no evaluation with this id.
+            NotReady: it has not ended after ``timeout`` seconds; it continues.
+        """
+        deadline = monotonic() + timeout
+        return poll(self._connection, _path(evaluation_id), _has_ended, deadline)
+
+    async def wait(self, evaluation_id: str, *, timeout: float = 3_600.0) -> EvaluationDetail:
+        """Wait until an evaluation is done and return it with its results.
+
+        Raises:
+            StrataError: the evaluation failed, with its code.
+            NotFound: there is no evaluation with this id.
+            NotReady: it has not ended after ``timeout`` seconds; it continues.
+        """
+        async for evaluation in self.follow(evaluation_id, timeout=timeout):
+            last = evaluation
+        if error := last["error"]:
+            raise StrataError(error["detail"], code=error["code"])
+        return last
+
+    async def report(self, evaluation_id: str) -> str:
+        """Return the report of a finished evaluation, an HTML page.
+
+        Raises:
+            NotFound: there is no evaluation with this id.
+        """
+        response = await self._connection.send(
+            "GET", f"{_path(evaluation_id)}report", is_idempotent=True
+        )
+        return response.text
+
+    async def delete(self, evaluation_id: str) -> None:
+        """Delete an evaluation; cancel it if it is running. Needs the scope ``write``.
+
+        Raises:
+            NotFound: there is no evaluation with this id.
+        """
+        await self._connection.send("DELETE", _path(evaluation_id), is_idempotent=False)
+
+
+def _path(evaluation_id: str) -> str:
+    return f"evaluations/{quote(evaluation_id, safe='')}/"
+
+
+def _has_ended(evaluation: Evaluation) -> bool:
+    return evaluation["state"] in {"done", "failed"}

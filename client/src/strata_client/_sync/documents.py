@@ -1,0 +1,319 @@
+# Made of client/src/strata_client/_async/documents.py by `make client`: edit that.
+"""Add, read, change and remove documents."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from time import monotonic
+from typing import overload
+from urllib.parse import quote
+
+from strata_client._sync.connection import Connection, read_json
+from strata_client._sync.polling import poll
+from strata_client.bodies import (
+    FileInput,
+    omit_none,
+    read_file,
+    require_one_content,
+    split_batch,
+    to_form_fields,
+)
+from strata_client.exceptions import ArtifactFailed, Unavailable
+from strata_client.types import (
+    Artifact,
+    ArtifactList,
+    BatchVerdict,
+    Page,
+    PageList,
+    Removal,
+    Status,
+    Summary,
+    TextDocument,
+)
+
+
+class Documents:
+    """The methods of the client that are about documents."""
+
+    _connection: Connection
+
+    def add(
+        self,
+        index: str,
+        *,
+        text: str | None = None,
+        pages: Sequence[str] | None = None,
+        file: FileInput | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        external_id: str | None = None,
+        url: str | None = None,
+        groups: Sequence[str] | None = None,
+    ) -> Artifact:
+        """Add a text, pages or a file. It can be searched once its status is ``ready``.
+
+        Give documents that change an ``external_id``: new content with the same id is a new
+        revision. A file is read into memory.
+
+        ``groups``: who may see it. By default a new document gets the groups of the key, and a
+        known one keeps its own. An empty list: all who may read the index.
+        """
+        require_one_content(text=text, pages=pages, file=file)
+        path = f"indexes/{quote(index, safe='')}/artifacts/"
+        attributes: dict[str, object] = {
+            "title": title, "metadata": metadata, "external_id": external_id, "url": url,
+            "groups": groups,
+        }  # fmt: skip
+        artifact: Artifact
+        if file is None:
+            body = omit_none({**attributes, "text": text, "pages": pages})
+            artifact = self._connection.post(path, body, is_idempotent=True)
+        else:
+            content = {"file": read_file(file)}
+            response = self._connection.send(
+                "POST", path, is_idempotent=True, files=content, data=to_form_fields(attributes)
+            )
+            artifact = read_json(response)
+        return artifact
+
+    def add_batch(self, index: str, documents: Iterable[TextDocument]) -> list[BatchVerdict]:
+        """Add many texts; return a verdict for each, in order. An invalid text is ``rejected``
+        and does not stop the others.
+
+        The texts are sent in requests of about 1 MiB. After a broken connection a request is sent
+        again; texts that it had already stored get the verdict ``unchanged``.
+        """
+        path = f"indexes/{quote(index, safe='')}/artifacts/batch"
+        headers = {"Content-Type": "application/x-ndjson"}
+        verdicts: list[BatchVerdict] = []
+        for count, lines in split_batch(documents):
+            response = self._connection.send(
+                "POST", path, is_idempotent=True, content=lines, headers=headers
+            )
+            part_verdicts: list[BatchVerdict] = [
+                json.loads(line) for line in response.content.split(b"\n") if line
+            ]
+            if len(part_verdicts) != count:
+                raise Unavailable(
+                    f"Of {count} documents the server told the verdicts of {len(part_verdicts)}.",
+                    code="cut",
+                    fix="Give the batch again: what is stored will be unchanged.",
+                )
+            before = len(verdicts)
+            for verdict in part_verdicts:
+                verdict["line"] += before
+            verdicts += part_verdicts
+        return verdicts
+
+    def update(
+        self,
+        artifact_id: str,
+        *,
+        title: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        url: str | None = None,
+        groups: Sequence[str] | None = None,
+    ) -> Artifact:
+        """Change what is given; metadata and groups are replaced as a whole."""
+        changes = {"title": title, "metadata": metadata, "url": url, "groups": groups}
+        response = self._connection.send(
+            "PATCH",
+            _path(artifact_id),
+            is_idempotent=True,
+            json=omit_none(changes),
+        )
+        artifact: Artifact = read_json(response)
+        return artifact
+
+    def artifact(self, artifact_id: str) -> Artifact:
+        """Return an artifact with its status.
+
+        Raises:
+            NotFound: there is no artifact with this id.
+        """
+        artifact: Artifact = self._connection.read(_path(artifact_id))
+        return artifact
+
+    def artifacts(
+        self,
+        index: str,
+        *,
+        status: Status | None = None,
+        title: str | None = None,
+        external_id: str | None = None,
+        media_type: str | None = None,
+        ordering: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> ArtifactList:
+        """Return the artifacts of an index.
+
+        Args:
+            title: a part of the title, in any case.
+            ordering: ``created_at``, ``updated_at`` or ``title``; descending with ``-`` before it.
+
+        Raises:
+            NotFound: there is no index of this name.
+            InvalidRequest: a value is not allowed.
+        """
+        page: ArtifactList = self._connection.read(
+            f"indexes/{quote(index, safe='')}/artifacts/",
+            status=status,
+            title=title,
+            external_id=external_id,
+            media_type=media_type,
+            ordering=ordering,
+            limit=limit,
+            offset=offset,
+        )
+        return page
+
+    def replace(
+        self,
+        artifact_id: str,
+        *,
+        text: str | None = None,
+        pages: Sequence[str] | None = None,
+        file: FileInput | None = None,
+    ) -> Artifact:
+        """Replace the content of an artifact; its id, title, metadata and groups stay.
+
+        Raises:
+            NotFound: there is no artifact with this id.
+            Conflict: another artifact of the index has this content.
+        """
+        require_one_content(text=text, pages=pages, file=file)
+        if file is None:
+            content: dict[str, object] = {"json": omit_none({"text": text, "pages": pages})}
+        else:
+            content = {"files": {"file": read_file(file)}}
+        artifact: Artifact = read_json(
+            self._connection.send(
+                "PUT", f"{_path(artifact_id)}content", is_idempotent=True, **content
+            )
+        )
+        return artifact
+
+    def pages(
+        self, artifact_id: str, *, limit: int | None = None, offset: int | None = None
+    ) -> PageList:
+        """Return the pages of an artifact, without their text.
+
+        Raises:
+            NotFound: there is no artifact with this id.
+        """
+        page: PageList = self._connection.read(
+            f"{_path(artifact_id)}pages/", limit=limit, offset=offset
+        )
+        return page
+
+    def page(self, artifact_id: str, number: int) -> Page:
+        """Return a page with its text.
+
+        Args:
+            number: counted from 0.
+
+        Raises:
+            NotFound: there is no such artifact or page.
+        """
+        page: Page = self._connection.read(f"{_path(artifact_id)}pages/{int(number)}/")
+        return page
+
+    def original(self, artifact_id: str) -> bytes:
+        """Return the original file.
+
+        Raises:
+            NotFound: there is no artifact with this id, or it was added as text.
+        """
+        response = self._connection.send("GET", f"{_path(artifact_id)}original", is_idempotent=True)
+        return response.content
+
+    # --- Summaries ---------------------------------------------------------------------------
+
+    def summary(self, artifact_id: str) -> Summary:
+        """Return the summary of an artifact, its writer and its state.
+
+        Raises:
+            NotFound: there is no artifact with this id, or it has no summary.
+        """
+        summary: Summary = self._connection.read(f"{_path(artifact_id)}summary_candidate")
+        return summary
+
+    def page_summary(self, page_id: str) -> Summary:
+        """Return the summary of a page.
+
+        Raises:
+            NotFound: there is no page with this id, or it has no summary.
+        """
+        summary: Summary = self._connection.read(
+            f"pages/{quote(page_id, safe='')}/summary_candidate"
+        )
+        return summary
+
+    def write_summary(self, artifact_id: str, text: str | None) -> Summary:
+        """Write the summary of an artifact by hand; with None it is written again.
+
+        Raises:
+            NotFound: there is no artifact with this id.
+            InvalidRequest: its index has no summaries, or the text is not allowed.
+        """
+        return self._write_summary(f"{_path(artifact_id)}summary_candidate", text)
+
+    def write_page_summary(self, page_id: str, text: str | None) -> Summary:
+        """Write the summary of a page by hand; with None it is written again.
+
+        Raises:
+            NotFound: there is no page with this id.
+            InvalidRequest: its index has no summaries, or the text is not allowed.
+        """
+        return self._write_summary(f"pages/{quote(page_id, safe='')}/summary_candidate", text)
+
+    def _write_summary(self, path: str, text: str | None) -> Summary:
+        response = self._connection.send("PATCH", path, is_idempotent=True, json={"text": text})
+        summary: Summary = read_json(response)
+        return summary
+
+    # --- Waiting and deleting ----------------------------------------------------------------
+
+    @overload
+    def wait_until_ready(self, artifact_ids: str, *, timeout: float = ...) -> Artifact: ...
+
+    @overload
+    def wait_until_ready(
+        self, artifact_ids: list[str] | tuple[str, ...], *, timeout: float = ...
+    ) -> list[Artifact]: ...
+
+    def wait_until_ready(
+        self, artifact_ids: str | list[str] | tuple[str, ...], *, timeout: float = 300.0
+    ) -> Artifact | list[Artifact]:
+        """Wait until one or several artifacts can be searched completely; return it or them.
+
+        Raises:
+            ArtifactFailed: an artifact could not be read or indexed.
+            NotReady: not all were ready after ``timeout`` seconds; indexing continues.
+        """
+        deadline = monotonic() + timeout
+        if isinstance(artifact_ids, str):
+            return self._wait_for(artifact_ids, deadline)
+        return [self._wait_for(artifact_id, deadline) for artifact_id in artifact_ids]
+
+    def _wait_for(self, artifact_id: str, deadline: float) -> Artifact:
+        for artifact in poll(self._connection, _path(artifact_id), _has_ended, deadline):
+            ended: Artifact = artifact
+        if ended["status"] == "failed":
+            raise ArtifactFailed(ended)
+        return ended
+
+    def delete(self, artifact_id: str) -> Removal:
+        """Remove an artifact, its pages and its points. No search returns it after that, even if
+        ``points`` counts points that are left; the server deletes them later."""
+        response = self._connection.send("DELETE", _path(artifact_id), is_idempotent=False)
+        removal: Removal = read_json(response)
+        return removal
+
+
+def _path(artifact_id: str) -> str:
+    return f"artifacts/{quote(artifact_id, safe='')}/"
+
+
+def _has_ended(artifact: Artifact) -> bool:
+    return artifact["status"] in {"ready", "failed"}

@@ -1,0 +1,214 @@
+# Made of client/src/strata_client/_async/relationships.py by `make client`: edit that.
+"""The relationships of concepts, their types, and pairs of concepts that may have one."""
+
+from typing import Literal
+from urllib.parse import quote
+
+from strata_client._sync.connection import Connection, read_json
+from strata_client.bodies import omit_none
+from strata_client.types import (
+    Deletion,
+    EmergentPair,
+    EmergentPairList,
+    Relationship,
+    RelationshipList,
+    RelationshipType,
+    RelationshipTypeList,
+)
+
+
+class Relationships:
+    """The relationships of any index whose spec enables concepts.
+
+    A method that takes an id raises ``NotFound`` if there is nothing with this id.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def list(
+        self,
+        index: str,
+        *,
+        concept: str | None = None,
+        type: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> RelationshipList:
+        """Return the relationships of an index.
+
+        Args:
+            concept, type: only those from or to this concept, or of this type, by their ids.
+
+        Raises:
+            NotFound: there is no index of this name.
+        """
+        page: RelationshipList = self._connection.read(
+            f"indexes/{quote(index, safe='')}/relationships/",
+            concept=concept,
+            type=type,
+            limit=limit,
+            offset=offset,
+        )
+        return page
+
+    def get(self, relationship_id: str) -> Relationship:
+        """Return a relationship."""
+        relationship: Relationship = self._connection.read(
+            f"relationships/{quote(relationship_id, safe='')}/"
+        )
+        return relationship
+
+    def create(self, index: str, source: str, type: str, target: str) -> Relationship:
+        """Relate two concepts, all by their ids; return the relationship that exists, if it does.
+
+        Raises:
+            NotFound: there is no such index, concept or type.
+            InvalidRequest: they are not of this index, or the concepts are the same.
+        """
+        relationship: Relationship = self._connection.post(
+            f"indexes/{quote(index, safe='')}/relationships/",
+            {"source": source, "type": type, "target": target},
+            is_idempotent=True,
+        )
+        return relationship
+
+    def delete(self, relationship_id: str) -> None:
+        """Delete a relationship."""
+        self._connection.send(
+            "DELETE", f"relationships/{quote(relationship_id, safe='')}/", is_idempotent=False
+        )
+
+    # --- Types -------------------------------------------------------------------------------
+
+    def types(
+        self,
+        index: str,
+        *,
+        category: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> RelationshipTypeList:
+        """Return the relationship types of an index, by name.
+
+        Raises:
+            NotFound: there is no index of this name.
+        """
+        page: RelationshipTypeList = self._connection.read(
+            f"indexes/{quote(index, safe='')}/relationship-types/",
+            category=category,
+            limit=limit,
+            offset=offset,
+        )
+        return page
+
+    def type(self, type_id: str) -> RelationshipType:
+        """Return a relationship type."""
+        found: RelationshipType = self._connection.read(_type_path(type_id))
+        return found
+
+    def create_type(
+        self,
+        index: str,
+        name: str,
+        *,
+        category: str | None = None,
+        description: str | None = None,
+    ) -> RelationshipType:
+        """Add a relationship type; searches find it once it is embedded.
+
+        Raises:
+            NotFound: there is no index of this name.
+            Conflict: the index has a type of this name.
+        """
+        body = {"name": name, "category": category, "description": description}
+        created: RelationshipType = self._connection.post(
+            f"indexes/{quote(index, safe='')}/relationship-types/",
+            omit_none(body),
+            is_idempotent=False,
+        )
+        return created
+
+    def update_type(
+        self,
+        type_id: str,
+        *,
+        name: str | None = None,
+        category: str | None = None,
+        description: str | None = None,
+    ) -> RelationshipType:
+        """Change what is given.
+
+        Raises:
+            Conflict: the index has another type of this name.
+        """
+        changes = {"name": name, "category": category, "description": description}
+        response = self._connection.send(
+            "PATCH", _type_path(type_id), is_idempotent=True, json=omit_none(changes)
+        )
+        changed: RelationshipType = read_json(response)
+        return changed
+
+    def delete_type(self, type_id: str) -> Deletion:
+        """Delete a relationship type with every relationship of it."""
+        response = self._connection.send("DELETE", _type_path(type_id), is_idempotent=False)
+        deletion: Deletion = read_json(response)
+        return deletion
+
+    # --- Similar concepts without a relationship ---------------------------------------------
+
+    def emergent(
+        self,
+        index: str,
+        *,
+        state: Literal["open", "dismissed"] | None = None,
+        min_similarity: float | None = None,
+        bridge_similarity: float | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> EmergentPairList:
+        """Return pairs of similar concepts without a relationship, most similar first, each with
+        the sources that bridge them.
+
+        Args:
+            bridge_similarity: the least similarity of a source to both concepts.
+
+        Raises:
+            NotFound: there is no index of this name.
+            InvalidRequest: the index holds no concepts, or a value is not allowed.
+        """
+        page: EmergentPairList = self._connection.read(
+            "emergent",
+            index=index,
+            state=state,
+            min_similarity=min_similarity,
+            bridge_similarity=bridge_similarity,
+            limit=limit,
+            offset=offset,
+        )
+        return page
+
+    def accept(self, pair_id: str, type: str, *, reversed: bool = False) -> Relationship:
+        """Relate the concepts of a pair; it is then no longer open.
+
+        Args:
+            type: the id of the relationship type.
+            reversed: relate the second concept to the first.
+        """
+        relationship: Relationship = self._connection.post(
+            f"emergent/{quote(pair_id, safe='')}/accept",
+            {"type": type, "reversed": reversed},
+            is_idempotent=False,
+        )
+        return relationship
+
+    def dismiss(self, pair_id: str) -> EmergentPair:
+        """Take a pair from the list of open pairs."""
+        pair: EmergentPair = self._connection.post(
+            f"emergent/{quote(pair_id, safe='')}/dismiss", None, is_idempotent=True
+        )
+        return pair
+
+
+def _type_path(type_id: str) -> str:
+    return f"relationship-types/{quote(type_id, safe='')}/"

@@ -1,0 +1,274 @@
+# Made of client/src/strata_client/_async/searches.py by `make client`: edit that.
+"""Search passages, concepts and sources, and call the tools that a spec declares."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Unpack, get_args, overload
+from urllib.parse import quote
+
+from strata_client._sync.connection import Connection
+from strata_client.bodies import omit_none, to_index_names
+from strata_client.exceptions import InvalidRequest
+from strata_client.types import (
+    BlendOptions,
+    ConceptSearchAnswer,
+    HierarchicalAnswer,
+    HierarchicalSearchOptions,
+    ImageSearchAnswer,
+    ImageSearchOptions,
+    KnowledgeSearchOptions,
+    PagedKnowledgeSearchOptions,
+    PageSearchAnswer,
+    QuestionSearchAnswer,
+    RelationshipTypeSearchAnswer,
+    RoutingAnswer,
+    SearchKind,
+    SearchOptions,
+    Source,
+    SourceSearchAnswer,
+    SourceSearchOptions,
+    SpaceSearchOptions,
+    StructureSearchAnswer,
+    SubgraphAnswer,
+    SummarySearchAnswer,
+    SummarySearchOptions,
+    Tool,
+    ToolAnswer,
+)
+
+
+class Searches:
+    """The methods of the client that search.
+
+    Every search raises ``NotFound`` for an unknown index, and ``InvalidRequest`` for a wrong
+    parameter or an index that does not hold what is searched.
+    """
+
+    _connection: Connection
+
+    @overload
+    def search(
+        self,
+        index: str | Sequence[str],
+        query: str,
+        *,
+        kind: Literal["pages"] = ...,
+        **options: Unpack[SearchOptions],
+    ) -> PageSearchAnswer: ...
+
+    @overload
+    def search(
+        self,
+        index: str | Sequence[str],
+        query: str,
+        *,
+        kind: Literal["summaries"],
+        **options: Unpack[SummarySearchOptions],
+    ) -> SummarySearchAnswer: ...
+
+    @overload
+    def search(
+        self,
+        index: str | Sequence[str],
+        query: str,
+        *,
+        kind: Literal["questions"],
+        **options: Unpack[SearchOptions],
+    ) -> QuestionSearchAnswer: ...
+
+    def search(
+        self,
+        index: str | Sequence[str],
+        query: str,
+        *,
+        kind: SearchKind = "pages",
+        **options: Any,
+    ) -> PageSearchAnswer | SummarySearchAnswer | QuestionSearchAnswer:
+        """Return the best hits in one index, or in several that share an embedding model: chunks,
+        summaries, or chunks by the questions they answer.
+
+        With the ``min_revision`` of an artifact just added, the search waits up to 5 s for it and
+        raises ``Conflict`` if it is not searchable by then.
+        """
+        if kind not in get_args(SearchKind):
+            raise InvalidRequest(
+                f"There is no kind {kind!r} of search.",
+                code="invalid",
+                field="kind",
+                allowed=list(get_args(SearchKind)),
+            )
+        answer: PageSearchAnswer = self._search(kind, index, query, options)
+        return answer
+
+    def search_hierarchical(
+        self,
+        index: str | Sequence[str],
+        query: str,
+        **options: Unpack[HierarchicalSearchOptions],
+    ) -> HierarchicalAnswer:
+        """Return the best artifacts, with their best pages and chunks."""
+        answer: HierarchicalAnswer = self._search("hierarchical", index, query, options)
+        return answer
+
+    def search_structures(
+        self,
+        index: str | Sequence[str],
+        structure: str,
+        *,
+        query: str | None = None,
+        **options: Unpack[SpaceSearchOptions],
+    ) -> StructureSearchAnswer:
+        """Return the artifacts that hold a chemical structure like the given one, best first.
+
+        Args:
+            structure: SMILES.
+            query: rank artifacts by these words as well.
+        """
+        given = {**options, "structure": structure}
+        answer: StructureSearchAnswer = self._search("structures", index, query, given)
+        return answer
+
+    def search_images(
+        self, index: str | Sequence[str], query: str, **options: Unpack[ImageSearchOptions]
+    ) -> ImageSearchAnswer:
+        """Return the artifacts whose images show what the query says, and those whose passages say
+        it, best first."""
+        answer: ImageSearchAnswer = self._search("images", index, query, options)
+        return answer
+
+    # --- Concepts and sources ----------------------------------------------------------------
+
+    def search_concepts(
+        self,
+        index: str | Sequence[str],
+        query: str,
+        **options: Unpack[PagedKnowledgeSearchOptions],
+    ) -> ConceptSearchAnswer:
+        """Return concepts by their meaning, each with quotes that bear it."""
+        answer: ConceptSearchAnswer = self._search("concepts", index, query, options)
+        return answer
+
+    def search_relationships(
+        self,
+        index: str | Sequence[str],
+        query: str,
+        **options: Unpack[PagedKnowledgeSearchOptions],
+    ) -> RelationshipTypeSearchAnswer:
+        """Return relationship types by their meaning, each with its relationships."""
+        answer: RelationshipTypeSearchAnswer = self._search("relationships", index, query, options)
+        return answer
+
+    def search_sources(
+        self, index: str | Sequence[str], query: str, **options: Unpack[SourceSearchOptions]
+    ) -> SourceSearchAnswer:
+        """Return sources by the chunks of them that match, with offsets to highlight."""
+        answer: SourceSearchAnswer = self._search("sources", index, query, options)
+        return answer
+
+    def route(
+        self, index: str | Sequence[str], query: str, **options: Unpack[KnowledgeSearchOptions]
+    ) -> RoutingAnswer:
+        """Return the concepts, sources and relationship types near a query; ``entry`` names the
+        nearest of all."""
+        answer: RoutingAnswer = self._search("route", index, query, options)
+        return answer
+
+    def blend(
+        self, index: str | Sequence[str], query: str, **options: Unpack[BlendOptions]
+    ) -> ConceptSearchAnswer:
+        """Return concepts by their meaning, by sources that quote them and by the types of their
+        relationships."""
+        answer: ConceptSearchAnswer = self._search("blend", index, query, options)
+        return answer
+
+    def subgraph(
+        self, index: str | Sequence[str], query: str, **options: Unpack[KnowledgeSearchOptions]
+    ) -> SubgraphAnswer:
+        """Return the concepts, sources and relationship types above ``min_similarity``, and the
+        relationships among these concepts."""
+        answer: SubgraphAnswer = self._search("subgraph", index, query, options)
+        return answer
+
+    def source(self, source_id: str, *, window: int | None = None) -> Source:
+        """Return a source in full, with its chunks.
+
+        Args:
+            window: neighbours on each side, 0 to 10.
+
+        Raises:
+            NotFound: there is no such source.
+        """
+        source: Source = self._connection.read(
+            f"sources/{quote(source_id, safe='')}/", window=window
+        )
+        return source
+
+    def similar_sources(
+        self,
+        source_id: str,
+        *,
+        index: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        min_similarity: float | None = None,
+        window: int | None = None,
+    ) -> SourceSearchAnswer:
+        """Return the sources most similar to a source, without that one.
+
+        Args:
+            index: the indexes to search, which share its embedding model; by default its own.
+
+        Raises:
+            NotFound: there is no such source or index.
+            Conflict: the source has no chunks that are embedded yet.
+        """
+        names = index if index is None or isinstance(index, str) else ",".join(index)
+        answer: SourceSearchAnswer = self._connection.read(
+            f"sources/{quote(source_id, safe='')}/similar",
+            index=names,
+            limit=limit,
+            min_similarity=min_similarity,
+            window=window,
+        )
+        return answer
+
+    # --- Tools -------------------------------------------------------------------------------
+
+    def tools(self, index: str) -> list[Tool]:
+        """Return the tools that an index declares, each with the JSON schema of its arguments.
+
+        Raises:
+            NotFound: there is no index of this name.
+        """
+        answer: dict[str, list[Tool]] = self._connection.read(
+            f"indexes/{quote(index, safe='')}/tools/"
+        )
+        return answer["results"]
+
+    def call_tool(
+        self, index: str, name: str, arguments: Mapping[str, object] | None = None
+    ) -> ToolAnswer:
+        """Call a tool and return its hits.
+
+        Args:
+            arguments: as the tool's schema says, and optionally ``limit``.
+
+        Raises:
+            NotFound: there is no such index or tool.
+            InvalidRequest: an argument is missing, unknown or not allowed.
+            Conflict: the live build does not hold what the tool needs.
+        """
+        answer: ToolAnswer = self._connection.post(
+            f"indexes/{quote(index, safe='')}/tools/{quote(name, safe='')}/",
+            dict(arguments or {}),
+            is_idempotent=True,
+        )
+        return answer
+
+    def _search(
+        self,
+        kind: str,
+        index: str | Sequence[str],
+        query: str | None,
+        options: Mapping[str, object],
+    ) -> Any:
+        body = omit_none({**options, "index": to_index_names(index), "query": query})
+        return self._connection.post(f"search/{kind}", body, is_idempotent=True)

@@ -1,0 +1,157 @@
+"""Send a command's requests to the API: to the running server, or without one in this process.
+
+Either way a command sends the same request and gets the same answer or error.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+
+from core.exceptions import StrataError
+from core.local_workers import local_workers
+from core.running_server import RunningServer, ServerUnreachable, find_server, own_key
+from indexing.management.base_command import format_error, prepare_database
+from indexing.stores import close_store
+from indexing.stores.ownership import exclusive_store_access, has_embedded_store
+
+API_PATH = "/api/v1/"
+TIMEOUT_SECONDS = 600.0  # verifying or comparing takes minutes; Ctrl-C ends a shorter wait
+
+
+@dataclass(frozen=True, slots=True)
+class ApiClient:
+    http: httpx.Client
+    has_server: bool  # False: this process answers
+    runs_workers: bool  # whether this process does the work that requests leave behind
+
+    def send(self, method: str, path: str, **content: Any) -> httpx.Response:
+        """Send a request to a path below ``api/v1/``; ``content`` as of ``httpx.Client.request``.
+
+        Raises:
+            StrataError: the error that the API answered.
+        """
+        response = self.http.request(method, path, **content)
+        require_success(response)
+        return response
+
+    def get(self, path: str, **parameters: Any) -> Any:
+        """The JSON at a path; parameters that are None are left out."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        return self.send("GET", path, params=given).json()
+
+    def post(self, path: str, body: Any) -> Any:
+        return self.send("POST", path, json=body).json()
+
+
+@contextmanager
+def open_api(*, runs_workers: bool = False) -> Iterator[ApiClient]:
+    """Open the API. Errors inside the block become a ``CommandError`` that says what to do.
+
+    ``runs_workers``: without a server, workers of this process do the work that requests leave
+    behind, if it may own the store. Otherwise the next server does it, or Celery's workers.
+    """
+    server = find_server()
+    runs_workers = runs_workers and server is None and has_embedded_store()
+    with open_indexes(server), ExitStack() as stack:
+        if server is not None:
+            http = server.open_client(TIMEOUT_SECONDS, API_PATH)
+        else:
+            http = _open_in_process(stack)
+        if runs_workers:
+            stack.enter_context(exclusive_store_access())
+            stack.enter_context(local_workers())
+        yield ApiClient(stack.enter_context(http), server is not None, runs_workers)
+
+
+@contextmanager
+def open_indexes(server: RunningServer | None) -> Iterator[None]:
+    """Prepare the database if no server runs, close the store at the end, and convert errors to
+    ``CommandError``."""
+    try:
+        if server is None:
+            prepare_database()
+        yield
+    except StrataError as error:
+        raise CommandError(format_error(error)) from None
+    except (httpx.TransportError, ServerUnreachable) as error:
+        raise CommandError(
+            f"The running server did not answer: {error}. Run manage.py doctor for details. "
+            "[server_unreachable]"
+        ) from None
+    except DatabaseError as error:
+        raise CommandError(
+            f"The database reported an error: {error}. Run manage.py doctor for details. "
+            "[database_unavailable]"
+        ) from None
+    finally:
+        close_store()
+
+
+class ApiCommand(BaseCommand):
+    """A command that only asks the API. Its start runs no system checks, which would import every
+    view: a server has run them at its own start."""
+
+    requires_system_checks = ()
+
+
+def require_success(response: httpx.Response) -> None:
+    """
+    Raises:
+        StrataError: the error that the API answered.
+    """
+    if response.is_success:
+        return
+    response.read()
+    try:
+        content = response.json()
+    except ValueError:
+        content = {}
+    raise read_error(content, default=f"The answer was {response.status_code}.")
+
+
+def read_error(content: dict[str, Any], default: str = "Something went wrong.") -> StrataError:
+    """The error that the API describes with ``content``."""
+    error = StrataError(
+        content.get("detail", default),
+        field=content.get("field"),
+        allowed=content.get("allowed"),
+        fix=content.get("fix"),
+    )
+    error.code = content.get("code", "unexpected_answer")
+    return error
+
+
+def _open_in_process(stack: ExitStack) -> httpx.Client:
+    """A client whose requests this process answers, until ``stack`` closes."""
+    for name in ("django.request", "config.errors"):
+        stack.enter_context(_log_only_bugs(logging.getLogger(name)))
+    # https, because the production form redirects other requests.
+    host = settings.ALLOWED_HOSTS[0].removeprefix(".").replace("*", "localhost")
+    return httpx.Client(
+        base_url=f"https://{host}{API_PATH}",
+        headers={"Authorization": f"Bearer {stack.enter_context(own_key())}"},
+        transport=httpx.WSGITransport(WSGIHandler()),
+    )
+
+
+@contextmanager
+def _log_only_bugs(logger: logging.Logger) -> Iterator[None]:
+    """Log no expected error: the command prints it."""
+
+    def is_about_bug(record: logging.LogRecord) -> bool:
+        return getattr(record, "status_code", None) == HTTPStatus.INTERNAL_SERVER_ERROR
+
+    logger.addFilter(is_about_bug)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_about_bug)

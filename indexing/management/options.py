@@ -1,0 +1,52 @@
+"""Options that several commands share, and the JSON they print."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from core.exceptions import InvalidInput, Malformed
+from indexing.management.base_command import format_error
+
+
+def add_json_option(parser: CommandParser) -> None:
+    parser.add_argument("--json", action="store_true", help="Print the API's answer.")
+
+
+def format_json(answer: Any) -> str:
+    return json.dumps(answer, ensure_ascii=False, indent=2)
+
+
+def parse_json(text: str | bytes, option: str) -> Any:
+    """
+    Raises:
+        CommandError: the value of ``option`` is not JSON.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        problem = Malformed(
+            f"{option} is not valid JSON: {error}.",
+            fix='Write it as {"name": "value"}, in quotation marks for the shell.',
+        )
+        raise CommandError(format_error(problem)) from None
+
+
+def parse_assignments(given: Sequence[str], option: str) -> dict[str, str]:
+    """Read ``NAME=VALUE`` pairs.
+
+    Raises:
+        CommandError: one has no name or no ``=``, or a name is given twice.
+    """
+    values: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            problem = InvalidInput(f"{option} is {text!r}.", fix="Write it as NAME=VALUE.")
+            raise CommandError(format_error(problem))
+        if name in values:
+            problem = InvalidInput(f"{option} gives {name} twice.", fix="Give it once.")
+            raise CommandError(format_error(problem))
+        values[name] = value
+    return values

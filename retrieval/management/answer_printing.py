@@ -1,0 +1,229 @@
+"""Print the API's answers for people."""
+
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from textwrap import indent
+from typing import IO, Any, cast
+
+from django.core.management.base import OutputWrapper
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+# The lists of an answer, in the order in which they are printed.
+SECTIONS = {
+    "hits": "Hits",
+    "artifacts": "Artifacts",
+    "concepts": "Concepts",
+    "sources": "Sources",
+    "relationship_types": "Relationship types",
+    "relationships": "Relationships",
+    "paths": "Paths",
+    "results": "Results",
+}
+
+
+class AnswerPrinter:
+    """Prints to a command's output; on a terminal with colours."""
+
+    def __init__(self, stdout: OutputWrapper) -> None:
+        self._stdout = stdout
+
+    def print_answer(self, answer: dict[str, Any]) -> None:
+        """Print every list of an answer. A heading precedes each if there are several."""
+        if entry := answer.get("entry"):
+            self._print_line(Text(f"Nearest: {entry['kind']} {entry['id']}"), entry)
+        filled = {name: answer[name] for name in SECTIONS if answer.get(name)}
+        if not filled:
+            self._console.print("Nothing found.")
+        has_headings = sum(name in answer for name in SECTIONS) > 1
+        for name, rows in filled.items():
+            if has_headings:
+                self._console.print(Text(SECTIONS[name], style="bold underline"))
+            for rank, row in enumerate(rows, start=1):
+                self._choose_printer(name, row)(rank, row)
+
+    def print_text(self, text: str, margin: int = 0) -> None:
+        """Print a text as it is, except for control characters."""
+        if self._stdout.isatty():
+            self._console.print(Padding(Text(strip_control_characters(text)), (0, 0, 1, margin)))
+        else:
+            self._stdout.write(indent(strip_control_characters(text), " " * margin) + "\n")
+
+    def _choose_printer(self, section: str, row: dict[str, Any]) -> Callable[[int, Any], None]:
+        for field, printer in (
+            ("steps", self._print_path),
+            ("pages", self._print_artifact),
+            ("structure", self._print_structure),
+            ("image", self._print_image),
+            ("target", self._print_relationship),
+            ("quote", self._print_quote_hit),
+            ("label", self._print_concept),
+            ("relationships", self._print_relationship_type),
+            ("neighbours", self._print_source),
+        ):
+            if field in row:
+                return printer
+        return self.print_hit
+
+    # --- Passages ------------------------------------------------------------------------------
+
+    def print_hit(self, rank: int, hit: dict[str, Any]) -> None:
+        self._print_line(_format_heading(rank, _get_title(hit), hit.get("page")), hit)
+        if "question" in hit:
+            self._print_note(hit["question"], 3)
+        if "url" in hit:
+            self._print_note(hit["url"], 3)
+        self.print_text(hit.get("content") or hit["text"] or "", 3)
+
+    def _print_structure(self, rank: int, hit: dict[str, Any]) -> None:
+        structure, passage = hit["structure"], hit["passage"]
+        self._print_line(_format_heading(rank, _get_title(hit)), hit, structure or passage)
+        if structure is not None:
+            self.print_text(structure["smiles"], 3)
+        if passage is not None:
+            self.print_text(passage["text"], 3)
+
+    def _print_image(self, rank: int, hit: dict[str, Any]) -> None:
+        image, passage = hit["image"], hit["passage"]
+        heading = _format_heading(rank, _get_title(hit))
+        if image is not None:
+            heading.append(f"  {image['media_type']}", style="cyan")
+        self._print_line(heading, hit, image or passage)
+        if passage is not None:
+            self.print_text(passage["text"], 3)
+
+    def _print_artifact(self, rank: int, artifact: dict[str, Any]) -> None:
+        """Print the artifact, then its pages, each followed by its chunks."""
+        self._print_line(_format_heading(rank, artifact["artifact_title"]), artifact)
+        if artifact["summary_snippet"]:
+            self.print_text(artifact["summary_snippet"], 3)
+        for page in artifact["pages"]:
+            heading = Text("   ").append(f"page {page['page_index'] + 1}", style="cyan")
+            self._print_line(heading, page)
+            if page["summary_snippet"]:
+                self.print_text(page["summary_snippet"], 6)
+            for chunk in page["supporting_chunks"]:
+                self._print_line(Text("    "), chunk)
+                self.print_text(chunk["text"], 9)
+
+    # --- Concepts and sources ------------------------------------------------------------------
+
+    def _print_concept(self, rank: int, concept: dict[str, Any]) -> None:
+        heading = _format_heading(rank, concept["label"])
+        heading.append(f"  {concept['id']}", style="dim")
+        if "evidence_count" in concept:
+            quotes = _count(concept["evidence_count"], "quote")
+            heading.append(f"  {quotes}, {_count(concept['relationship_count'], 'relationship')}")
+        self._print_line(heading, concept)
+        if concept["description"]:
+            self._print_note(concept["description"], 3)
+        self._print_quotes(concept.get("evidence", []))
+
+    def _print_relationship_type(self, rank: int, kind: dict[str, Any]) -> None:
+        self._print_line(_format_heading(rank, kind["name"]), kind)
+        if kind["description"]:
+            self._print_note(kind["description"], 3)
+        for relationship in kind["relationships"]:
+            self.print_text(_format_relationship(relationship), 3)
+
+    def _print_source(self, rank: int, source: dict[str, Any]) -> None:
+        self._print_line(_format_heading(rank, _get_title(source), source["page"]), source)
+        before = [each for each in source["neighbours"] if each["ordinal"] < source["ordinal"]]
+        after = [each for each in source["neighbours"] if each["ordinal"] > source["ordinal"]]
+        for neighbour in before:
+            self._print_note(neighbour["text"], 6)
+        self.print_text(source["text"] or "", 3)
+        for neighbour in after:
+            self._print_note(neighbour["text"], 6)
+        self._print_quotes(source.get("evidence", []))
+        if concepts := source.get("concepts"):
+            labels = ", ".join(concept["label"] for concept in concepts)
+            self._print_note(f"Concepts: {labels}", 3)
+
+    def _print_quote_hit(self, rank: int, quote: dict[str, Any]) -> None:
+        self._print_line(_format_heading(rank, quote["artifact"]["title"]), quote)
+        self.print_text(quote["quote"], 3)
+
+    def _print_quotes(self, quotes: Iterable[dict[str, Any]]) -> None:
+        for quote in quotes:
+            line = Text(f"   “{strip_control_characters(quote['quote'])}”")
+            line.append(f"  {_format_title(quote['artifact']['title'])}", style="dim")
+            self._print_line(line, quote)
+
+    def _print_relationship(self, rank: int, relationship: dict[str, Any]) -> None:
+        self.print_text(f"{rank}. {_format_relationship(relationship)}")
+
+    def _print_path(self, rank: int, path: dict[str, Any]) -> None:
+        first = path["steps"][0]
+        parts = [first["target" if first["reversed"] else "source"]["label"]]
+        for step in path["steps"]:
+            name = step["type"]["name"]
+            if step["reversed"]:
+                parts.append(f"<-[{name}]- {step['source']['label']}")
+            else:
+                parts.append(f"-[{name}]-> {step['target']['label']}")
+        self._print_line(_format_heading(rank, " ".join(parts)), path)
+
+    # --- Lines ---------------------------------------------------------------------------------
+
+    def _print_line(
+        self, line: Text, scored: dict[str, Any], checked: dict[str, Any] | None = None
+    ) -> None:
+        """Print a heading with the score, and whether what it names is out of date."""
+        if scored.get("score") is not None:
+            kind = f"{scored['score_kind']} " if "score_kind" in scored else ""
+            line.append(f"  {kind}{scored['score']:.4f}", style="dim")
+        elif scored.get("similarity") is not None:
+            line.append(f"  similarity {scored['similarity']:.4f}", style="dim")
+        state = checked or scored
+        if state.get("verdict") == "stale" or state.get("stale"):
+            line.append("  stale: the document has changed since it was indexed", style="yellow")
+        elif state.get("verdict") == "lost":
+            line.append("  lost: the document no longer contains it", style="yellow")
+        self._console.print(line)
+
+    def _print_note(self, text: str, margin: int) -> None:
+        note = indent(strip_control_characters(text), " " * margin)
+        self._console.print(Text(note, style="italic"))
+
+    @cached_property
+    def _console(self) -> Console:
+        return Console(
+            file=cast(IO[str], self._stdout), highlight=False, soft_wrap=not self._stdout.isatty()
+        )
+
+
+def strip_control_characters(text: str) -> str:
+    """Replace control characters, so that a document cannot control the terminal."""
+    return "".join(
+        character
+        if character in "\n\t" or unicodedata.category(character) != "Cc"
+        else "\N{REPLACEMENT CHARACTER}"
+        for character in text.replace("\r\n", "\n")
+    )
+
+
+def _get_title(hit: dict[str, Any]) -> str:
+    return (hit["artifact"] or {}).get("title") or ""
+
+
+def _format_heading(rank: int, title: str, page: dict[str, Any] | None = None) -> Text:
+    heading = Text(f"{rank}. ", style="bold").append(_format_title(title))
+    if page is not None:
+        heading.append(f"  page {page['index'] + 1}", style="cyan")
+    return heading
+
+
+def _format_title(title: str) -> str:
+    return strip_control_characters(title) or "(untitled)"
+
+
+def _format_relationship(relationship: dict[str, Any]) -> str:
+    ends = relationship["source"]["label"], relationship["target"]["label"]
+    return f"{ends[0]} -[{relationship['type']['name']}]-> {ends[1]}"
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"

@@ -1,0 +1,108 @@
+import signal
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core.management.base import CommandParser
+from httpx_sse import EventSource
+
+from indexing.management.api_client import (
+    ApiClient,
+    ApiCommand,
+    open_api,
+    read_error,
+    require_success,
+)
+from indexing.management.options import add_json_option, format_json, parse_json
+from retrieval.management.answer_printing import AnswerPrinter, strip_control_characters
+from retrieval.pipelines.running import MAX_ANSWER_HITS
+from summaries.writers import EXTRACTIVE_MODEL_NAME
+
+
+class Command(ApiCommand):
+    help = "Answer a question in whole sentences, with the passages that support them."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("question")
+        parser.add_argument("--index", required=True)
+        parser.add_argument("--pipeline", help="Default: the pipeline that the index's spec names.")
+        parser.add_argument("--filter", help="A filter as JSON, as in the API.")
+        parser.add_argument("--limit", type=int, help=f"Passages, 1 to {MAX_ANSWER_HITS}.")
+        add_json_option(parser)
+
+    def handle(
+        self,
+        *,
+        question: str,
+        index: str,
+        pipeline: str | None,
+        filter: str | None,
+        limit: int | None,
+        json: bool,
+        **options: Any,
+    ) -> None:
+        body: dict[str, Any] = {"index": index, "query": question}
+        if pipeline is not None:
+            body["pipeline"] = pipeline
+        if filter is not None:
+            body["filter"] = parse_json(filter, "--filter")
+        if limit is not None:
+            body["limit"] = limit
+        with open_api() as api:
+            if json:
+                headers = {"Accept": "application/json"}
+                answer = api.send("POST", "ask", json=body, headers=headers).json()
+                self.stdout.write(format_json(answer))
+                return
+            try:
+                self._print_events(_stream_events(api, body))
+            except KeyboardInterrupt:  # the server stops writing the answer
+                raise SystemExit(128 + signal.SIGINT) from None
+
+    def _print_events(self, events: Iterator[tuple[str, Any]]) -> None:
+        found: dict[str, Any] = {}
+        has_text = False
+        for kind, data in events:
+            if kind == "metadata":
+                found = data
+                self._print_notes(found)
+            elif kind == "chunk":
+                self.stdout.write(strip_control_characters(data["text"]), ending="")
+                self.stdout.flush()
+                has_text = True
+            elif kind == "done" and found["relevant"]:
+                self.stdout.write("" if has_text else "No answer was written.")
+                self._print_passages(found["hits"], data)
+
+    def _print_notes(self, found: dict[str, Any]) -> None:
+        """Print the refusal, if the question was refused, and what could not be done."""
+        if refusal := found["refusal"]:
+            self.stdout.write(" ".join(filter(None, (refusal["detail"], refusal["fix"]))))
+        for note in found["notes"]:
+            self.stderr.write(strip_control_characters(note))
+
+    def _print_passages(self, hits: Sequence[dict[str, Any]], end: dict[str, Any]) -> None:
+        """Print the cited passages, numbered as in the answer; if none is cited, all."""
+        printer = AnswerPrinter(self.stdout)
+        cited = {citation["number"] for citation in end["citations"]}
+        for number, hit in enumerate(hits, start=1):
+            if number in cited or not cited:
+                printer.print_hit(number, hit)
+        if end["model_name"] == EXTRACTIVE_MODEL_NAME:
+            self.stdout.write("Quoted from the documents.")
+        elif end["model_name"]:
+            self.stdout.write(f"Written by {end['model_name']}.")
+
+
+def _stream_events(api: ApiClient, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the kind and data of each event of an answer.
+
+    Raises:
+        StrataError: the question was refused, or the answer failed.
+    """
+    headers = {"Accept": "text/event-stream"}
+    with api.http.stream("POST", "ask", json=body, headers=headers) as response:
+        require_success(response)
+        for event in EventSource(response).iter_sse():
+            if event.event == "error":
+                raise read_error(event.json())
+            yield event.event, event.json()

@@ -1,0 +1,67 @@
+from typing import Any
+from urllib.parse import quote
+
+from django.core.management.base import CommandParser
+
+from indexing.management.api_client import ApiClient, ApiCommand, open_api
+from indexing.management.options import add_json_option, format_json
+from retrieval.management.answer_printing import AnswerPrinter
+
+
+class Command(ApiCommand):
+    help = "List and search the concepts of an index, and read what the documents say about one."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+        listing = actions.add_parser("list", help="List the concepts of an index, by label.")
+        listing.add_argument("--index", required=True)
+        listing.add_argument("--label", help="A part of the label, in any case.")
+        listing.add_argument(
+            "--evidence", choices=["none", "some"], help="Only concepts without, or with, quotes."
+        )
+        search = actions.add_parser("search", help="Find concepts by their meaning.")
+        search.add_argument("query")
+        search.add_argument("--index", required=True)
+        evidence = actions.add_parser("evidence", help="Print the quotes of a concept.")
+        evidence.add_argument("--query", help="Print the quotes nearest to this first.")
+        context = actions.add_parser("context", help="Print the sources that quote a concept.")
+        context.add_argument("--window", type=int, help="Neighbours on each side, 0 to 10.")
+        paths = actions.add_parser("paths", help="Print chains of relationships from a concept.")
+        paths.add_argument(
+            "--like", required=True,
+            help="Words, separated by commas, that the types of relationship are to be similar to.",
+        )  # fmt: skip
+        paths.add_argument("--depth", type=int, help="Relationships in a chain, 1 to 3.")
+        for action in (evidence, context, paths):
+            action.add_argument("concept", metavar="ID", help="As `concepts list` prints it.")
+        for action in (search, paths):
+            action.add_argument("--min-similarity", type=float, help="Cosine, from -1 to 1.")
+        for action in (listing, evidence, context):
+            action.add_argument("--offset", type=int)
+        for action in (listing, search, evidence, context, paths):
+            action.add_argument("--limit", type=int)
+            add_json_option(action)
+
+    def handle(self, *, action: str, json: bool, **options: Any) -> None:
+        with open_api() as api:
+            answer = _ask(api, action, options)
+        if json:
+            self.stdout.write(format_json(answer))
+        else:
+            AnswerPrinter(self.stdout).print_answer(answer)
+
+
+def _ask(api: ApiClient, action: str, options: dict[str, Any]) -> Any:
+    names = {
+        "list": ("label", "evidence", "limit", "offset"),
+        "search": ("index", "query", "limit", "min_similarity"),
+        "evidence": ("query", "limit", "offset"),
+        "context": ("window", "limit", "offset"),
+        "paths": ("like", "depth", "limit", "min_similarity"),
+    }[action]
+    parameters = {name: options[name] for name in names}
+    if action == "list":
+        return api.get(f"indexes/{quote(options['index'], safe='')}/concepts/", **parameters)
+    if action == "search":
+        return api.get("search/concepts", **parameters)
+    return api.get(f"concepts/{quote(options['concept'], safe='')}/{action}", **parameters)

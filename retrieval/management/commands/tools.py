@@ -1,0 +1,73 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from django.core.management.base import CommandParser
+
+from indexing.management.api_client import ApiCommand, open_api
+from indexing.management.options import (
+    add_json_option,
+    format_json,
+    parse_assignments,
+    parse_json,
+)
+from retrieval.management.answer_printing import AnswerPrinter
+
+TYPES_READ_AS_JSON = ("integer", "number", "boolean")
+
+
+class Command(ApiCommand):
+    help = "List the tools that an index's spec declares, or call one of them."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("index")
+        parser.add_argument("tool", nargs="?", help="The tool to call; without it, list all.")
+        parser.add_argument(
+            "arguments", nargs="*", metavar="NAME=VALUE", help="The tool's arguments, and limit."
+        )
+        add_json_option(parser)
+
+    def handle(
+        self, *, index: str, tool: str | None, arguments: Sequence[str], json: bool, **options: Any
+    ) -> None:
+        given = parse_assignments(arguments, "An argument")
+        path = f"indexes/{quote(index, safe='')}/tools/"
+        with open_api() as api:
+            answer = listed = api.get(path)
+            if tool is not None:
+                values = _read_values(given, _find_properties(listed["results"], tool))
+                answer = api.post(f"{path}{quote(tool, safe='')}/", values)
+        if json:
+            self.stdout.write(format_json(answer))
+        elif tool is None:
+            self._print_tools(answer["results"])
+        else:
+            AnswerPrinter(self.stdout).print_answer(answer)
+
+    def _print_tools(self, tools: Sequence[dict[str, Any]]) -> None:
+        if not tools:
+            self.stdout.write("The index declares no tools.")
+        for tool in tools:
+            self.stdout.write(f"{tool['name']}: {tool['description']}")
+            for name, schema in tool["parameters"]["properties"].items():
+                values = ", ".join(schema["enum"]) if "enum" in schema else schema["type"]
+                said = f": {schema['description']}" if "description" in schema else ""
+                self.stdout.write(f"   {name} ({values}){said}")
+
+
+def _find_properties(tools: Sequence[dict[str, Any]], name: str) -> Mapping[str, Any]:
+    """The schemas of a tool's arguments; none for an unknown tool, which the API refuses."""
+    [properties] = [tool["parameters"]["properties"] for tool in tools if tool["name"] == name] or [
+        {}
+    ]
+    return properties
+
+
+def _read_values(given: Mapping[str, str], properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the arguments to the types that the tool declares."""
+    return {
+        name: parse_json(value, name)
+        if properties.get(name, {}).get("type") in TYPES_READ_AS_JSON
+        else value
+        for name, value in given.items()
+    }

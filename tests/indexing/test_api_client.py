@@ -1,0 +1,37 @@
+"""The client by which commands ask the API."""
+
+import pytest
+from django.core.management import CommandError
+
+from core.running_server import RunningServer
+from indexing.management import api_client
+from indexing.management.api_client import open_api
+
+NOWHERE = RunningServer(url="http://127.0.0.1:1", key="k", pid=0)
+
+
+class TestOpenApi:
+    @pytest.mark.parametrize("host", ["strata.example", ".example", "*"])
+    def test_asks_this_process_under_the_settings_of_production(self, build, settings, host):
+        settings.ALLOWED_HOSTS = [host]
+        settings.SECURE_SSL_REDIRECT = True
+
+        with open_api() as api:
+            assert api.get("indexes/plain/")["name"] == "plain"
+
+    def test_says_that_the_server_stopped(self, monkeypatch):
+        monkeypatch.setattr(api_client, "find_server", lambda: NOWHERE)
+
+        said = pytest.raises(CommandError, match=r"did not answer.*\[server_unreachable\]")
+        with said, open_api() as api:
+            api.get("indexes/")
+
+    def test_says_what_the_database_reports(self, db, monkeypatch):
+        def fail():
+            raise api_client.DatabaseError("it is locked")
+
+        monkeypatch.setattr(api_client, "prepare_database", fail)
+
+        said = pytest.raises(CommandError, match=r"it is locked.*\[database_unavailable\]")
+        with said, open_api():
+            pass

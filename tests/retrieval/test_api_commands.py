@@ -1,0 +1,252 @@
+"""The commands that print what the API answers, with the API in this process. The documents are
+indexed once for all tests."""
+
+import asyncio
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.core.management import CommandError, call_command
+from django.core.management.base import OutputWrapper
+
+from documents.services import TextContent, add_artifact
+from indexing.models import IndexBuild
+from indexing.services import load_specs
+from retrieval.management.answer_printing import AnswerPrinter
+from retrieval.management.commands import ask
+from retrieval.searches import SEARCHES
+from retrieval.serializers.schema import HIT_EXAMPLE
+from tests.factories import PARAGRAPHS, give, sync
+from tests.openapi.conftest import fill_knowledge
+from tests.openapi.document import Document
+from tests.retrieval.test_tools import FIELDS, TOOLS
+from tests.written import make_build, write_all
+
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
+
+# Lines of what is printed of the example that the OpenAPI document has for each kind of search.
+PRINTED = {
+    "pages": ["1. Keeper's handbook  page 1  rrf 0.0328", "   The lamp is lit at sunset."],
+    "summaries": ["1. Keeper's handbook  page 1  rrf 0.0328", "   When and how the lamp is lit."],
+    "questions": ["1. Keeper's handbook  page 1  rrf", "   When is the lamp lit?"],
+    "hierarchical": [
+        "1. Keeper's handbook  0.0328",
+        "   How the light is kept.",
+        "   page 1  0.0328",
+        "      When and how the lamp is lit.",
+        "      rrf 0.0328",
+        "         The lamp is lit at sunset.",
+    ],
+    "structures": ["1. Keeper's handbook  cosine 0.9200", "   CC(=O)Oc1ccccc1C(=O)O"],
+    "images": ["1. Keeper's handbook  image/png  cosine 0.9200"],
+    "concepts": ["1. Heron  b4a1d6a8", "   “The heron stands in the shallows”  Field notes"],
+    "relationships": ["1. EATS  cosine 0.8300", "   Feeds on.", "   Heron -[EATS]-> Fish"],
+    "sources": [
+        "1. Field notes  page 1  cosine 0.7900",
+        "   The heron stands in the shallows at dawn.",
+        "   Concepts: Heron",
+    ],
+    "route": [
+        "Nearest: concept b4a1d6a8-3a5e-4a39-9a43-0a1c6a6d1b11  similarity 0.8300",
+        "Concepts", "1. Heron", "Sources", "1. Field notes", "Relationship types", "1. EATS",
+    ],
+    "blend": ["1. Heron  b4a1d6a8"],
+    "subgraph": ["Concepts", "Sources", "Relationships", "1. Heron -[EATS]-> Fish"],
+}  # fmt: skip
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def stored(shared_store) -> SimpleNamespace:
+    """Notes in the index plain, notes with questions and tools in physio, and some concepts."""
+    load_specs()
+    ids = SimpleNamespace()
+    for number, text in enumerate(PARAGRAPHS):
+        artifact = give(text, title=f"Note {number}")
+        sync(IndexBuild.objects.live().get(index="plain"), artifact)
+    asked = make_build("asked", metadata=FIELDS, tools=TOOLS, questions={"count": 3})
+    notes, _ = add_artifact("asked", TextContent(tuple(PARAGRAPHS)), title="Notes")
+    write_all(asked, notes)
+    fill_knowledge(ids)
+    return ids
+
+
+@pytest.fixture
+def run(stored, capsys):
+    def run(*arguments: str) -> str:
+        call_command(*arguments)
+        return capsys.readouterr().out
+
+    return run
+
+
+def has_line(out: str, start: str) -> bool:
+    return any(line.startswith(start) for line in out.splitlines())
+
+
+class TestAnswerPrinter:
+    def test_prints_every_kind_of_search(self, capsys):
+        operations, outs = Document().operations, {}
+        for kind, search in SEARCHES.items():
+            answer = operations[search.operation_id].content["responses"]["200"]["content"]
+            [example] = answer["application/json"]["examples"].values()
+            AnswerPrinter(OutputWrapper(sys.stdout)).print_answer(example["value"])
+            outs[kind] = capsys.readouterr().out
+
+        missing = [
+            f"{kind}: {start!r} in {outs[kind]}"
+            for kind in SEARCHES
+            for start in PRINTED[kind]
+            if not has_line(outs[kind], start)
+        ]
+        assert not missing, "\n".join(missing)
+
+
+class TestSearch:
+    def test_finds_sources_concepts_and_what_lies_among_them(self, run):
+        sources = run(
+            "search", "heron", "--index=knowledge", "--kind=sources",
+            "--parameter=include_concepts=true", "--limit=1",
+        )  # fmt: skip
+        blended = run(
+            "search", "Heron", "--index=knowledge", "--kind=blend", "--parameter=source_weight=0"
+        )
+        graph = run(
+            "search", "Heron", "--index=knowledge", "--kind=subgraph",
+            "--parameter=min_similarity=-1",
+        )  # fmt: skip
+
+        assert sources.startswith("1. Field notes  page 1  cosine")
+        assert has_line(sources, "   Concepts: Heron")
+        assert blended.startswith("1. Heron  ")
+        assert has_line(graph, "1. Heron -[EATS]-> Fish")
+
+    def test_refuses_what_a_kind_does_not_take(self, run):
+        arguments = ["search", "Heron", "--index=knowledge", "--kind=blend"]
+
+        with pytest.raises(CommandError, match=r"'mood'.*source_weight.*\[invalid, field mood\]"):
+            run(*arguments, "--parameter=mood=fine")
+        with pytest.raises(CommandError, match=r"mode.*\[invalid, field mode\]"):
+            run(*arguments, "--mode=dense")
+        with pytest.raises(CommandError, match=r"Write it as NAME=VALUE\. \[invalid\]"):
+            run(*arguments, "--parameter=mood")
+
+
+class TestTools:
+    def test_are_listed_with_their_arguments_and_called(self, run):
+        listed = run("tools", "asked")
+        found = run("tools", "asked", "search_knowledge_base", "query=granite", "limit=1")
+        answer = json.loads(run("tools", "asked", "--json"))
+
+        assert "search_knowledge_base: Search everything.\n   query (string): A question." in listed
+        assert "search_by_muscle_group" in [tool["name"] for tool in answer["results"]]
+        assert "   group (lower_back, neck): Muscles it is about." in listed
+        assert found.startswith("1. Notes  page")
+        assert not has_line(found, "2.")
+
+    def test_refuse_wrong_arguments(self, run):
+        with pytest.raises(CommandError, match=r"\[unknown_tool"):
+            run("tools", "asked", "nothing")
+        with pytest.raises(CommandError, match=r"argument query is missing.*\[invalid"):
+            run("tools", "asked", "search_knowledge_base")
+        with pytest.raises(CommandError, match=r"limit is not valid JSON.*\[malformed\]"):
+            run("tools", "asked", "search_knowledge_base", "query=x", "limit=many")
+
+
+class TestConcepts:
+    def test_are_listed_and_found(self, run, stored):
+        listed = run("concepts", "list", "--index=knowledge", "--label=HER")
+        found = run("concepts", "search", "Heron", "--index=knowledge", "--limit=1")
+
+        assert listed == f"1. Heron  {stored.concept_id}  1 quote, 1 relationship\n"
+        assert found.startswith(f"1. Heron  {stored.concept_id}  cosine 1.0")
+
+    def test_are_shown_with_their_quotes_sources_and_paths(self, run, stored):
+        concept = str(stored.concept_id)
+        evidence = run("concepts", "evidence", concept, "--query=how it feeds")
+        context = run("concepts", "context", concept, "--window=1")
+        paths = run("concepts", "paths", concept, "--like=eats", "--min-similarity=-1")
+
+        assert has_line(evidence, "   The heron")
+        assert has_line(context, "   The heron stands in the shallows. It eats fish.")
+        assert paths.startswith("1. Heron -[EATS]-> Fish  similarity")
+
+    def test_are_refused_by_a_wrong_id(self, run):
+        with pytest.raises(CommandError, match=r"\[unknown_concept"):
+            run("concepts", "evidence", UNKNOWN_ID)
+        with pytest.raises(CommandError, match=r"\[not_found\]"):
+            run("concepts", "context", "heron")
+
+
+def event(kind: str, **data) -> tuple[str, dict]:
+    return kind, data
+
+
+class TestPrintedEvents:
+    """What ``ask`` prints of the events of an answer."""
+
+    FOUND = event("metadata", relevant=True, refusal=None, notes=["No year."], hits=[HIT_EXAMPLE])
+
+    def print_events(self, capsys, *events) -> list[str]:
+        ask.Command()._print_events(iter(events))
+        return capsys.readouterr().out.splitlines()
+
+    def test_are_an_answer_and_the_cited_passages(self, capsys):
+        other = HIT_EXAMPLE | {"text": "Not cited."}
+        found = event("metadata", **self.FOUND[1] | {"hits": [other, HIT_EXAMPLE]})
+        end = event("done", citations=[{"number": 2}], model_name="a-model")
+        pieces = event("chunk", text="At sun"), event("chunk", text="set.\x1b[2J [2]")
+
+        lines = self.print_events(capsys, found, *pieces, end)
+
+        assert lines[0] == "At sunset.\N{REPLACEMENT CHARACTER}[2J [2]"
+        assert lines[1].startswith("2. Keeper's handbook  page 1")
+        assert lines[2:] == ["   The lamp is lit at sunset.", "Written by a-model."]
+
+    def test_are_all_passages_where_no_answer_was_written(self, capsys):
+        lines = self.print_events(capsys, self.FOUND, event("done", citations=[], model_name=None))
+
+        assert lines[0] == "No answer was written."
+        assert lines[-1] == "   The lamp is lit at sunset."
+
+    def test_are_the_reason_of_a_refusal(self, capsys):
+        refusal = {"detail": "It holds nothing about bread.", "fix": "Ask about lamps."}
+        found = event("metadata", relevant=False, refusal=refusal, notes=[], hits=[])
+
+        lines = self.print_events(capsys, found, event("done", citations=[], model_name=None))
+
+        assert lines == ["It holds nothing about bread. Ask about lamps."]
+
+
+class TestAsk:
+    QUESTION = "What does the heron wait for?"
+
+    @pytest.fixture(autouse=True)
+    def one_thread(self, monkeypatch):
+        """Another thread would not see what the test's transaction holds."""
+        monkeypatch.setattr(
+            asyncio, "to_thread", lambda call, *args, **given: sync_to_async(call)(*args, **given)
+        )
+
+    def test_prints_the_answer_and_the_passages_it_cites(self, run):
+        out = run("ask", self.QUESTION, "--index=plain")
+        whole = json.loads(run("ask", self.QUESTION, "--index=plain", "--json"))
+
+        assert out.startswith(f"{whole['answer']}\n")
+        numbers = [citation["number"] for citation in whole["citations"]]
+        for number in numbers:
+            title = whole["hits"][number - 1]["artifact"]["title"]
+            assert has_line(out, f"{number}. {title}  page 1")
+        assert numbers
+        assert out.endswith("Quoted from the documents.\n")
+
+    def test_says_why_it_cannot_answer(self, run):
+        with pytest.raises(CommandError, match=r"There are: .*plain.*\[unknown_index, field index"):
+            run("ask", self.QUESTION, "--index=plian")
+        with pytest.raises(CommandError, match=r"papers.*\[unknown_pipeline"):
+            run("ask", self.QUESTION, "--index=plain", "--pipeline=nothing")
+        with pytest.raises(CommandError, match=r"--filter is not valid JSON.*\[malformed\]"):
+            run("ask", self.QUESTION, "--index=plain", "--filter={")
