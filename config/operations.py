@@ -38,25 +38,6 @@ class Faces:
     no_tool: str = ""
 
 
-# FOR THE LEAD: once mcp_server is there, this is
-# {tool.name: tool.operations for tool in mcp_server.tools.TOOLS}
-TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
-    "search": (
-        "search_pages", "search_summaries", "search_questions", "search_hierarchical",
-        "search_structures", "search_images", "search_relationships", "search_sources",
-        "route_query", "blend_concepts", "search_subgraph",
-    ),
-    "ask": ("ask",),
-    "get_source": ("read_source",),
-    "list_indexes": ("v1_indexes_list",),
-    "add_document": ("add_artifact",),
-    "add_evidence": ("add_evidence",),
-    "find_similar_evidence": ("find_similar_evidence",),
-    "search_concepts": ("search_concepts",),
-    "get_concept_context": ("read_concept_context",),
-    "find_paths": ("find_paths",),
-}  # fmt: skip
-
 # Why an operation has no tool, by its tag.
 NO_TOOL: Final[Mapping[str, str]] = {
     "Search": "`search` finds the same",
@@ -190,13 +171,18 @@ OPERATIONS: Final[Mapping[str, Faces]] = {
 
 def render_operations(document: Mapping[str, Any]) -> str:
     """The page of all operations of an OpenAPI document, in Markdown, a table for each tag."""
+    from mcp_server.tools import TOOLS  # needs the apps, which ``main`` loads
+
+    tools = {tool.name: {*tool.operations} for tool in TOOLS.values()}
     parts = [HEADER]
     for tag in document["tags"]:
-        parts += [TABLE_HEAD.format(tag["name"]), *_render_rows(document, tag["name"])]
+        parts += [TABLE_HEAD.format(tag["name"]), *_render_rows(document, tag["name"], tools)]
     return "\n".join(parts) + "\n"
 
 
-def _render_rows(document: Mapping[str, Any], tag: str) -> Iterator[str]:
+def _render_rows(
+    document: Mapping[str, Any], tag: str, operations_by_tool: Mapping[str, set[str]]
+) -> Iterator[str]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             name = operation["operationId"]
@@ -209,7 +195,9 @@ def _render_rows(document: Mapping[str, Any], tag: str) -> Iterator[str]:
                 shown_method = "GET, POST"
             command = faces.command or f"api {method.upper()} {shown_path}"
             ids = {name, name + BODY_SUFFIX}
-            tools = [f"`{tool}`" for tool, names in TOOLS.items() if ids & set(names)]
+            tools = [
+                f"`{tool}`" for tool, operations in operations_by_tool.items() if ids & operations
+            ]
             cells = [
                 operation["summary"],
                 f"`{shown_method} {shown_path}`",

@@ -10,7 +10,8 @@ import pytest
 from django.conf import settings
 from django.core.management import get_commands, load_command_class
 
-from config.operations import BODY_SUFFIX, DOCUMENT, NO_TOOL, OPERATIONS, TOOLS, render_operations
+from config.operations import BODY_SUFFIX, DOCUMENT, NO_TOOL, OPERATIONS, render_operations
+from mcp_server.tools import TOOLS
 from strata_client import AsyncStrata, Strata
 from tests.openapi.document import Document
 
@@ -39,7 +40,9 @@ class TestTable:
         names = {name.removesuffix(BODY_SUFFIX) for name in document.operations}
 
         assert set(OPERATIONS) == names
-        assert {name for tool in TOOLS.values() for name in tool} <= set(document.operations)
+        assert {name for tool in TOOLS.values() for name in tool.operations} <= set(
+            document.operations
+        )
 
     def test_names_commands_with_their_actions_and_options(self):
         unknown = []
