@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Writes ``pairs.jsonl``: 500 pairs of findings, each labelled with what the two differ in.
 
     python -m benchmarks.finding_pairs.write
@@ -427,7 +428,13 @@ def make_pairs() -> Iterator[dict[str, Any]]:
 
 
 def _state(
-    subject: Subject, wording: str, *, name: int = 0, number: int = 0, unit: int = 0, direction: int = 1
+    subject: Subject,
+    wording: str,
+    *,
+    name: int = 0,
+    number: int = 0,
+    unit: int = 0,
+    direction: int = 1,
 ) -> str:
     short, long = subject.units[unit]
     stated = _DIRECTION.sub(lambda found: found[direction], wording)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Writes the labelled set of the preset ``physio`` as a BEIR folder, and its labelled tool calls.
 
     python -m benchmarks.physio.write
